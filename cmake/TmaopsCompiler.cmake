@@ -1,0 +1,23 @@
+# Flags every target of the project is compiled with, carried by the interface library tmaops_settings.
+add_library(tmaops_settings INTERFACE)
+target_compile_features(tmaops_settings INTERFACE cxx_std_20)
+target_include_directories(tmaops_settings INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
+
+set(warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-align -Woverloaded-virtual
+  -Wconversion -Wno-sign-conversion -Wnull-dereference -Wimplicit-fallthrough)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND warnings -Wduplicated-cond -Wlogical-op)
+endif()
+if(TMAOPS_WARNINGS_AS_ERRORS)
+  list(APPEND warnings -Werror)
+endif()
+target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+
+if(TMAOPS_SANITIZE)
+  set(flags -fsanitize=${TMAOPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
+  target_link_options(tmaops_settings INTERFACE -fsanitize=${TMAOPS_SANITIZE})
+endif()

@@ -1,0 +1,62 @@
+// General matrix multiplication: D = activation(alpha * A B + beta * C + bias).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// Applied element by element to alpha * A B + beta * C + bias, in f32.
+/// gelu is the exact form x/2 (1 + erf(x / sqrt 2)); silu is x / (1 + exp(-x)).
+enum class Activation : std::uint8_t { none, relu, gelu, silu };
+
+/// Which index of D the bias vector runs along: `column` has N elements (one per column of D, as in a linear layer),
+/// `row` has M elements (one per row).
+enum class BiasAxis : std::uint8_t { column, row };
+
+struct GemmOptions {
+  float alpha = 1.0F;
+  float beta = 0.0F;       // 0: C is not read, so NaN in it does not matter
+  ConstTensorView c{};     // same shape as D, f16, bf16 or f32; may be D itself; required when beta != 0
+  ConstTensorView bias{};  // (N) or (M), f16, bf16 or f32; optional
+  BiasAxis bias_axis = BiasAxis::column;
+  Activation activation = Activation::none;
+  std::string variant{};  // name of a variant; empty: the best one for the problem
+  Stream stream = nullptr;
+};
+
+/// D = activation(alpha * A B + beta * C + bias).
+///
+/// a: (M, K) or (batch, M, K), f16 or bf16 (f32 too on the CPU). b: (K, N) or (batch, K, N), same dtype as a.
+/// d: (M, N) or (batch, M, N), f16, bf16 or f32. Products are accumulated in f32; the result is rounded once.
+/// Any M, N, K, batch >= 0, any strides and alignment; with K = 0 the product is 0. The four modes of the field follow
+/// from the strides: RC has A row-major and B column-major (both contiguous along K), CR the opposite, RR and CC the
+/// rest. The same call gives the same bits on the same machine, whatever the number of threads. Throws Error:
+/// shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
+/// unknown_variant, variant_refuses, and the device errors.
+void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
+
+/// A gemm whose checks and host work are done once. run() only launches.
+class GemmPlan {
+ public:
+  /// Same arguments and errors as gemm(). The buffers must outlive the plan.
+  GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
+  ~GemmPlan();
+  GemmPlan(GemmPlan&&) noexcept;
+  GemmPlan& operator=(GemmPlan&&) noexcept;
+
+  /// Runs on the given stream (ignored on the CPU, where it returns when the result is there).
+  void run(Stream stream = nullptr) const;
+  /// Name of the variant that runs.
+  std::string_view variant() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tmaops

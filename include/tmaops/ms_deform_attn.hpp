@@ -1,0 +1,82 @@
+// Multi-scale deformable attention (Zhu et al., "Deformable DETR", ICLR 2021), forward and backward.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// Size of one feature level in pixels.
+struct LevelShape {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+/// How a value is read at a fractional location. `nearest` is the 'discrete' method of RT-DETRv2.
+enum class Sampling : std::uint8_t { bilinear, nearest };
+
+struct MsDeformAttnOptions {
+  /// Start of each level in S; empty: the levels lie one after the other.
+  std::span<const std::int64_t> level_start_index{};
+  /// Ragged points: number of points of each level. Then sampling_locations is (N, Lq, M, sum of points, 2) and
+  /// attention_weights (N, Lq, M, sum of points). Empty: the same P for every level.
+  std::span<const std::int32_t> points_per_level{};
+  Sampling sampling = Sampling::bilinear;
+  std::string variant{};  // name of a variant; empty: the best one for the problem
+  Stream stream = nullptr;
+};
+
+/// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
+///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
+///
+/// value (N, S, M, D): f16, bf16, f32 (f64 on the CPU), any strides. levels: L shapes whose areas add up to S.
+/// sampling_locations (N, Lq, M, L, P, 2): (x, y) with 0 and 1 at the outer edges of the level, f16, bf16, f32 or f64.
+/// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value.
+/// The pixel coordinate is x * width - 0.5, y * height - 0.5 (align_corners = false); outside the level the value is 0.
+/// Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end.
+/// A sample whose location is not finite is skipped. Non-finite values go only to the outputs that sample them.
+/// Any N, Lq, M, D, L, P; offsets are 64-bit.
+/// Throws Error: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch,
+/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, unknown_variant,
+/// variant_refuses, and the device errors.
+void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
+                    ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
+
+/// A forward call whose checks and host work are done once. run() only launches.
+class MsDeformAttnPlan {
+ public:
+  MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
+                   ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
+  ~MsDeformAttnPlan();
+  MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept;
+  MsDeformAttnPlan& operator=(MsDeformAttnPlan&&) noexcept;
+
+  void run(Stream stream = nullptr) const;
+  std::string_view variant() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The three gradients. A view that is not given is not computed. All are written (not accumulated into).
+struct MsDeformAttnGradients {
+  TensorView value{};               // (N, S, M, D), f32, or the dtype of value
+  TensorView sampling_locations{};  // shape of sampling_locations, f32 (f64 when value is f64) or its dtype
+  TensorView attention_weights{};   // shape of attention_weights, f32 (f64 when value is f64) or its dtype
+};
+
+/// Gradients of ms_deform_attn for grad_output (N, Lq, M * D). Deterministic: the same bits for any number of threads.
+/// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0.
+/// grad_output: dtype of value, or f32. Errors as for ms_deform_attn.
+void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
+                             ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                             ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                             const MsDeformAttnOptions& options = {});
+
+}  // namespace tmaops

@@ -1,0 +1,112 @@
+// Resampling of trajectories with irregular time stamps onto other times.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// How the value between two samples is found.
+enum class Interpolation : std::uint8_t {
+  linear,
+  previous,  // the last sample at or before the target (zero-order hold)
+  next,      // the first sample at or after the target
+  nearest,   // the closer one; the earlier one when both are equally far
+  cubic,  // PCHIP: monotone piecewise cubic Hermite (Fritsch and Butland 1984, as scipy.interpolate.PchipInterpolator)
+  slerp   // unit quaternions, 4 channels each, along the shortest arc
+};
+
+/// What a target before the first or after the last sample gets.
+enum class Outside : std::uint8_t { hold, nan, extrapolate, error };
+
+/// What two samples with the same time mean: an error, or a step where the later sample wins.
+enum class Duplicates : std::uint8_t { error, last };
+
+/// A run of neighbouring channels and how they are interpolated.
+struct ChannelGroup {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  Interpolation interpolation = Interpolation::linear;
+};
+
+/// Targets start, start + period, ..., count of them, the same for every trajectory. Seconds for float times,
+/// nanoseconds for int64 times. Target i is computed as start + i * period, not by adding up.
+struct UniformGrid {
+  std::variant<double, std::int64_t> start = 0.0;
+  std::variant<double, std::int64_t> period = 1.0;
+  std::int64_t count = 0;
+};
+
+struct ResampleOptions {
+  Interpolation interpolation = Interpolation::linear;
+  /// Overrides the above per channel group; the groups must cover every channel once, in order. Empty: one group.
+  std::span<const ChannelGroup> channel_groups{};
+  Outside outside = Outside::hold;
+  Duplicates duplicates = Duplicates::error;
+  /// No interpolation across two samples further apart than this (unit of the times; 0: no limit). A target strictly
+  /// inside such a gap is written as NaN and marked invalid.
+  std::variant<double, std::int64_t> max_gap = 0.0;
+  /// Packed ragged source: values (sum of rows, D), source_times (sum of rows), offsets (B + 1) i64 on the host.
+  std::span<const std::int64_t> source_offsets{};
+  /// Packed ragged targets: target_times (sum), output (sum, D), offsets (B + 1) i64 on the host.
+  std::span<const std::int64_t> target_offsets{};
+  /// Optional (B, T) u8, or (sum) when ragged: 1 where the output is interpolated or held from data, 0 where it is NaN
+  /// by policy (outside with Outside::nan, inside a gap, no samples).
+  TensorView valid{};
+  std::string variant{};  // name of a variant; empty: the best one for the problem
+  Stream stream = nullptr;
+};
+
+/// output[b, t, :] = values[b, :, :] at target_times[b, t].
+///
+/// values (B, S, D) or packed (rows, D): f16, bf16, f32 (f64 on the CPU), any strides. source_times (B, S), (S) shared
+/// by all trajectories, or packed (rows): f32, f64 or i64 nanoseconds; must increase along S. target_times (B, T), (T)
+/// shared, or packed; same dtype as source_times; need not be sorted. output (B, T, D) or packed; dtype of values.
+/// Differences of times are taken exactly in the time's own type, then the weight is f32 (f64 when values are f64);
+/// the result is rounded once. NaN in values goes only to the targets between the samples around it.
+/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
+/// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
+/// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, and the device errors.
+/// On an error nothing useful is in the output.
+void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
+              const ResampleOptions& options = {});
+/// The same onto a uniform grid, without an array of targets: T is grid.count.
+void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
+              const ResampleOptions& options = {});
+
+/// A resampling whose checks and host work are done once (the times' own checks are part of run()).
+class ResamplePlan {
+ public:
+  ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
+               const ResampleOptions& options = {});
+  ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
+               const ResampleOptions& options = {});
+  ~ResamplePlan();
+  ResamplePlan(ResamplePlan&&) noexcept;
+  ResamplePlan& operator=(ResamplePlan&&) noexcept;
+
+  void run(Stream stream = nullptr) const;
+  std::string_view variant() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Gradient of a linear-in-the-values resampling (linear, previous, next, nearest; not cubic or slerp) to the values:
+/// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
+/// for f64), deterministic. grad_output like output, grad_values like values; dtypes may also be f32. Errors as for
+/// resample.
+void resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options = {});
+void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options = {});
+
+}  // namespace tmaops

@@ -1,0 +1,12 @@
+// Everything tmaops offers.
+#pragma once
+
+#include "tmaops/dtype.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/gemm.hpp"
+#include "tmaops/ms_deform_attn.hpp"
+#include "tmaops/registry.hpp"
+#include "tmaops/resample.hpp"
+#include "tmaops/tensor.hpp"
+#include "tmaops/threads.hpp"
+#include "tmaops/version.hpp"

@@ -1,0 +1,187 @@
+#include "core/checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+namespace tmaops {
+namespace {
+
+std::string dtype_list(std::initializer_list<DType> allowed) {
+  std::string text;
+  for (const DType dtype : allowed) text += (text.empty() ? "" : ", ") + std::string(to_string(dtype));
+  return text;
+}
+
+struct Dimension {
+  std::int64_t extent;
+  std::int64_t stride;
+};
+
+/// Dimensions that move the address: extent above 1.
+std::vector<Dimension> moving(const Layout& layout) {
+  std::vector<Dimension> dimensions;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.rank); ++i)
+    if (layout.shape[i] > 1) dimensions.push_back({layout.shape[i], layout.strides[i]});
+  return dimensions;
+}
+
+/// The part of a tensor inside one row pitch: where it starts on the circle of `pitch` bytes, and how long it is.
+/// Length 0 when the inner dimensions span more than the pitch.
+struct Arc {
+  std::int64_t start = 0;
+  std::int64_t length = 0;
+};
+
+Arc arc_within(const ConstTensorView& tensor, std::int64_t pitch) {
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (const auto [extent, stride] : moving(tensor)) {
+    const std::int64_t bytes = stride * size;
+    if (bytes % pitch == 0) continue;
+    (bytes > 0 ? high : low) += (extent - 1) * bytes;
+  }
+  const std::int64_t length = high - low + size;
+  if (length > pitch) return {};
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(tensor.data)) + low;
+  return {((address % pitch) + pitch) % pitch, length};
+}
+
+}  // namespace
+
+void ArgumentChecks::fail(ErrorCode code, std::string_view argument, std::string got, std::string needed,
+                          std::string mend) const {
+  throw Error(code, {.where = std::string(op_) + ": " + std::string(argument),
+                     .got = std::move(got),
+                     .needed = std::move(needed),
+                     .mend = std::move(mend)});
+}
+
+void ArgumentChecks::rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
+                          std::string_view needed) const {
+  if (std::find(allowed.begin(), allowed.end(), layout.rank) == allowed.end())
+    fail(ErrorCode::shape_mismatch, argument, std::to_string(layout.rank) + " dimensions " + layout.shape_text(),
+         std::string(needed));
+}
+
+void ArgumentChecks::shape(std::string_view argument, const Layout& layout, std::initializer_list<std::int64_t> extents,
+                           std::string_view needed) const {
+  bool same = layout.rank == static_cast<int>(extents.size());
+  std::size_t i = 0;
+  std::string text = "(";
+  for (const std::int64_t extent : extents) {
+    same = same && (extent < 0 || layout.shape[i] == extent);
+    text += (i ? ", " : "") + (extent < 0 ? std::string("any") : std::to_string(extent));
+    ++i;
+  }
+  if (!same) fail(ErrorCode::shape_mismatch, argument, layout.shape_text(), std::string(needed) + " = " + text + ")");
+}
+
+void ArgumentChecks::dtype(std::string_view argument, const ConstTensorView& tensor,
+                           std::initializer_list<DType> allowed) const {
+  if (std::find(allowed.begin(), allowed.end(), tensor.dtype) == allowed.end())
+    fail(ErrorCode::unsupported_dtype, argument, std::string(to_string(tensor.dtype)), dtype_list(allowed));
+}
+
+void ArgumentChecks::same_dtype(std::string_view argument, const ConstTensorView& tensor,
+                                std::string_view other_argument, const ConstTensorView& other) const {
+  if (tensor.dtype != other.dtype)
+    fail(ErrorCode::dtype_mismatch, argument, std::string(to_string(tensor.dtype)),
+         std::string(to_string(other.dtype)) + ", as " + std::string(other_argument));
+}
+
+void ArgumentChecks::same_device(std::string_view argument, const ConstTensorView& tensor,
+                                 std::string_view other_argument, const ConstTensorView& other) const {
+  if (tensor.device != other.device)
+    fail(ErrorCode::device_mismatch, argument, to_string(tensor.device),
+         to_string(other.device) + ", as " + std::string(other_argument));
+}
+
+void ArgumentChecks::memory(std::string_view argument, const ConstTensorView& tensor) const {
+  std::int64_t count = 0;
+  try {
+    count = tensor.size();
+    (void)byte_range(tensor);
+  } catch (const Error& error) {
+    fail(error.code(), argument, "shape " + tensor.shape_text() + ", strides " + tensor.strides_text(),
+         "a byte range within 64 bits");
+  }
+  if (count == 0) return;
+  if (tensor.data == nullptr)
+    fail(ErrorCode::null_pointer, argument, "null with shape " + tensor.shape_text(), "memory");
+  const std::size_t size = size_of(tensor.dtype);
+  if (reinterpret_cast<std::uintptr_t>(tensor.data) % size != 0)
+    fail(ErrorCode::misaligned, argument,
+         "an address " + std::to_string(reinterpret_cast<std::uintptr_t>(tensor.data) % size) + " past a multiple of " +
+             std::to_string(size),
+         "a multiple of " + std::to_string(size) + " bytes for " + std::string(to_string(tensor.dtype)));
+}
+
+void ArgumentChecks::writable(std::string_view argument, const ConstTensorView& tensor) const {
+  memory(argument, tensor);
+  if (!has_distinct_elements(tensor))
+    fail(ErrorCode::bad_strides, argument, "shape " + tensor.shape_text() + ", strides " + tensor.strides_text(),
+         "strides that give every element its own place");
+}
+
+void ArgumentChecks::no_overlap(std::string_view output, const ConstTensorView& tensor, std::string_view other_argument,
+                                const ConstTensorView& other) const {
+  if (may_overlap(tensor, other))
+    fail(ErrorCode::overlap, output, "memory that " + std::string(other_argument) + " uses too", "memory of its own");
+}
+
+ByteRange byte_range(const ConstTensorView& tensor) {
+  if (tensor.size() == 0) return {};
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  ByteRange range{0, size};
+  for (const auto [extent, stride] : moving(tensor)) {
+    std::int64_t reach = 0;
+    std::int64_t& bound = stride < 0 ? range.first : range.last;
+    if (__builtin_mul_overflow(extent - 1, stride, &reach) || __builtin_mul_overflow(reach, size, &reach) ||
+        __builtin_add_overflow(bound, reach, &bound))
+      throw Error(ErrorCode::size_overflow,
+                  {.where = "tensor",
+                   .got = "shape " + tensor.shape_text() + ", strides " + tensor.strides_text(),
+                   .needed = "a byte range within 64 bits"});
+  }
+  return range;
+}
+
+bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
+  if (a.device != b.device || a.data == nullptr || b.data == nullptr || a.size() == 0 || b.size() == 0) return false;
+  const ByteRange range_a = byte_range(a);
+  const ByteRange range_b = byte_range(b);
+  const auto start_a = reinterpret_cast<std::intptr_t>(a.data);
+  const auto start_b = reinterpret_cast<std::intptr_t>(b.data);
+  if (start_a + range_a.last <= start_b + range_b.first || start_b + range_b.last <= start_a + range_a.first)
+    return false;
+  // Slices of one buffer: on the circle of a common row pitch the two must not meet.
+  for (const auto [extent, stride] : moving(a)) {
+    const std::int64_t pitch = std::abs(stride) * static_cast<std::int64_t>(size_of(a.dtype));
+    if (pitch == 0) continue;
+    const Arc arc_a = arc_within(a, pitch);
+    const Arc arc_b = arc_within(b, pitch);
+    if (arc_a.length == 0 || arc_b.length == 0) continue;
+    const std::int64_t from_a = ((arc_b.start - arc_a.start) % pitch + pitch) % pitch;
+    const std::int64_t from_b = ((arc_a.start - arc_b.start) % pitch + pitch) % pitch;
+    if (from_a >= arc_a.length && from_b >= arc_b.length) return false;
+  }
+  return true;
+}
+
+bool has_distinct_elements(const Layout& layout) {
+  if (layout.size() == 0) return true;
+  std::vector<Dimension> dimensions = moving(layout);
+  std::sort(dimensions.begin(), dimensions.end(),
+            [](const Dimension& a, const Dimension& b) { return std::abs(a.stride) < std::abs(b.stride); });
+  std::int64_t reach = 1;  // elements spanned by the dimensions so far
+  for (const auto [extent, stride] : dimensions) {
+    if (std::abs(stride) < reach) return false;
+    reach += (extent - 1) * std::abs(stride);
+  }
+  return true;
+}
+
+}  // namespace tmaops

@@ -1,0 +1,61 @@
+// The checks every operator makes on its tensor arguments, with messages that name the argument.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tmaops/error.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// Checks the arguments of one operator. Every method throws Error with `op: argument` as the place.
+class ArgumentChecks {
+ public:
+  explicit ArgumentChecks(std::string_view op) : op_(op) {}
+
+  /// Number of dimensions; `needed` is the shape in words, for example "(N, S, M, D)".
+  void rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
+            std::string_view needed) const;
+  /// Exact extents; -1 stands for any. `needed` as above.
+  void shape(std::string_view argument, const Layout& layout, std::initializer_list<std::int64_t> extents,
+             std::string_view needed) const;
+  void dtype(std::string_view argument, const ConstTensorView& tensor, std::initializer_list<DType> allowed) const;
+  /// Both dtypes must be equal.
+  void same_dtype(std::string_view argument, const ConstTensorView& tensor, std::string_view other_argument,
+                  const ConstTensorView& other) const;
+  void same_device(std::string_view argument, const ConstTensorView& tensor, std::string_view other_argument,
+                   const ConstTensorView& other) const;
+  /// Memory behind the tensor: not null when it has elements, aligned to the element size, byte range within 64 bits.
+  void memory(std::string_view argument, const ConstTensorView& tensor) const;
+  /// memory(), and every element has a place of its own.
+  void writable(std::string_view argument, const ConstTensorView& tensor) const;
+  /// The output shares no byte with the other tensor.
+  void no_overlap(std::string_view output, const ConstTensorView& tensor, std::string_view other_argument,
+                  const ConstTensorView& other) const;
+
+  [[noreturn]] void fail(ErrorCode code, std::string_view argument, std::string got, std::string needed,
+                         std::string mend = {}) const;
+
+ private:
+  std::string_view op_;
+};
+
+/// Bytes a view spans, relative to its pointer: [first, last). Throws Error (size_overflow).
+struct ByteRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+ByteRange byte_range(const ConstTensorView& tensor);
+
+/// Whether two views may share a byte. Exact for dense views and for slices of a common row pitch; where it cannot
+/// tell, it says yes.
+bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);
+
+/// Whether every index has an element of its own. Says no for a few exotic layouts that interleave without overlap.
+bool has_distinct_elements(const Layout& layout);
+
+}  // namespace tmaops

@@ -1,0 +1,30 @@
+// What a device offers: the one place that knows an architecture's limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// Properties a variant may ask for. On the CPU only `device` and `name` are set.
+struct DeviceInfo {
+  Device device{};
+  std::string name = "CPU";
+  int compute_capability = 0;  // 90 for 9.0
+  int multiprocessors = 0;
+  std::int64_t shared_memory_per_block = 0;  // opt-in maximum, bytes
+  std::int64_t l2_bytes = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+/// Properties of a device, cached for the process. For a CUDA device throws Error no_cuda_build, no_driver,
+/// driver_too_old, no_device, device_hidden, bad_parameter (ordinal) or earlier_cuda_error.
+const DeviceInfo& device_info(Device device);
+
+/// CUDA devices that can be used; 0 where device_info would throw.
+int cuda_device_count();
+
+}  // namespace tmaops

@@ -1,0 +1,135 @@
+// The variant registry: an operator's variants.def becomes a table of functions, best first, reference last.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/device_info.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/registry.hpp"
+
+namespace tmaops {
+
+/// A variant's answer: yes, or no with the reason in words.
+struct Support {
+  bool ok = true;
+  std::string reason{};
+  static Support yes() { return {}; }
+  static Support no(std::string why) { return {false, std::move(why)}; }
+  explicit operator bool() const { return ok; }
+};
+
+/// What a variants.def line says after the description.
+struct VariantAttributes {
+  int version = 0;           // version(2): N of the ladder
+  int registers = 0;         // regs(168): most registers per thread the machine code may use
+  int shared_memory = 0;     // smem(196608): most shared memory per block in bytes
+  std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
+  std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
+};
+
+namespace variant_attributes {
+template <int VariantAttributes::*member>
+struct Number {
+  int value;
+};
+template <std::string_view VariantAttributes::*member>
+struct Text {
+  std::string_view value;
+};
+constexpr Number<&VariantAttributes::version> version(int n) { return {n}; }
+constexpr Number<&VariantAttributes::registers> regs(int n) { return {n}; }
+constexpr Number<&VariantAttributes::shared_memory> smem(int n) { return {n}; }
+constexpr Text<&VariantAttributes::sass> sass(std::string_view text) { return {text}; }
+constexpr Text<&VariantAttributes::needs> needs(std::string_view text) { return {text}; }
+
+template <int VariantAttributes::*member>
+constexpr void apply(VariantAttributes& to, Number<member> from) {
+  to.*member = from.value;
+}
+template <std::string_view VariantAttributes::*member>
+constexpr void apply(VariantAttributes& to, Text<member> from) {
+  to.*member = from.value;
+}
+
+template <class... Attribute>
+constexpr VariantAttributes collect(Attribute... attribute) {
+  VariantAttributes all;
+  (apply(all, attribute), ...);
+  return all;
+}
+}  // namespace variant_attributes
+
+/// One line of a variants.def. launch and supports are null for a variant left out of this build.
+template <class Problem, class Arguments>
+struct Variant {
+  std::string_view op;
+  std::string_view name;
+  DeviceType device;
+  std::string_view arch;
+  std::string_view description;
+  VariantAttributes attributes;
+  std::string_view missing;  // why it was left out; empty when it is built
+  Support (*supports)(const Problem&, const DeviceInfo&);
+  void (*launch)(const Problem&, const Arguments&, Stream);
+  /// Host work done once per plan (tensor maps, primitives, workspace); the result reaches launch as
+  /// Arguments::prepared. Null when there is none.
+  std::shared_ptr<const void> (*prepare)(const Problem&, const Arguments&);
+
+  bool built() const { return launch != nullptr; }
+  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing}; }
+};
+
+template <class Problem, class Arguments>
+using VariantTable = std::span<const Variant<Problem, Arguments>>;
+
+/// Whether a variant takes a problem on a device: built, right device, supports().
+template <class Problem, class Arguments>
+Support try_variant(const Variant<Problem, Arguments>& variant, const Problem& problem, const DeviceInfo& device) {
+  if (!variant.built()) return Support::no(std::string(variant.missing));
+  if (variant.device != device.device.type)
+    return Support::no(variant.device == DeviceType::cuda ? "runs on a GPU, the tensors are on the CPU"
+                                                          : "runs on the CPU, the tensors are on a GPU");
+  return variant.supports(problem, device);
+}
+
+/// The variant a caller named ("onednn", or "version 2" through its number). Throws Error unknown_variant, or
+/// variant_refuses with the reason.
+template <class Problem, class Arguments>
+const Variant<Problem, Arguments>& named_variant(VariantTable<Problem, Arguments> table, std::string_view name,
+                                                 const Problem& problem, const DeviceInfo& device) {
+  std::string names;
+  for (const auto& variant : table) {
+    if (variant.name == name) {
+      if (Support support = try_variant(variant, problem, device); !support)
+        throw Error(ErrorCode::variant_refuses, {.where = std::string(variant.op) + ": variant " + std::string(name),
+                                                 .got = problem.text(),
+                                                 .needed = support.reason});
+      return variant;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(variant.name);
+  }
+  throw Error(ErrorCode::unknown_variant, {.where = table.empty() ? "" : std::string(table.front().op),
+                                           .got = "'" + std::string(name) + "'",
+                                           .needed = "one of " + names});
+}
+
+/// The first variant of the table that takes the problem. Throws Error variant_refuses with every reason.
+template <class Problem, class Arguments>
+const Variant<Problem, Arguments>& first_variant(VariantTable<Problem, Arguments> table, const Problem& problem,
+                                                 const DeviceInfo& device) {
+  std::string reasons;
+  for (const auto& variant : table) {
+    const Support support = try_variant(variant, problem, device);
+    if (support) return variant;
+    reasons += "\n          " + std::string(variant.name) + ": " + support.reason;
+  }
+  throw Error(ErrorCode::variant_refuses, {.where = table.empty() ? "" : std::string(table.front().op),
+                                           .got = problem.text(),
+                                           .needed = "a variant that takes it; each refuses:" + reasons});
+}
+
+}  // namespace tmaops

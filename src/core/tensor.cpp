@@ -1,0 +1,98 @@
+#include "tmaops/tensor.hpp"
+
+#include <iterator>
+
+#include "tmaops/error.hpp"
+
+namespace tmaops {
+namespace {
+
+constexpr std::string_view kNames[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
+
+std::string tuple_text(const std::array<std::int64_t, kMaxRank>& values, int rank) {
+  std::string text = "(";
+  for (int i = 0; i < rank; ++i) text += (i ? ", " : "") + std::to_string(values[static_cast<std::size_t>(i)]);
+  return text + (rank == 1 ? ",)" : ")");
+}
+
+std::int64_t multiply(std::int64_t a, std::int64_t b, const Layout& layout) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product))
+    throw Error(ErrorCode::size_overflow,
+                {.where = "tensor shape", .got = layout.shape_text(), .needed = "at most 2^63 - 1 elements"});
+  return product;
+}
+
+void set_shape(Layout& layout, std::span<const std::int64_t> shape) {
+  if (shape.size() > kMaxRank)
+    throw Error(ErrorCode::shape_mismatch, {.where = "tensor shape",
+                                            .got = std::to_string(shape.size()) + " dimensions",
+                                            .needed = "at most " + std::to_string(kMaxRank)});
+  layout.rank = static_cast<int>(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) layout.shape[i] = shape[i];
+  for (const std::int64_t extent : shape)
+    if (extent < 0)
+      throw Error(ErrorCode::shape_mismatch,
+                  {.where = "tensor shape", .got = layout.shape_text(), .needed = "no negative extent"});
+}
+
+}  // namespace
+
+std::string_view to_string(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
+
+std::optional<DType> parse_dtype(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    if (kNames[i] == name) return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+std::string to_string(Device device) {
+  return device.type == DeviceType::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+
+Layout Layout::contiguous(std::span<const std::int64_t> shape) {
+  Layout layout;
+  set_shape(layout, shape);
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    layout.strides[i] = stride;
+    if (shape[i] > 1) stride = multiply(stride, shape[i], layout);
+  }
+  return layout;
+}
+
+Layout Layout::strided(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+  Layout layout;
+  set_shape(layout, shape);
+  if (strides.size() != shape.size())
+    throw Error(ErrorCode::shape_mismatch, {.where = "tensor strides",
+                                            .got = std::to_string(strides.size()) + " strides",
+                                            .needed = std::to_string(shape.size()) + ", one per dimension"});
+  for (std::size_t i = 0; i < shape.size(); ++i) layout.strides[i] = strides[i];
+  return layout;
+}
+
+std::int64_t Layout::size() const {
+  std::int64_t count = 1;
+  bool empty = false;
+  for (int i = 0; i < rank; ++i) empty = empty || shape[static_cast<std::size_t>(i)] == 0;
+  if (empty) return 0;
+  for (int i = 0; i < rank; ++i) count = multiply(count, shape[static_cast<std::size_t>(i)], *this);
+  return count;
+}
+
+bool Layout::is_contiguous() const {
+  if (size() == 0) return true;
+  std::int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (shape[k] != 1 && strides[k] != stride) return false;
+    stride *= shape[k];
+  }
+  return true;
+}
+
+std::string Layout::shape_text() const { return tuple_text(shape, rank); }
+std::string Layout::strides_text() const { return tuple_text(strides, rank); }
+
+}  // namespace tmaops

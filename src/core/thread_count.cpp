@@ -1,0 +1,111 @@
+// How many threads this process may use: environment, affinity mask, cgroup quota.
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
+
+namespace tmaops {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+std::atomic<int> override_count{0};
+
+int affinity_count() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+/// Processors that one cgroup's quota allows, or 0 when it sets none. Version 2: "max 100000" or "50000 100000".
+double quota_v2(const std::string& directory) {
+  std::ifstream file(directory + "/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return std::atof(quota.c_str()) / period;
+}
+
+double quota_v1(const std::string& directory) {
+  double quota = -1;
+  double period = 0;
+  std::ifstream(directory + "/cpu.cfs_quota_us") >> quota;
+  std::ifstream(directory + "/cpu.cfs_period_us") >> period;
+  return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/// The smallest quota on the way from this process' cgroup up to the root; 0 when there is none.
+double cgroup_quota() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string line;
+  double smallest = 0;
+  const auto take = [&smallest](double quota) {
+    if (quota > 0) smallest = smallest > 0 ? std::min(smallest, quota) : quota;
+  };
+  while (std::getline(file, line)) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    const bool v2 = controllers.empty();
+    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+    while (true) {
+      take(v2 ? quota_v2(root + path) : quota_v1(root + path));
+      if (path.empty() || path == "/") break;
+      path = path.substr(0, path.rfind('/'));
+    }
+    take(v2 ? quota_v2(root) : quota_v1(root));
+  }
+  return smallest;
+}
+
+int environment_count() {
+  const char* text = std::getenv("TMAOPS_NUM_THREADS");
+  if (text == nullptr || *text == '\0') return 0;
+  const std::string_view value(text);
+  int count = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), count);
+  if (status != std::errc{} || end != value.data() + value.size() || count < 1 || count > kMaxThreads)
+    throw Error(ErrorCode::bad_environment, {.where = "TMAOPS_NUM_THREADS",
+                                             .got = "'" + std::string(value) + "'",
+                                             .needed = "a number from 1 to " + std::to_string(kMaxThreads)});
+  return count;
+}
+
+int default_count() {
+  const int environment = environment_count();
+  if (environment > 0) return environment;
+  static const double quota = cgroup_quota();
+  const int allowed = affinity_count();
+  return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, allowed) : allowed;
+}
+
+}  // namespace
+
+int num_threads() {
+  const int count = override_count.load(std::memory_order_relaxed);
+  return count > 0 ? count : default_count();
+}
+
+void set_num_threads(int count) {
+  if (count < 0 || count > kMaxThreads)
+    throw Error(ErrorCode::bad_parameter, {.where = "set_num_threads: count",
+                                           .got = std::to_string(count),
+                                           .needed = "0 to " + std::to_string(kMaxThreads)});
+  override_count.store(count, std::memory_order_relaxed);
+}
+
+}  // namespace tmaops
