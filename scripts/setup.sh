@@ -108,8 +108,12 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$parts" ]; then
   rm -rf "$environment"
   python3 -m venv "$environment"
   # shellcheck disable=SC2086
-  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check $parts >&2 ||
-    die "pip could not fetch the CUDA compiler. CUDA=0 builds the CPU half without it."
+  if ! "$environment/bin/python" -m pip install --quiet --disable-pip-version-check $parts >&2; then
+    rm -rf "$environment"
+    [ "${CUDA:-}" = 1 ] && die "pip could not fetch the CUDA compiler. CUDA=0 builds the CPU half without it."
+    say "CUDA: pip could not fetch the compiler; building the CPU half alone."
+    exit 0
+  fi
   root=$(echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13)
   [ -x "$root/bin/nvcc" ] || die "the packages hold no nvcc under $root"
   [ -e "$root/lib64" ] || ln -s lib "$root/lib64"
