@@ -2,26 +2,24 @@
 include(CMakePackageConfigHelpers)
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/tmaops)
 
-# A static tmaops drags its own static needs along; what it links is found again on the user's machine.
-set(TMAOPS_CONFIG_DEPENDENCIES "")
-set(TMAOPS_PKGCONFIG_LIBRARIES "")
-if(TMAOPS_HAVE_highway)
-  string(APPEND TMAOPS_CONFIG_DEPENDENCIES "find_dependency(hwy)\n")
-  string(APPEND TMAOPS_PKGCONFIG_LIBRARIES " -lhwy")
+# Libraries a static tmaops leaves to its users; tmaops-config.cmake finds them again, pkg-config names them.
+set(TMAOPS_STATIC_NEEDS "")
+set(TMAOPS_STATIC_NEEDS_HINTS "")
+if(NOT BUILD_SHARED_LIBS)
+  if(TMAOPS_HAVE_highway)
+    list(APPEND TMAOPS_STATIC_NEEDS hwy)
+  endif()
+  if(TMAOPS_HAVE_onednn)
+    list(APPEND TMAOPS_STATIC_NEEDS dnnl)
+  endif()
+  if(TMAOPS_HAVE_CUDA)
+    list(APPEND TMAOPS_STATIC_NEEDS cudart_static rt dl)
+    cmake_path(GET TMAOPS_CUDART_LIBRARY PARENT_PATH TMAOPS_STATIC_NEEDS_HINTS)
+  endif()
 endif()
-if(TMAOPS_HAVE_onednn)
-  string(APPEND TMAOPS_CONFIG_DEPENDENCIES
-    "if(NOT TARGET tmaops::onednn)\n"
-    "  find_library(TMAOPS_ONEDNN_LIBRARY dnnl REQUIRED)\n"
-    "  add_library(tmaops::onednn INTERFACE IMPORTED)\n"
-    "  target_link_libraries(tmaops::onednn INTERFACE \${TMAOPS_ONEDNN_LIBRARY})\n"
-    "endif()\n")
-  string(APPEND TMAOPS_PKGCONFIG_LIBRARIES " -ldnnl")
-endif()
-if(TMAOPS_HAVE_CUDA)
-  string(APPEND TMAOPS_CONFIG_DEPENDENCIES "find_dependency(CUDAToolkit)\n")
-  string(APPEND TMAOPS_PKGCONFIG_LIBRARIES " -lcudart_static -lrt -ldl")
-endif()
+list(TRANSFORM TMAOPS_STATIC_NEEDS PREPEND " -l" OUTPUT_VARIABLE TMAOPS_PKGCONFIG_LIBRARIES)
+list(JOIN TMAOPS_PKGCONFIG_LIBRARIES "" TMAOPS_PKGCONFIG_LIBRARIES)
+list(JOIN TMAOPS_STATIC_NEEDS " " TMAOPS_STATIC_NEEDS)
 
 install(TARGETS tmaops EXPORT tmaops-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -116,7 +116,11 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$parts" ]; then
   fi
   root=$(echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13)
   [ -x "$root/bin/nvcc" ] || die "the packages hold no nvcc under $root"
+  # A toolkit has lib64, and its shared libraries under their plain names too; CMake looks for both.
   [ -e "$root/lib64" ] || ln -s lib "$root/lib64"
+  for library in "$root"/lib/libcudart.so.* "$root"/lib/libcupti.so.*; do
+    [ -e "${library%.so.*}.so" ] || ln -s "$(basename "$library")" "${library%.so.*}.so"
+  done
   printf '%s' "$parts" >"$stamp"
 fi
 echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc
