@@ -46,6 +46,7 @@ struct Recording {
   FileFormat format = FileFormat::csv;
   TimeColumn time{};
   std::vector<std::int64_t> times{};    // nanoseconds
+  std::vector<std::uint8_t> valid{};    // of each row, when some have no data: 0 there. Empty: all have
   std::vector<std::int64_t> lines{};    // of each row, in a text file
   std::vector<std::int64_t> offsets{};  // of each episode's first row, and the number of rows
   std::string offsets_name{};           // empty: one episode, and no array of offsets in the file

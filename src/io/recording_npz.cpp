@@ -3,6 +3,7 @@
 #include <set>
 
 #include "io/file_error.hpp"
+#include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
@@ -106,6 +107,14 @@ void write_npz_recording(OutputFile& file, const Recording& recording, bool defl
     npz.add(member_name(recording.offsets_name, taken),
             make_array(recording.offsets, {static_cast<std::int64_t>(recording.offsets.size())}));
   for (const Column& column : recording.others) npz.add(member_name(column.name, taken), column.data);
+  if (!recording.valid.empty()) {
+    Array valid{*element_type("|b1"), {rows}, {}};
+    auto data = allocate(recording.valid.size(), "the array valid");
+    std::transform(recording.valid.begin(), recording.valid.end(), data.get(),
+                   [](std::uint8_t value) { return value != 0 ? std::byte{1} : std::byte{0}; });
+    valid.data = std::move(data);
+    npz.add(member_name("valid", taken), valid);  // valid_2 when the input has a column of that name
+  }
   npz.finish();
 }
 

@@ -196,8 +196,14 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     for (std::size_t i = 0; i <= fields.size(); ++i) {
       if (i != 0) line += delimiter;
       const std::size_t field = i - (i > position);
-      line += i == position ? time_text(recording.times[static_cast<std::size_t>(row)], unit, digits)
-                            : field_text(fields[field], row, delimiter);
+      if (i == position) {
+        line += time_text(recording.times[static_cast<std::size_t>(row)], unit, digits);
+      } else if (recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0 ||
+                 fields[field].data->type.kind == ElementKind::real) {
+        line += field_text(fields[field], row, delimiter);
+      } else {  // an integer or text without data: there is no NaN of its type
+        line += delimiter == ' ' || delimiter == '\t' ? "\"\"" : "";
+      }
     }
     line += '\n';
     file.write(line);

@@ -192,7 +192,7 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
   std::vector<double> values(table.rows());
   for (std::size_t row = 0; row < values.size(); ++row) {
     const TableField& field = table.at(row, column);
-    if (field.text.empty() && !field.quoted) {
+    if (field.text.empty()) {
       values[row] = std::numeric_limits<double>::quiet_NaN();
       continue;
     }
@@ -211,7 +211,7 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
 Array column_array(const Table& table, std::size_t column) {
   const std::size_t rows = table.rows();
   std::size_t first = 0;  // the first field with something in it says what the column is
-  while (first < rows && table.at(first, column).text.empty() && !table.at(first, column).quoted) ++first;
+  while (first < rows && table.at(first, column).text.empty()) ++first;
   if (first < rows && !is_number(table.at(first, column))) {
     // A decimal comma would silently make the whole column text.
     const std::string_view text = table.at(first, column).text;
