@@ -48,6 +48,12 @@ inline std::array<std::atomic<int>, kMaxDevices> shared_allowed{};
 /// shared-memory limit, which is allowed while a graph is captured. Throws Error cuda_failed.
 template <auto kernel, class... Given>
 void launch_kernel(std::string_view where, const LaunchConfig& config, Stream stream, Given&&... given) {
+#ifdef TMAOPS_VARIANT_SMEM  // smem(...) of the variant's line, given by the build to its kernel file
+  if (config.shared_bytes > TMAOPS_VARIANT_SMEM)
+    throw Error(ErrorCode::internal, {.where = std::string(where),
+                                      .got = std::to_string(config.shared_bytes) + " B of shared memory",
+                                      .needed = "at most smem(" + std::to_string(TMAOPS_VARIANT_SMEM) + ")"});
+#endif
   if (config.shared_bytes > detail::kSharedWithoutOptIn) {
     int device = 0;
     check_cuda(cudaGetDevice(&device), where);
