@@ -1,0 +1,32 @@
+#!/bin/sh
+# Sets up, configures and builds one preset (release, or the first argument). Nothing is done twice.
+set -eu
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+case $preset in
+  release) directory=build ;;
+  *) directory=build-$preset ;;
+esac
+
+nvcc=$(sh scripts/setup.sh)
+case $preset in asan | tsan) nvcc= ;; esac
+if [ -n "$nvcc" ]; then
+  export CUDACXX="$nvcc"
+  cuda=ON
+else
+  cuda=OFF
+fi
+
+# A build made for another compiler, or with CUDA when there is none now, is configured anew.
+wanted="$cuda ${nvcc:-none} ${CXX:-g++}"
+if [ "$(cat "$directory/.configured-for" 2>/dev/null)" != "$wanted" ]; then
+  rm -rf "$directory"
+  log=$(mktemp)
+  echo "Configuring ($preset, GPU kernels $cuda)." >&2
+  cmake --preset "$preset" -DTMAOPS_CUDA=$cuda >"$log" 2>&1 || { cat "$log" >&2; exit 2; }
+  grep -E '^-- (GPU kernels|built without)' "$log" >&2 || true
+  rm -f "$log"
+  printf '%s' "$wanted" >"$directory/.configured-for"
+fi
+echo "Building ($preset)." >&2
+ninja -C "$directory" >"$directory/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }

@@ -1,0 +1,7 @@
+#!/bin/sh
+# The main job: all three operators, verified and timed. Arguments go to `tmaops bench` after the configuration.
+set -eu
+cd "$(dirname "$0")/.."
+sh scripts/build.sh
+mkdir -p out
+exec build/src/cli/tmaops bench configs/quick.yaml --output out/results.json --force "$@"

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Checks the source tree against the architecture: who may include whom, and what a committed file may not hold.
+
+  check_tree.py SOURCE_DIR            check the tree; prints every violation, exits 1 when there is one
+  check_tree.py --self-test           show that each rule catches its violation
+
+Dependency direction (left may include right): cli -> bench, io, ops, tma, core; bench -> ops, core; io -> core;
+ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
+"""
+import pathlib
+import re
+import sys
+
+ALLOWED = {
+    "core": {"core"},
+    "tma": {"tma", "core"},
+    "device": {"device"},
+    "ops": {"ops", "tma", "core"},
+    "io": {"io", "core"},
+    "bench": {"bench", "ops", "core"},
+    "cli": {"cli", "bench", "io", "ops", "tma", "core"},
+}
+ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+SOURCES = (".hpp", ".cpp", ".cu", ".cuh", ".inc")
+LONGEST = 400
+THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
+
+
+def includes(text):
+    return [(quote, name) for quote, name in INCLUDE.findall(text)]
+
+
+def check_source(path, text):
+    """Violations of one file under src/ or include/ (path relative to the root, as a PurePosixPath)."""
+    found = []
+    parts = path.parts
+    for quote, name in includes(text):
+        if parts[0] == "include":
+            if THIRD_PARTY.match(name):
+                found.append(f"{path}: a public header includes <{name}>")
+            continue
+        target = name.split("/")[0]
+        layer = parts[1]
+        if quote == '"' and target in ALLOWED and target != "tmaops":
+            allowed = ALLOWED[layer] | ({"device"} if layer == "ops" and path.suffix in (".cu", ".cuh") else set())
+            allowed |= {"device"} if layer == "bench" and path.suffix in (".cu", ".cuh") else set()
+            if target not in allowed:
+                found.append(f"{path}: {layer} may not include {name}")
+        if layer == "device" and quote == '"' and name.startswith("tmaops/"):
+            found.append(f"{path}: the device layer depends on CUDA only, not on {name}")
+        if layer == "ops" and len(parts) > 3:
+            for room in ROOMS:
+                if room != parts[2] and name.startswith(f"ops/{room}/"):
+                    found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
+    if parts[:2] == ("src", "ops") and "asm volatile" in text:
+        found.append(f"{path}: inline PTX belongs into src/device")
+    lines = text.count("\n")
+    if lines > LONGEST:
+        found.append(f"{path}: {lines} lines, more than {LONGEST}")
+    return found
+
+
+def check_tree(root):
+    found = []
+    for top in ("src", "include"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SOURCES and path.is_file():
+                relative = pathlib.PurePosixPath(path.relative_to(root).as_posix())
+                found += check_source(relative, path.read_text(encoding="utf-8"))
+    return found
+
+
+def self_test():
+    cases = [
+        ("src/core/a.cpp", '#include "ops/registry.hpp"\n', "core may not include"),
+        ("src/tma/a.cpp", '#include "ops/x.hpp"\n', "tma may not include"),
+        ("src/ops/gemm/api.cpp", '#include "device/mbarrier.cuh"\n', "ops may not include"),
+        ("src/ops/gemm/api.cpp", '#include "ops/resample/problem.hpp"\n', "includes operator resample"),
+        ("src/bench/a.cpp", '#include "cli/commands.hpp"\n', "bench may not include"),
+        ("src/device/a.cuh", '#include "core/checks.hpp"\n', "device may not include"),
+        ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
+        ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
+        ("src/ops/gemm/cuda/a.cu", 'asm volatile("");\n', "inline PTX"),
+        ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
+    ]
+    good = [
+        ("src/ops/gemm/cuda/a.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
+        ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+    ]
+    for name, text, expected in cases:
+        found = check_source(pathlib.PurePosixPath(name), text)
+        assert len(found) == 1 and expected in found[0], (name, found)
+    for name, text in good:
+        assert check_source(pathlib.PurePosixPath(name), text) == [], name
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    found = check_tree(pathlib.Path(sys.argv[1]))
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
