@@ -47,7 +47,7 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
       const std::int64_t count = std::min(kPiece, columns - piece);
       const std::int64_t j = column + piece;
       if (accumulators == nullptr)
-        std::fill_n(x, count, 0.0F);
+        std::fill_n(x, count, problem.alpha * 0.0F);
       else
         scale(problem.alpha, accumulators + (i - row) * pitch + piece, count, x);
       if (problem.c) {
