@@ -39,6 +39,12 @@ class PointRows {
     load(n, q, m, 0, offsets_.size(), to);
   }
 
+  /// Where the row [n, q, m] starts.
+  const void* address(std::int64_t n, std::int64_t q, std::int64_t m) const {
+    return static_cast<const char*>(tensor_.data) +
+           head_offset(tensor_, n, q, m) * static_cast<std::int64_t>(size_of(tensor_.dtype));
+  }
+
   /// The row itself when it needs no conversion and no gathering, else null.
   template <class T>
   const T* direct(std::int64_t n, std::int64_t q, std::int64_t m) const {
