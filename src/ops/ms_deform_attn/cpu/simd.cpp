@@ -348,7 +348,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream) {
-  if (problem.batch == 0 || problem.channels == 0) return;
+  if (problem.batch * problem.heads * problem.channels == 0) return;
   const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
   const auto forward = HWY_DYNAMIC_DISPATCH(Forward);
   const std::vector<std::int64_t> order = query_order(problem, arguments.sampling_locations);
