@@ -22,14 +22,14 @@ struct Shape {
   std::int64_t channels = 8;
   std::int64_t queries = 5;
   std::vector<LevelShape> levels{{8, 16}, {4, 4}};
-  std::int64_t points = 3;                // per level, when points_per_level is empty
-  std::vector<std::int32_t> ragged{};     // points of each level
+  std::int64_t points = 3;             // per level, when points_per_level is empty
+  std::vector<std::int32_t> ragged{};  // points of each level
   DType value_dtype = DType::f32;
   DType location_dtype = DType::f32;
   DType weight_dtype = DType::f32;
   Sampling sampling = Sampling::bilinear;
-  bool strided = false;      // permuted and padded layouts
-  bool odd_locations = true; // NaN, infinities, far outside, exact borders among them
+  bool strided = false;       // permuted and padded layouts
+  bool odd_locations = true;  // NaN, infinities, far outside, exact borders among them
 
   std::int64_t length() const {
     std::int64_t sum = 0;
@@ -126,8 +126,12 @@ class Case {
   /// them: these are exact in every type. Elsewhere away from whole pixels, where f32 and f64 could fall on two sides.
   void set_coordinate(std::int64_t index, std::int64_t side) {
     if (shape_.odd_locations && random_() % 16 == 0) {
-      constexpr double kOdd[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                                 -std::numeric_limits<double>::infinity(), 1e30, -1e30, -0.0};
+      constexpr double kOdd[] = {std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 1e30,
+                                 -1e30,
+                                 -0.0};
       // 1e30 is infinite in f16: then it is skipped as such.
       locations_.set(index, kOdd[random_() % 6]);
       if (is_power_of_two(side) || locations_.get(index) != 0) return;

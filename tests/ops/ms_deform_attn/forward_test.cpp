@@ -20,9 +20,10 @@ class Forward : public testing::TestWithParam<std::string> {
   bool takes_case(const Case& c) const {
     Case copy = c;
     Buffer out = copy.output();
-    return takes(forward::variants(),
-                 forward::make_problem(copy.value(), c.shape().levels, copy.locations(), copy.weights(), out, c.options()),
-                 GetParam());
+    return takes(
+        forward::variants(),
+        forward::make_problem(copy.value(), c.shape().levels, copy.locations(), copy.weights(), out, c.options()),
+        GetParam());
   }
   void expect_reference(const Case& c) const {
     if (!takes_case(c)) return;
@@ -37,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, Forward, testing::ValuesIn(cpu_variants(forwa
 
 /// One level, one channel, one point: value[row * width + column] sampled at a pixel coordinate.
 double sample_at(const std::string& variant, LevelShape level, const std::vector<float>& value, float column, float row,
-              Sampling sampling = Sampling::bilinear) {
+                 Sampling sampling = Sampling::bilinear) {
   const std::vector<float> location{(column + 0.5F) / static_cast<float>(level.width),
                                     (row + 0.5F) / static_cast<float>(level.height)};
   const float weight = 2.0F;
@@ -132,7 +133,8 @@ TEST_P(Forward, NonFiniteWeightsGiveNonFiniteOutputs) {
 }
 
 TEST_P(Forward, TakesEveryNumberOfChannels) {
-  for (const std::int64_t channels : {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 30, 31, 32, 33, 48, 63, 64, 71, 96, 100, 1025})
+  for (const std::int64_t channels :
+       {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 30, 31, 32, 33, 48, 63, 64, 71, 96, 100, 1025})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       expect_reference(Case({.channels = channels, .value_dtype = dtype}, 1));
 }
@@ -272,8 +274,7 @@ TEST_P(Forward, BroadcastInputsWithZeroAndNegativeStrides) {
                  ConstTensorView(last_weight, weights), got, c.options(GetParam()));
   for (std::int64_t n = 0; n < 3; ++n)
     for (std::int64_t q = 0; q < 4; ++q)
-      for (std::int64_t d = 0; d < 8; ++d)
-        EXPECT_NEAR(got.get((n * 4 + q) * 8 + d), want.get((3 - q) * 8 + d), 1e-5);
+      for (std::int64_t d = 0; d < 8; ++d) EXPECT_NEAR(got.get((n * 4 + q) * 8 + d), want.get((3 - q) * 8 + d), 1e-5);
 }
 
 TEST(MsDeformAttnPlan, RunsAgainOnNewDataAndSaysItsVariant) {
