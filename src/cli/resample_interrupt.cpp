@@ -1,4 +1,4 @@
-#include "cli/interrupt.hpp"
+#include "cli/resample_interrupt.hpp"
 
 #include <unistd.h>
 
