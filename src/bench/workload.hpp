@@ -21,10 +21,10 @@ using Call = std::function<void(Stream)>;
 
 /// What the rows of a case have in common.
 struct CaseInfo {
-  std::string op;            // "ms_deform_attn_backward"
-  std::string name;          // "enc1/detr", as in the anchors
-  std::string dtype;         // "f16", or "bf16->f32" where the output differs
-  std::string problem;       // in the configuration's syntax: what repeats it
+  std::string op{};          // "ms_deform_attn_backward"
+  std::string name{};        // "enc1/detr", as in the anchors
+  std::string dtype{};       // "f16", or "bf16->f32" where the output differs
+  std::string problem{};     // in the configuration's syntax: what repeats it
   Device device{};
   double floor_bytes = 0;    // each input read once, each output written once
   double flops = 0;

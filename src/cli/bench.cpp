@@ -122,7 +122,7 @@ int run_bench(const Globals& globals, const Options& options) {
   io::OutputFile file(output, {.force = true});
 
   Progress progress(globals);
-  const InterruptGuard guard;
+  const StopOnInterrupt guard;
   bench::Observer observer;
   observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) { progress.show(done, total, what); };
   observer.note = [&](const std::string& text) {
@@ -134,7 +134,7 @@ int run_bench(const Globals& globals, const Options& options) {
     if (refusal.requested) print_problem(refusal_line(refusal));
     else print_note(globals, refusal_line(refusal));
   };
-  observer.interrupted = &InterruptGuard::interrupted;
+  observer.interrupted = &StopOnInterrupt::interrupted;
   const bench::Report report = bench::run(config.problems, run, observer);
   progress.clear();
 

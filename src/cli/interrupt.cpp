@@ -2,40 +2,48 @@
 
 #include <unistd.h>
 
-#include <csignal>
+#include <string_view>
 
 #include "io/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {
 
-constexpr int kExitInterrupted = 130;
-volatile std::sig_atomic_t signals = 0;
+constexpr std::string_view kMessage = "tmaops: E092 interrupted: the unfinished output was removed\n";
+volatile std::sig_atomic_t noted = 0;
 
-extern "C" void on_signal(int) {
-  if (signals > 0) {
-    io::discard_partial_outputs();
-    _exit(kExitInterrupted);
-  }
-  signals = 1;
+// Only async-signal-safe calls.
+extern "C" void discard_and_exit(int) {
+  io::discard_partial_outputs();
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  _exit(130);
+}
+
+extern "C" void note_first(int signal) {
+  if (noted != 0) discard_and_exit(signal);
+  noted = 1;
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
-  signals = 0;
+SignalHandler::SignalHandler(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = handler;
+  sigfillset(&action.sa_mask);
+  for (int i = 0; i < 3; ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
-InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+SignalHandler::~SignalHandler() {
+  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool InterruptGuard::interrupted() { return signals > 0; }
+DiscardOnInterrupt::DiscardOnInterrupt() : SignalHandler(discard_and_exit) {}
+
+StopOnInterrupt::StopOnInterrupt() : SignalHandler(note_first) { noted = 0; }
+
+bool StopOnInterrupt::interrupted() { return noted != 0; }
 
 }  // namespace tmaops::cli

@@ -1,15 +1,33 @@
-// Ctrl-C: the first one lets the run write what it has, the second one ends it.
+// Ctrl-C: a command that writes one file at its end leaves nothing behind; one that measures keeps what it has.
 #pragma once
+
+#include <csignal>
 
 namespace tmaops::cli {
 
-/// Takes SIGINT and SIGTERM while it lives.
-class InterruptGuard {
+/// While it lives, SIGINT, SIGTERM and SIGHUP go to a handler. A signal that was ignored before (nohup) stays ignored.
+class SignalHandler {
  public:
-  InterruptGuard();
-  ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  explicit SignalHandler(void (*handler)(int));
+  ~SignalHandler();
+  SignalHandler(const SignalHandler&) = delete;
+  SignalHandler& operator=(const SignalHandler&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction before_[3]{};
+};
+
+/// A signal removes unfinished output files and ends the process with exit code 130.
+class DiscardOnInterrupt : SignalHandler {
+ public:
+  DiscardOnInterrupt();
+};
+
+/// The first signal is only noted: the run ends soon and writes what it has. The second one is as above.
+class StopOnInterrupt : SignalHandler {
+ public:
+  StopOnInterrupt();
   static bool interrupted();
 };
 

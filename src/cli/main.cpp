@@ -21,9 +21,7 @@ void add_commands(CLI::App& app, Globals& globals) {
   add_list_command(app, globals);
   add_bench_command(app, globals);
   add_verify_command(app, globals);
-#ifdef TMAOPS_HAVE_RESAMPLE_COMMAND
   add_resample_command(app, globals);
-#endif
   add_explain_command(app, globals);
   add_completion_command(app, globals);
 }

@@ -14,10 +14,9 @@ using bench::Row;
 
 /// Three significant digits, in the unit that leaves no more than three before the point.
 std::string time_text(double us) {
-  if (us < 1000) return fmt::format(us < 10 ? "{:.2f} us" : us < 100 ? "{:.1f} us" : "{:.0f} us", us);
-  const double ms = us / 1000;
-  if (ms < 1000) return fmt::format(ms < 10 ? "{:.2f} ms" : ms < 100 ? "{:.1f} ms" : "{:.0f} ms", ms);
-  return fmt::format("{:.2f} s", ms / 1000);
+  const std::string_view unit = us < 1000 ? "us" : us < 1e6 ? "ms" : "s";
+  const double value = us < 1000 ? us : us < 1e6 ? us / 1000 : us / 1e6;
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
 }
 
 bool same_case(const Row& a, const Row& b) {

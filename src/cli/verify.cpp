@@ -21,7 +21,7 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
   run.time = false;
 
   Progress progress(globals);
-  const InterruptGuard guard;
+  const StopOnInterrupt guard;
   bench::Observer observer;
   observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) { progress.show(done, total, what); };
   observer.refused = [&](const bench::Refusal& refusal) {
@@ -29,7 +29,7 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
     if (refusal.requested) print_problem(refusal_line(refusal));
     else print_note(globals, refusal_line(refusal));
   };
-  observer.interrupted = &InterruptGuard::interrupted;
+  observer.interrupted = &StopOnInterrupt::interrupted;
   const bench::Report report = bench::run(config.problems, run, observer);
   progress.clear();
 

@@ -121,7 +121,7 @@ std::vector<TensorSpec> tensors(const Config& config) {
   return all;
 }
 
-CaseInfo info(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs) {
+CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs) {
   CaseInfo made{.op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype))};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
@@ -134,7 +134,7 @@ CaseInfo info(const Settings& problem, const Config& config, const std::vector<T
 class GemmWorkload : public Workload {
  public:
   GemmWorkload(const Settings& problem, const Config& config)
-      : Workload(info(problem, config, bench::tensors(config)), bench::tensors(config)), config_(config) {}
+      : Workload(describe(problem, config, bench::tensors(config)), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));

@@ -44,7 +44,7 @@ std::vector<TensorSpec> tensors(const Case& c) {
   return all;
 }
 
-CaseInfo info(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs) {
+CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs) {
   CaseInfo made{.op = c.backward ? "ms_deform_attn_backward" : "ms_deform_attn",
                 .name = c.name,
                 .dtype = std::string(to_string(c.dtype)),
@@ -60,7 +60,7 @@ CaseInfo info(const Settings& problem, const Case& c, const std::vector<TensorSp
 class MsDeformAttnWorkload : public Workload {
  public:
   MsDeformAttnWorkload(const Settings& problem, const Case& c)
-      : Workload(info(problem, c, bench::tensors(c)), bench::tensors(c)), case_(c) {}
+      : Workload(describe(problem, c, bench::tensors(c)), bench::tensors(c)), case_(c) {}
 
   std::vector<VariantChoice> variants() const override;
   std::string selected() const override;

@@ -79,7 +79,7 @@ Config read(const Settings& problem) {
   return config;
 }
 
-CaseInfo info(const Settings& problem, const Config& config) {
+CaseInfo describe(const Settings& problem, const Config& config) {
   CaseInfo made{.op = "resample",
                 .name = fmt::format("{},{}->{},{}{}", config.batch, config.samples, config.targets, config.channels,
                                     config.random_times ? "/random" : ""),
@@ -105,7 +105,7 @@ std::vector<TensorSpec> tensors(const Config& config) {
 class ResampleWorkload : public Workload {
  public:
   ResampleWorkload(const Settings& problem, const Config& config)
-      : Workload(info(problem, config), bench::tensors(config)), config_(config) {}
+      : Workload(describe(problem, config), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::resample::variants(), problem(), device_info(info_.device));
@@ -146,7 +146,7 @@ class ResampleWorkload : public Workload {
     return made;
   }
   ops::resample::Problem problem() const {
-    return ops::resample::make_problem(tensor("values", 0), tensor("source_times", 0), tensor("target_times", 0),
+    return ops::resample::make_problem(tensor("values", 0), tensor("source_times", 0), {tensor("target_times", 0), {}},
                                        tensor("output", 0), options(""));
   }
   void fill_times(std::uint64_t seed);
