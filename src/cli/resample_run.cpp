@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "cli/resample_interrupt.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/resample.hpp"
 #include "cli/resample_modes.hpp"
 #include "cli/resample_table.hpp"

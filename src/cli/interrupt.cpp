@@ -1,4 +1,4 @@
-#include "cli/resample_interrupt.hpp"
+#include "cli/interrupt.hpp"
 
 #include <unistd.h>
 
