@@ -27,7 +27,7 @@ class Buffer {
 
  private:
   std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0;     // of the tensor
+  std::size_t bytes_ = 0;  // of the tensor
   std::size_t mapped_ = 0;
   DType dtype_ = DType::f32;
   Layout layout_{};

@@ -15,8 +15,12 @@ Key key_of(const Row& row) {
 }
 
 Key key_of(const Json& row) {
-  return {row["operator"], row["case"], row["dtype"], row["device"],
-          row["temperature"].is_null() ? "" : row["temperature"].get<std::string>(), row["implementation"]};
+  return {row["operator"],
+          row["case"],
+          row["dtype"],
+          row["device"],
+          row["temperature"].is_null() ? "" : row["temperature"].get<std::string>(),
+          row["implementation"]};
 }
 
 }  // namespace
@@ -45,8 +49,13 @@ std::vector<Difference> compare(const Report& report, const Json& base) {
   std::vector<Difference> differences;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
-    Difference one{.op = row.info.op, .name = row.info.name, .implementation = row.implementation, .kind = row.kind,
-                   .dtype = row.info.dtype, .temperature = row.temperature, .us = row.us->median};
+    Difference one{.op = row.info.op,
+                   .name = row.info.name,
+                   .implementation = row.implementation,
+                   .kind = row.kind,
+                   .dtype = row.info.dtype,
+                   .temperature = row.temperature,
+                   .us = row.us->median};
     const auto found = before.find(key_of(row));
     if (found == before.end()) {
       one.change = Change::added;

@@ -1,8 +1,7 @@
 #include "bench/implementation.hpp"
 
-#include <ctime>
-
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <utility>
 

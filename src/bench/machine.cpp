@@ -74,7 +74,8 @@ Machine inspect() {
   found.last_level_cache_bytes = last_level_cache();
   found.os = value_in("/etc/os-release", "PRETTY_NAME", '=');
   utsname system{};
-  if (uname(&system) == 0) found.os += (found.os.empty() ? "" : ", ") + std::string(system.sysname) + " " + system.release;
+  if (uname(&system) == 0)
+    found.os += (found.os.empty() ? "" : ", ") + std::string(system.sysname) + " " + system.release;
   if (found.cpu.empty()) found.cpu = system.machine;
   found.compiler = TMAOPS_COMPILER;
   found.driver = nvidia_driver();
@@ -98,13 +99,14 @@ nlohmann::ordered_json machine_json() {
                               {"last_level_cache_bytes", found.last_level_cache_bytes},
                               {"os", found.os},
                               {"compiler", found.compiler}};
-  json["gpus"] = nlohmann::ordered_json::array();
-  for (int index = 0; index < cuda_device_count(); ++index) {
-    const DeviceInfo& gpu = device_info({DeviceType::cuda, index});
-    json["gpus"].push_back({{"name", gpu.name},
-                            {"compute_capability", gpu.compute_capability},
-                            {"multiprocessors", gpu.multiprocessors},
-                            {"memory_bytes", gpu.memory_bytes}});
+  json["gpu"] = nullptr;
+  if (const int count = cuda_device_count(); count > 0) {
+    const DeviceInfo& gpu = device_info({DeviceType::cuda, 0});
+    json["gpu"] = {{"name", gpu.name},
+                   {"count", count},
+                   {"compute_capability", gpu.compute_capability},
+                   {"multiprocessors", gpu.multiprocessors},
+                   {"memory_bytes", gpu.memory_bytes}};
   }
   json["driver"] = found.driver.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.driver);
   return json;

@@ -14,9 +14,10 @@ using Json = nlohmann::ordered_json;
 
 double finite(double value, const Row& row, const char* what) {
   if (!std::isfinite(value))
-    throw Error(ErrorCode::internal, {.where = "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
-                                      .got = std::string(what) + " that is not finite",
-                                      .needed = {}});
+    throw Error(ErrorCode::internal,
+                {.where = "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
+                 .got = std::string(what) + " that is not finite",
+                 .needed = {}});
   return value;
 }
 
@@ -28,7 +29,9 @@ double rounded(double value) {
 }
 
 Json row_json(const Row& row) {
-  Json json{{"operator", row.info.op}, {"case", row.info.name}, {"implementation", row.implementation},
+  Json json{{"operator", row.info.op},
+            {"case", row.info.name},
+            {"implementation", row.implementation},
             {"kind", to_string(row.kind)}};
   json["selected"] = row.selected.empty() ? Json(nullptr) : Json(row.selected);
   json["dtype"] = row.info.dtype;
@@ -45,15 +48,15 @@ Json row_json(const Row& row) {
     json["us"] = json["gbps"] = json["tflops"] = nullptr;
   }
   json["sm_mhz"] = nullptr;  // a CPU has no SM clock
-  json["error"] = {{"relative", finite(row.error.relative, row, "an error")}, {"max", finite(row.error.max, row, "an error")}};
+  json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
+                   {"max", finite(row.error.max, row, "an error")}};
   json["verified"] = row.verified;
   return json;
 }
 
 [[noreturn]] void fail_schema(const std::string& source, const std::string& where, const std::string& needed) {
-  throw Error(ErrorCode::bad_format, {.where = source + ": " + where,
-                                      .got = "not a result file of schema 1",
-                                      .needed = needed});
+  throw Error(ErrorCode::bad_format,
+              {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
 }
 
 void check_row(const Json& row, const std::string& source, const std::string& where) {
@@ -69,15 +72,18 @@ void check_row(const Json& row, const std::string& source, const std::string& wh
   for (const char* key : {"gbps", "tflops", "sm_mhz"})
     if (!row.contains(key) || !(row[key].is_number() || row[key].is_null()))
       fail_schema(source, where + "." + key, "a number or null");
-  if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null())) fail_schema(source, where + ".us", "an object or null");
+  if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null()))
+    fail_schema(source, where + ".us", "an object or null");
   if (row["us"].is_object())
     for (const char* key : {"median", "p10", "p90", "n"})
-      if (!row["us"].contains(key) || !row["us"][key].is_number()) fail_schema(source, where + ".us." + key, "a number");
+      if (!row["us"].contains(key) || !row["us"][key].is_number())
+        fail_schema(source, where + ".us." + key, "a number");
   if (!row.contains("error") || !row["error"].is_object()) fail_schema(source, where + ".error", "an object");
   for (const char* key : {"relative", "max"})
     if (!row["error"].contains(key) || !row["error"][key].is_number())
       fail_schema(source, where + ".error." + key, "a number");
-  if (!row.contains("verified") || !row["verified"].is_boolean()) fail_schema(source, where + ".verified", "true or false");
+  if (!row.contains("verified") || !row["verified"].is_boolean())
+    fail_schema(source, where + ".verified", "true or false");
 }
 
 }  // namespace
@@ -104,12 +110,18 @@ Json to_json(const Report& report, const Json& config) {
   for (const Row& row : report.rows) document["rows"].push_back(row_json(row));
   document["failed"] = Json::array();
   for (const Row& row : report.failed)
-    document["failed"].push_back({{"operator", row.info.op}, {"case", row.info.name}, {"dtype", row.info.dtype},
-                                  {"implementation", row.implementation}, {"problem", row.error.problem}});
+    document["failed"].push_back({{"operator", row.info.op},
+                                  {"case", row.info.name},
+                                  {"dtype", row.info.dtype},
+                                  {"implementation", row.implementation},
+                                  {"problem", row.error.problem}});
   document["refused"] = Json::array();
   for (const Refusal& refusal : report.refused)
-    document["refused"].push_back({{"operator", refusal.info.op}, {"case", refusal.info.name}, {"dtype", refusal.info.dtype},
-                                   {"implementation", refusal.implementation}, {"reason", refusal.reason}});
+    document["refused"].push_back({{"operator", refusal.info.op},
+                                   {"case", refusal.info.name},
+                                   {"dtype", refusal.info.dtype},
+                                   {"implementation", refusal.implementation},
+                                   {"reason", refusal.reason}});
   return document;
 }
 

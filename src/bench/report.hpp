@@ -18,9 +18,9 @@ struct Row {
   CaseInfo info;
   std::string implementation;
   Kind kind = Kind::variant;
-  std::string selected{};        // variant that ran; empty for peers and ceilings
-  std::string temperature{};     // "cold" or "hot"; empty when only verified
-  std::optional<Summary> us{};   // microseconds per call; none when only verified
+  std::string selected{};       // variant that ran; empty for peers and ceilings
+  std::string temperature{};    // "cold" or "hot"; empty when only verified
+  std::optional<Summary> us{};  // microseconds per call; none when only verified
   Comparison error{};
   bool verified = false;
 
@@ -52,8 +52,8 @@ struct Report {
 /// What the numbers were measured on.
 nlohmann::ordered_json machine_json();
 
-/// The result file. `config` is put in as it is. Throws Error internal when a number is not finite: JSON has no NaN, and
-/// a silent null would read as "not measured".
+/// The result file. `config` is put in as it is. Throws Error internal when a number is not finite: JSON has no NaN,
+/// and a silent null would read as "not measured".
 nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_json& config);
 
 /// Checks a document against schema 1; throws Error bad_format that names the first place that breaks it.

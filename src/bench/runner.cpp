@@ -14,7 +14,8 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPeers{"copy", "onednn", "grid_sample", "torch_eager", "torch_compile", "numpy"};
+constexpr std::array<std::string_view, 6> kPeers{"copy",        "onednn",        "grid_sample",
+                                                 "torch_eager", "torch_compile", "numpy"};
 /// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
 constexpr double kWarmCall = 0.05;
 constexpr std::int64_t kMostCalls = 100000;
@@ -39,11 +40,11 @@ std::string reason_of(const Error& error) {
 struct Timed {
   std::unique_ptr<Implementation> implementation;
   Comparison error;
-  std::int64_t calls = 1;        // per sample
-  std::int64_t next = 0;         // set to go on with
-  double estimate = 0;           // seconds of one call
-  double spent = 0;              // seconds
-  bool lost = false;             // its process ended
+  std::int64_t calls = 1;         // per sample
+  std::int64_t next = 0;          // set to go on with
+  double estimate = 0;            // seconds of one call
+  double spent = 0;               // seconds
+  bool lost = false;              // its process ended
   std::vector<double> samples{};  // microseconds per call
 };
 
@@ -121,7 +122,8 @@ class Run {
         std::string versions;
         for (const VariantChoice& variant : variants)
           if (variant.info.version > 0)
-            versions += (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
+            versions +=
+                (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
         problem.fail(ErrorCode::unknown_variant, *setting,
                      versions.empty() ? "a variant's name: this operator's variants have no version numbers"
                                       : "one of " + versions);
@@ -158,7 +160,8 @@ class Run {
     if (sets * bytes > options_.cold_bytes || sets > 100000)
       throw Error(ErrorCode::out_of_memory,
                   {.where = "cold inputs",
-                   .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20, options_.cold_bytes >> 20),
+                   .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20,
+                                      options_.cold_bytes >> 20),
                    .needed = fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20)});
     return static_cast<int>(sets);
   }
@@ -229,7 +232,9 @@ class Run {
 #ifdef TMAOPS_HAVE_ONEDNN
           to.push_back(make_onednn(workload, *timer_));
 #else
-          throw Error(ErrorCode::variant_refuses, {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
+          throw Error(
+              ErrorCode::variant_refuses,
+              {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
 #endif
         } else if (start_python()) {
           if (!loaded) python_->load(workload);
@@ -250,7 +255,9 @@ class Run {
         note("peers: " + python_->versions());
       } catch (const Error& error) {
         python_failed_ = true;
-        note("peers grid_sample, torch_eager, torch_compile and numpy are left out: " + reason_of(error));
+        note("the Python peers are left out (" + error.details().where + ": " + reason_of(error) +
+             "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or "
+             "TMAOPS_PYTHON");
       }
     }
     return python_ != nullptr;
@@ -259,13 +266,18 @@ class Run {
   void add_verified(Workload& workload, std::unique_ptr<Implementation> implementation, std::vector<Timed>& timed,
                     const std::string& temperature) {
     Comparison error = implementation->verify(workload, 0, options_.tolerance);
-    if (error.ok && workload.sets() > 1) error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
+    if (error.ok && workload.sets() > 1)
+      error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
     if (error.ok) {
       timed.push_back({std::move(implementation), error});
       return;
     }
-    Row row{.info = workload.info(), .implementation = implementation->name(), .kind = implementation->kind(),
-            .selected = implementation->selected(), .temperature = temperature, .error = error};
+    Row row{.info = workload.info(),
+            .implementation = implementation->name(),
+            .kind = implementation->kind(),
+            .selected = implementation->selected(),
+            .temperature = temperature,
+            .error = error};
     if (row.kind != Kind::variant)
       return refuse({workload.info(), implementation->name(), "its result differs: " + error.problem, false, 2});
     if (observer_.row) observer_.row(row);
@@ -298,7 +310,8 @@ class Run {
   void time(const Workload& workload, std::vector<Timed>& timed) {
     for (Timed& one : timed) {
       if (!try_sample(workload, one, one.estimate)) continue;
-      one.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one.estimate, 1e-8))), 1, kMostCalls);
+      one.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one.estimate, 1e-8))), 1,
+                                           kMostCalls);
     }
     for (std::int64_t round = 0; round < options_.samples; ++round) {
       progress(workload, "timing", 0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options_.samples));
@@ -315,10 +328,16 @@ class Run {
 
   void add_row(const Workload& workload, const Timed& one, const std::string& temperature) {
     if (one.lost) return;
-    Row row{.info = workload.info(), .implementation = one.implementation->name(), .kind = one.implementation->kind(),
-            .selected = one.implementation->selected(), .temperature = temperature, .error = one.error, .verified = true};
+    Row row{.info = workload.info(),
+            .implementation = one.implementation->name(),
+            .kind = one.implementation->kind(),
+            .selected = one.implementation->selected(),
+            .temperature = temperature,
+            .error = one.error,
+            .verified = true};
     if (options_.time) {
-      if (static_cast<std::int64_t>(one.samples.size()) < std::min(kFewestSamples, options_.samples)) return;  // interrupted
+      if (static_cast<std::int64_t>(one.samples.size()) < std::min(kFewestSamples, options_.samples))
+        return;  // interrupted
       row.us = summarize(one.samples);
     }
     if (observer_.row) observer_.row(row);

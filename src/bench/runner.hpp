@@ -13,17 +13,17 @@ namespace tmaops::bench {
 
 struct RunOptions {
   Device device{};
-  bool time = true;            // false: only verify
-  bool hot = true;             // inputs stay in the caches
-  bool cold = false;           // inputs rotate over more memory than the last-level cache holds
+  bool time = true;   // false: only verify
+  bool hot = true;    // inputs stay in the caches
+  bool cold = false;  // inputs rotate over more memory than the last-level cache holds
   std::int64_t samples = 30;
-  double min_time = 0.002;     // seconds of one sample at least
-  double max_time = 3;         // seconds after which an implementation with kFewestSamples gets no more
+  double min_time = 0.002;  // seconds of one sample at least
+  double max_time = 3;      // seconds after which an implementation with kFewestSamples gets no more
   std::uint64_t seed = 1;
-  double tolerance = 0;        // 0: the operator's own
-  bool all_variants = false;   // also every variant that takes the problem
+  double tolerance = 0;       // 0: the operator's own
+  bool all_variants = false;  // also every variant that takes the problem
   std::vector<std::string> peers{};
-  std::string python{};        // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
+  std::string python{};  // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
   std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over
 };
 

@@ -39,7 +39,8 @@ std::int64_t first_poisoned(const TensorView& tensor) {
 std::string index_text(const Layout& layout, std::int64_t offset) {
   std::vector<std::pair<std::int64_t, int>> by_stride;
   for (int i = 0; i < layout.rank; ++i)
-    if (layout.shape[static_cast<std::size_t>(i)] > 1) by_stride.emplace_back(layout.strides[static_cast<std::size_t>(i)], i);
+    if (layout.shape[static_cast<std::size_t>(i)] > 1)
+      by_stride.emplace_back(layout.strides[static_cast<std::size_t>(i)], i);
   std::ranges::sort(by_stride, std::greater{});
   std::array<std::int64_t, kMaxRank> at{};
   for (const auto& [stride, dimension] : by_stride) {

@@ -21,12 +21,12 @@ using Call = std::function<void(Stream)>;
 
 /// What the rows of a case have in common.
 struct CaseInfo {
-  std::string op{};          // "ms_deform_attn_backward"
-  std::string name{};        // "enc1/detr", as in the anchors
-  std::string dtype{};       // "f16", or "bf16->f32" where the output differs
-  std::string problem{};     // in the configuration's syntax: what repeats it
+  std::string op{};       // "ms_deform_attn_backward"
+  std::string name{};     // "enc1/detr", as in the anchors
+  std::string dtype{};    // "f16", or "bf16->f32" where the output differs
+  std::string problem{};  // in the configuration's syntax: what repeats it
   Device device{};
-  double floor_bytes = 0;    // each input read once, each output written once
+  double floor_bytes = 0;  // each input read once, each output written once
   double flops = 0;
 };
 
@@ -38,8 +38,8 @@ struct VariantChoice {
 /// How an output compares with the reference.
 struct Comparison {
   bool ok = false;
-  double relative = 0;   // |got - want| / |want|, Frobenius norms
-  double max = 0;        // largest |got - want|
+  double relative = 0;    // |got - want| / |want|, Frobenius norms
+  double max = 0;         // largest |got - want|
   std::string problem{};  // what is wrong, in words, when not ok
 };
 

@@ -13,14 +13,18 @@
 #include "cli/progress.hpp"
 #include "cli/result_table.hpp"
 #include "cli/run_options.hpp"
+#include "io/file_error.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
 
+constexpr const char* kDefaultOutput = "out/results.json";
+
 struct Options : RunFlags {
-  std::string output = "out/results.json";
+  std::string output;  // empty: kDefaultOutput, which is replaced without asking
+  bool force = false;
   std::string peers;  // comma-separated; replaces the configuration's
   bool peers_given = false;
   std::string temperature;
@@ -37,9 +41,8 @@ double parse_share(const std::string& text) {
   const bool percent = text.ends_with('%');
   const auto value = parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)));
   if (!value || !(*value >= 0 && *value <= 1e6))
-    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
-                                   .got = "'" + text + "'",
-                                   .needed = "a share, for example 5%"});
+    throw Error(ErrorCode::usage,
+                {.where = "--fail-if-slower", .got = "'" + text + "'", .needed = "a share, for example 5%"});
   return percent ? *value / 100 : *value;
 }
 
@@ -68,8 +71,9 @@ std::vector<std::string> split(const std::string& text) {
 io::RunConfig read_config(const Options& options) {
   io::RunConfig config = read_run(options);
   Settings values;
-  for (const auto& [name, value] : {std::pair{"temperature", &options.temperature}, std::pair{"samples", &options.samples},
-                                    std::pair{"min_time", &options.min_time}, std::pair{"max_time", &options.max_time}}) {
+  for (const auto& [name, value] :
+       {std::pair{"temperature", &options.temperature}, std::pair{"samples", &options.samples},
+        std::pair{"min_time", &options.min_time}, std::pair{"max_time", &options.max_time}}) {
     std::string flag = "--" + std::string(name);
     std::ranges::replace(flag, '_', '-');
     if (!value->empty()) values.add({name, *value, {flag}, false});
@@ -96,9 +100,9 @@ int report_changes(const bench::Report& report, const nlohmann::ordered_json& ba
   std::string names;
   for (const bench::Difference& one : slower)
     names += (names.empty() ? "" : "; ") + one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
-  throw Error(ErrorCode::slower_than_base, {.where = options.compare,
-                                            .got = names,
-                                            .needed = "no variant slower by more than " + options.fail_if_slower});
+  throw Error(
+      ErrorCode::slower_than_base,
+      {.where = options.compare, .got = names, .needed = "no variant slower by more than " + options.fail_if_slower});
 }
 
 int run_bench(const Globals& globals, const Options& options) {
@@ -114,25 +118,29 @@ int run_bench(const Globals& globals, const Options& options) {
   run.python = options.python;
 
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
-  const std::filesystem::path output(options.output);
-  if (options.output == "out/results.json") {
+  const std::filesystem::path output(options.output.empty() ? kDefaultOutput : options.output);
+  if (options.output.empty()) {
     std::error_code status;
     std::filesystem::create_directories(output.parent_path(), status);
   }
-  io::OutputFile file(output, {.force = true});
+  io::OutputFile file(output, {.force = options.force || options.output.empty()});
 
   Progress progress(globals);
   const StopOnInterrupt guard;
   bench::Observer observer;
-  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) { progress.show(done, total, what); };
+  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
+    progress.show(done, total, what);
+  };
   observer.note = [&](const std::string& text) {
     progress.clear();
     print_note(globals, text);
   };
   observer.refused = [&](const bench::Refusal& refusal) {
     progress.clear();
-    if (refusal.requested) print_problem(refusal_line(refusal));
-    else print_note(globals, refusal_line(refusal));
+    if (refusal.requested)
+      print_problem(refusal_line(refusal));
+    else
+      print_note(globals, refusal_line(refusal));
   };
   observer.interrupted = &StopOnInterrupt::interrupted;
   const bench::Report report = bench::run(config.problems, run, observer);
@@ -143,7 +151,8 @@ int run_bench(const Globals& globals, const Options& options) {
   file.commit();
   print_data(globals.json ? document.dump(2) + "\n" : times_table(report, use_color(globals, Stream::data)));
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
-  print_note(globals, "results: " + options.output + (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
+  print_note(globals, "results: " + io::display(output) +
+                          (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   const int code = report.exit_code();
   if (code == 0 && !options.compare.empty()) return report_changes(report, base, options, globals);
   return code;
@@ -155,15 +164,21 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("bench", "Check and time the operators");
   add_run_flags(*command, *options);
-  command->add_option("-o,--output", options->output, "Result file (JSON, schema 1)")->capture_default_str();
-  const CLI::Option* peers = command->add_option("--peers", options->peers, "Peers to time beside, with commas between; '' for none");
-  command->add_option("--temperature", options->temperature, "Inputs in the caches (hot), rotated past them (cold), or both");
+  command->add_option("-o,--output", options->output, "Result file (JSON, schema 1) [out/results.json, replaced]");
+  command->add_flag("-f,--force", options->force, "Replace the result file when it exists");
+  const CLI::Option* peers =
+      command->add_option("--peers", options->peers, "Peers to time beside, with commas between; '' for none");
+  command->add_option("--temperature", options->temperature,
+                      "Inputs in the caches (hot), rotated past them (cold), or both");
   command->add_option("--samples", options->samples, "Samples of each implementation");
   command->add_option("--min-time", options->min_time, "Seconds that one sample lasts at least");
-  command->add_option("--max-time", options->max_time, "Seconds after which an implementation with 5 samples gets no more");
-  command->add_option("--python", options->python, "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
+  command->add_option("--max-time", options->max_time,
+                      "Seconds after which an implementation with 5 samples gets no more");
+  command->add_option("--python", options->python,
+                      "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
   command->add_option("--compare", options->compare, "Result file to compare with");
-  command->add_option("--fail-if-slower", options->fail_if_slower, "With --compare: exit 1 when a variant is slower by more, for example 5%");
+  command->add_option("--fail-if-slower", options->fail_if_slower,
+                      "With --compare: exit 1 when a variant is slower by more, for example 5%");
   command->callback([&globals, options, peers] {
     options->peers_given = peers->count() > 0;
     globals.run = [&globals, options] { return run_bench(globals, *options); };

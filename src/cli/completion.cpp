@@ -69,7 +69,8 @@ std::string fish_script(const CLI::App& app) {
   add_options(app, "");
   for (const CLI::App* command : app.get_subcommands({})) {
     const std::string& name = command->get_name();
-    text += "complete -c tmaops -n __fish_use_subcommand -a " + name + " -d " + fish_text(command->get_description()) + "\n";
+    text += "complete -c tmaops -n __fish_use_subcommand -a " + name + " -d " + fish_text(command->get_description()) +
+            "\n";
     add_options(*command, " -n '__fish_seen_subcommand_from " + name + "'");
   }
   return text + "complete -c tmaops -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
@@ -80,10 +81,14 @@ std::string fish_script(const CLI::App& app) {
 void add_completion_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
-  command->add_option("SHELL", options->shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->add_option("SHELL", options->shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command->callback([&app, &globals, options] {
     globals.run = [&app, options] {
-      print_data(options->shell == "bash" ? bash_script(app) : options->shell == "zsh" ? zsh_script(app) : fish_script(app));
+      print_data(options->shell == "bash"  ? bash_script(app)
+                 : options->shell == "zsh" ? zsh_script(app)
+                                           : fish_script(app));
       return 0;
     };
   });

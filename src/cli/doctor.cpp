@@ -1,12 +1,12 @@
-// `tmaops doctor`: what is on this machine, what is missing, what that would bring and how to get it. Every probe stands
-// alone and none can stop the others: this command must work where nothing else does.
+// `tmaops doctor`: what is on this machine, what is missing, what that would bring and how to get it. Every probe
+// stands alone and none can stop the others: this command must work where nothing else does.
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -53,9 +53,12 @@ Finding threads() {
   cpu_set_t mask;
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : online;
   std::string why = "all processors";
-  if (variable != nullptr && *variable != '\0') why = "TMAOPS_NUM_THREADS";
-  else if (count < allowed) why = fmt::format("the cgroup's CPU quota; {} processors are allowed", allowed);
-  else if (allowed < online) why = fmt::format("the affinity mask; {} processors are online", online);
+  if (variable != nullptr && *variable != '\0')
+    why = "TMAOPS_NUM_THREADS";
+  else if (count < allowed)
+    why = fmt::format("the cgroup's CPU quota; {} processors are allowed", allowed);
+  else if (allowed < online)
+    why = fmt::format("the affinity mask; {} processors are online", online);
   return {"threads", State::ok, fmt::format("{} ({})", count, why)};
 }
 
@@ -63,20 +66,23 @@ Finding toolkit() {
 #ifdef TMAOPS_CUDA_VERSION
   return {"CUDA toolkit", State::ok, "built with " TMAOPS_CUDA_VERSION};
 #else
-  return {"CUDA toolkit", State::missing, "built without", "the GPU variants", "`CUDA=1 make run` fetches a compiler and builds again"};
+  return {"CUDA toolkit", State::missing, "built without", "the GPU variants",
+          "`CUDA=1 make run` fetches a compiler and builds again"};
 #endif
 }
 
 Finding driver() {
   const std::string& version = bench::machine().driver;
   if (!version.empty()) return {"NVIDIA driver", State::ok, version};
-  return {"NVIDIA driver", State::missing, "not loaded", "running on a GPU", "install NVIDIA's driver, 570 or newer (CUDA 12.8), where there is a GPU"};
+  return {"NVIDIA driver", State::missing, "not loaded", "running on a GPU",
+          "install NVIDIA's driver, 570 or newer (CUDA 12.8), where there is a GPU"};
 }
 
 Finding gpu() {
   const DeviceInfo& device = device_info({DeviceType::cuda, 0});  // throws which of the five reasons there is not to
-  std::string value = fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
-                                  device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
+  std::string value =
+      fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
+                  device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
   if (cuda_device_count() > 1) value += fmt::format(" (and {} more)", cuda_device_count() - 1);
   return {"GPU", State::ok, value};
 }
@@ -85,7 +91,9 @@ Finding highway() {
 #ifdef TMAOPS_HAVE_HIGHWAY
   return {"Highway", State::ok, "in"};
 #else
-  return {"Highway", State::missing, "built without", "explicit vectors chosen at run time: several times the speed of plain loops", "apt install libhwy-dev, then build again"};
+  return {"Highway", State::missing, "built without",
+          "explicit vectors chosen at run time: several times the speed of plain loops",
+          "apt install libhwy-dev, then build again"};
 #endif
 }
 
@@ -93,7 +101,8 @@ Finding onednn() {
 #ifdef TMAOPS_HAVE_ONEDNN
   return {"oneDNN", State::ok, "in"};
 #else
-  return {"oneDNN", State::missing, "built without", "the fast matrix multiplication on the CPU, bf16 above all", "apt install libdnnl-dev, then build again"};
+  return {"oneDNN", State::missing, "built without", "the fast matrix multiplication on the CPU, bf16 above all",
+          "apt install libdnnl-dev, then build again"};
 #endif
 }
 
@@ -108,7 +117,8 @@ Finding python() {
     at = end + 1;
   }
   if (found) return {"Python", State::ok, name + " (peers of `bench`: needs numpy, torch)"};
-  return {"Python", State::missing, name + " not found", "the peers numpy, grid_sample and torch of `bench`", "apt install python3-numpy, pip install torch; TMAOPS_PYTHON names another interpreter"};
+  return {"Python", State::missing, name + " not found", "the peers numpy, grid_sample and torch of `bench`",
+          "apt install python3-numpy, pip install torch; TMAOPS_PYTHON names another interpreter"};
 }
 
 /// Runs a probe; what it throws is the finding.
@@ -136,7 +146,8 @@ std::vector<Finding> examine() {
   all.push_back({"CPU", State::ok, fmt::format("{}, {} processors", machine.cpu, machine.processors)});
   all.push_back({"SIMD", State::ok, machine.simd});
   all.push_back(probe("threads", threads));
-  all.push_back({"memory", State::ok, fmt::format("{:.1f} GiB", static_cast<double>(machine.memory_bytes) / (1 << 30))});
+  all.push_back(
+      {"memory", State::ok, fmt::format("{:.1f} GiB", static_cast<double>(machine.memory_bytes) / (1 << 30))});
   all.push_back(probe("Highway", highway));
   all.push_back(probe("oneDNN", onednn));
   all.push_back(probe("CUDA toolkit", toolkit));
@@ -149,10 +160,14 @@ std::vector<Finding> examine() {
 int doctor(const Globals& globals) {
   const std::vector<Finding> findings = examine();
   if (globals.json) {
-    nlohmann::ordered_json json{{"version", version()}, {"revision", revision()}, {"checks", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json json{
+        {"version", version()}, {"revision", revision()}, {"checks", nlohmann::ordered_json::array()}};
     for (const Finding& one : findings)
-      json["checks"].push_back({{"name", one.name}, {"state", to_string(one.state)}, {"value", one.value},
-                                {"brings", one.brings}, {"how", one.how}});
+      json["checks"].push_back({{"name", one.name},
+                                {"state", to_string(one.state)},
+                                {"value", one.value},
+                                {"brings", one.brings},
+                                {"how", one.how}});
     print_data(json.dump(2) + "\n");
     return 0;
   }

@@ -20,7 +20,7 @@ struct Options {
 };
 
 nlohmann::ordered_json to_json(const ErrorPage& page) {
-  return {{"number", page.number}, {"name", page.name},   {"exit_code", page.exit_code},
+  return {{"number", page.number}, {"name", page.name},        {"exit_code", page.exit_code},
           {"title", page.title},   {"text", page.explanation}, {"mend", page.mend}};
 }
 

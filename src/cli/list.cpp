@@ -26,7 +26,9 @@ struct Options {
 };
 
 Json to_json(const VariantInfo& variant) {
-  Json json{{"name", variant.name}, {"device", variant.device == DeviceType::cuda ? "cuda" : "cpu"}, {"arch", variant.arch},
+  Json json{{"name", variant.name},
+            {"device", variant.device == DeviceType::cuda ? "cuda" : "cpu"},
+            {"arch", variant.arch},
             {"description", variant.description}};
   json["version"] = variant.version > 0 ? Json(variant.version) : Json(nullptr);
   json["built"] = variant.built;
@@ -51,10 +53,11 @@ int list_operators(const Globals& globals, const Options& options) {
     Json entry{{"operator", name}, {"variants", Json::array()}};
     for (const VariantInfo& variant : variants(name)) {
       entry["variants"].push_back(to_json(variant));
-      table.add({{"  " + std::string(variant.name), variant.built ? Style::plain : Style::faint},
-                 {device_name(variant)},
-                 {variant.version > 0 ? std::to_string(variant.version) : ""},
-                 {std::string(variant.description) + (variant.built ? "" : " [" + std::string(variant.missing) + "]")}});
+      table.add(
+          {{"  " + std::string(variant.name), variant.built ? Style::plain : Style::faint},
+           {device_name(variant)},
+           {variant.version > 0 ? std::to_string(variant.version) : ""},
+           {std::string(variant.description) + (variant.built ? "" : " [" + std::string(variant.missing) + "]")}});
     }
     json.push_back(std::move(entry));
     text += (text.empty() ? "" : "\n") + styled(name, Style::bold, color) + "\n" + table.text(color);
@@ -90,12 +93,15 @@ int list_problems(const Globals& globals, const Options& options) {
       entry["variants"].push_back(std::move(one));
       table.add({{"  " + std::string(variant.info.name), is_chosen ? Style::bold : Style::plain},
                  {device_name(variant.info)},
-                 {is_chosen ? "chosen" : variant.support ? "yes" : "no", variant.support ? Style::good : Style::plain},
+                 {is_chosen         ? "chosen"
+                  : variant.support ? "yes"
+                                    : "no",
+                  variant.support ? Style::good : Style::plain},
                  {variant.support ? std::string(variant.info.description) : variant.support.reason}});
     }
     json.push_back(std::move(entry));
-    text += (text.empty() ? "" : "\n") + styled(info.op + " " + info.name + " " + info.dtype, Style::bold, color) + " on " +
-            to_string(device) + "\n" + table.text(color);
+    text += (text.empty() ? "" : "\n") + styled(info.op + " " + info.name + " " + info.dtype, Style::bold, color) +
+            " on " + to_string(device) + "\n" + table.text(color);
   }
   print_data(globals.json ? json.dump(2) + "\n" : text);
   return 0;

@@ -62,17 +62,17 @@ int run(int argc, char** argv) {
   app.add_option("--color", globals.color, "Colour: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
-  app.footer("Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 finished in part, 4 device not there,\n"
-             "5 out of memory, 130 interrupted. `tmaops explain E012` explains an error.");
+  app.footer(
+      "Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 finished in part, 4 device not there,\n"
+      "5 out of memory, 130 interrupted. `tmaops explain E012` explains an error.");
   add_commands(app, globals);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    throw Error(ErrorCode::usage, {.where = chosen(app).get_name(),
-                                   .got = error.what(),
-                                   .needed = "",
-                                   .mend = advice(app, error.what())});
+    throw Error(
+        ErrorCode::usage,
+        {.where = chosen(app).get_name(), .got = error.what(), .needed = "", .mend = advice(app, error.what())});
   }
   if (!globals.run) {
     print_data(app.help());

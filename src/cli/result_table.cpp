@@ -43,9 +43,18 @@ std::string name_text(const Row& row) {
 }  // namespace
 
 std::string times_table(const bench::Report& report, bool color) {
-  Table table({{"operator"}, {"case"}, {"dtype"}, {"implementation"}, {"median", Align::right}, {"p10/p90", Align::right},
-               {"GB/s", Align::right}, {"of copy", Align::right}, {"TFLOP/s", Align::right}, {"vs tmaops", Align::right},
-               {"error", Align::right}, {"inputs"}});
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"median", Align::right},
+               {"p10/p90", Align::right},
+               {"GB/s", Align::right},
+               {"of copy", Align::right},
+               {"TFLOP/s", Align::right},
+               {"vs tmaops", Align::right},
+               {"error", Align::right},
+               {"inputs"}});
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
@@ -74,10 +83,21 @@ std::string times_table(const bench::Report& report, bool color) {
 }
 
 std::string verify_table(const bench::Report& report, bool color) {
-  Table table({{"operator"}, {"case"}, {"dtype"}, {"implementation"}, {"relative", Align::right}, {"max", Align::right}, {"result"}});
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"relative", Align::right},
+               {"max", Align::right},
+               {"result"}});
   const auto add = [&](const Row& row, bool ok) {
-    table.add({{row.info.op}, {row.info.name}, {row.info.dtype}, {name_text(row)}, {fmt::format("{:.1e}", row.error.relative)},
-               {fmt::format("{:.1e}", row.error.max)}, {ok ? "ok" : "WRONG", ok ? Style::good : Style::bad}});
+    table.add({{row.info.op},
+               {row.info.name},
+               {row.info.dtype},
+               {name_text(row)},
+               {fmt::format("{:.1e}", row.error.relative)},
+               {fmt::format("{:.1e}", row.error.max)},
+               {ok ? "ok" : "WRONG", ok ? Style::good : Style::bad}});
   };
   for (const Row& row : report.rows) add(row, true);
   for (const Row& row : report.failed) add(row, false);
@@ -85,16 +105,28 @@ std::string verify_table(const bench::Report& report, bool color) {
 }
 
 std::string compare_table(const std::vector<bench::Difference>& differences, bool color) {
-  Table table({{"operator"}, {"case"}, {"dtype"}, {"implementation"}, {"base", Align::right}, {"now", Align::right},
-               {"change", Align::right}, {"verdict"}, {"inputs"}});
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"base", Align::right},
+               {"now", Align::right},
+               {"change", Align::right},
+               {"verdict"},
+               {"inputs"}});
   for (const bench::Difference& one : differences) {
     const Style style = one.change == bench::Change::slower   ? Style::bad
                         : one.change == bench::Change::faster ? Style::good
                                                               : Style::plain;
-    table.add({{one.op}, {one.name}, {one.dtype}, {one.implementation},
-               {one.base_us > 0 ? time_text(one.base_us) : ""}, {one.us > 0 ? time_text(one.us) : ""},
+    table.add({{one.op},
+               {one.name},
+               {one.dtype},
+               {one.implementation},
+               {one.base_us > 0 ? time_text(one.base_us) : ""},
+               {one.us > 0 ? time_text(one.us) : ""},
                {one.base_us > 0 && one.us > 0 ? fmt::format("{:+.1f} %", (one.ratio() - 1) * 100) : ""},
-               {std::string(to_string(one.change)), style}, {one.temperature}});
+               {std::string(to_string(one.change)), style},
+               {one.temperature}});
   }
   return table.text(color);
 }
@@ -108,8 +140,8 @@ std::string failure_text(const bench::Row& row, std::uint64_t seed) {
   const Error error(ErrorCode::verification_failed,
                     {.where = row.info.op + " " + row.info.name + " " + row.info.dtype + ": " + name_text(row),
                      .got = row.error.problem,
-                     .needed = "the reference's result; repeat with: tmaops verify -p '" + row.info.problem + "' --seed " +
-                               std::to_string(seed)});
+                     .needed = "the reference's result; repeat with: tmaops verify -p '" + row.info.problem +
+                               "' --seed " + std::to_string(seed)});
   return std::string("tmaops: ") + error.what();
 }
 

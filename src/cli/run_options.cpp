@@ -25,7 +25,9 @@ Settings option_values(std::initializer_list<std::pair<const char*, const std::s
 
 void add_problem_options(CLI::App& command, ProblemOptions& options) {
   command.add_option("CONFIG", options.config, "Configuration, for example configs/quick.yaml");
-  command.add_option("-p,--problem", options.problems, "A problem: 'gemm: {mode: [RC, CR], size: [256, 512]}' (may be repeated)")
+  command
+      .add_option("-p,--problem", options.problems,
+                  "A problem: 'gemm: {mode: [RC, CR], size: [256, 512]}' (may be repeated)")
       ->allow_extra_args(false);
   command.add_option("--operator", options.operators, "Run only this operator's problems (may be repeated)")
       ->allow_extra_args(false);
@@ -47,11 +49,13 @@ io::RunConfig read_problems(const ProblemOptions& options) {
   for (std::size_t i = 0; i < options.problems.size(); ++i) {
     const std::string source = options.problems.size() > 1 ? "-p #" + std::to_string(i + 1) : "-p";
     auto more = io::parse_problems(options.problems[i], source, operators);
-    config.problems.insert(config.problems.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    config.problems.insert(config.problems.end(), std::make_move_iterator(more.begin()),
+                           std::make_move_iterator(more.end()));
   }
   if (!options.device.empty()) {
     constexpr std::string_view devices[] = {"auto", "cpu", "cuda"};
-    config.device = devices[option_values({{"device", &options.device}}).choice("device", "auto", {"auto", "cpu", "cuda"})];
+    config.device =
+        devices[option_values({{"device", &options.device}}).choice("device", "auto", {"auto", "cpu", "cuda"})];
   }
   for (const std::string& name : options.operators) {
     if (std::ranges::find(operators, name) != operators.end()) continue;
@@ -76,8 +80,10 @@ io::RunConfig read_problems(const ProblemOptions& options) {
 
 io::RunConfig read_run(const RunFlags& flags) {
   io::RunConfig config = read_problems(flags);
-  const Settings values = option_values({{"seed", &flags.seed}, {"threads", &flags.threads}, {"tolerance", &flags.tolerance}});
-  config.seed = static_cast<std::uint64_t>(values.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
+  const Settings values =
+      option_values({{"seed", &flags.seed}, {"threads", &flags.threads}, {"tolerance", &flags.tolerance}});
+  config.seed =
+      static_cast<std::uint64_t>(values.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
   config.threads = values.integer("threads", config.threads, 1, 1024);
   config.tolerance = values.number("tolerance", config.tolerance, 0, 1);
   config.all_variants = config.all_variants || flags.all_variants;
@@ -88,9 +94,10 @@ Device resolve_device(const std::string& device) {
   if (device != "cuda") return {};
   const Device gpu{DeviceType::cuda, 0};
   device_info(gpu);  // says which of the five reasons there is not to have one
-  throw Error(ErrorCode::variant_refuses, {.where = "--device cuda",
-                                           .got = "a GPU",
-                                           .needed = "a workload that runs on it: this build times the CPU variants only"});
+  throw Error(ErrorCode::variant_refuses,
+              {.where = "--device cuda",
+               .got = "a GPU",
+               .needed = "a workload that runs on it: this build times the CPU variants only"});
 }
 
 bench::RunOptions run_options(const io::RunConfig& config) {

@@ -88,7 +88,8 @@ std::int64_t Settings::integer(std::string_view name, std::int64_t fallback, std
   const std::string range = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   const auto value = setting->quoted ? std::nullopt : parse_integer(setting->value);
   if (!value) {
-    const bool too_big = !setting->quoted && parse_number(setting->value) && setting->value.find('.') == std::string::npos;
+    const bool too_big =
+        !setting->quoted && parse_number(setting->value) && setting->value.find('.') == std::string::npos;
     fail(too_big ? ErrorCode::bad_value : ErrorCode::wrong_type, *setting, range);
   }
   if (*value < least || *value > most) fail(ErrorCode::bad_value, *setting, range);

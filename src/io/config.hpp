@@ -15,17 +15,17 @@ namespace tmaops::io {
 
 /// The top-level keys, and the problems of the operator sections with their lists expanded to products.
 struct RunConfig {
-  std::string device = "auto";            // auto, cpu, cuda
-  std::vector<std::string> operators{};   // only these sections; empty: all
-  std::string temperature = "hot";        // hot, cold, both
-  std::int64_t samples = 30;              // samples of each implementation
-  double min_time = 0.002;                // seconds one sample lasts at least (calls are repeated inside)
-  double max_time = 3;                    // seconds after which an implementation with 5 samples gets no more
-  std::uint64_t seed = 1;                 // of the random data
-  std::vector<std::string> peers{};       // names of the peers to time beside
-  std::int64_t threads = 0;               // of the CPU variants and peers; 0: the default
-  double tolerance = 0;                   // relative error that passes; 0: the operator's own
-  bool all_variants = false;              // `variants: all`
+  std::string device = "auto";           // auto, cpu, cuda
+  std::vector<std::string> operators{};  // only these sections; empty: all
+  std::string temperature = "hot";       // hot, cold, both
+  std::int64_t samples = 30;             // samples of each implementation
+  double min_time = 0.002;               // seconds one sample lasts at least (calls are repeated inside)
+  double max_time = 3;                   // seconds after which an implementation with 5 samples gets no more
+  std::uint64_t seed = 1;                // of the random data
+  std::vector<std::string> peers{};      // names of the peers to time beside
+  std::int64_t threads = 0;              // of the CPU variants and peers; 0: the default
+  double tolerance = 0;                  // relative error that passes; 0: the operator's own
+  bool all_variants = false;             // `variants: all`
   std::vector<Settings> problems{};
 };
 

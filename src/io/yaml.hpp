@@ -20,8 +20,8 @@ struct YamlNode {
   Place place{};
   std::string scalar{};
   bool quoted = false;
-  std::vector<YamlNode> items{};      // of a list
-  std::vector<YamlEntry> entries{};   // of a map, in the order of the file
+  std::vector<YamlNode> items{};     // of a list
+  std::vector<YamlEntry> entries{};  // of a map, in the order of the file
 
   const YamlEntry* find(std::string_view key) const;
   /// "a list", "a mapping", "'abc'", "nothing".

@@ -65,16 +65,19 @@ Call make_call(const Workload& workload, int set) {
   if (parameters["activation"] != "none") {
     dnnl::post_ops operations;
 #if DNNL_VERSION_MAJOR >= 3
-    operations.append_eltwise(activation_algorithm(parameters["activation"]), parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+    operations.append_eltwise(activation_algorithm(parameters["activation"]),
+                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
 #else
-    operations.append_eltwise(1.0F, activation_algorithm(parameters["activation"]), parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+    operations.append_eltwise(1.0F, activation_algorithm(parameters["activation"]),
+                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
 #endif
     attributes.set_post_ops(operations);
   }
   dnnl::memory::desc bias;
   if (parameters["bias"] != "none") {
     dnnl::memory::dims shape(static_cast<std::size_t>(d.rank), 1);
-    shape[static_cast<std::size_t>(parameters["bias"] == "row" ? d.rank - 2 : d.rank - 1)] = workload.tensor("bias", set).shape[0];
+    shape[static_cast<std::size_t>(parameters["bias"] == "row" ? d.rank - 2 : d.rank - 1)] =
+        workload.tensor("bias", set).shape[0];
     dnnl::memory::dims strides(shape.size(), 1);
     for (std::size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
     bias = dnnl::memory::desc(shape, dnnl::memory::data_type::f32, strides);
@@ -83,8 +86,9 @@ Call make_call(const Workload& workload, int set) {
   const bool has_bias = parameters["bias"] != "none";
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc chosen =
-      has_bias ? dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), bias, descriptor(d), attributes)
-               : dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), descriptor(d), attributes);
+      has_bias
+          ? dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), bias, descriptor(d), attributes)
+          : dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), descriptor(d), attributes);
 #else
   const dnnl::matmul::desc wanted = has_bias ? dnnl::matmul::desc(descriptor(a), descriptor(b), bias, descriptor(d))
                                              : dnnl::matmul::desc(descriptor(a), descriptor(b), descriptor(d));
@@ -105,7 +109,8 @@ Call make_call(const Workload& workload, int set) {
 std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& timer) {
   if (workload.info().op != "gemm") refuse("a gemm: oneDNN has no such operator");
   const nlohmann::json parameters = workload.peer_parameters();
-  if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0) refuse("alpha 1 and beta 0: this peer calls the plain matmul");
+  if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0)
+    refuse("alpha 1 and beta 0: this peer calls the plain matmul");
   for (const TensorSpec& spec : workload.tensors())
     if (spec.layout.size() == 0) refuse("a product that is not empty");
   use_our_thread_count();

@@ -19,7 +19,8 @@ std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& tim
 /// workload's inputs through shared memory, and its outputs come back the same way to be checked.
 class PythonPeers {
  public:
-  /// Starts the interpreter. Throws Error cannot_read with what to install when there is none, or when numpy is missing.
+  /// Starts the interpreter. Throws Error cannot_read with what to install when there is none, or when numpy is
+  /// missing.
   PythonPeers(const RunOptions& options, const Observer& observer);
   ~PythonPeers();
   PythonPeers(const PythonPeers&) = delete;

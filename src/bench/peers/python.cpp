@@ -39,9 +39,9 @@ class SharedMemory {
  private:
   [[noreturn]] void fail() {
     if (file_ >= 0) close(file_);
-    throw Error(ErrorCode::out_of_memory, {.where = "Python peers",
-                                           .got = "no shared memory of " + std::to_string(bytes_) + " bytes",
-                                           .needed = {}});
+    throw Error(
+        ErrorCode::out_of_memory,
+        {.where = "Python peers", .got = "no shared memory of " + std::to_string(bytes_) + " bytes", .needed = {}});
   }
   std::size_t bytes_;
   int file_ = -1;
@@ -62,7 +62,9 @@ std::string script() {
   return program.parent_path().parent_path() / "share" / "tmaops" / "cpu_peers.py";
 }
 
-std::size_t byte_size(const TensorSpec& spec) { return static_cast<std::size_t>(spec.layout.size()) * size_of(spec.dtype); }
+std::size_t byte_size(const TensorSpec& spec) {
+  return static_cast<std::size_t>(spec.layout.size()) * size_of(spec.dtype);
+}
 
 }  // namespace
 
@@ -81,15 +83,16 @@ class PythonPeers::Process {
       versions = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;
-      throw Error(ErrorCode::cannot_read, {.where = interpreter(options.python), .got = "", .needed = error.details().needed});
+      throw Error(ErrorCode::cannot_read,
+                  {.where = interpreter(options.python), .got = "", .needed = error.details().needed});
     }
   }
 
   void load(const Workload& workload) {
     const CaseInfo& info = workload.info();
-    nlohmann::json question{{"command", "load"},        {"operator", info.op},
-                            {"case", info.name},        {"parameters", workload.peer_parameters()},
-                            {"sets", workload.sets()},  {"tensors", nlohmann::json::array()}};
+    nlohmann::json question{{"command", "load"},       {"operator", info.op},
+                            {"case", info.name},       {"parameters", workload.peer_parameters()},
+                            {"sets", workload.sets()}, {"tensors", nlohmann::json::array()}};
     std::size_t total = 0;
     offsets_.clear();
     for (const TensorSpec& spec : workload.tensors()) {
@@ -127,7 +130,8 @@ class PythonPeers::Process {
   }
 
   double seconds(const std::string& peer, std::int64_t first, std::int64_t count) {
-    return lines_.ask({{"command", "time"}, {"peer", peer}, {"first", first}, {"count", count}}, kAnswerTimeout)["seconds"];
+    return lines_.ask({{"command", "time"}, {"peer", peer}, {"first", first}, {"count", count}},
+                      kAnswerTimeout)["seconds"];
   }
 
   std::string versions;

@@ -30,7 +30,8 @@ std::vector<std::string> changed_environment(const std::vector<std::pair<std::st
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
-    if (std::ranges::none_of(changes, [&](const auto& change) { return change.first == name; })) result.emplace_back(text);
+    if (std::ranges::none_of(changes, [&](const auto& change) { return change.first == name; }))
+      result.emplace_back(text);
   }
   for (const auto& [name, value] : changes)
     if (!value.empty()) result.push_back(name + "=" + value);
@@ -75,7 +76,7 @@ LineProcess::LineProcess(const std::vector<std::string>& arguments,
   close(socket_);
   throw Error(ErrorCode::cannot_read, {.where = arguments.front(),
                                        .got = status == ENOENT ? "no such program" : "error " + std::to_string(status),
-                                       .needed = "a Python interpreter with numpy and torch"});
+                                       .needed = ""});
 }
 
 LineProcess::~LineProcess() {
@@ -98,7 +99,8 @@ std::string LineProcess::read_line(double timeout) {
     }
     if (interrupted_ && interrupted_())
       throw Error(ErrorCode::interrupted, {.where = "Python peers", .got = {}, .needed = {}});
-    if (std::chrono::steady_clock::now() > end) refuse("an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
+    if (std::chrono::steady_clock::now() > end)
+      refuse("an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
     pollfd waiting{socket_, POLLIN, 0};
     if (poll(&waiting, 1, 50) <= 0) continue;
     char bytes[4096];
@@ -120,7 +122,8 @@ nlohmann::json LineProcess::ask(const nlohmann::json& question, double timeout) 
   const std::string text = read_line(timeout);
   const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
   if (!answer.is_object()) refuse("a JSON object as answer, got '" + text.substr(0, 200) + "'");
-  if (answer.contains("refuse")) refuse(answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
+  if (answer.contains("refuse"))
+    refuse(answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
   return answer;
 }
 

@@ -14,8 +14,8 @@ class LineProcess {
  public:
   /// Starts arguments[0] (looked up in PATH) with these changes of the environment; an empty value unsets a variable.
   /// Throws Error cannot_read when it cannot be started.
-  LineProcess(const std::vector<std::string>& arguments, const std::vector<std::pair<std::string, std::string>>& environment,
-              std::function<bool()> interrupted);
+  LineProcess(const std::vector<std::string>& arguments,
+              const std::vector<std::pair<std::string, std::string>>& environment, std::function<bool()> interrupted);
   /// Closes the pipes, gives the process a second to end, then ends it.
   ~LineProcess();
   LineProcess(const LineProcess&) = delete;

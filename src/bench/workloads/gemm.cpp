@@ -1,4 +1,6 @@
 // Matrix multiplications: random normal operands in the four modes.
+#include "tmaops/gemm.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
 #include "ops/gemm/problem.hpp"
-#include "tmaops/gemm.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -93,8 +94,8 @@ Config read(const Settings& problem) {
 
 std::string case_name(const Config& config) {
   const bool square = config.m == config.n && config.n == config.k;
-  std::string name = config.mode + (square ? fmt::format(" {}", config.m)
-                                           : fmt::format(" {}x{}x{}", config.m, config.n, config.k));
+  std::string name =
+      config.mode + (square ? fmt::format(" {}", config.m) : fmt::format(" {}x{}x{}", config.m, config.n, config.k));
   if (config.batched) name += fmt::format(" batch={}", config.batch);
   if (config.alpha != 1) name += fmt::format(" alpha={}", config.alpha);
   if (config.beta != 0) name += fmt::format(" beta={}", config.beta);
@@ -126,8 +127,8 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
-  made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) *
-               static_cast<double>(config.n) * static_cast<double>(config.k);
+  made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) * static_cast<double>(config.n) *
+               static_cast<double>(config.k);
   return made;
 }
 
@@ -191,8 +192,8 @@ Buffer gather(const TensorView& from, std::int64_t batch, const std::vector<std:
               const std::vector<std::int64_t>& columns) {
   const auto r = static_cast<std::size_t>(from.rank - 2);
   const std::int64_t start = from.rank == 3 ? batch * from.strides[0] : 0;
-  Buffer packed(from.dtype, Layout::contiguous({static_cast<std::int64_t>(rows.size()),
-                                                static_cast<std::int64_t>(columns.size())}));
+  Buffer packed(from.dtype, Layout::contiguous(
+                                {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns.size())}));
   std::int64_t at = 0;
   for (const std::int64_t row : rows)
     for (const std::int64_t column : columns)

@@ -28,8 +28,7 @@ std::vector<TensorSpec> tensors(const Case& c) {
   const auto levels = static_cast<std::int64_t>(c.levels.size());
   std::vector<TensorSpec> all{
       {"value", c.dtype, Layout::contiguous({c.batch, c.length(), c.heads, c.channels})},
-      {"sampling_locations", c.location_dtype,
-       Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points, 2})},
+      {"sampling_locations", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points, 2})},
       {"attention_weights", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points})}};
   const Layout output = Layout::contiguous({c.batch, c.queries, c.heads * c.channels});
   if (!c.backward) {
@@ -132,7 +131,8 @@ Call MsDeformAttnWorkload::bind(const std::string& variant, int set) const {
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
   if (!case_.backward) {
-    auto plan = std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
+    auto plan =
+        std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
     return [plan](Stream stream) { plan->run(stream); };
   }
   return [=, this, grad_output = tensor("grad_output", set), grads = gradients(set)](Stream stream) mutable {
@@ -163,9 +163,8 @@ void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
     for (std::int64_t row = begin; row < end; ++row) {
       Random random(seed, static_cast<std::uint64_t>(row) + 1);
       const auto pixel = static_cast<std::size_t>(row % case_.queries) % centres.size();
-      const std::array<double, 2> centre = case_.raster_queries
-                                               ? centres[pixel]
-                                               : std::array<double, 2>{random.uniform(), random.uniform()};
+      const std::array<double, 2> centre =
+          case_.raster_queries ? centres[pixel] : std::array<double, 2>{random.uniform(), random.uniform()};
       std::int64_t at = row * case_.heads * levels * case_.points * 2;
       for (std::int64_t sample = 0; sample < case_.heads * levels * case_.points; ++sample) {
         const LevelShape& level = case_.levels[static_cast<std::size_t>(sample / case_.points % levels)];
@@ -220,15 +219,16 @@ Buffer exact_copy(const TensorView& from, std::int64_t start, std::int64_t strid
 std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed) const {
   Random random(seed, 77);
   const auto levels = static_cast<std::int64_t>(case_.levels.size());
-  const std::int64_t width = case_.heads * case_.channels;             // of one pixel of value, and of one query's output
-  const std::int64_t samples = case_.heads * levels * case_.points;    // of one query
+  const std::int64_t width = case_.heads * case_.channels;           // of one pixel of value, and of one query's output
+  const std::int64_t samples = case_.heads * levels * case_.points;  // of one query
   const std::int64_t work = std::max<std::int64_t>(1, samples * case_.channels * 4);
   const auto images = sample_indices(case_.batch, 2, random);
   Expected expected{.tensor = "output", .elements = {}, .values = {}};
   for (const std::int64_t n : images) {
     const Buffer value = exact_copy(tensor("value", 0), n * case_.length() * width, width, width,
                                     Layout::contiguous({1, case_.length(), case_.heads, case_.channels}));
-    const std::int64_t wanted = std::max<std::int64_t>(64, kCheckedWork / work / static_cast<std::int64_t>(images.size()));
+    const std::int64_t wanted =
+        std::max<std::int64_t>(64, kCheckedWork / work / static_cast<std::int64_t>(images.size()));
     for (const std::int64_t q : sample_indices(case_.queries, wanted, random)) {
       const std::int64_t row = n * case_.queries + q;
       const Buffer locations = exact_copy(tensor("sampling_locations", 0), row * samples * 2, 0, samples * 2,
@@ -257,7 +257,8 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
   const Layout value_layout = Layout::contiguous({1, length, 1, case_.channels});
   const Layout location_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points, 2});
   const Layout weight_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points});
-  std::vector<Expected> all{{"grad_value", {}, {}}, {"grad_sampling_locations", {}, {}}, {"grad_attention_weights", {}, {}}};
+  std::vector<Expected> all{
+      {"grad_value", {}, {}}, {"grad_sampling_locations", {}, {}}, {"grad_attention_weights", {}, {}}};
   const auto pairs = sample_indices(case_.batch * case_.heads, std::max<std::int64_t>(1, kCheckedWork / work), random);
   for (const std::int64_t pair : pairs) {
     const std::int64_t n = pair / case_.heads;
@@ -269,8 +270,8 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
     const Buffer value = copy("value", length, case_.channels, value_layout);
     const Buffer locations = copy("sampling_locations", case_.queries, group * 2, location_layout);
     const Buffer weights = copy("attention_weights", case_.queries, group, weight_layout);
-    const Buffer grad_output = copy("grad_output", case_.queries, case_.channels,
-                                    Layout::contiguous({1, case_.queries, case_.channels}));
+    const Buffer grad_output =
+        copy("grad_output", case_.queries, case_.channels, Layout::contiguous({1, case_.queries, case_.channels}));
     const Buffer grad_value(DType::f64, value_layout);
     const Buffer grad_locations(DType::f64, location_layout);
     const Buffer grad_weights(DType::f64, weight_layout);

@@ -36,8 +36,7 @@ constexpr std::array<NamedShape, 6> kShapes{{{"seed", 48, 1, 8, 15422, true, tru
 [[noreturn]] void fail_case(const Settings& problem, const Setting& setting) {
   std::string names;
   for (const NamedShape& shape : kShapes) names += (names.empty() ? "" : ", ") + std::string(shape.name);
-  problem.fail(ErrorCode::unknown_case, setting,
-               "one of " + names + " with /uniform or /detr, for example enc1/detr");
+  problem.fail(ErrorCode::unknown_case, setting, "one of " + names + " with /uniform or /detr, for example enc1/detr");
 }
 
 /// "100x167,50x84": height x width of each level.
@@ -89,13 +88,14 @@ void read_shape(const Settings& problem, MsDeformAttnCase& made) {
   made.channels = problem.integer("channels", 32, 1, 1 << 16);
   made.points = problem.integer("points", 4, 1, 1 << 12);
   made.queries = problem.integer("queries", 0, 0, std::int64_t{1} << 32);
-  made.locations = problem.choice("locations", "uniform", {"uniform", "detr"}) == 1 ? Locations::detr : Locations::uniform;
+  made.locations =
+      problem.choice("locations", "uniform", {"uniform", "detr"}) == 1 ? Locations::detr : Locations::uniform;
   made.raster_queries = made.queries == made.length();
   std::string levels_text;
   for (const LevelShape& level : made.levels)
     levels_text += fmt::format("{}{}x{}", levels_text.empty() ? "" : "+", level.height, level.width);
-  made.name = fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries, made.points,
-                          levels_text, made.locations == Locations::detr ? "detr" : "uniform");
+  made.name = fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries,
+                          made.points, levels_text, made.locations == Locations::detr ? "detr" : "uniform");
 }
 
 }  // namespace
@@ -112,8 +112,7 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   MsDeformAttnCase made;
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
-  made.location_dtype =
-      problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
   if (const Setting* named = problem.find("case")) {
     for (const char* other : {"batch", "heads", "channels", "levels", "points", "queries", "locations"})
       if (const Setting* extra = problem.find(other))

@@ -1,4 +1,6 @@
 // Resampling of trajectories: random normal values at irregular times.
+#include "tmaops/resample.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "bench/workloads/common.hpp"
 #include "core/parallel.hpp"
 #include "ops/resample/problem.hpp"
-#include "tmaops/resample.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -70,8 +71,8 @@ Config read(const Settings& problem) {
   read_case(problem, *named, config);
   config.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   config.time_dtype = problem.dtype("times", DType::f32, {DType::f32, DType::f64, DType::i64});
-  config.interpolation = problem.choice("interpolation", "linear",
-                                        {"linear", "previous", "next", "nearest", "cubic", "slerp"});
+  config.interpolation =
+      problem.choice("interpolation", "linear", {"linear", "previous", "next", "nearest", "cubic", "slerp"});
   config.outside = problem.choice("outside", "hold", {"hold", "nan", "extrapolate"});
   config.max_gap = problem.number("max_gap", 0, 0, 1e9);
   if (kInterpolations[static_cast<std::size_t>(config.interpolation)] == "slerp" && config.channels % 4 != 0)
@@ -84,7 +85,8 @@ CaseInfo describe(const Settings& problem, const Config& config) {
                 .name = fmt::format("{},{}->{},{}{}", config.batch, config.samples, config.targets, config.channels,
                                     config.random_times ? "/random" : ""),
                 .dtype = std::string(to_string(config.dtype))};
-  if (config.interpolation != 0) made.name += " " + std::string(kInterpolations[static_cast<std::size_t>(config.interpolation)]);
+  if (config.interpolation != 0)
+    made.name += " " + std::string(kInterpolations[static_cast<std::size_t>(config.interpolation)]);
   if (config.time_dtype != DType::f32) made.name += " times=" + std::string(to_string(config.time_dtype));
   if (config.outside != 0) made.name += " outside=" + std::string(kOutsides[static_cast<std::size_t>(config.outside)]);
   if (config.max_gap > 0) made.name += fmt::format(" max_gap={}", config.max_gap);
@@ -202,7 +204,8 @@ double ResampleWorkload::rows_touched() const {
       std::int64_t row = 0;  // last sample at or before the target; targets are sorted
       for (std::int64_t t = 0; t < config_.targets; ++t) {
         const double time = load(target.dtype, target.data, b * config_.targets + t);
-        while (row + 1 < config_.samples && load(source.dtype, source.data, b * config_.samples + row + 1) <= time) ++row;
+        while (row + 1 < config_.samples && load(source.dtype, source.data, b * config_.samples + row + 1) <= time)
+          ++row;
         const bool before = time < load(source.dtype, source.data, b * config_.samples);
         seen[static_cast<std::size_t>(row)] = true;
         if (!before && row + 1 < config_.samples) seen[static_cast<std::size_t>(row + 1)] = true;
@@ -218,8 +221,9 @@ double ResampleWorkload::rows_touched() const {
 void ResampleWorkload::fill(std::uint64_t seed) {
   fill_normal(tensor("values", 0), part_seed(seed, 1));
   fill_times(seed);
-  info_.floor_bytes = byte_count(this->tensors()[1]) + byte_count(this->tensors()[2]) + byte_count(this->tensors()[3]) +
-                      rows_touched() * static_cast<double>(config_.channels) * static_cast<double>(size_of(config_.dtype));
+  info_.floor_bytes =
+      byte_count(this->tensors()[1]) + byte_count(this->tensors()[2]) + byte_count(this->tensors()[3]) +
+      rows_touched() * static_cast<double>(config_.channels) * static_cast<double>(size_of(config_.dtype));
 }
 
 std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed) const {
