@@ -31,13 +31,13 @@ step() {  # step NAME COMMAND...: runs it, keeps its output, remembers whether i
 for word in $steps; do
   case $word in
     tests)
-      step tests ctest --test-dir "$build" -L gpu --output-on-failure -j 4
+      step tests ctest --test-dir "$build" -L gpu --output-on-failure --timeout 60 -j 4
       step codegen ctest --test-dir "$build" -R '^codegen' --output-on-failure
       ;;
-    sanitizer)  # the watchdog test breaks its context on purpose
-      for program in "$build"/tests/gpu/test_gpu; do
-        step "memcheck" compute-sanitizer --tool memcheck --error-exitcode 9 "$program"
-      done
+    sanitizer)  # The watchdog test breaks its context on purpose and is left out;
+      # and under the sanitizer kernels do not overlap.
+      step memcheck timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/tests/gpu/test_gpu" \
+        --gtest_filter=-DependentLaunch.*
       ;;
     *) echo "unknown step $word"; exit 2 ;;
   esac
