@@ -10,6 +10,9 @@ set(warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-a
   -Wconversion -Wno-sign-conversion -Wnull-dereference -Wimplicit-fallthrough)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND warnings -Wduplicated-cond -Wlogical-op)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND warnings -Wno-restrict)  # false alarm on "text" + std::string, GCC bug 105651
+  endif()
 endif()
 if(TMAOPS_WARNINGS_AS_ERRORS)
   list(APPEND warnings -Werror)

@@ -1,0 +1,343 @@
+// version 2: explicit vectors (Highway), chosen for the processor at run time.
+//
+// Per query and head, the corner offsets and weights of all points are computed lane by lane and put on the stack; then
+// the channels of each corner, which lie next to each other, are loaded as vectors and multiplied into several
+// accumulators. A corner that the definition leaves out (beyond the border, or of weight 0) is replaced by its
+// neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
+// is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/simd_job.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/ms_deform_attn/cpu/simd.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Corners of the points of one query and head: offset (in elements, or in pixels when that does not fit in 32 bits) of
+/// the first channel, and attention weight times bilinear weight. [corner * capacity + record].
+struct Records {
+  std::int32_t* HWY_RESTRICT offset;
+  float* HWY_RESTRICT weight;
+  std::size_t capacity;
+  std::size_t count = 0;
+};
+
+template <class D, class V, class M>
+void Append(D d, M keep, bool all, V vector, void* to) {
+  auto* out = static_cast<hn::TFromD<D>*>(to);
+  hn::StoreU(all ? vector : hn::Compress(vector, keep), d, out);
+}
+
+/// Fills the records from rows of x, y and attention weights whose padding holds NaN.
+template <bool kNearest>
+void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RESTRICT xy,
+                 const float* HWY_RESTRICT attention, Records& records) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto points = static_cast<std::size_t>(job.problem.points);
+  const auto one = hn::Set(d, 1.0F);
+  const auto half = hn::Set(d, 0.5F);
+  const auto pixel_stride = hn::Set(di, stride);
+  records.count = 0;
+  for (std::size_t k = 0; k < points; k += lanes) {
+    hn::Vec<decltype(d)> x;
+    hn::Vec<decltype(d)> y;
+    hn::LoadInterleaved2(d, xy + 2 * k, x, y);
+    const auto weight = hn::LoadU(d, attention + k);
+    const auto width = hn::LoadU(d, job.tables.width.data() + k);
+    const auto height = hn::LoadU(d, job.tables.height.data() + k);
+    const auto width_pixels = hn::LoadU(di, job.tables.width_pixels.data() + k);
+    const auto start = hn::LoadU(di, job.tables.start.data() + k);
+    if constexpr (kNearest) {
+      const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
+      const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
+      const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
+      const auto pixel = hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), width_pixels), hn::ConvertTo(di, column)));
+      const bool all = hn::AllTrue(d, keep);
+      Append(di, hn::RebindMask(di, keep), all, hn::Mul(pixel, pixel_stride), records.offset + records.count);
+      Append(d, keep, all, weight, records.weight + records.count);
+      records.count += all ? lanes : hn::CountTrue(d, keep);
+      continue;
+    }
+    const auto u = hn::MulSub(x, width, half);
+    const auto t = hn::MulSub(y, height, half);
+    const auto outside = hn::Set(d, -1.0F);
+    // False for NaN, too.
+    const auto keep = hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
+    const auto left = hn::Floor(u);
+    const auto top = hn::Floor(t);
+    const auto a = hn::Sub(u, left);
+    const auto b = hn::Sub(t, top);
+    // An index along one axis that is left out takes its neighbour's place, and both get half of its weight.
+    const auto no_left = hn::Lt(left, hn::Zero(d));
+    const auto no_right = hn::Or(hn::Ge(left, hn::Sub(width, one)), hn::Eq(a, hn::Zero(d)));
+    const auto no_top = hn::Lt(top, hn::Zero(d));
+    const auto no_bottom = hn::Or(hn::Ge(top, hn::Sub(height, one)), hn::Eq(b, hn::Zero(d)));
+    const auto not_a = hn::Sub(one, a);
+    const auto not_b = hn::Sub(one, b);
+    const auto weight_left =
+        hn::IfThenElse(no_left, hn::Mul(a, half), hn::IfThenElse(no_right, hn::Mul(not_a, half), not_a));
+    const auto weight_right = hn::IfThenElse(no_left, weight_left, hn::IfThenElse(no_right, weight_left, a));
+    const auto weight_top =
+        hn::Mul(weight, hn::IfThenElse(no_top, hn::Mul(b, half), hn::IfThenElse(no_bottom, hn::Mul(not_b, half), not_b)));
+    const auto weight_bottom = hn::IfThenElse(hn::Or(no_top, no_bottom), weight_top, hn::Mul(weight, b));
+
+    const auto one_pixel = hn::Set(di, 1);
+    const auto j = hn::ConvertTo(di, left);
+    const auto i = hn::ConvertTo(di, top);
+    const auto j0 = hn::IfThenElse(hn::RebindMask(di, no_left), hn::Zero(di), j);
+    const auto j1 = hn::IfThenElse(hn::RebindMask(di, no_right), j0, hn::Add(j, one_pixel));
+    const auto i0 = hn::IfThenElse(hn::RebindMask(di, no_top), hn::Zero(di), i);
+    const auto i1 = hn::IfThenElse(hn::RebindMask(di, no_bottom), i0, hn::Add(i, one_pixel));
+    const auto row0 = hn::Mul(hn::Add(start, hn::Mul(i0, width_pixels)), pixel_stride);
+    const auto row1 = hn::Mul(hn::Add(start, hn::Mul(i1, width_pixels)), pixel_stride);
+    const auto column0 = hn::Mul(j0, pixel_stride);
+    const auto column1 = hn::Mul(j1, pixel_stride);
+
+    const bool all = hn::AllTrue(d, keep);
+    const auto keep_i = hn::RebindMask(di, keep);
+    std::int32_t* offset = records.offset + records.count;
+    float* out = records.weight + records.count;
+    const std::size_t step = records.capacity;
+    Append(di, keep_i, all, hn::Add(row0, column0), offset);
+    Append(di, keep_i, all, hn::Add(row0, column1), offset + step);
+    Append(di, keep_i, all, hn::Add(row1, column0), offset + 2 * step);
+    Append(di, keep_i, all, hn::Add(row1, column1), offset + 3 * step);
+    Append(d, keep, all, hn::Mul(weight_top, weight_left), out);
+    Append(d, keep, all, hn::Mul(weight_top, weight_right), out + step);
+    Append(d, keep, all, hn::Mul(weight_bottom, weight_left), out + 2 * step);
+    Append(d, keep, all, hn::Mul(weight_bottom, weight_right), out + 3 * step);
+    records.count += all ? lanes : hn::CountTrue(d, keep);
+  }
+}
+
+template <class D>
+hn::Vec<D> LoadF32(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+hn::Vec<D> LoadF32(D d, const float16* from) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+template <class D>
+hn::Vec<D> LoadF32(D d, const bfloat16* from) {
+  const hn::Rebind<hwy::bfloat16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
+}
+
+template <class D, class V>
+void StoreF32(D d, V vector, float* to) {
+  hn::StoreU(vector, d, to);
+}
+template <class D, class V>
+void StoreF32([[maybe_unused]] D d, V vector, float16* to) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  const hn::Rebind<hwy::float16_t, D> half;
+  hn::StoreU(hn::DemoteTo(half, vector), half, reinterpret_cast<hwy::float16_t*>(to));
+#else
+  // Without F16C, Highway's own conversion does not round to nearest.
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(vector, d, lanes);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) to[i] = float16(lanes[i]);
+#endif
+}
+template <class D, class V>
+void StoreF32(D, V vector, bfloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint16_t, D> half;
+  const auto bits = hn::BitCast(du, vector);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff))));
+  const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40));
+  const auto result = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(vector)), quiet, rounded);
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(di, result)), half, reinterpret_cast<std::uint16_t*>(to));
+}
+
+/// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
+template <std::size_t kVectors, std::size_t kCorners, bool kWide, class D, class Stored>
+void SumBlock(D d, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
+              Stored* HWY_RESTRICT output) {
+  // Two multiply-adds per cycle with a latency of four want eight chains.
+  constexpr std::size_t kChains = kVectors == 1 ? kCorners : kVectors == 2 ? kCorners : (kCorners + 1) / 2;
+  const std::size_t lanes = hn::Lanes(d);
+  hn::Vec<D> sum[kChains][kVectors];
+  for (std::size_t chain = 0; chain < kChains; ++chain)
+    for (std::size_t v = 0; v < kVectors; ++v) sum[chain][v] = hn::Zero(d);
+  for (std::size_t k = 0; k < records.count; ++k) {
+    HWY_UNROLL(4)
+    for (std::size_t corner = 0; corner < kCorners; ++corner) {
+      const std::size_t at = corner * records.capacity + k;
+      const Stored* from = value + (kWide ? records.offset[at] * stride : std::int64_t{records.offset[at]});
+      const auto weight = hn::Set(d, records.weight[at]);
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < kVectors; ++v)
+        sum[corner % kChains][v] = hn::MulAdd(weight, LoadF32(d, from + v * lanes), sum[corner % kChains][v]);
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    auto total = sum[0][v];
+    for (std::size_t chain = 1; chain < kChains; ++chain) total = hn::Add(total, sum[chain][v]);
+    StoreF32(d, total, output + v * lanes);
+  }
+}
+
+/// All channels, in blocks of vectors; the last vector overlaps the one before instead of running past the end.
+template <std::size_t kCorners, bool kWide, class D, class Stored>
+void SumChannels(D d, std::size_t channels, const Records& records, std::int64_t stride,
+                 const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output) {
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t c = 0;
+  for (; channels - c >= 4 * lanes; c += 4 * lanes)
+    SumBlock<4, kCorners, kWide>(d, records, stride, value + c, output + c);
+  if (channels - c >= 2 * lanes) {
+    SumBlock<2, kCorners, kWide>(d, records, stride, value + c, output + c);
+    c += 2 * lanes;
+  }
+  if (channels - c >= lanes) {
+    SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
+    c += lanes;
+  }
+  if (c == channels) return;
+  c = channels - lanes;
+  SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
+}
+
+/// The widest vectors that the channels fill.
+template <std::size_t kCorners, bool kWide, class Stored>
+void SumAllChannels(std::size_t channels, const Records& records, std::int64_t stride,
+                    const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output) {
+  const hn::ScalableTag<float> full;
+  const hn::CappedTag<float, 8> eight;
+  const hn::CappedTag<float, 4> four;
+  const hn::CappedTag<float, 1> single;
+  if (channels >= hn::Lanes(full))
+    SumChannels<kCorners, kWide>(full, channels, records, stride, value, output);
+  else if (channels >= hn::Lanes(eight))
+    SumChannels<kCorners, kWide>(eight, channels, records, stride, value, output);
+  else if (channels >= hn::Lanes(four))
+    SumChannels<kCorners, kWide>(four, channels, records, stride, value, output);
+  else
+    SumChannels<kCorners, kWide>(single, channels, records, stride, value, output);
+}
+
+/// A row padded with NaN to whole vectors: the caller's own where that already fits.
+const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
+                 std::size_t padded, float* HWY_RESTRICT scratch) {
+  if (length == padded)
+    if (const float* own = rows.direct<float>(n, q, m)) return own;
+  rows.load(n, q, m, scratch);
+  std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
+  return scratch;
+}
+
+template <class Stored, bool kNearest, bool kWide>
+void Rows(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+  constexpr std::size_t kCorners = kNearest ? 1 : 4;
+  constexpr std::size_t kStackPoints = 128;
+  const Problem& problem = job.problem;
+  const Layout& layout = job.arguments.value;
+  const auto points = static_cast<std::size_t>(problem.points);
+  const std::size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  const std::size_t padded = hwy::RoundUpTo(points, lanes);
+  const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
+
+  // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
+  HWY_ALIGN float stack[7 * (kStackPoints + kMaxLanes)];
+  HWY_ALIGN std::int32_t stack_offsets[4 * (kStackPoints + kMaxLanes)];
+  std::vector<float> heap(points > kStackPoints ? 7 * capacity : 0);
+  std::vector<std::int32_t> heap_offsets(points > kStackPoints ? 4 * capacity : 0);
+  float* scratch = points > kStackPoints ? heap.data() : stack;
+  Records records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
+                  .weight = scratch + 3 * capacity,
+                  .capacity = capacity};
+
+  const auto* value = static_cast<const Stored*>(job.arguments.value.data);
+  auto* output = static_cast<Stored*>(job.arguments.output.data);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t n = i / problem.queries;
+    const std::int64_t q = i % problem.queries;
+    for (std::int64_t m = 0; m < problem.heads; ++m) {
+      const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
+      const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
+      MakeRecords<kNearest>(job, kWide ? 1 : static_cast<std::int32_t>(layout.strides[1]), xy, attention, records);
+      SumAllChannels<kCorners, kWide>(static_cast<std::size_t>(problem.channels), records, layout.strides[1],
+                                      value + value_offset(layout, n, 0, m),
+                                      output + output_offset(problem, job.arguments.output, n, q, m));
+    }
+  }
+}
+
+template <class Stored>
+void RowsOf(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+  const bool nearest = job.problem.sampling == Sampling::nearest;
+  if (job.offsets_fit_32_bits)
+    nearest ? Rows<Stored, true, false>(job, begin, end) : Rows<Stored, false, false>(job, begin, end);
+  else
+    nearest ? Rows<Stored, true, true>(job, begin, end) : Rows<Stored, false, true>(job, begin, end);
+}
+
+/// Queries [begin, end), counted over the batch.
+void Forward(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+  switch (job.problem.value_dtype) {
+    case DType::f16:
+      return RowsOf<float16>(job, begin, end);
+    case DType::bf16:
+      return RowsOf<bfloat16>(job, begin, end);
+    default:
+      return RowsOf<float>(job, begin, end);
+  }
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tmaops::ops::ms_deform_attn::simd {
+
+HWY_EXPORT(Forward);
+
+namespace {
+/// Queries a thread takes at a time: long enough that the hand-out costs nothing, short enough that 300 queries of a
+/// decoder divide well.
+constexpr std::int64_t kGrain = 16;
+/// Sides up to here are exact in f32.
+constexpr std::int64_t kMaxSide = 1LL << 24;
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
+  if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
+  if (problem.length >= 1LL << 31) return Support::no("counts pixels in 32 bits, S is 2^31 or more");
+  for (const Level& level : problem.levels)
+    if (level.height > kMaxSide || level.width > kMaxSide) return Support::no("a level has a side longer than 2^24");
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return std::make_shared<const ForwardJob>(problem, arguments);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream) {
+  if (problem.batch == 0 || problem.channels == 0) return;
+  const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
+  const auto forward = HWY_DYNAMIC_DISPATCH(Forward);
+  parallel_for(problem.batch * problem.queries, kGrain,
+               [&](std::int64_t begin, std::int64_t end) { forward(job, begin, end); });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd
+#endif
