@@ -34,8 +34,8 @@ TEST(Gemm, every_mode_type_and_output_order_agrees_with_f64) {
       for (int orders = 0; orders < 8; ++orders)
         for (const std::int64_t m : {37, 131})
           check_case({.m = m,
-                      .n = 67,
-                      .k = 129,
+                      .n = 43,
+                      .k = 65,
                       .in = in,
                       .out = out,
                       .a = {.column_major = (orders & 1) != 0},
@@ -133,8 +133,8 @@ TEST(Gemm, nan_and_infinity_go_through) {
 TEST(Gemm, a_nan_or_infinity_stays_in_its_row_and_column) {
   for (const std::string& variant : cpu_variants())
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
-      for (const std::int64_t k : {1, 2, 31, 33, 47, 64, 65, 130})
-        for (const std::int64_t m : {20, 700})
+      for (const std::int64_t k : {1, 31, 33, 65})
+        for (const std::int64_t m : {20, 600})
           for (const bool column_major : {false, true}) {
             const GemmCase x{.m = m,
                              .n = 35,
