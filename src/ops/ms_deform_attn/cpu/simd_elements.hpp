@@ -77,7 +77,7 @@ void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, Stored* to) {
   StoreF32(d, first, to);
   StoreF32(d, second, to + hn::Lanes(d));
 }
-#if HWY_IS_LITTLE_ENDIAN
+#if HWY_TARGET != HWY_SCALAR && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /// bfloat16: even channels and odd channels, so that one load and two cheap operations convert 32 bits at a time.
 template <class D>
 void LoadPair(D d, const bfloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) {
