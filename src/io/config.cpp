@@ -7,8 +7,8 @@
 namespace tmaops::io {
 namespace {
 
-constexpr std::string_view kRunKeys[] = {"device",   "operators", "temperature", "samples", "min_time", "max_time",
-                                         "seed",     "peers",     "threads",     "tolerance", "variants"};
+constexpr std::string_view kRunKeys[] = {"device", "operators", "temperature", "samples",   "min_time", "max_time",
+                                         "seed",   "peers",     "threads",     "tolerance", "variants"};
 
 [[noreturn]] void fail_type(const YamlEntry& entry, const std::string& needed) {
   fail_at(ErrorCode::wrong_type, entry.value.place, entry.key, entry.value.describe(), needed);
@@ -47,8 +47,8 @@ void expand(const std::string& op, const YamlNode& section, std::vector<Settings
       continue;
     }
     if (values.size() * expanded.size() > kMostProblems)
-      fail_at(ErrorCode::bad_value, entry.place, op, "a product of more than " + std::to_string(kMostProblems) + " problems",
-              "fewer values");
+      fail_at(ErrorCode::bad_value, entry.place, op,
+              "a product of more than " + std::to_string(kMostProblems) + " problems", "fewer values");
     std::vector<Settings> next;
     next.reserve(values.size() * expanded.size());
     for (const Settings& problem : expanded)
@@ -80,7 +80,8 @@ std::vector<std::string> words(const Settings& settings, std::string_view name) 
 
 RunConfig parse_config(const YamlNode& document, std::span<const std::string_view> operators) {
   if (document.kind != YamlNode::Kind::map)
-    fail_at(ErrorCode::wrong_type, document.place, "", document.describe(), "a mapping with an operator, for example gemm");
+    fail_at(ErrorCode::wrong_type, document.place, "", document.describe(),
+            "a mapping with an operator, for example gemm");
   RunConfig config;
   Settings run;
   for (const YamlEntry& entry : document.entries) {
@@ -125,7 +126,8 @@ std::vector<Settings> parse_problems(const std::string& text, const std::string&
                                      std::span<const std::string_view> operators) {
   const YamlNode document = parse_yaml(text, source);
   if (document.kind != YamlNode::Kind::map)
-    fail_at(ErrorCode::wrong_type, document.place, "", document.describe(), "an operator and its problem: 'gemm: {size: 256}'");
+    fail_at(ErrorCode::wrong_type, document.place, "", document.describe(),
+            "an operator and its problem: 'gemm: {size: 256}'");
   std::vector<Settings> problems;
   for (const YamlEntry& entry : document.entries) {
     if (std::ranges::find(operators, entry.key) == operators.end()) fail_unknown(entry, operators);

@@ -34,7 +34,8 @@ class Builder : public YAML::EventHandler {
     finish(node(YamlNode::Kind::empty, mark));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail_at(ErrorCode::yaml_syntax, place(mark), "alias", "'*...'", "the value written out", "Aliases are not supported.");
+    fail_at(ErrorCode::yaml_syntax, place(mark), "alias", "'*...'", "the value written out",
+            "Aliases are not supported.");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -169,7 +170,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& source) {
     if (parser.HandleNextDocument(second))
       fail_at(ErrorCode::yaml_syntax, second.take().place, "second document", "'---'", "one document");
   } catch (const YAML::Exception& error) {
-    const Place place = error.mark.is_null() ? Place{source} : Place{source, error.mark.line + 1, error.mark.column + 1};
+    const Place place =
+        error.mark.is_null() ? Place{source} : Place{source, error.mark.line + 1, error.mark.column + 1};
     fail_at(ErrorCode::yaml_syntax, place, "", error.msg, "YAML");
   }
   return builder.take();
