@@ -15,7 +15,7 @@ std::string times_name(const NpzReader& npz, const std::string& where, const Rea
   if (!options.times_name.empty()) return options.times_name;
   const std::vector<std::string> names = npz.names();
   if (const auto index = find_time_name(names)) return names[*index];
-  if (names.size() == 1) return names[0];
+  if (options.only_times && names.size() == 1) return names[0];
   std::string there;
   for (const std::string& name : names) there += (there.empty() ? "" : ", ") + display_text(name);
   throw Error(ErrorCode::array_missing, {.where = where,
