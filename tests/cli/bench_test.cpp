@@ -1,9 +1,11 @@
 // `tmaops bench` and `tmaops verify` as a user runs them.
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <thread>
 
 #include "support/scratch.hpp"
 #include "support/tool.hpp"
@@ -67,10 +69,8 @@ TEST(Bench, AnExistingFileIsKeptWithoutForce) {
   EXPECT_EQ(read_all(folder / "r.json"), "precious");
   EXPECT_EQ(run_tool(bench(folder / "r.json", {"--force"})).exit_code, 0);
   // The default name is meant to be written again and again.
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(
-        run_tool({"bench", "-p", kSmall, "--samples", "5", "--min-time", "0"}, {.directory = folder.path()}).exit_code,
-        0);
+  const std::vector<std::string> there{"-C", folder.path(), TMAOPS_TOOL, "bench", "-p", kSmall, "--samples", "5"};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Tool(there, {}, "env").wait().exit_code, 0);
   EXPECT_TRUE(std::filesystem::exists(folder / "out/results.json"));
 }
 
@@ -126,7 +126,7 @@ TEST(Bench, AskingForAGpuWhereNoneIsEndsWithFour) {
 
 TEST(Bench, ABadThreadCountIsNamed) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json"), {.environment = {{"TMAOPS_NUM_THREADS", "0"}}});
+  const ToolResult result = run_tool(bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E101", "TMAOPS_NUM_THREADS");
   EXPECT_TRUE(folder.names().empty());
@@ -134,8 +134,7 @@ TEST(Bench, ABadThreadCountIsNamed) {
 
 TEST(Bench, NumbersDoNotDependOnTheLocale) {
   const Scratch folder;
-  const ToolResult result =
-      run_tool(bench(folder / "r.json"), {.environment = {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}}});
+  const ToolResult result = run_tool(bench(folder / "r.json"), {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_FALSE(std::regex_search(result.out, std::regex("[0-9],[0-9]"))) << result.out;
   EXPECT_TRUE(read_json(folder / "r.json")["rows"][0]["us"]["median"].is_number());
@@ -173,15 +172,13 @@ TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
 TEST(Bench, CtrlCLeavesAValidPartialFile) {
   const Scratch folder;
   const auto output = folder / "r.json";
-  int looks = 0;
-  ToolOptions options;
-  // Twenty looks of 20 ms after the file was begun: in the middle of the first case's samples.
-  options.interrupt_when = [&](const std::string&) {
-    return std::filesystem::exists(folder / ".r.json.tmaops-partial") && ++looks > 20;
-  };
-  const ToolResult result = run_tool({"bench", "-p", kSmall, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000",
-                                      "--min-time", "0.002", "--max-time", "3600", "-o", output.string()},
-                                     options);
+  Tool tool({"bench", "-p", kSmall, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000", "--min-time", "0.002",
+             "--max-time", "3600", "-o", output.string()});
+  while (!tool.ended() && !std::filesystem::exists(folder / ".r.json.tmaops-partial"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // now in the middle of the first case's samples
+  tool.send(SIGINT);
+  const ToolResult result = tool.wait();
   EXPECT_EQ(result.exit_code, 130);
   expect_text(result.err, "interrupted");
   const Json json = read_json(output);

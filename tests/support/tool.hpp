@@ -1,23 +1,18 @@
-// Running the built program `tmaops` as a user does.
+// Running the program as a user does: arguments, environment, exit code, what it prints.
 #pragma once
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <functional>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
-
-extern char** environ;
 
 namespace tmaops::test {
 
@@ -27,80 +22,62 @@ struct ToolResult {
   std::string err{};
 };
 
-/// How the program is run. An environment value "" unsets the variable.
-struct ToolOptions {
-  std::vector<std::pair<std::string, std::string>> environment{};
-  std::string directory{};  // to run in
-  /// Called again and again with what is on stderr so far; the program gets SIGINT once it says true.
-  std::function<bool(const std::string&)> interrupt_when{};
-  bool close_stdout = false;  // the reader of stdout goes away at once
+/// A running program. Its output goes to unnamed files, so it never waits for a reader.
+class Tool {
+ public:
+  using Environment = std::map<std::string, std::string>;
+
+  explicit Tool(const std::vector<std::string>& arguments, const Environment& environment = {},
+                const std::string& program = TMAOPS_TOOL)
+      : out_(std::tmpfile()), err_(std::tmpfile()) {
+    pid_ = fork();
+    if (pid_ != 0) return;
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    dup2(open("/dev/null", O_RDONLY), 0);
+    dup2(fileno(out_), 1);
+    dup2(fileno(err_), 2);
+    std::vector<char*> argv{const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  ~Tool() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    std::fclose(out_);
+    std::fclose(err_);
+  }
+  Tool(const Tool&) = delete;
+  Tool& operator=(const Tool&) = delete;
+
+  void send(int signal) const { ::kill(pid_, signal); }
+  bool ended() {
+    if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    return pid_ < 0;
+  }
+  ToolResult wait() {
+    if (pid_ > 0) waitpid(std::exchange(pid_, -1), &status_, 0);
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), text_of(out_), text_of(err_)};
+  }
+
+ private:
+  static std::string text_of(std::FILE* file) {
+    std::string text(static_cast<std::size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
+    [[maybe_unused]] const auto count = pread(fileno(file), text.data(), text.size(), 0);
+    return text;
+  }
+
+  std::FILE* out_;
+  std::FILE* err_;
+  pid_t pid_ = -1;
+  int status_ = 0;
 };
 
-inline ToolResult run_tool(const std::vector<std::string>& arguments, const ToolOptions& options = {}) {
-  int out[2];
-  int err[2];
-  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return {};
-  std::vector<std::string> words{TMAOPS_TOOL};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const bool replaced =
-        std::ranges::any_of(options.environment, [&](const auto& one) { return text.starts_with(one.first + "="); });
-    if (!replaced) variables.push_back(text);
-  }
-  for (const auto& [name, value] : options.environment)
-    if (!value.empty()) variables.push_back(name + "=" + value);
-  const auto pointers = [](std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    for (std::string& text : texts) all.push_back(text.data());
-    all.push_back(nullptr);
-    return all;
-  };
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-  if (!options.directory.empty()) posix_spawn_file_actions_addchdir_np(&actions, options.directory.c_str());
-  pid_t child = -1;
-  const int status =
-      posix_spawn(&child, TMAOPS_TOOL, &actions, nullptr, pointers(words).data(), pointers(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  close(out[1]);
-  close(err[1]);
-  ToolResult result;
-  if (status != 0) {
-    ADD_FAILURE() << "cannot start " << TMAOPS_TOOL;
-    return result;
-  }
-  if (options.close_stdout) close(out[0]);
-
-  bool interrupted = false;
-  bool out_open = !options.close_stdout;
-  bool err_open = true;
-  const auto read_some = [](int file, std::string& to) {
-    char bytes[4096];
-    const ssize_t count = read(file, bytes, sizeof bytes);
-    if (count > 0) to.append(bytes, static_cast<std::size_t>(count));
-    return count > 0;
-  };
-  while (out_open || err_open) {
-    pollfd waiting[2] = {{out_open ? out[0] : -1, POLLIN, 0}, {err_open ? err[0] : -1, POLLIN, 0}};
-    poll(waiting, 2, 20);
-    if (out_open && waiting[0].revents != 0) out_open = read_some(out[0], result.out);
-    if (err_open && waiting[1].revents != 0) err_open = read_some(err[0], result.err);
-    if (!interrupted && options.interrupt_when && options.interrupt_when(result.err)) {
-      kill(child, SIGINT);
-      interrupted = true;
-    }
-  }
-  if (!options.close_stdout) close(out[0]);
-  close(err[0]);
-  int ended = 0;
-  waitpid(child, &ended, 0);
-  result.exit_code = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
-  return result;
+inline ToolResult run_tool(const std::vector<std::string>& arguments, const Tool::Environment& environment = {}) {
+  return Tool(arguments, environment).wait();
 }
 
 /// Expects that the text contains each piece.
