@@ -169,6 +169,34 @@ TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
   expect_text(result.err, "torch_eager is left out", "it ended");
 }
 
+TEST(Bench, APythonPeerIsCheckedAndTimed) {
+  const Scratch folder;
+  const ToolResult result = run_tool({"bench", "-p", "resample: {case: '4,50->60,8'}", "--samples", "5", "--min-time",
+                                      "0", "--peers", "numpy", "-o", (folder / "r.json").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  if (result.err.find("left out") != std::string::npos) GTEST_SKIP() << result.err;
+  const Json json = read_json(folder / "r.json");
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["rows"][1]["implementation"], "numpy");
+  EXPECT_EQ(json["rows"][1]["kind"], "peer");
+  EXPECT_EQ(json["rows"][1]["verified"], true);
+  EXPECT_LT(json["rows"][1]["error"]["relative"], 1e-5);
+}
+
+TEST(Configs, EveryFileNamesProblemsThereAre) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs")) {
+    const ToolResult result = run_tool({"list", "--config", entry.path().string(), "--device", "cpu", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << entry.path() << "\n" << result.err;
+    const Json json = Json::parse(result.out, nullptr, false);
+    ASSERT_TRUE(json.is_array()) << entry.path();
+    for (const Json& problem : json)
+      EXPECT_FALSE(problem["selected"].is_null()) << entry.path() << ": " << problem["case"];
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
 TEST(Bench, CtrlCLeavesAValidPartialFile) {
   const Scratch folder;
   const auto output = folder / "r.json";
