@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "core/device_info.hpp"
 #include "core/spelling.hpp"
+#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
@@ -119,7 +120,7 @@ bench::RunOptions run_options(const io::RunConfig& config) {
 
 nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file) {
   nlohmann::ordered_json json;
-  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(file);
+  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(io::display(file));
   json["device"] = config.device;
   json["temperature"] = config.temperature;
   json["samples"] = config.samples;
