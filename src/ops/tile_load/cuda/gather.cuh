@@ -1,0 +1,163 @@
+// What the kernels of tile_load share: where a tile lies, its checksum, cycles per block, launch shapes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/cuda_launch.hpp"
+#include "device/vector.cuh"
+#include "device/warp.cuh"
+#include "device/watchdog.cuh"
+#include "ops/tile_load/problem.hpp"
+
+namespace tmaops::ops::tile_load {
+
+/// Four threads work on one tile: thread q of them on bytes 16 q to 16 q + 15 of each of its four pixels.
+inline constexpr int kLanesPerTile = 4;
+inline constexpr int kPixels = 4;
+inline constexpr int kTilesPerWarp = device::kWarpThreads / kLanesPerTile;
+inline constexpr int kBlockThreads = 128;
+inline constexpr int kTilesPerBlock = kBlockThreads / kLanesPerTile;
+
+struct DeviceLevel {
+  int height = 0;
+  int width = 0;
+  std::int64_t start = 0;  // first pixel in the image
+};
+
+/// The problem as kernels read it.
+struct DeviceProblem {
+  const unsigned char* value = nullptr;
+  const int2* coordinates = nullptr;
+  std::uint32_t* checksums = nullptr;
+  std::int64_t* cycles = nullptr;
+  std::uint32_t cycle_count = 0;
+  std::uint32_t tiles = 0;  // of this launch
+  std::uint32_t points = 0;
+  std::uint32_t level_count = 0;
+  std::uint32_t tiles_per_image = 0;  // over all levels
+  std::int32_t only_level = -1;       // a launch for one level: `tiles` counts that level's; -1: all levels
+  std::int64_t image_bytes = 0;
+  DeviceLevel levels[kMaxLevels];
+};
+
+struct Tile {
+  int x = 0;
+  int y = 0;
+  std::uint32_t image = 0;
+  std::uint32_t level = 0;
+};
+
+/// Number of the t-th tile of this launch among all tiles.
+__device__ __forceinline__ std::uint32_t tile_number(const DeviceProblem& problem, std::uint32_t t) {
+  if (problem.only_level < 0 || problem.level_count == 1) return t;
+  return (t / problem.points * problem.level_count + static_cast<std::uint32_t>(problem.only_level)) * problem.points +
+         t % problem.points;
+}
+
+/// The tile of that number; the caller knows there is one.
+__device__ __forceinline__ Tile tile_at(const DeviceProblem& problem, std::uint32_t number) {
+  const int2 at = __ldg(problem.coordinates + number);
+  const std::uint32_t level = problem.level_count == 1 ? 0 : number / problem.points % problem.level_count;
+  return {at.x, at.y, number / problem.tiles_per_image, level};
+}
+
+/// Where pixel (dx, dy) of a tile starts, or null outside the level.
+__device__ __forceinline__ const unsigned char* pixel_at(const DeviceProblem& problem, const Tile& tile, int pixel) {
+  const DeviceLevel& level = problem.levels[tile.level];
+  const int x = tile.x + pixel % 2;
+  const int y = tile.y + pixel / 2;
+  if (static_cast<unsigned>(x) >= static_cast<unsigned>(level.width) ||
+      static_cast<unsigned>(y) >= static_cast<unsigned>(level.height))
+    return nullptr;
+  return problem.value + tile.image * problem.image_bytes +
+         (level.start + static_cast<std::int64_t>(y) * level.width + x) * kPixelBytes;
+}
+
+/// The part of the checksum that 16 bytes at chunk `quarter` (0 to 3) of pixel 0 to 3 make.
+__device__ __forceinline__ std::uint32_t checksum_part(const uint4& words, int pixel, int quarter) {
+  const std::uint32_t weight = 2 * static_cast<std::uint32_t>(pixel * 16 + quarter * 4) + 1;
+  return words.x * weight + words.y * (weight + 2) + words.z * (weight + 4) + words.w * (weight + 6);
+}
+
+/// This thread's part of the checksum of a dense tile in shared memory. Neighbouring tiles are read in different pixel
+/// order: 8 threads (two tiles) then touch all 32 banks once.
+__device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, int quarter, int order) {
+  std::uint32_t sum = 0;
+#pragma unroll
+  for (int i = 0; i < kPixels; ++i) {
+    const int pixel = i ^ order;
+    sum += checksum_part(*reinterpret_cast<const uint4*>(tile + pixel * kPixelBytes + quarter * 16), pixel, quarter);
+  }
+  return sum;
+}
+
+/// Counts the cycles of a block, where the caller asked for them. All threads make one; the first one's life is the
+/// block's, up to the skew of its warps.
+class BlockCycles {
+ public:
+  __device__ __forceinline__ explicit BlockCycles(const DeviceProblem& problem) : problem_(problem) {
+    if (problem_.cycles != nullptr) start_ = device::cycles();
+  }
+  __device__ __forceinline__ void stop() const {
+    if (problem_.cycles != nullptr && threadIdx.x == 0 && blockIdx.x < problem_.cycle_count)
+      problem_.cycles[blockIdx.x] = device::cycles() - start_;
+  }
+
+ private:
+  const DeviceProblem& problem_;
+  std::int64_t start_ = 0;
+};
+
+/// All levels in one launch.
+inline DeviceProblem device_problem(const Problem& problem, const Arguments& arguments) {
+  DeviceProblem made;
+  made.value = static_cast<const unsigned char*>(arguments.value);
+  made.coordinates = reinterpret_cast<const int2*>(arguments.coordinates);
+  made.checksums = arguments.checksums;
+  made.cycles = arguments.cycles;
+  made.cycle_count = static_cast<std::uint32_t>(arguments.cycle_count);
+  made.tiles = static_cast<std::uint32_t>(problem.tiles());
+  made.points = static_cast<std::uint32_t>(problem.points);
+  made.level_count = static_cast<std::uint32_t>(problem.levels.size());
+  made.tiles_per_image = static_cast<std::uint32_t>(problem.tiles() / problem.batch);
+  made.image_bytes = problem.length() * kPixelBytes;
+  std::int64_t start = 0;
+  for (std::size_t l = 0; l < problem.levels.size(); ++l) {
+    const LevelShape& level = problem.levels[l];
+    made.levels[l] = {static_cast<int>(level.height), static_cast<int>(level.width), start};
+    start += level.height * level.width;
+  }
+  return made;
+}
+
+/// One level in a launch.
+inline DeviceProblem level_problem(const Problem& problem, const Arguments& arguments, int level) {
+  DeviceProblem made = device_problem(problem, arguments);
+  made.only_level = level;
+  made.tiles /= made.level_count;
+  return made;
+}
+
+inline Support needs_hopper(const DeviceInfo& device) {
+  if (device.compute_capability >= 90) return Support::yes();
+  return Support::no("needs compute capability 9.0, " + device.name + " has " +
+                     std::to_string(device.compute_capability / 10) + "." +
+                     std::to_string(device.compute_capability % 10));
+}
+
+/// Blocks for work in units of `tiles_per_block`, at most `blocks_per_multiprocessor` resident ones each: the kernel
+/// then goes round.
+inline LaunchConfig resident_grid(const Arguments& arguments, std::int64_t tiles, int tiles_per_block,
+                                  int blocks_per_multiprocessor) {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "tile_load");
+  const std::int64_t resident =
+      std::int64_t{device_info({DeviceType::cuda, device}).multiprocessors} * blocks_per_multiprocessor;
+  const std::int64_t wanted = (tiles + tiles_per_block - 1) / tiles_per_block;
+  return {.grid = static_cast<unsigned>(std::min(wanted, resident)),
+          .block = kBlockThreads,
+          .dependent = arguments.dependent_launch};
+}
+
+}  // namespace tmaops::ops::tile_load
