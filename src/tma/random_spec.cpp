@@ -42,8 +42,10 @@ void RandomSpecs::fill_im2col(TensorMapSpec& spec) {
       packed_16(spec.dtype) ? 128
                             : (1 + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(chunks)))) * 128 / bits;
   spec.pixels_per_column = pick<std::int64_t>({1, 8, 64, 128, 256, 1000});
+  const std::size_t first = spec.interleave == Interleave::none ? 1 : 0;  // spatial dimension
   for (std::size_t i = 0; i + 2 < spec.dims.size(); ++i) {
-    spec.dims[i + 1] = std::max<std::int64_t>(spec.dims[i + 1], 9);
+    spec.dims[i + first] =
+        std::max<std::int64_t>(spec.dims[i + first], is_packed(spec.dtype) && i + first == 0 ? 128 : 9);
     spec.lower_corner.push_back(-static_cast<std::int64_t>(below(4)));
     spec.upper_corner.push_back(-static_cast<std::int64_t>(below(4)));
   }
@@ -124,8 +126,9 @@ void RandomSpecs::move_im2col_to_edge(TensorMapSpec& spec) {
       if (corner.empty() || spec.lower_corner.size() != spec.upper_corner.size()) return;
       const std::size_t i = index(corner);
       const std::int64_t size = pick<std::int64_t>({-1, 0, 1});
-      spec.dims[i + 1] = 9;
-      spec.upper_corner[i] = spec.lower_corner[i] + size - 9;
+      const std::int64_t pixels =
+          std::min<std::int64_t>(spec.dims[i + (spec.interleave == Interleave::none ? 1 : 0)], 1 << 20);
+      spec.upper_corner[i] = spec.lower_corner[i] + size - pixels;
       return;
     }
     default:
