@@ -1,8 +1,8 @@
 // Version 6: tensor loads the way a first TMA kernel is written. Warp 0 issues 32 boxes, one barrier tells the whole
 // block, and a block barrier gives the stage back. One launch per level, each with a rank-4 map.
 #include "device/tensor_copy.cuh"
-#include "ops/tile_load/cuda/maps.hpp"
 #include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/maps.hpp"
 
 namespace tmaops::ops::tile_load::tensor_block {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 constexpr int kStages = 2;
 
 __global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
-    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ CUtensorMap map) {
+    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
   __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
   __shared__ device::Barrier full[kStages];
   const int warp = device::warp_index();

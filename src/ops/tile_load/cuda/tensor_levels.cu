@@ -1,8 +1,8 @@
 // Version 8: adds to tensor_warp that all levels run in one launch, through one rank-5 map per level with the axes of
 // deformable attention's value: {channels, heads, width, height, batch}.
 #include "device/tensor_copy.cuh"
-#include "ops/tile_load/cuda/maps.hpp"
 #include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/maps.hpp"
 
 namespace tmaops::ops::tile_load::tensor_levels {
 namespace {

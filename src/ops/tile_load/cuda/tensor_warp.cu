@@ -1,15 +1,15 @@
 // Version 7: adds to tensor_block a barrier for every warp, so that no warp waits for another's tiles, and eight
 // threads that issue one box each. One launch per level, each with a rank-4 map.
 #include "device/tensor_copy.cuh"
-#include "ops/tile_load/cuda/maps.hpp"
 #include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/maps.hpp"
 
 namespace tmaops::ops::tile_load::tensor_warp {
 namespace {
 
 struct BoxCopy {
   static constexpr int lanes = 1;
-  const CUtensorMap& map;
+  const tma::TensorMap& map;
   __device__ __forceinline__ std::uint32_t bytes(const Tile&, int) const { return kTileBytes; }
   __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
     device::tensor_load(to, &map, {0, tile.x, tile.y, static_cast<int>(tile.image)}, barrier);
@@ -17,7 +17,7 @@ struct BoxCopy {
 };
 
 __global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
-    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ CUtensorMap map) {
+    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
   __shared__ RingStorage shared;
   if (threadIdx.x == 0) device::prefetch_tensor_map(&map);
   device::let_next_kernel_start();
