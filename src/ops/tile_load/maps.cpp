@@ -14,6 +14,11 @@ std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Argumen
     spec.strides = {kPixelBytes, level.width * kPixelBytes, problem.length() * kPixelBytes};
     spec.box = {kChannels, 2, 2, 1};
     spec.l2_promotion = tma::L2Promotion::b128;  // a row of the box
+    if (rank == 3) {
+      spec.dims = {level.width * kChannels, level.height, problem.batch};
+      spec.strides.erase(spec.strides.begin());
+      spec.box = {2 * kChannels, 2, 1};
+    }
     if (rank == 5) {
       spec.dims.insert(spec.dims.begin() + 1, 1);
       spec.strides.insert(spec.strides.begin(), kPixelBytes);

@@ -22,9 +22,9 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     for (int i = 0; i < kChunksPerThread; ++i) {
       const int chunk = i * kBlockThreads + thread;
       const std::uint32_t t = first + static_cast<std::uint32_t>(chunk / kChunks);
-      const unsigned char* from = nullptr;
-      if (t < problem.tiles) from = pixel_at(problem, tile_at(problem, t), chunk % kChunks / 4);
-      const uint4 words = from == nullptr ? make_uint4(0, 0, 0, 0) : device::load_16(from + chunk % 4 * 16);
+      uint4 words = make_uint4(0, 0, 0, 0);
+      if (t < problem.tiles)
+        words = load_chunk(TilePixels(problem, tile_at(problem, t)), chunk % kChunks / 4, chunk % 4);
       *reinterpret_cast<uint4*>(tiles + chunk * 16) = words;
     }
     __syncthreads();

@@ -24,14 +24,14 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
   const auto issue = [&](std::uint32_t first, int stage) {
     const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
     if (t < problem.tiles) {
-      const Tile tile = tile_at(problem, t);
+      const TilePixels pixels(problem, tile_at(problem, t));
       unsigned char* to = tiles[stage] + mine * kTileBytes + quarter * 16;
 #pragma unroll
       for (int i = 0; i < kPixels; ++i) {
         const int pixel = i ^ (mine % 2);
-        const unsigned char* from = pixel_at(problem, tile, pixel);
-        device::copy_async_16(to + pixel * kPixelBytes, from == nullptr ? problem.value : from + quarter * 16,
-                              from == nullptr ? 0 : 16);
+        const bool inside = pixels.inside(pixel);
+        device::copy_async_16(to + pixel * kPixelBytes, inside ? pixels.at(pixel) + quarter * 16 : problem.value,
+                              inside ? 16 : 0);
       }
     }
     device::commit_copies();

@@ -13,12 +13,10 @@ __global__ void __launch_bounds__(kBlockThreads) kernel(const __grid_constant__ 
   std::uint32_t sum = 0;
   if (t < problem.tiles) {
     const Tile tile = tile_at(problem, t);
+    const TilePixels pixels(problem, tile);
     uint4 words[kPixels];
 #pragma unroll
-    for (int pixel = 0; pixel < kPixels; ++pixel) {
-      const unsigned char* from = pixel_at(problem, tile, pixel);
-      words[pixel] = from == nullptr ? make_uint4(0, 0, 0, 0) : device::load_16(from + quarter * 16);
-    }
+    for (int pixel = 0; pixel < kPixels; ++pixel) words[pixel] = load_chunk(pixels, pixel, quarter);
 #pragma unroll
     for (int pixel = 0; pixel < kPixels; ++pixel) sum += checksum_part(words[pixel], pixel, quarter);
   }

@@ -25,12 +25,13 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
   for (; first < problem.tiles; first += kUnroll * stride, t += kUnroll * stride) {
     uint4 words[kUnroll][kPixels];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
+    for (int u = 0; u < kUnroll; ++u) {
+      const bool there = t + u * stride < problem.tiles;
+      const TilePixels pixels(problem, tiles[u]);
 #pragma unroll
-      for (int pixel = 0; pixel < kPixels; ++pixel) {
-        const unsigned char* from = t + u * stride < problem.tiles ? pixel_at(problem, tiles[u], pixel) : nullptr;
-        words[u][pixel] = from == nullptr ? make_uint4(0, 0, 0, 0) : device::load_16(from + quarter * 16);
-      }
+      for (int pixel = 0; pixel < kPixels; ++pixel)
+        words[u][pixel] = there ? load_chunk(pixels, pixel, quarter) : make_uint4(0, 0, 0, 0);
+    }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u)
       if (t + (kUnroll + u) * stride < problem.tiles) tiles[u] = tile_at(problem, t + (kUnroll + u) * stride);
