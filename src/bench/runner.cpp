@@ -173,7 +173,7 @@ class Run {
       workload->prepare(options_.seed, temperature == "cold" ? cold_sets(*workload) : 1);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
-      return refuse({workload->info(), "tmaops", reason_of(error), true, error.exit_code()});
+      return refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});
     }
     std::vector<Timed> timed;
     for (auto& implementation : implementations(problem, *workload)) {

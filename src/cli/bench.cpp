@@ -117,6 +117,7 @@ int run_bench(const Globals& globals, const Options& options) {
   bench::RunOptions run = run_options(config);
   run.python = options.python;
 
+  const StopOnInterrupt guard;
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
   const std::filesystem::path output(options.output.empty() ? kDefaultOutput : options.output);
   if (options.output.empty()) {
@@ -126,7 +127,6 @@ int run_bench(const Globals& globals, const Options& options) {
   io::OutputFile file(output, {.force = options.force || options.output.empty()});
 
   Progress progress(globals);
-  const StopOnInterrupt guard;
   bench::Observer observer;
   observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
     progress.show(done, total, what);
