@@ -60,6 +60,8 @@ TensorMapSpec RandomSpecs::ordinary() {
                         ? Interleave::none
                         : pick({Interleave::none, Interleave::none, Interleave::none, Interleave::none, Interleave::b16,
                                 Interleave::b32});
+  // u4x16_align16 cannot have the swizzle that interleave 32B asks for.
+  if (packed_16(spec.dtype) && spec.interleave == Interleave::b32) spec.interleave = Interleave::none;
   const bool many = spec.mode == Mode::im2col || spec.interleave != Interleave::none;
   const std::size_t rank = many ? 3 + below(3) : 1 + below(5);
   if (spec.interleave == Interleave::b32)
@@ -68,7 +70,6 @@ TensorMapSpec RandomSpecs::ordinary() {
     spec.swizzle = pick({Swizzle::none, Swizzle::b128, Swizzle::b128_atom32});
   else
     spec.swizzle = static_cast<Swizzle>(below(options_.blackwell ? 7 : 4));
-  if (packed_16(spec.dtype) && spec.interleave == Interleave::b32) spec.interleave = Interleave::none;
   spec.l2_promotion = static_cast<L2Promotion>(below(4));
   spec.fill = is_floating(spec.dtype) && below(3) == 0 ? Fill::nan : Fill::zero;
 

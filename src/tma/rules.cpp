@@ -128,7 +128,9 @@ std::string inner_text(std::string_view name, const TensorMapSpec& spec, std::in
   const int bits = bits_of(spec.dtype);
   const std::string unit = bits >= 8 ? std::to_string(bits / 8) + " B" : std::to_string(bits) + " bits";
   return std::string(name) + " " + std::to_string(elements) + " x " + unit + " = " +
-         (bits >= 8 ? std::to_string(elements * (bits / 8)) + " B" : std::to_string(elements * bits) + " bits");
+         (bits >= 8 ? std::to_string(elements * (bits / 8)) + " B" : std::to_string(elements * bits) + " bits") +
+         (packed_16(spec.dtype) ? ", " + std::to_string(shared_row_bytes(spec.dtype, elements)) + " B in shared memory"
+                                : "");
 }
 
 void check_span(const TensorMapSpec& spec, std::string_view name, std::int64_t inner, Findings& found) {
