@@ -1,0 +1,59 @@
+// The public functions: check, select, launch.
+#include "ops/ms_deform_attn/problem.hpp"
+#include "ops/ms_deform_attn/problem_backward.hpp"
+#include "tmaops/ms_deform_attn.hpp"
+
+namespace tmaops {
+
+struct MsDeformAttnPlan::State {
+  ops::ms_deform_attn::Problem problem;
+  ops::ms_deform_attn::Arguments arguments;
+  const Variant<ops::ms_deform_attn::Problem, ops::ms_deform_attn::Arguments>* variant;
+};
+
+MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                                   ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                   TensorView output, const MsDeformAttnOptions& options) {
+  ops::ms_deform_attn::Problem problem =
+      ops::ms_deform_attn::make_problem(value, levels, sampling_locations, attention_weights, output, options);
+  const auto& variant = ops::ms_deform_attn::select(problem, device_info(problem.device), options.variant);
+  state_ = std::make_unique<State>(State{std::move(problem),
+                                         {.value = value,
+                                          .sampling_locations = sampling_locations,
+                                          .attention_weights = attention_weights,
+                                          .output = output},
+                                         &variant});
+  if (variant.prepare != nullptr) state_->arguments.prepared = variant.prepare(state_->problem, state_->arguments);
+}
+
+MsDeformAttnPlan::~MsDeformAttnPlan() = default;
+MsDeformAttnPlan::MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept = default;
+MsDeformAttnPlan& MsDeformAttnPlan::operator=(MsDeformAttnPlan&&) noexcept = default;
+
+void MsDeformAttnPlan::run(Stream stream) const { state_->variant->launch(state_->problem, state_->arguments, stream); }
+
+std::string_view MsDeformAttnPlan::variant() const { return state_->variant->name; }
+
+void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
+                    ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options) {
+  MsDeformAttnPlan(value, levels, sampling_locations, attention_weights, output, options).run(options.stream);
+}
+
+void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
+                             ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                             ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                             const MsDeformAttnOptions& options) {
+  namespace backward = ops::ms_deform_attn_backward;
+  const backward::Problem problem =
+      backward::make_problem(value, levels, sampling_locations, attention_weights, grad_output, gradients, options);
+  const auto& variant = backward::select(problem, device_info(problem.forward.device), options.variant);
+  backward::Arguments arguments{.value = value,
+                                .sampling_locations = sampling_locations,
+                                .attention_weights = attention_weights,
+                                .grad_output = grad_output,
+                                .gradients = gradients};
+  if (variant.prepare != nullptr) arguments.prepared = variant.prepare(problem, arguments);
+  variant.launch(problem, arguments, options.stream);
+}
+
+}  // namespace tmaops

@@ -1,0 +1,341 @@
+// version 2: explicit vectors (Highway), chosen for the processor at run time.
+//
+// Per query and head, the corner offsets and weights of all points are computed lane by lane and put on the stack; then
+// the channels of each corner, which lie next to each other, are loaded as vectors and multiplied into several
+// accumulators. A corner that the definition leaves out (beyond the border, or of weight 0) is replaced by its
+// neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
+// is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/query_order.hpp"
+#include "ops/ms_deform_attn/cpu/simd_job.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/ms_deform_attn/cpu/simd.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "ops/ms_deform_attn/cpu/simd_elements.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Corners of the points of one query and head: offset (in elements, or in pixels when that does not fit in 32 bits) of
+/// the first channel, and attention weight times bilinear weight. [corner * capacity + record].
+struct Records {
+  std::int32_t* HWY_RESTRICT offset;
+  float* HWY_RESTRICT weight;
+  std::size_t capacity;
+  std::size_t count = 0;
+};
+
+template <class D, class V, class M>
+void Append(D d, M keep, bool all, V vector, void* to) {
+  auto* out = static_cast<hn::TFromD<D>*>(to);
+  hn::StoreU(all ? vector : hn::Compress(vector, keep), d, out);
+}
+
+/// Fills the records from rows of x, y and attention weights whose padding holds NaN.
+template <bool kNearest>
+void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RESTRICT xy,
+                 const float* HWY_RESTRICT attention, Records& records) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto points = static_cast<std::size_t>(job.problem.points);
+  const auto one = hn::Set(d, 1.0F);
+  const auto half = hn::Set(d, 0.5F);
+  const auto pixel_stride = hn::Set(di, stride);
+  records.count = 0;
+  for (std::size_t k = 0; k < points; k += lanes) {
+    hn::Vec<decltype(d)> x;
+    hn::Vec<decltype(d)> y;
+    hn::LoadInterleaved2(d, xy + 2 * k, x, y);
+    const auto weight = hn::LoadU(d, attention + k);
+    const auto width = hn::LoadU(d, job.tables.width.data() + k);
+    const auto height = hn::LoadU(d, job.tables.height.data() + k);
+    const auto width_pixels = hn::LoadU(di, job.tables.width_pixels.data() + k);
+    const auto start = hn::LoadU(di, job.tables.start.data() + k);
+    if constexpr (kNearest) {
+      const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
+      const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
+      const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
+      const auto pixel =
+          hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), width_pixels), hn::ConvertTo(di, column)));
+      const bool all = hn::AllTrue(d, keep);
+      Append(di, hn::RebindMask(di, keep), all, hn::Mul(pixel, pixel_stride), records.offset + records.count);
+      Append(d, keep, all, weight, records.weight + records.count);
+      records.count += all ? lanes : hn::CountTrue(d, keep);
+      continue;
+    }
+    const auto u = hn::MulSub(x, width, half);
+    const auto t = hn::MulSub(y, height, half);
+    const auto outside = hn::Set(d, -1.0F);
+    // False for NaN, too.
+    const auto keep =
+        hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
+    const auto left = hn::Floor(u);
+    const auto top = hn::Floor(t);
+    const auto a = hn::Sub(u, left);
+    const auto b = hn::Sub(t, top);
+    // An index along one axis that is left out takes its neighbour's place, and both get half of its weight.
+    const auto no_left = hn::Lt(left, hn::Zero(d));
+    const auto no_right = hn::Or(hn::Ge(left, hn::Sub(width, one)), hn::Eq(a, hn::Zero(d)));
+    const auto no_top = hn::Lt(top, hn::Zero(d));
+    const auto no_bottom = hn::Or(hn::Ge(top, hn::Sub(height, one)), hn::Eq(b, hn::Zero(d)));
+    const auto not_a = hn::Sub(one, a);
+    const auto not_b = hn::Sub(one, b);
+    const auto weight_left =
+        hn::IfThenElse(no_left, hn::Mul(a, half), hn::IfThenElse(no_right, hn::Mul(not_a, half), not_a));
+    const auto weight_right = hn::IfThenElse(no_left, weight_left, hn::IfThenElse(no_right, weight_left, a));
+    const auto weight_top = hn::Mul(
+        weight, hn::IfThenElse(no_top, hn::Mul(b, half), hn::IfThenElse(no_bottom, hn::Mul(not_b, half), not_b)));
+    const auto weight_bottom = hn::IfThenElse(hn::Or(no_top, no_bottom), weight_top, hn::Mul(weight, b));
+
+    const auto one_pixel = hn::Set(di, 1);
+    const auto j = hn::ConvertTo(di, left);
+    const auto i = hn::ConvertTo(di, top);
+    const auto j0 = hn::IfThenElse(hn::RebindMask(di, no_left), hn::Zero(di), j);
+    const auto j1 = hn::IfThenElse(hn::RebindMask(di, no_right), j0, hn::Add(j, one_pixel));
+    const auto i0 = hn::IfThenElse(hn::RebindMask(di, no_top), hn::Zero(di), i);
+    const auto i1 = hn::IfThenElse(hn::RebindMask(di, no_bottom), i0, hn::Add(i, one_pixel));
+    const auto row0 = hn::Mul(hn::Add(start, hn::Mul(i0, width_pixels)), pixel_stride);
+    const auto row1 = hn::Mul(hn::Add(start, hn::Mul(i1, width_pixels)), pixel_stride);
+    const auto column0 = hn::Mul(j0, pixel_stride);
+    const auto column1 = hn::Mul(j1, pixel_stride);
+
+    const bool all = hn::AllTrue(d, keep);
+    const auto keep_i = hn::RebindMask(di, keep);
+    std::int32_t* offset = records.offset + records.count;
+    float* out = records.weight + records.count;
+    const std::size_t step = records.capacity;
+    Append(di, keep_i, all, hn::Add(row0, column0), offset);
+    Append(di, keep_i, all, hn::Add(row0, column1), offset + step);
+    Append(di, keep_i, all, hn::Add(row1, column0), offset + 2 * step);
+    Append(di, keep_i, all, hn::Add(row1, column1), offset + 3 * step);
+    Append(d, keep, all, hn::Mul(weight_top, weight_left), out);
+    Append(d, keep, all, hn::Mul(weight_top, weight_right), out + step);
+    Append(d, keep, all, hn::Mul(weight_bottom, weight_left), out + 2 * step);
+    Append(d, keep, all, hn::Mul(weight_bottom, weight_right), out + 3 * step);
+    records.count += all ? lanes : hn::CountTrue(d, keep);
+  }
+}
+
+/// Keeps the compiler from folding the address into every load: with an index register a multiply-add from memory takes
+/// two slots of the processor's front end, with a plain base register one.
+template <class T>
+HWY_INLINE const T* PlainBase(const T* address) {
+#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
+  __asm__("" : "+r"(address));
+#endif
+  return address;
+}
+
+/// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
+template <std::size_t kVectors, std::size_t kCorners, bool kWide, class D, class Stored>
+void SumBlock(D d, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
+              Stored* HWY_RESTRICT output) {
+  // Two multiply-adds per cycle with a latency of four want eight chains.
+  constexpr std::size_t kChains = kVectors == 1 ? kCorners : kVectors == 2 ? kCorners : (kCorners + 1) / 2;
+  const std::size_t lanes = hn::Lanes(d);
+  hn::Vec<D> sum[kChains][kVectors];
+  for (std::size_t chain = 0; chain < kChains; ++chain)
+    for (std::size_t v = 0; v < kVectors; ++v) sum[chain][v] = hn::Zero(d);
+  for (std::size_t k = 0; k < records.count; ++k) {
+    HWY_UNROLL(4)
+    for (std::size_t corner = 0; corner < kCorners; ++corner) {
+      const std::size_t at = corner * records.capacity + k;
+      const Stored* from = PlainBase(value + (kWide ? records.offset[at] * stride : std::int64_t{records.offset[at]}));
+      const auto weight = hn::Set(d, records.weight[at]);
+      auto& chain = sum[corner % kChains];
+      if constexpr (kVectors == 1) {
+        chain[0] = hn::MulAdd(weight, LoadF32(d, from), chain[0]);
+      } else {
+        HWY_UNROLL(2)
+        for (std::size_t v = 0; v < kVectors; v += 2) {
+          hn::Vec<D> first;
+          hn::Vec<D> second;
+          LoadPair(d, from + v * lanes, first, second);
+          chain[v] = hn::MulAdd(weight, first, chain[v]);
+          chain[v + 1] = hn::MulAdd(weight, second, chain[v + 1]);
+        }
+      }
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v)
+    for (std::size_t chain = 1; chain < kChains; ++chain) sum[0][v] = hn::Add(sum[0][v], sum[chain][v]);
+  if constexpr (kVectors == 1) {
+    StoreF32(d, sum[0][0], output);
+  } else {
+    for (std::size_t v = 0; v < kVectors; v += 2) StorePair(d, sum[0][v], sum[0][v + 1], output + v * lanes);
+  }
+}
+
+/// All channels, in blocks of vectors; the last vector overlaps the one before instead of running past the end.
+template <std::size_t kCorners, bool kWide, class D, class Stored>
+void SumChannels(D d, std::size_t channels, const Records& records, std::int64_t stride,
+                 const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output) {
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t c = 0;
+  for (; channels - c >= 4 * lanes; c += 4 * lanes)
+    SumBlock<4, kCorners, kWide>(d, records, stride, value + c, output + c);
+  if (channels - c >= 2 * lanes) {
+    SumBlock<2, kCorners, kWide>(d, records, stride, value + c, output + c);
+    c += 2 * lanes;
+  }
+  if (channels - c >= lanes) {
+    SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
+    c += lanes;
+  }
+  if (c == channels) return;
+  c = channels - lanes;
+  SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
+}
+
+/// The widest vectors that the channels fill.
+template <std::size_t kCorners, bool kWide, class Stored>
+void SumAllChannels(std::size_t channels, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
+                    Stored* HWY_RESTRICT output) {
+  const hn::ScalableTag<float> full;
+  const hn::CappedTag<float, 8> eight;
+  const hn::CappedTag<float, 4> four;
+  const hn::CappedTag<float, 1> single;
+  if (channels >= hn::Lanes(full))
+    SumChannels<kCorners, kWide>(full, channels, records, stride, value, output);
+  else if (channels >= hn::Lanes(eight))
+    SumChannels<kCorners, kWide>(eight, channels, records, stride, value, output);
+  else if (channels >= hn::Lanes(four))
+    SumChannels<kCorners, kWide>(four, channels, records, stride, value, output);
+  else
+    SumChannels<kCorners, kWide>(single, channels, records, stride, value, output);
+}
+
+/// A row padded with NaN to whole vectors: the caller's own where that already fits.
+const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
+                 std::size_t padded, float* HWY_RESTRICT scratch) {
+  if (length == padded)
+    if (const float* own = rows.direct<float>(n, q, m)) return own;
+  rows.load(n, q, m, scratch);
+  std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
+  return scratch;
+}
+
+/// Asks for the cache lines that `bytes` from `address` on lie in.
+inline void PrefetchRow(const void* address, std::size_t bytes) {
+  const char* line = static_cast<const char*>(address);
+  for (std::size_t i = 0; i < bytes; i += 64) hwy::Prefetch(line + i);
+}
+
+/// The queries order[begin, end).
+template <class Stored, bool kNearest, bool kWide>
+void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+  constexpr std::size_t kCorners = kNearest ? 1 : 4;
+  constexpr std::size_t kStackPoints = 128;
+  const Problem& problem = job.problem;
+  const Layout& layout = job.arguments.value;
+  const auto points = static_cast<std::size_t>(problem.points);
+  const std::size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  const std::size_t padded = hwy::RoundUpTo(points, lanes);
+  const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
+  const auto pixel_stride = kWide ? 1 : static_cast<std::int32_t>(layout.strides[1]);
+
+  // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
+  HWY_ALIGN float stack[7 * (kStackPoints + kMaxLanes)];
+  HWY_ALIGN std::int32_t stack_offsets[4 * (kStackPoints + kMaxLanes)];
+  std::vector<float> heap(points > kStackPoints ? 7 * capacity : 0);
+  std::vector<std::int32_t> heap_offsets(points > kStackPoints ? 4 * capacity : 0);
+  float* scratch = points > kStackPoints ? heap.data() : stack;
+  Records records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
+                  .weight = scratch + 3 * capacity,
+                  .capacity = capacity};
+
+  const auto* value = static_cast<const Stored*>(job.arguments.value.data);
+  auto* output = static_cast<Stored*>(job.arguments.output.data);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t n = order[i] / problem.queries;
+    const std::int64_t q = order[i] % problem.queries;
+    const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
+    for (std::int64_t m = 0; m < problem.heads; ++m) {
+      // The order jumps from row to row, which the hardware does not foresee.
+      PrefetchRow(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
+      PrefetchRow(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
+      const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
+      const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
+      MakeRecords<kNearest>(job, pixel_stride, xy, attention, records);
+      SumAllChannels<kCorners, kWide>(static_cast<std::size_t>(problem.channels), records, layout.strides[1],
+                                      value + value_offset(layout, n, 0, m),
+                                      output + output_offset(problem, job.arguments.output, n, q, m));
+    }
+  }
+}
+
+template <class Stored>
+void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+  const bool nearest = job.problem.sampling == Sampling::nearest;
+  if (job.offsets_fit_32_bits)
+    nearest ? Rows<Stored, true, false>(job, order, begin, end) : Rows<Stored, false, false>(job, order, begin, end);
+  else
+    nearest ? Rows<Stored, true, true>(job, order, begin, end) : Rows<Stored, false, true>(job, order, begin, end);
+}
+
+/// The queries order[begin, end), counted n * queries + q.
+void Forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+  switch (job.problem.value_dtype) {
+    case DType::f16:
+      return RowsOf<float16>(job, order, begin, end);
+    case DType::bf16:
+      return RowsOf<bfloat16>(job, order, begin, end);
+    default:
+      return RowsOf<float>(job, order, begin, end);
+  }
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tmaops::ops::ms_deform_attn::simd {
+
+HWY_EXPORT(Forward);
+
+namespace {
+/// Chunks of queries per thread: enough to balance, few enough that a chunk is a region of the image.
+constexpr std::int64_t kChunksPerThread = 8;
+constexpr std::int64_t kMaxGrain = 1024;
+/// Sides up to here are exact in f32.
+constexpr std::int64_t kMaxSide = 1LL << 24;
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
+  if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
+  if (problem.length >= 1LL << 31) return Support::no("counts pixels in 32 bits, S is 2^31 or more");
+  for (const Level& level : problem.levels)
+    if (level.height > kMaxSide || level.width > kMaxSide) return Support::no("a level has a side longer than 2^24");
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return std::make_shared<const ForwardJob>(problem, arguments);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream) {
+  if (problem.batch * problem.heads * problem.channels == 0) return;
+  const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
+  const auto forward = HWY_DYNAMIC_DISPATCH(Forward);
+  const std::vector<std::int64_t> order = query_order(problem, arguments.sampling_locations);
+  const auto total = static_cast<std::int64_t>(order.size());
+  const std::int64_t grain = std::clamp<std::int64_t>(total / (num_threads() * kChunksPerThread), 1, kMaxGrain);
+  parallel_for(total, grain, [&](std::int64_t begin, std::int64_t end) { forward(job, order.data(), begin, end); });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd
+#endif

@@ -1,0 +1,78 @@
+// Single elements of the operator's tensors, by index: what the references and the plain loops read and write.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/ms_deform_attn/problem.hpp"
+
+namespace tmaops::ops::ms_deform_attn {
+
+/// Calls fn with a null pointer of the floating element type: with_float_type(t, [](auto* p) { using T = ...; }).
+template <class Fn>
+decltype(auto) with_float_type(DType dtype, const Fn& fn) {
+  switch (dtype) {
+    case DType::f64:
+      return fn(static_cast<double*>(nullptr));
+    case DType::f16:
+      return fn(static_cast<float16*>(nullptr));
+    case DType::bf16:
+      return fn(static_cast<bfloat16*>(nullptr));
+    default:
+      return fn(static_cast<float*>(nullptr));
+  }
+}
+
+inline double read(const ConstTensorView& tensor, std::int64_t offset) {
+  switch (tensor.dtype) {
+    case DType::f64:
+      return static_cast<const double*>(tensor.data)[offset];
+    case DType::f16:
+      return static_cast<double>(static_cast<const float16*>(tensor.data)[offset]);
+    case DType::bf16:
+      return static_cast<double>(static_cast<const bfloat16*>(tensor.data)[offset]);
+    default:
+      return static_cast<const float*>(tensor.data)[offset];
+  }
+}
+
+inline void write(const TensorView& tensor, std::int64_t offset, double value) {
+  with_float_type(tensor.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    static_cast<T*>(tensor.data)[offset] = static_cast<T>(value);
+  });
+}
+
+/// Offset of value[n, s, m, 0].
+inline std::int64_t value_offset(const Layout& value, std::int64_t n, std::int64_t s, std::int64_t m) {
+  return n * value.strides[0] + s * value.strides[1] + m * value.strides[2];
+}
+
+/// Offset of the first channel of head m in (N, Lq, M * D).
+inline std::int64_t output_offset(const Problem& problem, const Layout& output, std::int64_t n, std::int64_t q,
+                                  std::int64_t m) {
+  return n * output.strides[0] + q * output.strides[1] + m * problem.channels * output.strides[2];
+}
+
+/// Offset of point p of a level behind [n, q, m], the same for locations (whose last dimension is x, y) and weights.
+inline std::int64_t point_offset(const Problem& problem, const Level& level, std::int64_t p, const Layout& layout) {
+  if (problem.ragged) return (level.first_point + p) * layout.strides[3];
+  return (&level - problem.levels.data()) * layout.strides[3] + p * layout.strides[4];
+}
+
+/// Offset of [n, q, m] in locations or weights.
+inline std::int64_t head_offset(const Layout& layout, std::int64_t n, std::int64_t q, std::int64_t m) {
+  return n * layout.strides[0] + q * layout.strides[1] + m * layout.strides[2];
+}
+
+/// Step from x to y in the locations.
+inline std::int64_t xy_stride(const Layout& locations) {
+  return locations.strides[static_cast<std::size_t>(locations.rank - 1)];
+}
+
+/// A coordinate as the operator sees it: f32 unless the value is f64.
+inline double read_coordinate(const Problem& problem, const ConstTensorView& locations, std::int64_t offset) {
+  const double coordinate = read(locations, offset);
+  return problem.value_dtype == DType::f64 ? coordinate : static_cast<double>(static_cast<float>(coordinate));
+}
+
+}  // namespace tmaops::ops::ms_deform_attn

@@ -1,0 +1,197 @@
+// Argument checks of the forward operator, and of what both operators read.
+#include "ops/ms_deform_attn/problem.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/checks.hpp"
+
+namespace tmaops::ops::ms_deform_attn {
+namespace {
+
+std::string shape_text(const LevelShape& shape) {
+  return std::to_string(shape.height) + "x" + std::to_string(shape.width);
+}
+
+std::string level_name(std::size_t level) { return "levels[" + std::to_string(level) + "]"; }
+
+/// Fills height, width and start of every level.
+void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes, std::span<const std::int64_t> starts,
+                Problem& problem) {
+  if (shapes.empty()) checks.fail(ErrorCode::empty_level, "levels", "no levels", "at least one");
+  std::int64_t total = 0;
+  std::string sum;
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const LevelShape& shape = shapes[l];
+    if (shape.height < 1 || shape.width < 1)
+      checks.fail(ErrorCode::empty_level, level_name(l), "height x width = " + shape_text(shape), "at least 1x1");
+    std::int64_t area = 0;
+    if (__builtin_mul_overflow(shape.height, shape.width, &area) || __builtin_add_overflow(total, area, &total))
+      checks.fail(ErrorCode::size_overflow, level_name(l), "height x width = " + shape_text(shape),
+                  "areas whose sum fits in 64 bits");
+    sum += (l ? " + " : "") + shape_text(shape);
+    problem.levels.push_back({.height = shape.height, .width = shape.width, .start = total - area});
+  }
+  if (total != problem.length)
+    checks.fail(ErrorCode::level_shapes_mismatch, "levels", sum + " = " + std::to_string(total),
+                "S = " + std::to_string(problem.length) + ", the second dimension of value");
+  if (starts.empty()) return;
+
+  if (starts.size() != shapes.size())
+    checks.fail(ErrorCode::bad_level_start, "level_start_index", std::to_string(starts.size()) + " entries",
+                std::to_string(shapes.size()) + ", one per level");
+  for (std::size_t l = 0; l < starts.size(); ++l) {
+    const std::int64_t area = shapes[l].height * shapes[l].width;
+    if (starts[l] < 0 || starts[l] > problem.length - area)
+      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(l) + "]",
+                  std::to_string(starts[l]) + " for a level of " + std::to_string(area) + " pixels",
+                  "0 to " + std::to_string(problem.length - area) +
+                      ", so that the level lies inside S = " + std::to_string(problem.length));
+    problem.levels[l].start = starts[l];
+  }
+  std::vector<std::size_t> order(starts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::size_t before = order[i - 1];
+    const std::int64_t end = starts[before] + shapes[before].height * shapes[before].width;
+    if (starts[order[i]] < end)
+      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(order[i]) + "]",
+                  std::to_string(starts[order[i]]) + ", inside level " + std::to_string(before) + " which ends at " +
+                      std::to_string(end),
+                  "levels that do not overlap");
+  }
+}
+
+/// Fills points and first_point of every level from the locations' shape.
+void set_points(const ArgumentChecks& checks, const ConstTensorView& locations, std::span<const std::int32_t> ragged,
+                Problem& problem) {
+  const auto level_count = static_cast<std::int64_t>(problem.levels.size());
+  problem.ragged = !ragged.empty();
+  if (!problem.ragged) {
+    checks.rank("sampling_locations", locations, {6}, "(N, Lq, M, L, P, 2)");
+    checks.shape("sampling_locations", locations, {problem.batch, -1, problem.heads, level_count, -1, 2},
+                 "(N, Lq, M, L, P, 2)");
+    for (Level& level : problem.levels) level.points = locations.shape[4];
+  } else {
+    checks.rank("sampling_locations", locations, {5}, "(N, Lq, M, sum of points, 2)");
+    if (static_cast<std::int64_t>(ragged.size()) != level_count)
+      checks.fail(ErrorCode::points_mismatch, "points_per_level", std::to_string(ragged.size()) + " entries",
+                  std::to_string(level_count) + ", one per level");
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < ragged.size(); ++l) {
+      if (ragged[l] < 0)
+        checks.fail(ErrorCode::points_mismatch, "points_per_level[" + std::to_string(l) + "]",
+                    std::to_string(ragged[l]), "0 or more");
+      problem.levels[l].points = ragged[l];
+      sum += ragged[l];
+    }
+    if (sum != locations.shape[3])
+      checks.fail(ErrorCode::points_mismatch, "points_per_level", "a sum of " + std::to_string(sum),
+                  std::to_string(locations.shape[3]) + ", the fourth dimension of sampling_locations");
+    checks.shape("sampling_locations", locations, {problem.batch, -1, problem.heads, sum, 2},
+                 "(N, Lq, M, sum of points, 2)");
+  }
+  for (Level& level : problem.levels) {
+    level.first_point = problem.points;
+    if (__builtin_add_overflow(problem.points, level.points, &problem.points))
+      checks.fail(ErrorCode::size_overflow, "sampling_locations", locations.shape_text(), "points within 64 bits");
+  }
+  if (problem.points == 0)
+    checks.fail(ErrorCode::empty_level, "sampling_locations", "no sampling points in " + locations.shape_text(),
+                "P of at least 1");
+  problem.queries = locations.shape[1];
+}
+
+}  // namespace
+
+std::string Problem::text() const {
+  std::string level_text;
+  std::string points_text;
+  for (const Level& level : levels) {
+    level_text += (level_text.empty() ? "" : ", ") + shape_text({level.height, level.width});
+    points_text += (points_text.empty() ? "" : ", ") + std::to_string(level.points);
+  }
+  if (ragged)
+    points_text = "[" + points_text + "]";
+  else
+    points_text = std::to_string(levels.empty() ? 0 : levels.front().points);
+  std::string text = "ms_deform_attn: {batch: " + std::to_string(batch) + ", queries: " + std::to_string(queries) +
+                     ", heads: " + std::to_string(heads) + ", channels: " + std::to_string(channels) + ", levels: [" +
+                     level_text + "], points: " + points_text + ", dtype: " + std::string(to_string(value_dtype));
+  if (location_dtype != value_dtype) text += ", location_dtype: " + std::string(to_string(location_dtype));
+  if (weight_dtype != value_dtype) text += ", weight_dtype: " + std::string(to_string(weight_dtype));
+  if (sampling == Sampling::nearest) text += ", sampling: nearest";
+  return text + "}";
+}
+
+Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
+                           const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
+                           const MsDeformAttnOptions& options) {
+  const ArgumentChecks checks(op);
+  checks.rank("value", value, {4}, "(N, S, M, D)");
+  checks.shape("value", value, {-1, -1, -1, -1}, "(N, S, M, D)");
+  Problem problem;
+  problem.batch = value.shape[0];
+  problem.length = value.shape[1];
+  problem.heads = value.shape[2];
+  problem.channels = value.shape[3];
+  problem.device = value.device;
+  problem.value_dtype = value.dtype;
+  problem.location_dtype = sampling_locations.dtype;
+  problem.weight_dtype = attention_weights.dtype;
+  problem.sampling = options.sampling;
+  problem.dense_channels = value.strides[3] == 1 || problem.channels <= 1;
+
+  if (options.sampling != Sampling::bilinear && options.sampling != Sampling::nearest)
+    checks.fail(ErrorCode::bad_parameter, "sampling", std::to_string(static_cast<int>(options.sampling)),
+                "bilinear or nearest");
+  if (value.device.type == DeviceType::cpu)
+    checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  else
+    checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32});
+  checks.dtype("sampling_locations", sampling_locations, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  checks.dtype("attention_weights", attention_weights, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  checks.same_device("sampling_locations", sampling_locations, "value", value);
+  checks.same_device("attention_weights", attention_weights, "value", value);
+
+  set_levels(checks, levels, options.level_start_index, problem);
+  set_points(checks, sampling_locations, options.points_per_level, problem);
+  if (problem.ragged) {
+    checks.rank("attention_weights", attention_weights, {4}, "(N, Lq, M, sum of points)");
+    checks.shape("attention_weights", attention_weights,
+                 {problem.batch, problem.queries, problem.heads, problem.points}, "(N, Lq, M, sum of points)");
+  } else {
+    checks.rank("attention_weights", attention_weights, {5}, "(N, Lq, M, L, P)");
+    checks.shape("attention_weights", attention_weights,
+                 {problem.batch, problem.queries, problem.heads, static_cast<std::int64_t>(levels.size()),
+                  problem.levels.front().points},
+                 "(N, Lq, M, L, P)");
+  }
+  checks.memory("value", value);
+  checks.memory("sampling_locations", sampling_locations);
+  checks.memory("attention_weights", attention_weights);
+  return problem;
+}
+
+Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
+                     const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
+                     const TensorView& output, const MsDeformAttnOptions& options) {
+  const ArgumentChecks checks("ms_deform_attn");
+  Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
+  std::int64_t width = 0;
+  if (__builtin_mul_overflow(problem.heads, problem.channels, &width))
+    checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");
+  checks.rank("output", output, {3}, "(N, Lq, M * D)");
+  checks.shape("output", output, {problem.batch, problem.queries, width}, "(N, Lq, M * D)");
+  checks.same_dtype("output", output, "value", value);
+  checks.same_device("output", output, "value", value);
+  checks.writable("output", output);
+  checks.no_overlap("output", output, "value", value);
+  checks.no_overlap("output", output, "sampling_locations", sampling_locations);
+  checks.no_overlap("output", output, "attention_weights", attention_weights);
+  problem.dense_channels = problem.dense_channels && (output.strides[2] == 1 || width <= 1);
+  return problem;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn

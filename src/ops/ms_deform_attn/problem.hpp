@@ -1,0 +1,70 @@
+// The problem a forward call poses, after every argument was checked, and the views it works on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "tmaops/ms_deform_attn.hpp"
+
+namespace tmaops::ops::ms_deform_attn {
+
+/// One feature level: its pixels are start + row * width + column in S, its points are first_point ... of a head's row
+/// of sampling points.
+struct Level {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t start = 0;
+  std::int64_t points = 0;
+  std::int64_t first_point = 0;
+};
+
+struct Problem {
+  std::int64_t batch = 0;     // N
+  std::int64_t length = 0;    // S
+  std::int64_t heads = 0;     // M
+  std::int64_t channels = 0;  // D
+  std::int64_t queries = 0;   // Lq
+  std::int64_t points = 0;    // sampling points of one query and head, all levels together
+  std::vector<Level> levels{};
+  bool ragged = false;  // locations are (N, Lq, M, points, 2) instead of (N, Lq, M, L, P, 2)
+  Sampling sampling = Sampling::bilinear;
+  DType value_dtype = DType::f32;  // of the output, too
+  DType location_dtype = DType::f32;
+  DType weight_dtype = DType::f32;
+  bool dense_channels = true;  // the D channels of value, and of output, lie next to each other
+  Device device{};
+
+  /// The problem in the syntax of the configuration.
+  std::string text() const;
+};
+
+struct Arguments {
+  ConstTensorView value{};
+  ConstTensorView sampling_locations{};
+  ConstTensorView attention_weights{};
+  TensorView output{};
+  std::shared_ptr<const void> prepared{};
+};
+
+/// Checks every argument of ms_deform_attn; throws Error as its header says.
+Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
+                     const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
+                     const TensorView& output, const MsDeformAttnOptions& options);
+
+/// The checks that forward and backward share: everything but the output. `op` names the operator in messages.
+Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
+                           const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
+                           const MsDeformAttnOptions& options);
+
+/// Best first, reference last.
+VariantTable<Problem, Arguments> variants();
+
+/// The variant of this name, or the best one when the name is empty.
+const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+
+}  // namespace tmaops::ops::ms_deform_attn
