@@ -70,6 +70,9 @@ TEST(Gemm, large_problems_agree_with_f64) {
   check_case({.m = 600, .n = 333, .k = 70, .in = DType::f32, .a = {.column_major = true}});
   check_case({.m = 40, .n = 1500, .k = 80, .in = DType::f16, .out = DType::f16, .b = {.column_major = true}});
   check_case({.m = 130, .n = 40, .k = 30, .batch = 12, .in = DType::bf16, .b = {.broadcast = true}});
+  // K of whole KiB: rows with zeros behind them, read by the next run too
+  check_case({.m = 514, .n = 70, .k = 512, .in = DType::bf16});
+  check_case({.m = 514, .n = 70, .k = 512, .in = DType::bf16, .out = DType::f16, .b = {.column_major = true}});
   check_case({.m = 5000, .n = 3, .k = 7, .in = DType::f32, .d = {.column_major = true}});
 }
 
