@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
+
+/// Storage orders of A (M x K) and B (K x N): R is row-major, C is column-major. RC is the mode of a linear layer, both
+/// operands contiguous along K; CR has both contiguous along M and N.
+enum class GemmMode : std::uint8_t { RC, CR, RR, CC };
 
 /// Applied element by element to alpha * A B + beta * C + bias, in f32.
 /// gelu is the exact form x/2 (1 + erf(x / sqrt 2)); silu is x / (1 + exp(-x)).
@@ -18,11 +23,21 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 /// `row` has M elements (one per row).
 enum class BiasAxis : std::uint8_t { column, row };
 
+/// "RC", "CR", "RR", "CC"; "none", "relu", "gelu", "silu"; "column", "row".
+std::string_view to_string(GemmMode mode);
+std::string_view to_string(Activation activation);
+std::string_view to_string(BiasAxis axis);
+
+/// The inverse of to_string; nothing when the name is none of these.
+std::optional<GemmMode> parse_gemm_mode(std::string_view name);
+std::optional<Activation> parse_activation(std::string_view name);
+std::optional<BiasAxis> parse_bias_axis(std::string_view name);
+
 struct GemmOptions {
   float alpha = 1.0F;
   float beta = 0.0F;       // 0: C is not read, so NaN in it does not matter
-  ConstTensorView c{};     // same shape as D, f16, bf16 or f32; may be D itself; required when beta != 0
-  ConstTensorView bias{};  // (N) or (M), f16, bf16 or f32; optional
+  ConstTensorView c{};     // shape of D, f16, bf16 or f32, any strides; may be D itself; required when beta != 0
+  ConstTensorView bias{};  // (N) or (M), f16, bf16 or f32, any stride; optional
   BiasAxis bias_axis = BiasAxis::column;
   Activation activation = Activation::none;
   std::string variant{};  // name of a variant; empty: the best one for the problem
@@ -32,12 +47,13 @@ struct GemmOptions {
 /// D = activation(alpha * A B + beta * C + bias).
 ///
 /// a: (M, K) or (batch, M, K), f16 or bf16 (f32 too on the CPU). b: (K, N) or (batch, K, N), same dtype as a.
-/// d: (M, N) or (batch, M, N), f16, bf16 or f32. Products are accumulated in f32; the result is rounded once.
-/// Any M, N, K, batch >= 0, any strides and alignment; with K = 0 the product is 0. The four modes of the field follow
-/// from the strides: RC has A row-major and B column-major (both contiguous along K), CR the opposite, RR and CC the
-/// rest. The same call gives the same bits on the same machine, whatever the number of threads. Throws Error:
-/// shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
-/// unknown_variant, variant_refuses, and the device errors.
+/// d: (M, N) or (batch, M, N), f16, bf16 or f32. An a or b of two dimensions serves every batch of a d of three.
+/// Products are accumulated in f32; the result is rounded once. Any M, N, K, batch >= 0, any alignment to the element
+/// size, any strides of the inputs (0 and negative too); the elements of d must not overlap, nor share memory with a, b
+/// or bias, nor with c unless c is d itself. With K = 0 the product is 0. The mode (GemmMode) follows from the strides.
+/// The same call gives the same bits on the same machine, whatever the number of threads. Throws Error: shape_mismatch,
+/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
+/// bad_parameter, unknown_variant, variant_refuses, out_of_memory, and the device errors.
 void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
 /// A gemm whose checks and host work are done once. run() only launches.

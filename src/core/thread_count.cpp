@@ -1,4 +1,6 @@
 // How many threads this process may use: environment, affinity mask, cgroup quota.
+#include "core/thread_count.hpp"
+
 #include <sched.h>
 
 #include <algorithm>
@@ -45,33 +47,6 @@ double quota_v1(const std::string& directory) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The smallest quota on the way from this process' cgroup up to the root; 0 when there is none.
-double cgroup_quota() {
-  std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  double smallest = 0;
-  const auto take = [&smallest](double quota) {
-    if (quota > 0) smallest = smallest > 0 ? std::min(smallest, quota) : quota;
-  };
-  while (std::getline(file, line)) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string path = line.substr(second + 1);
-    const bool v2 = controllers.empty();
-    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    while (true) {
-      take(v2 ? quota_v2(root + path) : quota_v1(root + path));
-      if (path.empty() || path == "/") break;
-      path = path.substr(0, path.rfind('/'));
-    }
-    take(v2 ? quota_v2(root) : quota_v1(root));
-  }
-  return smallest;
-}
-
 int environment_count() {
   const char* text = std::getenv("TMAOPS_NUM_THREADS");
   if (text == nullptr || *text == '\0') return 0;
@@ -85,19 +60,43 @@ int environment_count() {
   return count;
 }
 
-int default_count() {
-  const int environment = environment_count();
-  if (environment > 0) return environment;
-  static const double quota = cgroup_quota();
-  const int allowed = affinity_count();
-  return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, allowed) : allowed;
+}  // namespace
+
+namespace detail {
+
+double cgroup_quota(const std::string& memberships, const std::string& file_system) {
+  std::ifstream file(memberships);
+  std::string line;
+  double smallest = 0;
+  const auto take = [&smallest](double quota) {
+    if (quota > 0) smallest = smallest > 0 ? std::min(smallest, quota) : quota;
+  };
+  while (std::getline(file, line)) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool v2 = controllers.empty();
+    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string root = v2 ? file_system : file_system + "/cpu";
+    for (std::string path = line.substr(second + 1); path.size() > 1 && path.front() == '/';
+         path.resize(path.rfind('/')))
+      take(v2 ? quota_v2(root + path) : quota_v1(root + path));
+    take(v2 ? quota_v2(root) : quota_v1(root));
+  }
+  return smallest;
 }
 
-}  // namespace
+}  // namespace detail
 
 int num_threads() {
   const int count = override_count.load(std::memory_order_relaxed);
-  return count > 0 ? count : default_count();
+  if (count > 0) return count;
+  const int environment = environment_count();
+  if (environment > 0) return environment;
+  static const double quota = detail::cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+  const int allowed = affinity_count();
+  return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, allowed) : allowed;
 }
 
 void set_num_threads(int count) {

@@ -1,0 +1,27 @@
+// The one way to the terminal: data to stdout, everything else to stderr, colour only where it is wanted.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tmaops::cli {
+
+struct Globals;
+
+/// Writes data to stdout. A reader that went away (`tmaops list | head -1`) is no error: the rest is dropped.
+void print_data(std::string_view text);
+/// One line to stderr, unless --quiet.
+void print_note(const Globals& globals, std::string_view line);
+/// One line to stderr, always.
+void print_problem(std::string_view line);
+
+enum class Stream { data, notes };
+bool is_terminal(Stream stream);
+/// --color always or never; auto: a terminal, NO_COLOR unset or empty, TERM not dumb.
+bool use_color(const Globals& globals, Stream stream);
+
+enum class Style { plain, bold, good, bad, faint };
+/// The text between the escape sequences of a style, or the plain text when colour is off.
+std::string styled(std::string_view text, Style style, bool color);
+
+}  // namespace tmaops::cli

@@ -1,0 +1,49 @@
+#include "core/spelling.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace tmaops {
+namespace {
+
+/// Optimal string alignment distance: Levenshtein's with swapped neighbours as one edit.
+std::size_t edits(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> cost((a.size() + 1) * width);
+  for (std::size_t j = 0; j < width; ++j) cost[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    cost[i * width] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t best = cost[(i - 1) * width + j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      best = std::min({best, cost[(i - 1) * width + j] + 1, cost[i * width + j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        best = std::min(best, cost[(i - 2) * width + j - 2] + 1);
+      cost[i * width + j] = best;
+    }
+  }
+  return cost.back();
+}
+
+}  // namespace
+
+std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t fewest = 0;
+  if (word.size() > 64) return best;  // not a misspelling
+  for (const std::string_view name : known) {
+    const std::size_t count = edits(word, name);
+    if (count <= std::max<std::size_t>(1, name.size() / 3) && (best.empty() || count < fewest)) {
+      best = name;
+      fewest = count;
+    }
+  }
+  return best;
+}
+
+std::string joined(std::span<const std::string_view> names, std::string_view separator) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : std::string(separator)) + std::string(name);
+  return text;
+}
+
+}  // namespace tmaops

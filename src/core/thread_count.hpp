@@ -1,0 +1,13 @@
+// What limits the number of threads, apart from num_threads() so that it can be tested.
+#pragma once
+
+#include <string>
+
+namespace tmaops::detail {
+
+/// Processors' worth of time that the cgroups of a process allow, the smallest on the way up to the root; 0: no limit.
+/// `memberships` is a file like /proc/self/cgroup, `file_system` the place where the cgroup tree is mounted (v2 there,
+/// v1 in its folder cpu).
+double cgroup_quota(const std::string& memberships, const std::string& file_system);
+
+}  // namespace tmaops::detail

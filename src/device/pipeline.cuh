@@ -1,0 +1,110 @@
+// A ring of stages between one producer (usually a thread that issues TMA) and its consumers, with named ends.
+//
+//   producer:  const int stage = producer.acquire();                 // waits until the stage is free
+//              producer.expect(stage, bytes); tensor_load(tile[stage], ..., producer.full(stage));
+//   consumer:  const int stage = consumer.acquire();                 // waits until the bytes are there
+//              ... read tile[stage] ...;  consumer.release(stage);   // may be later than the next acquire
+#pragma once
+
+#include "device/barrier.cuh"
+
+namespace tmaops::device {
+
+/// The barriers of a ring, in shared memory. `init` by one thread, then a block (or cluster) barrier.
+template <int stages>
+struct Ring {
+  static_assert(stages >= 1 && stages <= 32, "a pipeline has 1 to 32 stages");
+  Barrier full[stages];
+  Barrier empty[stages];
+
+  /// `producers`: arrivals that fill a stage: 1 when one thread calls expect(), more when threads fill it by cp.async.
+  /// `consumers`: release() calls that free a stage, over all blocks of the cluster that read it.
+  __device__ __forceinline__ void init(std::uint32_t producers, std::uint32_t consumers) {
+    for (int stage = 0; stage < stages; ++stage) {
+      init_barrier(full[stage], producers);
+      init_barrier(empty[stage], consumers);
+    }
+    fence_barrier_init();
+  }
+};
+
+/// Where an end of the ring stands: the next stage, and how often (mod 2) it has gone round.
+template <int stages>
+class RingPosition {
+ public:
+  __device__ __forceinline__ int stage() const { return stage_; }
+  __device__ __forceinline__ std::uint32_t phase() const { return phase_; }
+  __device__ __forceinline__ void advance() {
+    if (++stage_ == stages) {
+      stage_ = 0;
+      phase_ ^= 1u;
+    }
+  }
+
+ private:
+  int stage_ = 0;
+  std::uint32_t phase_ = 0;
+};
+
+template <int stages>
+class Producer {
+ public:
+  __device__ __forceinline__ explicit Producer(Ring<stages>& ring) : ring_(ring) {}
+
+  /// Waits until the next stage has been released by all consumers (at once in the first round) and takes it.
+  __device__ __forceinline__ int acquire() {
+    const int stage = position_.stage();
+    wait(ring_.empty[stage], position_.phase() ^ 1u, {"an empty stage", stage});
+    position_.advance();
+    return stage;
+  }
+  /// Arms the stage: it is full once these bytes have come. Right before the copies are issued.
+  __device__ __forceinline__ void expect(int stage, std::uint32_t bytes) {
+    arrive_expect_bytes(ring_.full[stage], bytes);
+  }
+  /// The barrier the copies complete on.
+  __device__ __forceinline__ Barrier& full(int stage) { return ring_.full[stage]; }
+  /// Waits until every stage filled so far was released: before a block of a cluster ends, since others still signal
+  /// it.
+  __device__ __forceinline__ void drain() {
+    for (int i = 0; i < stages; ++i) (void)acquire();
+  }
+
+ private:
+  Ring<stages>& ring_;
+  RingPosition<stages> position_;
+};
+
+template <int stages>
+class Consumer {
+ public:
+  __device__ __forceinline__ explicit Consumer(Ring<stages>& ring) : ring_(ring) {}
+
+  /// Waits until the next stage is full and takes it.
+  __device__ __forceinline__ int acquire() {
+    const int stage = position_.stage();
+    wait(ring_.full[stage], position_.phase(), {"a full stage", stage});
+    position_.advance();
+    return stage;
+  }
+  /// Gives the stage back. One thread per counted consumer calls it, after the others of its group have read.
+  __device__ __forceinline__ void release(int stage) { arrive(ring_.empty[stage]); }
+  /// Gives it back to the producer in block `rank` of the cluster, for stages filled by multicast.
+  __device__ __forceinline__ void release_to(int stage, std::uint32_t rank) { arrive_at(ring_.empty[stage], rank); }
+
+ private:
+  Ring<stages>& ring_;
+  RingPosition<stages> position_;
+};
+
+/// Shared memory of a kernel whose stages are a Stage each; fails to compile when it does not fit.
+template <class Stage, int stages>
+struct StagedStorage {
+  alignas(kDynamicSharedAlignment) Stage stage[stages];
+  Ring<stages> ring;
+  static_assert(sizeof(Stage) % alignof(Stage) == 0);
+  static_assert(sizeof(Stage) * stages + sizeof(Ring<stages>) <= kMaxSharedBytes,
+                "the stages need more shared memory than a block can have (227 KiB): fewer stages or smaller tiles");
+};
+
+}  // namespace tmaops::device

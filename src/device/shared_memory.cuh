@@ -1,0 +1,32 @@
+// Shared memory: its 32-bit addresses, and the one function that gives dynamic shared memory.
+#pragma once
+
+#include <cstdint>
+
+namespace tmaops::device {
+
+/// Every swizzle pattern starts in phase at a multiple of 1024 B (128B: 1024, 64B: 512, 32B: 256).
+inline constexpr int kDynamicSharedAlignment = 1024;
+/// Most shared memory one block can have on compute capability 9.0, static and dynamic together, in bytes.
+inline constexpr int kMaxSharedBytes = 227 * 1024;
+
+/// Address in the shared window, as PTX operands take it (PTX ISA "Shared State Space").
+__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/// The block's dynamic shared memory as a T. A kernel names one T; the launch passes sizeof(T) as shared_bytes.
+/// TMAOPS_VARIANT_SMEM is the smem(...) of the variant's line, set by the build for each kernel file.
+template <class T>
+__device__ __forceinline__ T& dynamic_shared() {
+  static_assert(alignof(T) <= kDynamicSharedAlignment, "dynamic shared memory is aligned to 1024 bytes, no more");
+  static_assert(sizeof(T) <= kMaxSharedBytes,
+                "more shared memory than a block can have (227 KiB): fewer stages or smaller tiles");
+#ifdef TMAOPS_VARIANT_SMEM
+  static_assert(sizeof(T) <= TMAOPS_VARIANT_SMEM, "more shared memory than smem(...) in variants.def declares");
+#endif
+  extern __shared__ __align__(kDynamicSharedAlignment) unsigned char tmaops_dynamic_shared[];
+  return *reinterpret_cast<T*>(tmaops_dynamic_shared);
+}
+
+}  // namespace tmaops::device

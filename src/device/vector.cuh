@@ -1,0 +1,57 @@
+// 16-byte global loads, stores and additions (PTX ISA "ld", "st", "red").
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace tmaops::device {
+
+/// Reads 16 bytes that no one writes during the kernel (ld.global.nc).
+__device__ __forceinline__ uint4 load_16(const void* from) { return __ldg(static_cast<const uint4*>(from)); }
+
+/// The same for bytes read once: they do not displace others in L1 (ld.global.nc.L1::no_allocate).
+__device__ __forceinline__ uint4 load_16_once(const void* from) {
+  uint4 value;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return value;
+}
+
+/// Writes 16 bytes.
+__device__ __forceinline__ void store_16(void* to, const uint4& value) { *static_cast<uint4*>(to) = value; }
+
+/// Writes 16 bytes that are not read again soon (st.global.cs).
+__device__ __forceinline__ void store_16_streaming(void* to, const uint4& value) {
+  __stcs(static_cast<uint4*>(to), value);
+}
+
+/// Starts fetching the 128-byte line of an address into L1 (prefetch.global.L1) or L2 (prefetch.global.L2).
+__device__ __forceinline__ void prefetch_l1(const void* from) {
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
+}
+__device__ __forceinline__ void prefetch_l2(const void* from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
+}
+
+/// Adds 16 bytes to global memory in one instruction, each element atomically (red.global.add.v4.f32 and
+/// .noftz.v4.f16x2 / .v4.bf16x2; compute capability 9.0). Address a multiple of 16. Sums arrive in any order.
+__device__ __forceinline__ void add_16(float* to, const float4& value) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
+}
+__device__ __forceinline__ void add_16(__half* to, const uint4& eight_halves) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(eight_halves.x), "r"(eight_halves.y), "r"(eight_halves.z), "r"(eight_halves.w)
+               : "memory");
+}
+__device__ __forceinline__ void add_16(__nv_bfloat16* to, const uint4& eight_bfloats) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(eight_bfloats.x), "r"(eight_bfloats.y), "r"(eight_bfloats.z), "r"(eight_bfloats.w)
+               : "memory");
+}
+
+}  // namespace tmaops::device

@@ -1,0 +1,42 @@
+// Numbers as text, exactly and without the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tmaops::io {
+
+enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
+
+/// Decimal digits between the unit and the nanosecond: 9, 6, 3, 0.
+constexpr int digits_to_nanoseconds(TimeUnit unit) { return 9 - 3 * static_cast<int>(unit); }
+/// "s", "ms", "us" or "ns".
+std::string_view to_string(TimeUnit unit);
+std::optional<TimeUnit> parse_time_unit(std::string_view text);
+
+enum class ParseResult : std::uint8_t { good, not_a_number, not_finite, out_of_range };
+
+/// Decimal text to nanoseconds, exact to the nanosecond whatever the magnitude: "1311868163.8697" seconds is
+/// 1311868163869700000, which no f64 holds. Digits beyond the nanosecond are rounded to nearest, halves away from
+/// zero. Takes a sign, a fraction and an exponent. not_finite for nan and inf.
+ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanoseconds);
+/// The same from a number in a file of f32 or f64: exact to the nanosecond of the given value.
+ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds);
+/// The nearest f64 of a time in its unit.
+double time_to_f64(std::int64_t nanoseconds, TimeUnit unit);
+
+/// Digits after the point that writing all these times in this unit exactly takes.
+int digits_needed(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
+/// "1311868163.8697": the exact time with that many digits after the point.
+std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits);
+
+/// A real number: the whole text, '+' and nan and inf allowed, no locale.
+ParseResult parse_real(std::string_view text, double& value);
+ParseResult parse_integer(std::string_view text, std::int64_t& value);
+/// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".
+std::string real_text(double value);
+
+}  // namespace tmaops::io

@@ -1,0 +1,95 @@
+#include "io/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/file_error.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::io {
+namespace {
+
+constexpr std::size_t kPipeChunk = std::size_t{1} << 20;
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string got) {
+  throw Error(ErrorCode::cannot_read,
+              {.where = display(path), .got = std::move(got), .needed = "a file that can be read"});
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// Reads until `size` bytes or the end; the number of bytes read.
+std::size_t read_up_to(int file, std::byte* to, std::size_t size, const std::filesystem::path& path) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = read(file, to + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, system_text(errno));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what) {
+  try {
+    return std::shared_ptr<std::byte[]>(new std::byte[size]);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory,
+                {.where = std::string(what), .got = std::to_string(size) + " bytes asked for", .needed = "memory"});
+  }
+}
+
+Bytes read_file(const std::filesystem::path& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(path, system_text(errno));
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) fail(path, system_text(errno));
+  if (S_ISDIR(status.st_mode)) fail(path, "a directory");
+  if (S_ISREG(status.st_mode)) {
+    auto data = allocate(static_cast<std::uint64_t>(status.st_size), display(path));
+    const std::size_t size = read_up_to(file.get(), data.get(), static_cast<std::size_t>(status.st_size), path);
+    return {std::move(data), size};
+  }
+  if (!S_ISFIFO(status.st_mode)) fail(path, "a device or socket");
+  std::vector<std::byte> all;
+  try {
+    for (std::size_t last = kPipeChunk; last == kPipeChunk;) {
+      const std::size_t before = all.size();
+      all.resize(before + kPipeChunk);
+      last = read_up_to(file.get(), all.data() + before, kPipeChunk, path);
+      all.resize(before + last);
+    }
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, {.where = display(path),
+                                           .got = std::to_string(all.size()) + " bytes and more from a pipe",
+                                           .needed = "memory"});
+  }
+  auto data = allocate(all.size(), display(path));
+  if (!all.empty()) std::memcpy(data.get(), all.data(), all.size());
+  return {std::move(data), all.size()};
+}
+
+}  // namespace tmaops::io

@@ -1,0 +1,29 @@
+// Whole files in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace tmaops::io {
+
+/// Bytes owned together with their number. Copies share the memory.
+struct Bytes {
+  std::shared_ptr<const std::byte[]> data{};
+  std::size_t size = 0;
+
+  std::span<const std::byte> span() const { return {data.get(), size}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data.get()), size}; }
+};
+
+/// Uninitialised memory. Throws Error out_of_memory naming `what`.
+std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what);
+
+/// Reads a regular file or a pipe. The file is read, not mapped: a file that another process cuts while it is mapped
+/// ends the process. Throws Error cannot_read (missing, directory, device, not allowed), out_of_memory.
+Bytes read_file(const std::filesystem::path& path);
+
+}  // namespace tmaops::io

@@ -1,0 +1,47 @@
+// npz: a zip archive of npy arrays, as numpy.savez writes it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/array.hpp"
+#include "io/output_file.hpp"
+#include "io/zip_reader.hpp"
+#include "io/zip_writer.hpp"
+
+namespace tmaops::io {
+
+/// An npz file. Opening it checks the archive, reading an array checks that array. A <u2 array whose name ends in
+/// ".bf16" is bfloat16. Members that are no .npy arrays are not listed.
+class NpzReader {
+ public:
+  /// Throws the errors of read_file and ZipReader.
+  explicit NpzReader(const std::filesystem::path& path, ZipLimits limits = {});
+  NpzReader(Bytes file, std::string where, ZipLimits limits = {});
+
+  /// Names of the arrays in the order of the archive, without ".npy".
+  std::vector<std::string> names() const;
+  bool has(std::string_view name) const;
+  /// Throws Error array_missing (with the names there are) and the errors of ZipReader::read and parse_npy.
+  Array read(std::string_view name) const;
+
+ private:
+  std::string where_;
+  ZipReader zip_;
+};
+
+/// Writes an npz file that numpy.load reads.
+class NpzWriter {
+ public:
+  explicit NpzWriter(OutputFile& file, bool deflate = false) : zip_(file), deflate_(deflate) {}
+  void add(const std::string& name, const Array& array);
+  void finish() { zip_.finish(); }
+
+ private:
+  ZipWriter zip_;
+  bool deflate_;
+};
+
+}  // namespace tmaops::io

@@ -1,0 +1,274 @@
+#include "io/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "io/file_error.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::io {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+constexpr std::size_t kLongestName = 255;  // NAME_MAX of every Linux file system in use
+
+// What a signal handler needs to remove a partial file: a directory descriptor and a name, in memory that never moves.
+struct OpenOutput {
+  std::atomic<bool> used{false};
+  int directory = -1;
+  std::array<char, kLongestName + 1> name{};
+};
+std::array<OpenOutput, 64> open_outputs;
+std::mutex open_outputs_mutex;
+
+int register_output(int directory, const std::string& name) {
+  const std::scoped_lock lock(open_outputs_mutex);
+  for (std::size_t i = 0; i < open_outputs.size(); ++i) {
+    OpenOutput& output = open_outputs[i];
+    if (output.used.load()) continue;
+    output.directory = directory;
+    std::memcpy(output.name.data(), name.c_str(), name.size() + 1);
+    output.used.store(true);
+    return static_cast<int>(i);
+  }
+  return -1;  // more outputs at once than slots: those are removed by their destructors only
+}
+
+// `.NAME.tmaops-partial`, or a digest of the name (FNV-1a) when that would be too long for the file system.
+std::string partial_name(const std::string& name) {
+  const std::string plain = "." + name + ".tmaops-partial";
+  if (plain.size() <= kLongestName) return plain;
+  std::uint64_t digest = 0xcbf29ce484222325U;
+  for (const char c : name) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return "." + std::to_string(digest) + ".tmaops-partial";
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string got, std::string needed,
+                         std::string mend = {}) {
+  throw Error(ErrorCode::cannot_write,
+              {.where = display(path), .got = std::move(got), .needed = std::move(needed), .mend = std::move(mend)});
+}
+
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+}  // namespace
+
+OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
+    : path_(std::move(path)), name_(path_.filename()), partial_name_(partial_name(name_)), force_(options.force) {
+  // A file size limit (ulimit -f) shall be an error of write(), not the end of the process.
+  struct sigaction action {};
+  if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    open_directory();
+    check_target(options);  // before the lock: a wrong name must not leave a trace
+    open_partial();
+    check_target(options);  // again: the process that held the lock may just have written the target
+    buffer_.reserve(kBufferBytes);
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+OutputFile::~OutputFile() { discard(); }
+
+void OutputFile::open_directory() {
+  if (name_.empty() || name_ == "." || name_ == "..")
+    refuse(path_, "'" + display(path_) + "'", "the path of a file, not of a directory");
+  const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
+  directory_ = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory_ < 0 && errno == EACCES)  // a drop box: files may be made but not listed
+    directory_ = open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (directory_ < 0) {
+    const int error = errno;
+    refuse(path_, "folder '" + display(parent) + "': " + system_text(error), "a folder that exists and can be opened");
+  }
+}
+
+void OutputFile::check_target(const OutputOptions& options) const {
+  struct stat target {};
+  if (fstatat(directory_, name_.c_str(), &target, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return;
+    refuse(path_, system_text(errno), "a path that can be written");
+  }
+  for (const std::filesystem::path& input : options.inputs) {
+    struct stat followed {
+    }, other{};
+    if (stat(input.c_str(), &other) != 0 || fstatat(directory_, name_.c_str(), &followed, 0) != 0) continue;
+    if (same_file(followed, other))
+      throw Error(ErrorCode::output_is_input, {.where = display(path_),
+                                               .got = "the file that is read as '" + display(input) + "'",
+                                               .needed = "another file"});
+  }
+  if (S_ISDIR(target.st_mode)) refuse(path_, "a directory", "the path of a file");
+  if (S_ISLNK(target.st_mode)) {
+    std::array<char, 4096> link{};
+    const ssize_t length = readlinkat(directory_, name_.c_str(), link.data(), link.size());
+    refuse(path_,
+           "a symbolic link to '" + display_text(std::string_view(link.data(), length > 0 ? std::size_t(length) : 0)) +
+               "'",
+           "a regular file or a new name", "Name the file that the link points to, or remove the link.");
+  }
+  if (!S_ISREG(target.st_mode)) refuse(path_, "a device, pipe or socket", "a regular file or a new name");
+  if (!force_)
+    throw Error(ErrorCode::output_exists, {.where = display(path_),
+                                           .got = "a file of " + std::to_string(target.st_size) + " bytes",
+                                           .needed = "a new name, or --force"});
+  if ((target.st_mode & 0222) == 0 || faccessat(directory_, name_.c_str(), W_OK, AT_EACCESS) != 0)
+    refuse(path_, "a read-only file", "a file that may be replaced", "Give it write permission, or remove it.");
+}
+
+void OutputFile::open_partial() {
+  // The name may be taken away between open and flock, when the process that held the lock commits or gives up.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    file_ = openat(directory_, partial_name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (file_ < 0) {
+      const int error = errno;
+      if (error == ENOSPC || error == EDQUOT || error == EIO) fail_writing("open", error);
+      if (error == ELOOP)
+        refuse(path_, "a symbolic link named '" + display_text(partial_name_) + "' in its folder", "no such link",
+               "Remove it: tmaops keeps its unfinished output under that name.");
+      refuse(path_, system_text(error), "a folder in which files can be made");
+    }
+    struct stat opened {
+    }, named{};
+    if (fstat(file_, &opened) != 0) fail_writing("fstat", errno);
+    // In a shared folder somebody else could have put a file of his own, or a link to one of ours, under this name.
+    if (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_nlink > 1) {
+      close(std::exchange(file_, -1));
+      refuse(path_, "'" + display_text(partial_name_) + "' in its folder, which is not a plain file of this user",
+             "no such file", "Remove it: tmaops keeps its unfinished output under that name.");
+    }
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      close(std::exchange(file_, -1));
+      if (error == EWOULDBLOCK)
+        throw Error(ErrorCode::output_locked, {.where = display(path_),
+                                               .got = "'" + display_text(partial_name_) + "' is locked",
+                                               .needed = "that no other process writes it"});
+      if (error == EINTR) continue;
+      refuse(path_, "flock: " + system_text(error), "a file system with locks");
+    }
+    if (fstatat(directory_, partial_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && same_file(opened, named)) {
+      slot_ = register_output(directory_, partial_name_);
+      if (ftruncate(file_, 0) != 0) fail_writing("ftruncate", errno);
+      return;
+    }
+    close(std::exchange(file_, -1));
+  }
+  throw Error(ErrorCode::output_locked, {.where = display(path_),
+                                         .got = "other processes write it again and again",
+                                         .needed = "that no other process writes it"});
+}
+
+void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  if (file_ < 0)
+    throw Error(ErrorCode::internal, {.where = display(path_), .got = "write after commit", .needed = "an open file"});
+  while (!bytes.empty()) {
+    const std::size_t room = kBufferBytes - buffer_.size();
+    const std::size_t part = bytes.size() < room ? bytes.size() : room;
+    buffer_.append(reinterpret_cast<const char*>(bytes.data()), part);
+    bytes = bytes.subspan(part);
+    if (buffer_.size() == kBufferBytes) flush();
+  }
+}
+
+void OutputFile::flush() {
+  std::string_view rest = buffer_;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(file_, rest.data(), rest.size());
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      fail_writing("write", errno);
+    }
+    rest.remove_prefix(static_cast<std::size_t>(count));
+    written_ += static_cast<std::uint64_t>(count);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  struct stat replaced {};
+  if (force_ && fstatat(directory_, name_.c_str(), &replaced, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(replaced.st_mode) &&
+      fchmod(file_, replaced.st_mode & 0777) != 0)
+    fail_writing("fchmod", errno);
+  if (fsync(file_) != 0 && errno != EINVAL && errno != ENOTSUP) fail_writing("fsync", errno);
+  publish();
+  // The partial name is gone: nothing is left to discard. The lock goes with the descriptor.
+  if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
+  slot_ = -1;
+  close(std::exchange(file_, -1));
+  fsync(directory_);  // makes the rename itself durable; a file system that cannot is no reason to fail now
+  close(std::exchange(directory_, -1));
+}
+
+// Renames the partial file. Without `force` a file that appeared meanwhile must not be lost, so the rename is one that
+// does not replace, or a hard link where the file system has no such rename.
+void OutputFile::publish() {
+  const char* from = partial_name_.c_str();
+  const char* to = name_.c_str();
+  if (!force_) {
+    if (renameat2(directory_, from, directory_, to, RENAME_NOREPLACE) == 0) return;
+    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) {
+      if (linkat(directory_, from, directory_, to, 0) == 0) {
+        unlinkat(directory_, from, 0);
+        return;
+      }
+      struct stat target {};
+      if (errno != EEXIST && fstatat(directory_, to, &target, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+          renameat(directory_, from, directory_, to) == 0)
+        return;
+    }
+    if (errno == EEXIST) {
+      discard();
+      throw Error(ErrorCode::output_exists, {.where = display(path_),
+                                             .got = "a file that another program made during this run",
+                                             .needed = "a new name, or --force"});
+    }
+    fail_writing("rename", errno);
+  }
+  if (renameat(directory_, from, directory_, to) != 0) fail_writing("rename", errno);
+}
+
+void OutputFile::fail_writing(const char* call, int error_number) {
+  discard();
+  throw Error(ErrorCode::write_failed, {.where = display(path_),
+                                        .got = std::string(call) + ": " + system_text(error_number),
+                                        .needed = "room and permission for the whole file"});
+}
+
+void OutputFile::discard() noexcept {
+  // The name goes while the lock is held, so it cannot be another process's file.
+  if (file_ >= 0) unlinkat(directory_, partial_name_.c_str(), 0);
+  if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
+  slot_ = -1;
+  if (file_ >= 0) close(std::exchange(file_, -1));
+  if (directory_ >= 0) close(std::exchange(directory_, -1));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content, const OutputOptions& options) {
+  OutputFile file(path, options);
+  file.write(content);
+  file.commit();
+}
+
+void discard_partial_outputs() noexcept {
+  for (const OpenOutput& output : open_outputs)
+    if (output.used.load()) unlinkat(output.directory, output.name.data(), 0);
+}
+
+}  // namespace tmaops::io

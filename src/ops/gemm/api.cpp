@@ -1,0 +1,61 @@
+// The public functions: check, choose, prepare, launch.
+#include <new>
+
+#include "ops/gemm/problem.hpp"
+
+namespace tmaops {
+namespace {
+
+using ops::gemm::Arguments;
+using ops::gemm::Problem;
+
+/// Turns the allocator's failure into the catalogue's error.
+template <class Fn>
+decltype(auto) with_memory(const Problem& problem, const Fn& fn) {
+  try {
+    return fn();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, {.where = "gemm: workspace", .got = problem.text(), .needed = "more memory"});
+  }
+}
+
+}  // namespace
+
+struct GemmPlan::State {
+  Problem problem;
+  Arguments arguments{};
+  const Variant<Problem, Arguments>* variant;
+
+  State(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d, const GemmOptions& options)
+      : problem(ops::gemm::make_problem(a, b, d, options)),
+        variant(&ops::gemm::select(problem, device_info(d.device), options.variant)) {
+    arguments = {.a = a.data,
+                 .b = b.data,
+                 .d = d.data,
+                 .c = problem.c ? options.c.data : nullptr,
+                 .bias = problem.bias_dtype ? options.bias.data : nullptr};
+    if (variant->prepare && !empty())
+      arguments.prepared = with_memory(problem, [&] { return variant->prepare(problem, arguments); });
+  }
+
+  bool empty() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
+
+  void run(Stream stream) const {
+    if (!empty()) with_memory(problem, [&] { variant->launch(problem, arguments, stream); });
+  }
+};
+
+void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options) {
+  GemmPlan(a, b, d, options).run(options.stream);
+}
+
+GemmPlan::GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options)
+    : state_(std::make_unique<State>(a, b, d, options)) {}
+GemmPlan::~GemmPlan() = default;
+GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
+GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
+
+void GemmPlan::run(Stream stream) const { state_->run(stream); }
+std::string_view GemmPlan::variant() const { return state_->variant->name; }
+
+}  // namespace tmaops

@@ -1,0 +1,109 @@
+// GEMM without any library. Each tile of D is one task: it packs slabs of A and B to f32 panels, multiplies them with a
+// register-blocked micro-kernel that the compiler vectorises, and keeps its f32 accumulators until K is done. Tiles
+// depend on the problem alone and every element sums over K in order, so the bits do not depend on the threads.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "ops/gemm/clones.hpp"
+#include "ops/gemm/host_convert.hpp"
+#include "ops/gemm/host_epilogue.hpp"
+
+namespace tmaops::ops::gemm::blocked {
+namespace {
+
+constexpr std::int64_t kPanelRows = 6;      // 6 x 16 accumulators: 12 of the 16 AVX2 registers
+constexpr std::int64_t kPanelColumns = 16;  // one AVX-512 vector, two of AVX2, four of SSE
+constexpr std::int64_t kTileRows = 96;      // tile of D; its accumulators (96 KiB) and both slabs (96 and 256 KiB)
+constexpr std::int64_t kTileColumns = 256;  // fit in an L2 of 512 KiB
+constexpr std::int64_t kSlab = 256;         // part of K that is packed at a time
+
+static_assert(kTileRows % kPanelRows == 0 && kTileColumns % kPanelColumns == 0);
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Per-thread buffers of one tile.
+struct Workspace {
+  std::vector<float> a, b, accumulators, line;
+};
+
+/// Copies lines x depth elements into panels of `width` lines: panel[p][k][w] = element (p * width + w, k), zeros past
+/// the last line. Reads along the index in which the operand is contiguous.
+void pack(const void* data, DType dtype, std::int64_t offset, std::int64_t line_stride, std::int64_t depth_stride,
+          std::int64_t lines, std::int64_t depth, std::int64_t width, float* panels, float* line) {
+  for (std::int64_t p = 0; p < lines; p += width, panels += width * depth) {
+    const std::int64_t used = std::min(width, lines - p);
+    if (used < width) std::fill_n(panels, width * depth, 0.0F);
+    if (line_stride == 1) {
+      for (std::int64_t k = 0; k < depth; ++k)
+        load_f32(data, dtype, offset + p + k * depth_stride, 1, used, panels + k * width);
+      continue;
+    }
+    for (std::int64_t w = 0; w < used; ++w) {
+      load_f32(data, dtype, offset + (p + w) * line_stride, depth_stride, depth, line);
+      for (std::int64_t k = 0; k < depth; ++k) panels[k * width + w] = line[k];
+    }
+  }
+}
+
+/// One row of a panel of B. The compiler splits it into the registers that the instruction set has.
+using Row __attribute__((vector_size(kPanelColumns * sizeof(float)))) = float;
+
+/// c (6 x 16, rows `pitch` apart) += panel of A (depth x 6) times panel of B (depth x 16).
+TMAOPS_CLONES void multiply_panels(const float* a, const float* b, std::int64_t depth, float* c, std::int64_t pitch) {
+  Row sum[kPanelRows];
+  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(&sum[i], c + i * pitch, sizeof(Row));
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Row row;
+    std::memcpy(&row, b + k * kPanelColumns, sizeof(Row));
+    for (std::int64_t i = 0; i < kPanelRows; ++i) sum[i] += a[k * kPanelRows + i] * row;
+  }
+  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(c + i * pitch, &sum[i], sizeof(Row));
+}
+
+void compute_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
+                  std::int64_t column, Workspace& work) {
+  const std::int64_t rows = std::min(kTileRows, problem.m - row);
+  const std::int64_t columns = std::min(kTileColumns, problem.n - column);
+  const std::int64_t padded_rows = round_up(rows, kPanelRows);
+  const std::int64_t padded_columns = round_up(columns, kPanelColumns);
+  const std::int64_t slab = std::min(kSlab, problem.k);
+  work.a.resize(static_cast<std::size_t>(padded_rows * slab));
+  work.b.resize(static_cast<std::size_t>(padded_columns * slab));
+  work.line.resize(static_cast<std::size_t>(slab));
+  work.accumulators.assign(static_cast<std::size_t>(padded_rows * padded_columns), 0.0F);
+
+  for (std::int64_t k = 0; k < problem.k; k += kSlab) {
+    const std::int64_t depth = std::min(kSlab, problem.k - k);
+    pack(arguments.a, problem.a.dtype, problem.a.offset(batch, row, k), problem.a.row_stride, problem.a.column_stride,
+         rows, depth, kPanelRows, work.a.data(), work.line.data());
+    pack(arguments.b, problem.b.dtype, problem.b.offset(batch, k, column), problem.b.column_stride,
+         problem.b.row_stride, columns, depth, kPanelColumns, work.b.data(), work.line.data());
+    for (std::int64_t j = 0; j < padded_columns; j += kPanelColumns)
+      for (std::int64_t i = 0; i < padded_rows; i += kPanelRows)
+        multiply_panels(&work.a[static_cast<std::size_t>(i * depth)], &work.b[static_cast<std::size_t>(j * depth)],
+                        depth, &work.accumulators[static_cast<std::size_t>(i * padded_columns + j)], padded_columns);
+  }
+  store_tile(problem, arguments, batch, row, column, rows, columns, work.accumulators.data(), padded_columns);
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+
+void launch(const Problem& caller_problem, const Arguments& caller_arguments, Stream) {
+  const auto [problem, arguments] = with_row_major_output(caller_problem, caller_arguments);
+  const std::int64_t tile_rows = (problem.m - 1) / kTileRows + 1;
+  const std::int64_t tile_columns = (problem.n - 1) / kTileColumns + 1;
+  parallel_for(problem.batch * tile_rows * tile_columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    static thread_local Workspace work;  // kept between calls: at most 0.5 MiB a thread
+    for (std::int64_t tile = begin; tile < end; ++tile)
+      compute_tile(problem, arguments, tile / (tile_rows * tile_columns), tile / tile_columns % tile_rows * kTileRows,
+                   tile % tile_columns * kTileColumns, work);
+  });
+}
+
+}  // namespace tmaops::ops::gemm::blocked

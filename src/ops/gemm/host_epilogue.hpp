@@ -1,0 +1,23 @@
+// What becomes of a tile of f32 accumulators, for the CPU variants.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "ops/gemm/problem.hpp"
+
+namespace tmaops::ops::gemm {
+
+/// D[batch, row.., column..] = act(alpha * accumulators + beta * C + bias) in f32, rounded once, for a tile of
+/// rows x columns accumulators whose rows lie `pitch` elements apart. Null accumulators stand for zeros (K = 0).
+void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
+                std::int64_t column, std::int64_t rows, std::int64_t columns, const float* accumulators,
+                std::int64_t pitch);
+
+/// The activation of `count` neighbouring elements: any of f32; of bf16 only relu, which commutes with rounding.
+void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count);
+
+/// The same problem with a row-major D (or one of general strides): a column-major D = A B is D' = B' A' row-major.
+std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments);
+
+}  // namespace tmaops::ops::gemm

@@ -1,0 +1,86 @@
+// A GEMM that passed all argument checks: what variants decide on, and what they work on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/device_info.hpp"
+#include "core/registry.hpp"
+#include "tmaops/gemm.hpp"
+
+namespace tmaops::ops::gemm {
+
+/// Along which index a matrix is contiguous; `general` when along neither.
+enum class Order : std::uint8_t { row, column, general };
+
+/// How one matrix lies in memory. Strides count elements; the batch stride is 0 for a matrix that serves every batch.
+struct MatrixLayout {
+  DType dtype = DType::f32;
+  Order order = Order::row;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;     // from (i, j) to (i + 1, j)
+  std::int64_t column_stride = 0;  // from (i, j) to (i, j + 1)
+  std::int64_t batch_stride = 0;
+  int alignment = 1;  // greatest power of two up to 128 that divides the address of every batch's first element, bytes
+
+  /// Distance between rows of a row-major, or columns of a column-major matrix, in elements. With a single one of them
+  /// it is what a dense matrix has. May be 0 or negative for an input.
+  std::int64_t leading_dimension() const;
+  std::int64_t offset(std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    return batch * batch_stride + row * row_stride + column * column_stride;
+  }
+  friend bool operator==(const MatrixLayout&, const MatrixLayout&) = default;
+};
+
+/// The order of a rows x columns matrix by its strides. Where an extent of 1 leaves a choice, the other extent decides,
+/// so that a contiguous vector is contiguous along its length.
+Order order_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride);
+
+struct Problem {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+  MatrixLayout a{};  // m x k
+  MatrixLayout b{};  // k x n
+  MatrixLayout d{};  // m x n
+  float alpha = 1.0F;
+  float beta = 0.0F;
+  bool c_is_d = false;                // C is read from D's own memory
+  std::optional<MatrixLayout> c{};    // m x n; only when beta != 0
+  std::optional<DType> bias_dtype{};  // set when there is a bias
+  BiasAxis bias_axis = BiasAxis::column;
+  std::int64_t bias_stride = 1;
+  Activation activation = Activation::none;
+
+  /// RC, CR, RR or CC; nothing when A or B is contiguous along neither of its indices.
+  std::optional<GemmMode> mode() const;
+  /// In the configuration's syntax: "gemm: {mode: RC, m: 1024, n: 1024, k: 1024, dtype: f16}", with what differs from
+  /// the default.
+  std::string text() const;
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// The memory of a call.
+struct Arguments {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* c = nullptr;     // null when beta is 0
+  const void* bias = nullptr;  // null when there is none
+  std::shared_ptr<const void> prepared{};
+};
+
+/// Checks every argument and says what is to be computed. Throws Error as gemm() does.
+Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
+                     const GemmOptions& options);
+
+/// The variant that runs: the named one, or the first that takes the problem when the name is empty.
+const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+
+VariantTable<Problem, Arguments> variants();
+
+}  // namespace tmaops::ops::gemm

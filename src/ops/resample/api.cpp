@@ -1,0 +1,93 @@
+// The public functions: arguments -> problem -> variant -> launch.
+#include <vector>
+
+#include "ops/resample/problem.hpp"
+#include "ops/resample/problem_backward.hpp"
+
+namespace tmaops {
+namespace {
+
+using ops::resample::Targets;
+
+void launch_once(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+                 const TensorView& output, const ResampleOptions& options) {
+  namespace op = ops::resample;
+  const op::Problem problem = op::make_problem(values, source_times, targets, output, options);
+  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
+  op::Arguments arguments = op::make_arguments(problem, values, source_times, targets, output, options);
+  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
+  variant.launch(problem, arguments, options.stream);
+}
+
+void launch_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
+                     const TensorView& grad_values, const ResampleOptions& options) {
+  namespace op = ops::resample_backward;
+  const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
+  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
+  op::Arguments arguments = op::make_arguments(problem, source_times, targets, grad_output, grad_values, options);
+  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
+  variant.launch(problem, arguments, options.stream);
+}
+
+}  // namespace
+
+void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
+              const ResampleOptions& options) {
+  launch_once(values, source_times, {target_times, std::nullopt}, output, options);
+}
+
+void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
+              const ResampleOptions& options) {
+  launch_once(values, source_times, {{}, grid}, output, options);
+}
+
+void resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options) {
+  launch_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options);
+}
+
+void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options) {
+  launch_backward(source_times, {{}, grid}, grad_output, grad_values, options);
+}
+
+/// The plan keeps its own offsets: the caller's options may be gone when it runs.
+struct ResamplePlan::State {
+  std::vector<std::int64_t> source_offsets;
+  std::vector<std::int64_t> target_offsets;
+  ops::resample::Problem problem;
+  ops::resample::Arguments arguments;
+  const Variant<ops::resample::Problem, ops::resample::Arguments>* variant = nullptr;
+
+  State(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+        const TensorView& output, const ResampleOptions& options)
+      : source_offsets(options.source_offsets.begin(), options.source_offsets.end()),
+        target_offsets(options.target_offsets.begin(), options.target_offsets.end()) {
+    namespace op = ops::resample;
+    problem = op::make_problem(values, source_times, targets, output, options);
+    variant = &op::select(problem, device_info(problem.device), options.variant);
+    ResampleOptions own = options;
+    own.source_offsets = source_offsets;
+    own.target_offsets = target_offsets;
+    arguments = op::make_arguments(problem, values, source_times, targets, output, own);
+    if (variant->prepare) arguments.prepared = variant->prepare(problem, arguments);
+  }
+};
+
+ResamplePlan::ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
+                           TensorView output, const ResampleOptions& options)
+    : state_(std::make_unique<State>(values, source_times, Targets{target_times, std::nullopt}, output, options)) {}
+
+ResamplePlan::ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                           TensorView output, const ResampleOptions& options)
+    : state_(std::make_unique<State>(values, source_times, Targets{{}, grid}, output, options)) {}
+
+ResamplePlan::~ResamplePlan() = default;
+ResamplePlan::ResamplePlan(ResamplePlan&&) noexcept = default;
+ResamplePlan& ResamplePlan::operator=(ResamplePlan&&) noexcept = default;
+
+void ResamplePlan::run(Stream stream) const { state_->variant->launch(state_->problem, state_->arguments, stream); }
+
+std::string_view ResamplePlan::variant() const { return state_->variant->name; }
+
+}  // namespace tmaops

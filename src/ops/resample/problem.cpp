@@ -1,0 +1,355 @@
+// The checks of a resampling's arguments, and the same arguments as addresses.
+#include "ops/resample/problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/checks.hpp"
+
+namespace tmaops::ops::resample {
+namespace {
+
+std::string_view name_of(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::linear:
+      return "linear";
+    case Interpolation::previous:
+      return "previous";
+    case Interpolation::next:
+      return "next";
+    case Interpolation::nearest:
+      return "nearest";
+    case Interpolation::cubic:
+      return "cubic";
+    case Interpolation::slerp:
+      return "slerp";
+  }
+  return "";
+}
+
+std::string_view name_of(Outside outside) {
+  switch (outside) {
+    case Outside::hold:
+      return "hold";
+    case Outside::nan:
+      return "nan";
+    case Outside::extrapolate:
+      return "extrapolate";
+    case Outside::error:
+      return "error";
+  }
+  return "";
+}
+
+/// Offsets of packed rows: B + 1 numbers from 0 up to `rows`, never decreasing.
+void check_offsets(const ArgumentChecks& checks, std::string_view argument, std::span<const std::int64_t> offsets,
+                   std::int64_t rows) {
+  if (offsets.size() < 2 && !(offsets.size() == 1 && rows == 0))
+    checks.fail(ErrorCode::bad_offsets, argument, std::to_string(offsets.size()) + " offsets",
+                "B + 1 offsets for B trajectories");
+  if (offsets.front() != 0)
+    checks.fail(ErrorCode::bad_offsets, argument, "a first offset of " + std::to_string(offsets.front()), "0");
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] < offsets[i - 1])
+      checks.fail(ErrorCode::bad_offsets, argument,
+                  "offset " + std::to_string(i) + " is " + std::to_string(offsets[i]) + " after " +
+                      std::to_string(offsets[i - 1]),
+                  "offsets that never decrease");
+  if (offsets.back() != rows)
+    checks.fail(ErrorCode::bad_offsets, argument, "a last offset of " + std::to_string(offsets.back()),
+                std::to_string(rows) + ", the number of packed rows");
+}
+
+std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int64_t channels,
+                                         const ResampleOptions& options) {
+  std::vector<ChannelGroup> groups(options.channel_groups.begin(), options.channel_groups.end());
+  if (groups.empty() && channels > 0) groups.push_back({0, channels, options.interpolation});
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const ChannelGroup& group = groups[i];
+    const std::string argument = "channel_groups[" + std::to_string(i) + "]";
+    const std::string got = "channels " + std::to_string(group.first) + " to " +
+                            std::to_string(group.first + std::max<std::int64_t>(group.count, 0)) + " (excluded)";
+    if (group.first != next || group.count < 1 || group.count > channels - next)
+      checks.fail(ErrorCode::bad_parameter, argument, got,
+                  "a group that starts at channel " + std::to_string(next) + " and ends by channel " +
+                      std::to_string(channels));
+    if (name_of(group.interpolation).empty())
+      checks.fail(ErrorCode::bad_parameter, argument,
+                  "interpolation " + std::to_string(static_cast<int>(group.interpolation)),
+                  "linear, previous, next, nearest, cubic or slerp");
+    if (group.interpolation == Interpolation::slerp && group.count != 4)
+      checks.fail(ErrorCode::bad_quaternion, options.channel_groups.empty() ? "interpolation" : argument,
+                  "slerp over " + std::to_string(group.count) + " channels", "4 channels x, y, z, w");
+    next += group.count;
+  }
+  if (next != channels)
+    checks.fail(ErrorCode::bad_parameter, "channel_groups",
+                "groups that end at channel " + std::to_string(next) + " of " + std::to_string(channels),
+                "groups that cover every channel");
+  return groups;
+}
+
+bool unit_stride(const Layout& layout, int dimension) {
+  const auto k = static_cast<std::size_t>(dimension);
+  return layout.shape[k] <= 1 || layout.strides[k] == 1;
+}
+
+void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
+  if (name_of(options.outside).empty())
+    checks.fail(ErrorCode::bad_parameter, "outside", std::to_string(static_cast<int>(options.outside)),
+                "hold, nan, extrapolate or error");
+  if (options.duplicates != Duplicates::error && options.duplicates != Duplicates::last)
+    checks.fail(ErrorCode::bad_parameter, "duplicates", std::to_string(static_cast<int>(options.duplicates)),
+                "error or last");
+  if (const auto* seconds = std::get_if<double>(&options.max_gap)) {
+    if (!(*seconds >= 0)) checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds), "0 or more");
+    if (times == DType::i64 && *seconds != 0 && !std::isinf(*seconds))
+      checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds) + " as a floating-point number",
+                  "an integer number of nanoseconds, since the times are i64");
+  } else if (std::get<std::int64_t>(options.max_gap) < 0) {
+    checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(std::get<std::int64_t>(options.max_gap)),
+                "0 or more");
+  }
+}
+
+double as_double(const std::variant<double, std::int64_t>& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
+/// Whole nanoseconds; a double only when it is 0, which a default-made grid has.
+std::int64_t as_nanoseconds(const std::variant<double, std::int64_t>& number) {
+  const auto* whole = std::get_if<std::int64_t>(&number);
+  return whole ? *whole : 0;
+}
+
+void check_grid(const ArgumentChecks& checks, DType times, const UniformGrid& grid) {
+  if (grid.count < 0)
+    checks.fail(ErrorCode::bad_parameter, "grid.count", std::to_string(grid.count), "0 or more targets");
+  if (times == DType::i64) {
+    for (const auto& [name, number] : {std::pair{"grid.start", grid.start}, std::pair{"grid.period", grid.period}})
+      if (const auto* seconds = std::get_if<double>(&number); seconds && *seconds != 0)
+        checks.fail(ErrorCode::bad_parameter, name, std::to_string(*seconds) + " as a floating-point number",
+                    "an integer number of nanoseconds, since the times are i64");
+    const std::int64_t start = as_nanoseconds(grid.start);
+    const std::int64_t period = as_nanoseconds(grid.period);
+    if (period <= 0) checks.fail(ErrorCode::bad_parameter, "grid.period", std::to_string(period), "more than 0 ns");
+    std::int64_t last = 0;
+    if (grid.count > 0 &&
+        (__builtin_mul_overflow(grid.count - 1, period, &last) || __builtin_add_overflow(start, last, &last)))
+      checks.fail(ErrorCode::time_overflow, "grid",
+                  std::to_string(start) + " + " + std::to_string(grid.count - 1) + " * " + std::to_string(period),
+                  "a last target within 64 bits");
+    return;
+  }
+  const double start = as_double(grid.start);
+  const double period = as_double(grid.period);
+  if (!std::isfinite(start))
+    checks.fail(ErrorCode::times_not_finite, "grid.start", std::to_string(start), "a finite time");
+  if (!(period > 0) || std::isinf(period))
+    checks.fail(ErrorCode::bad_parameter, "grid.period", std::to_string(period), "more than 0 s, and finite");
+  if (grid.count == 0) return;
+  const double last = start + period * static_cast<double>(grid.count - 1);
+  const double largest = std::max(std::abs(start), std::abs(last));
+  if (!std::isfinite(times == DType::f32 ? static_cast<double>(static_cast<float>(largest)) : largest))
+    checks.fail(ErrorCode::time_overflow, "grid", "a last target of " + std::to_string(last), "a finite target");
+  if (times == DType::f32 && grid.count > 1) {
+    const float magnitude = static_cast<float>(largest);
+    const double resolution = static_cast<double>(std::nextafter(magnitude, INFINITY)) - static_cast<double>(magnitude);
+    if (resolution > period)
+      checks.fail(ErrorCode::time_precision, "grid",
+                  "targets " + std::to_string(period) + " s apart at " + std::to_string(largest) +
+                      " s, where f32 resolves " + std::to_string(resolution) + " s",
+                  "f64 or i64 times");
+  }
+}
+
+}  // namespace
+
+std::string Problem::text() const {
+  const std::string batch_text = std::to_string(batch);
+  std::string line = std::string(op) + ": {shape: \"" + batch_text + "," + std::to_string(source) + "->" +
+                     std::to_string(target) + "," + std::to_string(channels) +
+                     "\", dtype: " + std::string(to_string(values)) + ", times: " + std::string(to_string(times));
+  if (groups.size() == 1) line += ", interpolation: " + std::string(name_of(groups[0].interpolation));
+  if (groups.size() > 1) {
+    line += ", interpolation: [";
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      line += (i ? ", " : "") + std::string(name_of(groups[i].interpolation)) + " " + std::to_string(groups[i].count);
+    line += "]";
+  }
+  if (output != values) line += ", grad_output: " + std::string(to_string(output));
+  if (packed_source) line += ", packed_source: true";
+  if (packed_target) line += ", packed_target: true";
+  if (shared_source_times) line += ", shared_source_times: true";
+  if (shared_target_times) line += ", shared_target_times: true";
+  if (uniform_grid) line += ", uniform_grid: true";
+  if (outside != Outside::hold) line += ", outside: " + std::string(name_of(outside));
+  if (duplicates == Duplicates::last) line += ", duplicates: last";
+  if (max_gap) line += ", max_gap: true";
+  if (valid_mask) line += ", valid: true";
+  if (!unit_channel_stride) line += ", strided_channels: true";
+  if (!unit_time_stride) line += ", strided_times: true";
+  return line + "}";
+}
+
+Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,
+                       std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
+                       const Targets& targets, const ResampleOptions& options) {
+  const ArgumentChecks checks(op);
+  Problem problem;
+  problem.op = op;
+  problem.packed_source = !options.source_offsets.empty();
+  problem.packed_target = !options.target_offsets.empty();
+  problem.uniform_grid = targets.grid.has_value();
+
+  checks.rank(rows_name, rows, {problem.packed_source ? 2 : 3}, problem.packed_source ? "(rows, D)" : "(B, S, D)");
+  checks.rank(made_name, made, {problem.packed_target ? 2 : 3}, problem.packed_target ? "(rows, D)" : "(B, T, D)");
+  checks.dtype("source_times", source_times, {DType::f32, DType::f64, DType::i64});
+  problem.times = source_times.dtype;
+  checks.memory("source_times", source_times);
+
+  problem.source = rows.shape[problem.packed_source ? 0 : 1];
+  problem.channels = rows.shape[problem.packed_source ? 1 : 2];
+  if (problem.packed_source) {
+    problem.batch = static_cast<std::int64_t>(options.source_offsets.size()) - 1;
+    check_offsets(checks, "source_offsets", options.source_offsets, problem.source);
+    checks.shape("source_times", source_times, {problem.source}, "(rows)");
+    for (std::size_t i = 1; i < options.source_offsets.size(); ++i)
+      problem.longest_source =
+          std::max(problem.longest_source, options.source_offsets[i] - options.source_offsets[i - 1]);
+  } else {
+    problem.batch = rows.shape[0];
+    problem.longest_source = problem.source;
+    problem.shared_source_times = source_times.rank == 1;
+    checks.rank("source_times", source_times, {1, 2}, "(B, S) or (S)");
+    if (problem.shared_source_times)
+      checks.shape("source_times", source_times, {problem.source}, "(S)");
+    else
+      checks.shape("source_times", source_times, {problem.batch, problem.source}, "(B, S)");
+  }
+
+  if (problem.packed_target) {
+    if (problem.uniform_grid)
+      checks.fail(ErrorCode::bad_parameter, "target_offsets", "offsets together with a uniform grid",
+                  "a grid is the same for every trajectory: leave the offsets out, or give target_times");
+    problem.target = made.shape[0];
+    if (static_cast<std::int64_t>(options.target_offsets.size()) - 1 != problem.batch)
+      checks.fail(ErrorCode::bad_offsets, "target_offsets", std::to_string(options.target_offsets.size()) + " offsets",
+                  std::to_string(problem.batch + 1) + " for " + std::to_string(problem.batch) + " trajectories");
+    check_offsets(checks, "target_offsets", options.target_offsets, problem.target);
+    checks.shape(made_name, made, {problem.target, problem.channels}, "(rows, D)");
+  } else {
+    if (problem.uniform_grid) check_grid(checks, problem.times, *targets.grid);
+    problem.target = problem.uniform_grid ? targets.grid->count : made.shape[1];
+    checks.shape(made_name, made, {problem.batch, problem.target, problem.channels}, "(B, T, D)");
+  }
+  if (!problem.uniform_grid) {
+    checks.same_dtype("target_times", targets.times, "source_times", source_times);
+    checks.memory("target_times", targets.times);
+    if (problem.packed_target) {
+      checks.shape("target_times", targets.times, {problem.target}, "(rows)");
+    } else {
+      checks.rank("target_times", targets.times, {1, 2}, "(B, T) or (T)");
+      problem.shared_target_times = targets.times.rank == 1;
+      if (problem.shared_target_times)
+        checks.shape("target_times", targets.times, {problem.target}, "(T)");
+      else
+        checks.shape("target_times", targets.times, {problem.batch, problem.target}, "(B, T)");
+    }
+    checks.same_device("target_times", targets.times, rows_name, rows);
+  }
+  checks.same_device("source_times", source_times, rows_name, rows);
+  checks.same_device(made_name, made, rows_name, rows);
+
+  check_policies(checks, problem.times, options);
+  problem.groups = checked_groups(checks, problem.channels, options);
+  problem.values = rows.dtype;
+  problem.output = made.dtype;
+  problem.outside = options.outside;
+  problem.duplicates = options.duplicates;
+  problem.max_gap = as_double(options.max_gap) > 0 && !std::isinf(as_double(options.max_gap));
+  problem.unit_channel_stride = unit_stride(rows, rows.rank - 1) && unit_stride(made, made.rank - 1);
+  problem.unit_time_stride = unit_stride(source_times, source_times.rank - 1) &&
+                             (problem.uniform_grid || unit_stride(targets.times, targets.times.rank - 1));
+  problem.device = rows.device;
+  return problem;
+}
+
+Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets) {
+  if (offsets) return {tensor.data, 0, tensor.strides[0], tensor.rank > 1 ? tensor.strides[1] : 0, offsets};
+  return {tensor.data, tensor.strides[0], tensor.strides[1], tensor.rank > 2 ? tensor.strides[2] : 0, nullptr};
+}
+
+Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                       const ResampleOptions& options) {
+  Timeline line;
+  line.dtype = problem.times;
+  line.batch = problem.batch;
+  line.source_rows = problem.source;
+  line.target_rows = problem.target;
+  line.source_offsets = problem.packed_source ? options.source_offsets.data() : nullptr;
+  line.target_offsets = problem.packed_target ? options.target_offsets.data() : nullptr;
+  line.source = problem.shared_source_times ? Rows{source_times.data, 0, source_times.strides[0], 0, nullptr}
+                                            : make_rows(source_times, line.source_offsets);
+  line.uniform_grid = problem.uniform_grid;
+  if (problem.uniform_grid) {
+    line.grid_start = as_double(targets.grid->start);
+    line.grid_period = as_double(targets.grid->period);
+    line.grid_start_ns = as_nanoseconds(targets.grid->start);
+    line.grid_period_ns = as_nanoseconds(targets.grid->period);
+  } else {
+    line.target = problem.shared_target_times ? Rows{targets.times.data, 0, targets.times.strides[0], 0, nullptr}
+                                              : make_rows(targets.times, line.target_offsets);
+  }
+  line.outside = problem.outside;
+  line.duplicates = problem.duplicates;
+  if (problem.max_gap) {
+    line.max_gap = as_double(options.max_gap);
+    line.max_gap_ns = as_nanoseconds(options.max_gap);
+  }
+  return line;
+}
+
+Problem make_problem(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+                     const TensorView& output, const ResampleOptions& options) {
+  const ArgumentChecks checks("resample");
+  checks.dtype("values", values, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  Problem problem = check_timeline("resample", "values", values, "output", output, source_times, targets, options);
+  checks.same_dtype("output", output, "values", values);
+  checks.memory("values", values);
+  checks.writable("output", output);
+  checks.no_overlap("output", output, "values", values);
+  checks.no_overlap("output", output, "source_times", source_times);
+  if (!problem.uniform_grid) checks.no_overlap("output", output, "target_times", targets.times);
+  if (values.dtype == DType::f64 && values.device.type != DeviceType::cpu)
+    checks.fail(ErrorCode::unsupported_dtype, "values", "f64 on " + to_string(values.device), "f16, bf16 or f32");
+  if (const ConstTensorView valid = options.valid; valid.given()) {
+    problem.valid_mask = true;
+    checks.dtype("valid", valid, {DType::u8});
+    if (problem.packed_target)
+      checks.shape("valid", valid, {problem.target}, "(rows)");
+    else
+      checks.shape("valid", valid, {problem.batch, problem.target}, "(B, T)");
+    checks.same_device("valid", valid, "values", values);
+    checks.writable("valid", valid);
+    for (const auto& [name, other] : {std::pair<std::string_view, ConstTensorView>{"output", output},
+                                      {"values", values},
+                                      {"source_times", source_times}})
+      checks.no_overlap("valid", valid, name, other);
+    if (!problem.uniform_grid) checks.no_overlap("valid", valid, "target_times", targets.times);
+  }
+  return problem;
+}
+
+Arguments make_arguments(const Problem& problem, const ConstTensorView& values, const ConstTensorView& source_times,
+                         const Targets& targets, const TensorView& output, const ResampleOptions& options) {
+  Arguments arguments;
+  arguments.timeline = make_timeline(problem, source_times, targets, options);
+  arguments.values = make_rows(values, arguments.timeline.source_offsets);
+  arguments.output = make_rows(output, arguments.timeline.target_offsets);
+  if (problem.valid_mask) arguments.valid = make_rows(options.valid, arguments.timeline.target_offsets);
+  return arguments;
+}
+
+}  // namespace tmaops::ops::resample

@@ -1,0 +1,124 @@
+// What a resampling is asked to do, after its arguments were checked: Problem says which, Arguments where the data is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device_info.hpp"
+#include "core/registry.hpp"
+#include "tmaops/resample.hpp"
+
+namespace tmaops::ops::resample {
+
+/// The target times of a call: an array or a uniform grid, never both.
+struct Targets {
+  ConstTensorView times{};
+  std::optional<UniformGrid> grid{};
+};
+
+/// Everything a choice of variant may depend on; no pointers to data.
+struct Problem {
+  std::string_view op = "resample";
+  std::int64_t batch = 0;
+  std::int64_t source = 0;          // rows per trajectory, or rows of all trajectories when packed
+  std::int64_t target = 0;          // the same for targets
+  std::int64_t longest_source = 0;  // rows of the longest trajectory
+  std::int64_t channels = 0;
+  bool packed_source = false;
+  bool packed_target = false;
+  bool shared_source_times = false;
+  bool shared_target_times = false;
+  bool uniform_grid = false;
+  DType values = DType::f32;  // backward: of grad_values
+  DType output = DType::f32;  // the same as values; backward: of grad_output
+  DType times = DType::f64;
+  std::vector<ChannelGroup> groups{};  // cover every channel once, in order
+  Outside outside = Outside::hold;
+  Duplicates duplicates = Duplicates::error;
+  bool max_gap = false;
+  bool valid_mask = false;
+  bool unit_channel_stride = true;  // of values and output
+  bool unit_time_stride = true;     // of source and target times
+  Device device{};
+
+  /// The problem in the configuration's syntax.
+  std::string text() const;
+};
+
+/// Addresses of a (B, N, D) or packed (rows, D) tensor; strides in elements.
+struct Rows {
+  const void* data = nullptr;
+  std::int64_t trajectory_stride = 0;  // 0 when all trajectories share the rows
+  std::int64_t row_stride = 0;
+  std::int64_t channel_stride = 0;
+  const std::int64_t* offsets = nullptr;  // packed: the first row of each trajectory
+
+  /// Element offset of a trajectory's first row.
+  std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
+};
+
+/// Source and target times with the policies about them: all that says which samples a target is made of.
+struct Timeline {
+  DType dtype = DType::f64;
+  std::int64_t batch = 0;
+  std::int64_t source_rows = 0;  // per trajectory, when not packed
+  std::int64_t target_rows = 0;
+  const std::int64_t* source_offsets = nullptr;  // packed: B + 1 row offsets
+  const std::int64_t* target_offsets = nullptr;
+  Rows source{};
+  Rows target{};  // unused with a grid
+  bool uniform_grid = false;
+  double grid_start = 0, grid_period = 0;  // seconds, float times
+  std::int64_t grid_start_ns = 0, grid_period_ns = 0;
+  Outside outside = Outside::hold;
+  Duplicates duplicates = Duplicates::error;
+  double max_gap = 0;  // 0: no limit
+  std::int64_t max_gap_ns = 0;
+
+  std::int64_t source_count(std::int64_t b) const {
+    return source_offsets ? source_offsets[b + 1] - source_offsets[b] : source_rows;
+  }
+  std::int64_t target_count(std::int64_t b) const {
+    return target_offsets ? target_offsets[b + 1] - target_offsets[b] : target_rows;
+  }
+  /// Number of targets of the trajectories before b.
+  std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
+  std::int64_t target_total() const { return target_begin(batch); }
+};
+
+/// The data of one call. Pointers and spans must outlive it.
+struct Arguments {
+  Timeline timeline{};
+  Rows values{};
+  Rows output{};  // data is written
+  Rows valid{};   // data null: not wanted
+  std::shared_ptr<const void> prepared{};
+};
+
+/// Checks every argument that can be checked without reading times or values.
+Problem make_problem(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+                     const TensorView& output, const ResampleOptions& options);
+/// The same arguments as addresses. The offsets stay where the options have them.
+Arguments make_arguments(const Problem& problem, const ConstTensorView& values, const ConstTensorView& source_times,
+                         const Targets& targets, const TensorView& output, const ResampleOptions& options);
+
+VariantTable<Problem, Arguments> variants();
+const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+
+// --- parts that the backward operator shares -----------------------------------------------------------------------
+
+/// Fills the parts of Problem that times and options decide, and checks them. `rows` is the tensor on the source side
+/// (values or grad_values), `made` the one on the target side (output or grad_output).
+Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,
+                       std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
+                       const Targets& targets, const ResampleOptions& options);
+Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                       const ResampleOptions& options);
+Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets);
+
+}  // namespace tmaops::ops::resample

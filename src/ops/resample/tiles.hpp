@@ -1,0 +1,112 @@
+// The frame of the CPU variants: targets are cut into tiles, each tile is first located in time (rows and weights),
+// then its channels are combined group by group. A variant brings the kernels; the frame brings threads, checks and
+// strides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ops/resample/problem.hpp"
+
+namespace tmaops::ops::resample {
+
+/// Targets per tile: rows, weights and time ratios of a tile stay in the first-level cache (11 KB with f64 weights).
+inline constexpr int kTileTargets = 256;
+/// Kernels may write whole vectors: this many entries past the end.
+inline constexpr int kTilePadding = 16;
+
+/// Where the targets of a tile lie among the samples of their trajectory. Weights are f32, f64 for f64 values.
+///   weight 0           the sample `row` alone
+///   0 < weight < 1     between row and row + 1; above 0.5 exactly when row + 1 is strictly nearer
+///   below 0, 1 or more extrapolated from row and row + 1
+///   NaN                missing by policy
+struct Tile {
+  template <class T>
+  using PerTarget = std::array<T, kTileTargets + kTilePadding>;
+
+  alignas(64) PerTarget<std::int32_t> row;
+  alignas(64) PerTarget<double> weight_memory;
+  // Cubic: length of the target's interval over that of the one before and after it; -1 where there is none in the
+  // same piece.
+  alignas(64) PerTarget<double> ratio_before_memory;
+  alignas(64) PerTarget<double> ratio_after_memory;
+
+  template <class Weight>
+  Weight* weight() {
+    return reinterpret_cast<Weight*>(weight_memory.data());
+  }
+  template <class Weight>
+  const Weight* weight() const {
+    return reinterpret_cast<const Weight*>(weight_memory.data());
+  }
+  template <class Weight>
+  Weight* ratio_before() {
+    return reinterpret_cast<Weight*>(ratio_before_memory.data());
+  }
+  template <class Weight>
+  const Weight* ratio_before() const {
+    return reinterpret_cast<const Weight*>(ratio_before_memory.data());
+  }
+  template <class Weight>
+  Weight* ratio_after() {
+    return reinterpret_cast<Weight*>(ratio_after_memory.data());
+  }
+  template <class Weight>
+  const Weight* ratio_after() const {
+    return reinterpret_cast<const Weight*>(ratio_after_memory.data());
+  }
+};
+
+/// Times of a trajectory (at least one sample, fewer than 2^31) and the targets of a tile; strides in elements.
+struct LocateRequest {
+  const Timeline* timeline;
+  const void* source;
+  std::int64_t source_stride;
+  std::int64_t source_count;
+  const void* target;
+  std::int64_t target_stride;
+  std::int64_t target_count;
+  bool nearest;  // the weight must tell which sample is nearer
+};
+
+/// One channel group of a tile's targets: first row and first channel on both sides, strides in elements.
+struct ChannelRequest {
+  const void* values;
+  std::int64_t row_stride;
+  std::int64_t channel_stride;
+  std::int64_t row_count;
+  void* output;
+  std::int64_t output_row_stride;
+  std::int64_t output_channel_stride;
+  std::int64_t channel_count;
+  std::int64_t target_count;
+};
+
+/// The kernels of a variant for one combination of types.
+struct TileKernels {
+  /// Whether time k - 1 is before time k (with `strict`) or not after it, for all k in [begin, end), begin > 0.
+  bool (*ordered)(const void* times, std::int64_t stride, std::int64_t begin, std::int64_t end, bool strict);
+  /// Fills row and weight. False when a target is not finite, outside with Outside::error, or too far to extrapolate.
+  bool (*locate)(const LocateRequest&, Tile&);
+  /// Fills the time ratios for the located rows.
+  void (*ratios)(const LocateRequest&, Tile&);
+  /// Writes the targets of a group, by interpolation. False when a quaternion is none.
+  std::array<bool (*)(const ChannelRequest&, const Tile&), 6> combine;
+};
+
+/// Runs a whole problem with a variant's kernels. Throws what check_data throws.
+void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels);
+
+// --- shared with the backward pass ---------------------------------------------------------------------------------
+
+/// Checks what needs only the ends of a trajectory's times: finite, span in range, f32 fine enough. n > 0.
+bool check_ends(const Timeline& line, std::int64_t b);
+/// Address of source time i of trajectory b.
+const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i);
+/// Targets [t, t + count) of trajectory b (count up to kTileTargets) for a LocateRequest; a grid is written to buffer.
+void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::int64_t count, double* buffer);
+
+/// The reasons for which the tiles cannot take a problem.
+Support tiles_support(const Problem& problem);
+
+}  // namespace tmaops::ops::resample

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Reads the machine code in objects made by nvcc and checks what it promises; needs neither a GPU nor a disassembler.
+
+  sass_check.py list OBJECT                          what each kernel uses and contains
+  sass_check.py variant OBJECT VARIANTS_DEF NAME     a line of variants.def against its object
+  sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
+
+An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture. An instruction of compute
+capability 9.0 is 16 bytes whose low 12 bits say which one it is. The table was read from nvdisasm 13.0 and is checked
+against it by tests/codegen/sass_table_test.py wherever nvdisasm is found.
+"""
+
+import collections
+import re
+import struct
+import sys
+
+OPCODES = {
+    # copies by the copy engine
+    0x3B4: "UTMALDG", 0x5B4: "UTMALDG", 0x3B5: "UTMASTG", 0x3B6: "UTMAREDG", 0x5B8: "UTMAPF", 0x9B9: "UTMACCTL",
+    0x9B7: "UTMACMDFLUSH", 0x3BA: "UBLKCP", 0x3BB: "UBLKRED", 0x3BC: "UBLKPF",
+    # cp.async and barriers in shared memory
+    0xFAE: "LDGSTS", 0x9AF: "LDGDEPBAR", 0x91A: "DEPBAR", 0x9B0: "ARRIVES", 0x5A7: "SYNCS", 0x5B2: "SYNCS",
+    0x9A7: "SYNCS", 0x9B1: "SYNCS", 0xB1D: "BAR",
+    # tensor cores
+    0x9F0: "HGMMA", 0xDF0: "HGMMA", 0x9C5: "WARPGROUP", 0x9C8: "USETMAXREG", 0x23C: "HMMA", 0x83B: "LDSM", 0x844: "STSM",
+    # clusters and dependent launch
+    0x9C7: "UCGABAR_ARV", 0xDC7: "UCGABAR_WAIT", 0xDBD: "STAS", 0x82E: "ACQBULK", 0x82D: "PREEXIT", 0x82F: "ELECT",
+    # fences and caches
+    0x3C6: "FENCE", 0x992: "MEMBAR", 0x9AB: "ERRBAR", 0x98F: "CCTL",
+    # memory
+    0x981: "LDG", 0x986: "STG", 0x983: "LDL", 0x387: "STL", 0x987: "STL", 0x984: "LDS", 0x388: "STS", 0x988: "STS",
+    0x980: "LD", 0x985: "ST", 0x98E: "RED", 0x9A6: "RED", 0x9A8: "ATOMG", 0x3A9: "ATOMG", 0x38C: "ATOMS", 0x38D: "ATOMS",
+    # arithmetic and warps
+    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
+    0x308: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA",
+}
+WIDTHS = {4: ".32", 5: ".64", 6: ".128"}  # bits 73-75 of a load or store
+WITH_WIDTH = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"}
+TMA = {"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"}
+# What a word of a variant's name promises: any one of the instructions.
+PROMISES = {"tma": TMA, "bulk": {"UBLKCP", "UBLKRED"}, "tensor": {"UTMALDG"}, "wgmma": {"HGMMA"}, "async": {"LDGSTS"} | TMA,
+            "multicast": TMA}
+RESERVED_SHARED = 1024  # bytes of every block that belong to the system (compute capability 9.0)
+
+SECTION_SYMBOLS, SECTION_NOBITS = 2, 8
+FATBIN_MAGIC, FATBIN_ELF = 0xBA55ED50, 2
+INFO_REGISTERS, INFO_FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
+
+
+def fail(text):
+    sys.exit("FAILED: " + text)
+
+
+def sections(elf):
+    """(name, type, content or None, size) of every section of an ELF64 file."""
+    offset, = struct.unpack_from("<Q", elf, 0x28)
+    entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * entry) for i in range(count)]
+    table = headers[names][4]
+    for name, kind, _, _, at, size, _, _, _, _ in headers:
+        end = elf.index(b"\0", table + name)
+        content = None if kind == SECTION_NOBITS else elf[at:at + size]
+        yield elf[table + name:end].decode(), kind, content, size
+
+
+def cubins(data, arch):
+    """The ELF files for one architecture (90) inside an object's fat binary."""
+    for name, _, content, _ in sections(data):
+        if name != ".nv_fatbin":
+            continue
+        at = 0
+        while at + 16 <= len(content):
+            magic, _, header, size = struct.unpack_from("<IHHQ", content, at)
+            if magic != FATBIN_MAGIC:
+                at += 8  # padding between containers
+                continue
+            item, end = at + header, at + header + size
+            while item < end:
+                kind, _, item_header, item_size = struct.unpack_from("<HHIQ", content, item)
+                item_arch, = struct.unpack_from("<I", content, item + 28)
+                if kind == FATBIN_ELF and item_arch == arch:
+                    elf = content[item + item_header:item + item_header + item_size]
+                    if elf[:4] != b"\x7fELF":
+                        fail("the device code is compressed; compile with --no-compress")
+                    yield elf
+                item += item_header + item_size
+            at = end
+
+
+class Kernel:
+    def __init__(self, name, code):
+        self.name = name
+        self.registers = self.shared = self.frame = 0
+        self.counts = collections.Counter()
+        self.instructions = []  # (offset, name) of those in the table
+        for at in range(0, len(code) - 15, 16):
+            low, high = struct.unpack_from("<QQ", code, at)
+            word = OPCODES.get(low & 0xFFF)
+            if word is None:
+                continue
+            self.instructions.append((at, word))
+            self.counts[word] += 1
+            if word in WITH_WIDTH:
+                self.counts[word + WIDTHS.get(high >> 9 & 7, ".small")] += 1
+
+    def misses(self, wanted):
+        """The words of "UTMALDG,HGMMA|HMMA,!MEMBAR" that do not hold: all of them, | any of, ! none of."""
+        for word in filter(None, wanted.split(",")):
+            if word.startswith("!"):
+                if self.counts[word[1:]]:
+                    yield word
+            elif not any(self.counts[choice] for choice in word.split("|")):
+                yield word
+
+
+def kernels(path, arch=90):
+    """Kernels of an object by name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    found = {}
+    for elf in cubins(data, arch):
+        table = {name: (content, size) for name, _, content, size in sections(elf)}
+        symbols, strings = table[".symtab"][0], table[".strtab"][0]
+        names = []
+        for at in range(0, len(symbols), 24):
+            start, = struct.unpack_from("<I", symbols, at)
+            names.append(strings[start:strings.index(b"\0", start)].decode())
+        for name, (content, _) in table.items():
+            if name.startswith(".text."):
+                found[name[6:]] = Kernel(name[6:], content)
+        for name, (_, size) in table.items():
+            if name.startswith(".nv.shared.") and name[11:] in found:
+                found[name[11:]].shared = max(0, size - RESERVED_SHARED)
+        info, at = table.get(".nv.info", (b"", 0))[0], 0
+        while at + 4 <= len(info):
+            form, attribute, size = struct.unpack_from("<BBH", info, at)
+            if form == 4 and attribute in (INFO_REGISTERS, INFO_FRAME):
+                symbol, value = struct.unpack_from("<II", info, at + 4)
+                if names[symbol] in found:
+                    setattr(found[names[symbol]], "registers" if attribute == INFO_REGISTERS else "frame", value)
+            at += 4 + (size if form == 4 else 0)
+    return found
+
+
+def describe(kernel):
+    words = " ".join(f"{word}:{count}" for word, count in sorted(kernel.counts.items()))
+    return f"{kernel.name}: {kernel.registers} registers, {kernel.shared} B static shared, {kernel.frame} B stack\n    {words}"
+
+
+def check_variant(path, definitions, name):
+    with open(definitions, encoding="utf-8") as file:
+        lines = [line for line in file if re.match(rf"TMAOPS_(PLANNED_)?VARIANT\(\w+, {name}, cuda,", line)]
+    if len(lines) != 1:
+        fail(f"{definitions} has {len(lines)} lines for {name}")
+    line = lines[0]
+
+    def attribute(word, pattern):
+        match = re.search(word + r"\(" + pattern + r"\)", line)
+        if not match:
+            fail(f"the line of {name} declares no {word}(...)")
+        return match.group(1)
+
+    registers, shared = int(attribute("regs", r"(\d+)")), int(attribute("smem", r"(\d+)"))
+    wanted = attribute("sass", r'"([^"]*)"')
+    found = kernels(path)
+    if not found:
+        fail(f"no kernel for compute capability 9.0 in {path}")
+    problems = []
+    total = Kernel(name, b"")
+    for kernel in found.values():
+        print(describe(kernel))
+        total.counts.update(kernel.counts)
+        if kernel.counts["LDL"] or kernel.counts["STL"] or kernel.frame:
+            problems.append(f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
+                            f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
+        if kernel.registers > registers:
+            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({registers}) is declared")
+        if kernel.shared > shared:
+            problems.append(f"{kernel.name} has {kernel.shared} B of static shared memory, smem({shared}) is declared")
+    problems += [f"sass(\"{wanted}\") is declared, and {word} does not hold for the kernels together"
+                 for word in total.misses(wanted)]
+    for word in name.split("_"):
+        if word in PROMISES and not any(total.counts[choice] for choice in PROMISES[word]):
+            problems.append(f"the name says {word}, and no kernel contains any of {', '.join(sorted(PROMISES[word]))}")
+    if problems:
+        fail("\n        ".join(problems))
+
+
+def check_device_layer(path, source):
+    with open(source, encoding="utf-8") as file:
+        expected = re.findall(r'EXPECT_SASS\(\s*"([^"]+)",\s*(\w+),', file.read())
+    found = kernels(path)
+    problems = []
+    for wanted, name in expected:
+        kernel = found.get("sass_" + name)
+        if kernel is None:
+            problems.append(f"sass_{name} is not in the object")
+            continue
+        problems += [f"{name}: {word} does not hold; it has {dict(kernel.counts)}" for word in kernel.misses(wanted)]
+    print(f"{len(expected)} functions checked")
+    if not expected or problems:
+        fail("\n        ".join(problems) or f"no EXPECT_SASS in {source}")
+
+
+def main(arguments):
+    if arguments[:1] == ["list"] and len(arguments) == 2:
+        for kernel in kernels(arguments[1]).values():
+            print(describe(kernel))
+    elif arguments[:1] == ["variant"] and len(arguments) == 4:
+        check_variant(*arguments[1:])
+    elif arguments[:1] == ["device_layer"] and len(arguments) == 3:
+        check_device_layer(*arguments[1:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

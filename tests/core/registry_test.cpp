@@ -1,0 +1,94 @@
+#include "core/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/expect_error.hpp"
+
+namespace tmaops::ops::toy {
+
+struct Problem {
+  int size = 0;
+  std::string text() const { return "toy: {size: " + std::to_string(size) + "}"; }
+};
+struct Arguments {
+  int* out = nullptr;
+  std::shared_ptr<const void> prepared{};
+};
+
+#define TMAOPS_VARIANTS_INC "core/registry_test_variants.inc"
+#include "core/variant_table.inc"
+
+Support even::supports(const Problem& problem, const DeviceInfo&) {
+  return problem.size % 2 == 0 ? Support::yes() : Support::no("size is odd");
+}
+void even::launch(const Problem&, const Arguments& arguments, Stream) {
+  *arguments.out = *static_cast<const int*>(arguments.prepared.get());
+}
+std::shared_ptr<const void> even::prepare(const Problem& problem, const Arguments&) {
+  return std::make_shared<const int>(problem.size * 10);
+}
+Support reference::supports(const Problem& problem, const DeviceInfo&) {
+  return problem.size >= 0 ? Support::yes() : Support::no("size is negative");
+}
+void reference::launch(const Problem& problem, const Arguments& arguments, Stream) { *arguments.out = problem.size; }
+
+}  // namespace tmaops::ops::toy
+
+namespace tmaops {
+namespace {
+
+using ops::toy::Problem;
+using ops::toy::variants;
+using test::expect_error;
+
+const DeviceInfo& cpu() { return device_info({}); }
+
+TEST(Registry, takes_the_first_variant_that_supports_the_problem) {
+  EXPECT_EQ(first_variant(variants(), Problem{4}, cpu()).name, "even");
+  EXPECT_EQ(first_variant(variants(), Problem{3}, cpu()).name, "reference");
+}
+
+TEST(Registry, lists_every_line_with_its_attributes) {
+  const std::vector<VariantInfo> list = ops::toy::variant_list();
+  ASSERT_EQ(list.size(), 4U);
+  EXPECT_EQ(list[0].name, "on_gpu");
+  EXPECT_EQ(list[0].device, DeviceType::cuda);
+  EXPECT_EQ(list[0].version, 2);
+  EXPECT_FALSE(list[0].built);
+  EXPECT_EQ(variants()[0].attributes.registers, 168);
+  EXPECT_EQ(variants()[0].attributes.sass, "UTMALDG,HGMMA");
+  EXPECT_EQ(variants()[1].attributes.needs, "somelib");
+  EXPECT_EQ(list[1].missing, "somelib was not found");
+  EXPECT_TRUE(list[2].built);
+}
+
+TEST(Registry, a_planned_variant_gets_what_it_prepared) {
+  const auto& variant = first_variant(variants(), Problem{4}, cpu());
+  int out = 0;
+  ops::toy::Arguments arguments{.out = &out};
+  arguments.prepared = variant.prepare(Problem{4}, arguments);
+  variant.launch(Problem{4}, arguments, nullptr);
+  EXPECT_EQ(out, 40);
+}
+
+TEST(Registry, refusals_come_in_words) {
+  expect_error(
+      ErrorCode::variant_refuses, [] { named_variant(variants(), "even", Problem{3}, cpu()); }, "even", "size is odd",
+      "toy: {size: 3}");
+  expect_error(
+      ErrorCode::variant_refuses, [] { named_variant(variants(), "with_library", Problem{3}, cpu()); },
+      "somelib was not found");
+  expect_error(
+      ErrorCode::unknown_variant, [] { named_variant(variants(), "odd", Problem{3}, cpu()); }, "'odd'",
+      "on_gpu, with_library, even, reference");
+  expect_error(
+      ErrorCode::variant_refuses, [] { first_variant(variants(), Problem{-1}, cpu()); }, "size is odd",
+      "size is negative", "without CUDA");
+}
+
+}  // namespace
+}  // namespace tmaops

@@ -1,0 +1,280 @@
+// Copies without a tensor map: bulk copies, cp.async, 16-byte vectors and matrices.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <numeric>
+
+#include "device/bulk_copy.cuh"
+#include "device/cp_async.cuh"
+#include "device/fence.cuh"
+#include "device/matrix.cuh"
+#include "device/vector.cuh"
+#include "gpu/support.cuh"
+
+namespace tmaops {
+namespace {
+
+using test::DeviceArray;
+using test::run;
+using namespace device;  // NOLINT(google-build-using-namespace)
+
+constexpr int kThreads = 128;
+constexpr int kWords = 1024;
+constexpr std::uint32_t kBytes = kWords * 4;
+
+std::vector<std::uint32_t> numbers(int count, std::uint32_t start = 1) {
+  std::vector<std::uint32_t> values(static_cast<std::size_t>(count));
+  std::iota(values.begin(), values.end(), start);
+  return values;
+}
+
+// out[0] = bytes were not there before the copy was issued, out[1] = they were after the wait.
+template <bool with_hint>
+__global__ void bulk_load_kernel(const std::uint32_t* from, std::uint32_t* to, std::uint32_t* out) {
+  __shared__ alignas(128) std::uint32_t tile[kWords];
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) {
+    init_barrier(barrier, 1);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    arrive_expect_bytes(barrier, kBytes);
+    out[0] = test_wait(barrier, 0) ? 0 : 1;
+    if constexpr (with_hint)
+      bulk_load(tile, from, kBytes, barrier, CacheHint::evict_first);
+    else
+      bulk_load(tile, from, kBytes, barrier);
+  }
+  wait(barrier, 0);
+  if (threadIdx.x == 0) out[1] = test_wait(barrier, 0) ? 1 : 0;
+  for (int i = threadIdx.x; i < kWords; i += kThreads) to[i] = tile[i];
+}
+
+TEST(BulkCopy, LoadWaitsForItsBytes) {
+  TMAOPS_NEEDS_GPU();
+  const auto input = numbers(kWords);
+  const DeviceArray<std::uint32_t> from(input), to(kWords), again(kWords), out(2);
+  run<bulk_load_kernel<false>>({.grid = 1, .block = kThreads}, from.get(), to.get(), out.get());
+  EXPECT_EQ(to.values(), input);
+  EXPECT_EQ(out.values(), (std::vector<std::uint32_t>{1, 1}));
+  run<bulk_load_kernel<true>>({.grid = 1, .block = kThreads}, from.get(), again.get(), out.get());
+  EXPECT_EQ(again.values(), input) << "with a cache hint";
+}
+
+// Ten stores from one buffer, each overwritten as soon as wait_stores_read allows.
+__global__ void bulk_store_kernel(std::uint32_t* to) {
+  __shared__ alignas(128) std::uint32_t tile[kWords];
+  for (int round = 0; round < 10; ++round) {
+    for (int i = threadIdx.x; i < kWords; i += kThreads) tile[i] = round * kWords + i;
+    fence_async_shared();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      bulk_store(to + round * kWords, tile, kBytes);
+      commit_stores();
+      wait_stores_read<0>();
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) wait_stores<0>();
+}
+
+TEST(BulkCopy, StoresKeepWhatWasThereBeforeTheBufferWasReused) {
+  TMAOPS_NEEDS_GPU();
+  const DeviceArray<std::uint32_t> to(10 * kWords);
+  run<bulk_store_kernel>({.grid = 1, .block = kThreads}, to.get());
+  EXPECT_EQ(to.values(), numbers(10 * kWords, 0));
+}
+
+// The first thread stores, waits until the bytes are in memory, and reads them back itself.
+__global__ void wait_stores_kernel(std::uint32_t* to, std::uint32_t* out) {
+  __shared__ alignas(128) std::uint32_t tile[kWords];
+  for (int i = threadIdx.x; i < kWords; i += kThreads) tile[i] = i + 5;
+  fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  bulk_store(to, tile, kBytes);
+  commit_stores();
+  wait_stores<0>();
+  out[0] = *static_cast<volatile std::uint32_t*>(to + kWords - 1);
+}
+
+TEST(BulkCopy, WaitStoresMeansVisible) {
+  TMAOPS_NEEDS_GPU();
+  const DeviceArray<std::uint32_t> to(kWords), out(1);
+  run<wait_stores_kernel>({.grid = 1, .block = kThreads}, to.get(), out.get());
+  EXPECT_EQ(out.values()[0], kWords + 4u);
+}
+
+template <class T>
+__global__ void bulk_add_kernel(T* to) {
+  __shared__ alignas(128) T tile[kWords];
+  for (int i = threadIdx.x; i < kWords; i += kThreads) tile[i] = static_cast<T>(i);
+  fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    bulk_add(to, tile, kWords * sizeof(T));
+    commit_stores();
+    wait_stores_read<0>();
+  }
+}
+
+TEST(BulkCopy, AddsElementByElementFromManyBlocks) {
+  TMAOPS_NEEDS_GPU();
+  const DeviceArray<float> floats(kWords, 0);
+  const DeviceArray<std::uint32_t> words(kWords, 0);
+  run<bulk_add_kernel<float>>({.grid = 20, .block = kThreads}, floats.get());
+  run<bulk_add_kernel<std::uint32_t>>({.grid = 20, .block = kThreads}, words.get());
+  const auto f = floats.values();
+  const auto w = words.values();
+  for (std::size_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(f[i], 20.0F * static_cast<float>(i));
+    ASSERT_EQ(w[i], 20u * i);
+  }
+}
+
+// A prefetch changes nothing that can be seen but time; tests/codegen shows the instruction is there.
+__global__ void prefetch_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  if (threadIdx.x == 0) bulk_prefetch(from, kBytes);
+  prefetch_l1(from + threadIdx.x);
+  prefetch_l2(from + threadIdx.x);
+  for (int i = threadIdx.x; i < kWords; i += kThreads) to[i] = from[i];
+}
+
+TEST(BulkCopy, PrefetchLeavesDataAlone) {
+  TMAOPS_NEEDS_GPU();
+  const auto input = numbers(kWords);
+  const DeviceArray<std::uint32_t> from(input), to(kWords);
+  run<prefetch_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
+  EXPECT_EQ(to.values(), input);
+}
+
+// Threads 0-63 copy 16 bytes each, the odd ones masked to `part` bytes; 64-127 copy 8 bytes. Tile poisoned before.
+__global__ void cp_async_kernel(const std::uint32_t* from, std::uint32_t* to, std::uint32_t part) {
+  __shared__ alignas(16) std::uint32_t tile[64 * 4 + 64 * 2];
+  for (int i = threadIdx.x; i < 384; i += kThreads) tile[i] = 0xDEADu;
+  __syncthreads();
+  const int t = threadIdx.x;
+  if (t < 64)
+    copy_async_16(tile + t * 4, from + t * 4, t % 2 != 0 ? part : 16);
+  else
+    copy_async_small<8>(tile + 256 + (t - 64) * 2, from + 256 + (t - 64) * 2);
+  commit_copies();
+  wait_copies<0>();
+  __syncthreads();
+  for (int i = threadIdx.x; i < 384; i += kThreads) to[i] = tile[i];
+}
+
+TEST(CpAsync, CopiesAndFillsTheMaskedRestWithZero) {
+  TMAOPS_NEEDS_GPU();
+  auto want = numbers(384);
+  const DeviceArray<std::uint32_t> from(want), to(384);
+  run<cp_async_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get(), 8u);
+  for (std::size_t t = 1; t < 64; t += 2) want[t * 4 + 2] = want[t * 4 + 3] = 0;
+  EXPECT_EQ(to.values(), want);
+}
+
+__global__ void cp_async_barrier_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  __shared__ alignas(16) std::uint32_t tile[kThreads * 4];
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) init_barrier(barrier, kThreads);
+  __syncthreads();
+  copy_async_16(tile + threadIdx.x * 4, from + threadIdx.x * 4);
+  arrive_when_copied(barrier);
+  wait(barrier, 0);  // a copy that did not arrive would hang here, a wait for nothing would read early
+  const int other = (threadIdx.x + 77) % kThreads;
+  for (int i = 0; i < 4; ++i) to[other * 4 + i] = tile[other * 4 + i];
+}
+
+TEST(CpAsync, CompletesOnABarrier) {
+  TMAOPS_NEEDS_GPU();
+  const auto input = numbers(kThreads * 4);
+  const DeviceArray<std::uint32_t> from(input), to(kThreads * 4);
+  run<cp_async_barrier_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
+  EXPECT_EQ(to.values(), input);
+}
+
+__global__ void vector_kernel(const uint4* from, uint4* to) {
+  const int t = threadIdx.x;
+  store_16(to + t, load_16(from + t));
+  store_16_streaming(to + kThreads + t, load_16_once(from + kThreads + t));
+}
+
+TEST(Vector, LoadsAndStoresSixteenBytes) {
+  TMAOPS_NEEDS_GPU();
+  const auto input = numbers(kThreads * 8);
+  const DeviceArray<std::uint32_t> from(input), to(kThreads * 8);
+  run<vector_kernel>({.grid = 1, .block = kThreads}, reinterpret_cast<const uint4*>(from.get()),
+                     reinterpret_cast<uint4*>(to.get()));
+  EXPECT_EQ(to.values(), input);
+}
+
+__global__ void vector_add_kernel(float* f, __half* h, __nv_bfloat16* b) {
+  const int lane = threadIdx.x % 4;
+  add_16(f + lane * 4, make_float4(1.0F, 2.0F, 3.0F, 4.0F));
+  const __half2 halves[4] = {{1.0F, 2.0F}, {3.0F, 4.0F}, {5.0F, 6.0F}, {7.0F, 8.0F}};
+  const __nv_bfloat162 bfloats[4] = {{1.0F, 2.0F}, {3.0F, 4.0F}, {5.0F, 6.0F}, {7.0F, 8.0F}};
+  add_16(h + lane * 8, *reinterpret_cast<const uint4*>(halves));
+  add_16(b + lane * 8, *reinterpret_cast<const uint4*>(bfloats));
+}
+
+TEST(Vector, AddsSixteenBytesAtomically) {
+  TMAOPS_NEEDS_GPU();
+  const DeviceArray<float> f(16, 0);
+  const DeviceArray<__half> h(32, 0);
+  const DeviceArray<__nv_bfloat16> b(32, 0);
+  run<vector_add_kernel>({.grid = 1, .block = 32}, f.get(), h.get(), b.get());  // 8 threads per address
+  const auto fv = f.values();
+  const auto hv = h.values();
+  const auto bv = b.values();
+  for (std::size_t i = 0; i < 32; ++i) {
+    if (i < 16) EXPECT_EQ(fv[i], 8.0F * static_cast<float>(i % 4 + 1)) << i;
+    EXPECT_EQ(__half2float(hv[i]), 8.0F * static_cast<float>(i % 8 + 1)) << i;
+    EXPECT_EQ(__bfloat162float(bv[i]), 8.0F * static_cast<float>(i % 8 + 1)) << i;
+  }
+}
+
+// tile[32][8] of 16-bit numbers 0..255: four 8x8 matrices. Out: what each thread got, and the tile stored back.
+template <bool transposed>
+__global__ void matrix_kernel(std::uint32_t* registers, std::uint16_t* stored) {
+  __shared__ alignas(16) std::uint16_t tile[256];
+  __shared__ alignas(16) std::uint16_t back[256];
+  const int t = threadIdx.x;
+  for (int i = 0; i < 8; ++i) tile[t * 8 + i] = t * 8 + i;
+  __syncwarp();
+  std::uint32_t m[4];
+  if constexpr (transposed)
+    load_matrices_transposed(m, tile + t * 8);
+  else
+    load_matrices(m, tile + t * 8);
+  for (int i = 0; i < 4; ++i) registers[t * 4 + i] = m[i];
+  if constexpr (transposed)
+    store_matrices_transposed(back + t * 8, m);
+  else
+    store_matrices(back + t * 8, m);
+  __syncwarp();
+  for (int i = 0; i < 8; ++i) stored[t * 8 + i] = back[t * 8 + i];
+}
+
+TEST(Matrix, LoadsAndStoresEightByEight) {
+  TMAOPS_NEEDS_GPU();
+  const DeviceArray<std::uint32_t> plain(128), transposed(128);
+  const DeviceArray<std::uint16_t> stored(256), stored_transposed(256);
+  run<matrix_kernel<false>>({.grid = 1, .block = 32}, plain.get(), stored.get());
+  run<matrix_kernel<true>>({.grid = 1, .block = 32}, transposed.get(), stored_transposed.get());
+  std::vector<std::uint16_t> all(256);
+  std::iota(all.begin(), all.end(), static_cast<std::uint16_t>(0));
+  EXPECT_EQ(stored.values(), all);
+  EXPECT_EQ(stored_transposed.values(), all);
+  const auto p = plain.values();
+  const auto t = transposed.values();
+  for (std::uint32_t thread = 0; thread < 32; ++thread)
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      const std::uint32_t row = thread / 4, column = thread % 4 * 2, base = i * 64;
+      EXPECT_EQ(p[thread * 4 + i], (base + row * 8 + column) | (base + row * 8 + column + 1) << 16);
+      EXPECT_EQ(t[thread * 4 + i], (base + column * 8 + row) | (base + (column + 1) * 8 + row) << 16);
+    }
+}
+
+}  // namespace
+}  // namespace tmaops

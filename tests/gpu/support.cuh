@@ -1,0 +1,71 @@
+// What the GPU tests share: skipping with a reason, buffers in device memory, launching, tensor maps.
+#pragma once
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/cuda_launch.hpp"
+#include "core/device_info.hpp"
+
+namespace tmaops::test {
+
+/// Why the tests of the device layer cannot run here; empty when they can.
+inline std::string no_gpu_reason() {
+  try {
+    const DeviceInfo& info = device_info({DeviceType::cuda, 0});
+    if (info.compute_capability == 90) return "";
+    return info.name + " has compute capability " + std::to_string(info.compute_capability) + ", these tests need 90";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+#define TMAOPS_NEEDS_GPU() \
+  if (const std::string reason = ::tmaops::test::no_gpu_reason(); !reason.empty()) GTEST_SKIP() << reason
+
+/// An array in device memory, aligned to 256 bytes.
+template <class T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t count, int fill = 0xFF) : count_(count) {
+    check_cuda(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
+    check_cuda(cudaMemset(data_, fill, count * sizeof(T)), "cudaMemset");
+  }
+  explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
+    check_cuda(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice), "upload");
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  ~DeviceArray() { cudaFree(data_); }
+  T* get() const { return data_; }
+  std::vector<T> values() const {
+    std::vector<T> host(count_);
+    check_cuda(cudaMemcpy(host.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost), "download");
+    return host;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+/// Launches and waits; a failure of the kernel is thrown as Error and fails the test with CUDA's words.
+template <auto kernel, class... Given>
+void run(const LaunchConfig& config, Given... given) {
+  launch_kernel<kernel>("kernel under test", config, nullptr, given...);
+  check_cuda(cudaDeviceSynchronize(), "kernel under test");
+}
+
+/// 0, 1, 2, ... in 16 bits, so that every element of a small tensor differs from its neighbours.
+inline std::vector<std::uint16_t> counting(std::size_t count) {
+  std::vector<std::uint16_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::uint16_t>(i * 7 + 1);
+  return values;
+}
+
+}  // namespace tmaops::test

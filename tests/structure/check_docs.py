@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Checks the documents against the tree: check_docs.py SOURCE_DIR. Prints every difference, exits 1 when there is one.
+
+The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
+number named in a document is in the catalogue.
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+found = []
+documents = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+
+example = (root / "examples/quickstart.cpp").read_text(encoding="utf-8")
+if f"```cpp\n{example}```" not in documents[0].read_text(encoding="utf-8"):
+    found.append("README.md: the C++ example differs from examples/quickstart.cpp")
+
+catalogue = set(re.findall(r"TMAOPS_ERROR\((E\d{3}),", (root / "include/tmaops/errors.def").read_text(encoding="utf-8")))
+for document in documents:
+    text = document.read_text(encoding="utf-8")
+    name = document.relative_to(root)
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" not in link and not (document.parent / link).exists():
+            found.append(f"{name}: link to {link}, which is not there")
+    for number in set(re.findall(r"\bE[01]\d\d\b", text)) - catalogue:
+        found.append(f"{name}: {number} is not in the error catalogue")
+
+print("\n".join(found))
+sys.exit(1 if found else 0)
