@@ -50,6 +50,8 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->type_name("UNIT");
   command->add_option("--times-array", options->times_array, "Name of the time array or column in IN")
       ->type_name("NAME");
+  command->add_option("--targets-array", options->targets_array, "Name of the time array or column in FILE")
+      ->type_name("NAME");
   command->add_option("--offsets-array", options->offsets_array, "npz: name of the array of episode offsets")
       ->type_name("NAME");
   command->add_flag("--compress", options->compress, "npz: deflate the arrays");

@@ -16,6 +16,7 @@
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -182,6 +183,7 @@ void print_summary(const ResampleCommand& command, const nlohmann::ordered_json&
 
 int run_resample(const ResampleCommand& command) {
   const DiscardOnInterrupt interrupts;
+  num_threads();  // a bad TMAOPS_NUM_THREADS is an error here and not only for files large enough for threads
   io::ReadOptions read;
   read.format = chosen_format(command.from, command.input, "--from");
   const FileFormat to = chosen_format(command.to, command.output, "--to");

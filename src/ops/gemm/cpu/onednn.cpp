@@ -115,7 +115,7 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
   const void* a = element(arguments.a, problem.a, batch, row, 0);
   if (plan.copy_a) {
     Plain dense = plan.a;
-    dense.leading_dimension = dense.row_major ? problem.k : rows;
+    dense.leading_dimension = plan.copied_line(rows, problem.k);
     copy_dense(arguments.a, problem.a, batch, row, 0, rows, problem.k, dense, worker.copy.data());
     a = worker.copy.data();
   }
@@ -131,9 +131,9 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
   if (!plan.direct)
     store_tile(problem, arguments, batch, row, column, rows, columns,
                static_cast<const float*>(worker.accumulators.data()), tiling.columns);
-  else if (plan.relu_after)
+  else if (problem.activation != Activation::none)
     for (std::int64_t i = row; i < row + rows; ++i)
-      relu_in_place(arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
+      activate_in_place(problem.activation, arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
 }
 
 /// parallel_for over oneDNN's work: each call on one thread, failures as errors of the catalogue.
