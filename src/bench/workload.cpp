@@ -200,6 +200,11 @@ Comparison Workload::check(int set, double tolerance) {
   return result;
 }
 
+double Workload::peer_tolerance() const {
+  const DType input = specs_.front().dtype;
+  return std::max(tolerance(), rounding_tolerance(input == DType::f64 ? DType::f32 : input));
+}
+
 double rounding_tolerance(DType output) {
   switch (output) {
     case DType::f64:

@@ -92,6 +92,8 @@ class Workload {
   /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
   /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
   Comparison check(int set, double tolerance);
+  /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
+  double peer_tolerance() const;
 
  protected:
   /// Fills the inputs of set 0 with random data and returns what the reference makes of them.
