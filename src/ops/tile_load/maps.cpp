@@ -18,6 +18,7 @@ std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Argumen
       spec.dims = {level.width * kChannels, level.height, problem.batch};
       spec.strides.erase(spec.strides.begin());
       spec.box = {2 * kChannels, 2, 1};
+      spec.l2_promotion = tma::L2Promotion::none;
     }
     if (rank == 5) {
       spec.dims.insert(spec.dims.begin() + 1, 1);
