@@ -224,10 +224,14 @@ std::span<const std::string_view> workload_operators() {
 }
 
 std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) {
+  if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
+  if (device.type == DeviceType::cuda)
+    throw Error(ErrorCode::variant_refuses, {.where = problem.place().text() + ": " + problem.section(),
+                                             .got = "a GPU",
+                                             .needed = "tile_load: the other operators have CPU variants only"});
   if (problem.section() == "gemm") return make_gemm_workload(problem, device);
   if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
   if (problem.section() == "resample") return make_resample_workload(problem, device);
-  if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
   throw Error(ErrorCode::unknown_key, {.where = problem.place().text(),
                                        .got = "operator '" + problem.section() + "'",
                                        .needed = "one of " + joined(workload_operators())});

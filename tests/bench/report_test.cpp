@@ -54,7 +54,7 @@ TEST(Report, ItsJsonKeepsTheSchema) {
   report.rows.push_back(row("tmaops", Kind::variant, 12.5));
   report.rows.back().selected = "simd";
   report.rows.push_back(row("copy", Kind::ceiling, 10));
-  const Json document = to_json(report, {{"file", nullptr}});
+  const Json document = bench::to_json(report, {{"file", nullptr}});
   EXPECT_NO_THROW(check_schema(document, "x.json"));
   const Json& first = document["rows"][0];
   EXPECT_EQ(first["implementation"], "tmaops");
@@ -74,13 +74,13 @@ TEST(Report, NaNNeverBecomesASilentNull) {
   report.rows.push_back(row("tmaops", Kind::variant, 1));
   report.rows.back().error.relative = std::numeric_limits<double>::quiet_NaN();
   expect_error(
-      ErrorCode::internal, [&] { to_json(report, Json::object()); }, "not finite");
+      ErrorCode::internal, [&] { bench::to_json(report, Json::object()); }, "not finite");
 }
 
 TEST(Report, BrokenDocumentsAreNamedAtTheFirstBreak) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
-  const Json good = to_json(report, Json::object());
+  const Json good = bench::to_json(report, Json::object());
   const auto broken = [&](const auto& change) {
     Json document = good;
     change(document);
@@ -104,7 +104,7 @@ class Compare : public testing::Test {
     Report report;
     report.rows.push_back(row("tmaops", Kind::variant, 100));
     report.rows.push_back(row("onednn", Kind::peer, 100));
-    return to_json(report, Json::object());
+    return bench::to_json(report, Json::object());
   }
   static Change change(double median, double spread = 0.1) {
     Report report;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "bench/cuda/kernels.hpp"
@@ -30,7 +29,6 @@ class CudaTimer : public Timer {
     check_cuda(cudaEventCreate(&end_), "bench: event");
   }
   ~CudaTimer() override {
-    for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
     cudaStreamDestroy(stream_);
@@ -38,13 +36,16 @@ class CudaTimer : public Timer {
   CudaTimer(const CudaTimer&) = delete;
   CudaTimer& operator=(const CudaTimer&) = delete;
 
-  /// The calls go round the whole list in every graph, so it does not matter which is first.
+  /// The calls go round the whole list in every graph, so it does not matter which is first. A graph is made for every
+  /// sample (about a millisecond): kept ones would outlive the memory their calls work on.
   double seconds(const std::vector<Call>& calls, std::int64_t, std::int64_t count) override {
     const auto sets = static_cast<std::int64_t>(calls.size());
     const std::int64_t wanted = std::clamp<std::int64_t>(count, 1, kGraphCalls);
     const std::int64_t size = (wanted + sets - 1) / sets * sets;
     const std::int64_t replays = (count + size - 1) / size;
-    const cudaGraphExec_t graph = graph_of(calls, size);
+    const std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)> made(graph_of(calls, size),
+                                                                                &cudaGraphExecDestroy);
+    const cudaGraphExec_t graph = made.get();
     check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
     check_cuda(cudaEventRecord(begin_, stream_), "bench: event");
     for (std::int64_t i = 0; i < replays; ++i) check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
@@ -60,11 +61,7 @@ class CudaTimer : public Timer {
   }
 
  private:
-  using Key = std::pair<const Call*, std::int64_t>;
-
   cudaGraphExec_t graph_of(const std::vector<Call>& calls, std::int64_t size) {
-    const Key key{calls.data(), size};
-    if (const auto found = graphs_.find(key); found != graphs_.end()) return found->second;
     calls.front()(stream_);  // what the first call of all loads is not captured
     check_cuda(cudaStreamSynchronize(stream_), "bench: first call");
     cudaGraph_t graph{};
@@ -75,14 +72,12 @@ class CudaTimer : public Timer {
     const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
     cudaGraphDestroy(graph);
     check_cuda(status, "bench: graph");
-    graphs_.emplace(key, made);
     return made;
   }
 
   cudaStream_t stream_{};
   cudaEvent_t begin_{};
   cudaEvent_t end_{};
-  std::map<Key, cudaGraphExec_t> graphs_;
 };
 
 class CudaCopy : public Implementation {

@@ -10,19 +10,22 @@ std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Argumen
     tma::TensorMapSpec spec;
     spec.dtype = tma::ElementType::f16;
     spec.address = address;
-    spec.dims = {kChannels, level.width, level.height, problem.batch};
-    spec.strides = {kPixelBytes, level.width * kPixelBytes, problem.length() * kPixelBytes};
-    spec.box = {kChannels, 2, 2, 1};
-    spec.l2_promotion = tma::L2Promotion::b128;  // a row of the box
+    const std::int64_t row = level.width * kPixelBytes;
+    const std::int64_t image = problem.length() * kPixelBytes;
     if (rank == 3) {
       spec.dims = {level.width * kChannels, level.height, problem.batch};
-      spec.strides.erase(spec.strides.begin());
+      spec.strides = {row, image};
       spec.box = {2 * kChannels, 2, 1};
-    }
-    if (rank == 5) {
-      spec.dims.insert(spec.dims.begin() + 1, 1);
-      spec.strides.insert(spec.strides.begin(), kPixelBytes);
-      spec.box.insert(spec.box.begin() + 1, 1);
+    } else if (rank == 4) {
+      spec.dims = {kChannels, level.width, level.height, problem.batch};
+      spec.strides = {kPixelBytes, row, image};
+      spec.box = {kChannels, 2, 2, 1};
+      spec.l2_promotion = tma::L2Promotion::b128;  // a row of the box
+    } else {
+      spec.dims = {kChannels, 1, level.width, level.height, problem.batch};
+      spec.strides = {kPixelBytes, kPixelBytes, row, image};
+      spec.box = {kChannels, 1, 2, 2, 1};
+      spec.l2_promotion = tma::L2Promotion::b128;
     }
     maps->level[l] = tma::encode(spec);
     address += static_cast<std::uintptr_t>(level.height * level.width * kPixelBytes);

@@ -9,6 +9,7 @@ namespace {
 
 struct RowCopy {
   static constexpr int lanes = 2;
+  static constexpr bool whole_tiles = false;
   const DeviceProblem& problem;
 
   /// Pixels of row `part` of the tile that lie inside the level: [begin, end) of the two.

@@ -10,8 +10,8 @@ namespace {
 
 struct BoxCopy {
   static constexpr int lanes = 1;
+  static constexpr bool whole_tiles = true;
   const LevelMaps& maps;
-  __device__ __forceinline__ std::uint32_t bytes(const Tile&, int) const { return kTileBytes; }
   __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
     device::tensor_load(to, &maps.level[tile.level], {tile.x * kChannels, tile.y, static_cast<int>(tile.image)},
                         barrier);

@@ -19,8 +19,8 @@ struct RingStorage {
   device::Barrier full[kBlockThreads / device::kWarpThreads][kRingStages];
 };
 
-/// Copy is how a tile gets into shared memory: `lanes` threads issue one tile's copies, each `bytes(tile, part)` by
-/// `issue(tile, part, to, barrier)`.
+/// Copy is how a tile gets into shared memory: `lanes` threads issue one tile's copies by `issue(tile, part, to,
+/// barrier)`, each `bytes(tile, part)` long unless `whole_tiles` says that together they are always the whole tile.
 template <class Copy>
 __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, RingStorage& shared, const Copy& copy) {
   const int warp = device::warp_index();
@@ -41,7 +41,8 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, Ring
   };
   const auto fill = [&](std::uint32_t first, int stage, const Tile& tile) {
     const bool valid = issues && first + static_cast<std::uint32_t>(slot) < problem.tiles;
-    const std::uint32_t bytes = device::warp_sum(valid ? copy.bytes(tile, lane % Copy::lanes) : 0);
+    std::uint32_t bytes = kTileBytes * min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerWarp));
+    if constexpr (!Copy::whole_tiles) bytes = device::warp_sum(valid ? copy.bytes(tile, lane % Copy::lanes) : 0);
     if (lane == 0) device::arrive_expect_bytes(full[stage], bytes);
     __syncwarp();
     if (valid) copy.issue(tile, lane % Copy::lanes, stages[stage] + slot * kTileBytes, full[stage]);
