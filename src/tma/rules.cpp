@@ -276,7 +276,10 @@ int span_of(Swizzle swizzle) {
   }
 }
 
-std::int64_t bytes_of(ElementType type, std::int64_t elements) { return (elements * bits_of(type) + 7) / 8; }
+std::int64_t bytes_of(ElementType type, std::int64_t elements) {
+  // Garbage must not overflow: no count of elements that keeps the rules comes near these bounds.
+  return (std::clamp<std::int64_t>(elements, 0, std::int64_t{1} << 56) * bits_of(type) + 7) / 8;
+}
 
 std::int64_t shared_row_bytes(ElementType type, std::int64_t elements) {
   return packed_16(type) ? (elements + 15) / 16 * 16 : bytes_of(type, elements);
