@@ -36,8 +36,8 @@ Report check(const TensorMapSpec& spec, const TileLoad& load) {
       found.add(RuleId::load_coordinates,
                 "coordinate[" + std::to_string(i) + "] = " + std::to_string(at[i]) + " does not fit in 32 bits");
   // Also true of negative coordinates: the bytes skipped are counted from the start of the row.
-  if (!at.empty() && spec.mode == Mode::tiled && spec.interleave == Interleave::none && !is_packed(spec.dtype) &&
-      at[0] % (128 / bits_of(spec.dtype)) != 0)
+  if (!at.empty() && found.all().empty() && spec.mode == Mode::tiled && spec.interleave == Interleave::none &&
+      !is_packed(spec.dtype) && at[0] % (128 / bits_of(spec.dtype)) != 0)
     found.add(RuleId::load_inner_16,
               "coordinate[0] = " + std::to_string(at[0]) + " x " + std::to_string(bits_of(spec.dtype) / 8) +
                   " B = " + std::to_string(at[0] * (bits_of(spec.dtype) / 8)) + " B, not a multiple of 16 B");

@@ -96,7 +96,7 @@ std::string picture_text(const Picture& picture, bool color, std::size_t most_li
   std::size_t width = 7;
   for (const Line& line : picture.lines)
     for (const auto& chunk : line.chunks)
-      if (chunk) width = std::max(width, label(picture, *chunk).size() + 1);
+      if (chunk) width = std::max(width, label(picture, *chunk).size());
   std::string text = padded("banks", 10);
   for (int cell = 0; cell < 8; ++cell)
     text += padded(std::to_string(4 * cell) + "-" + std::to_string(4 * cell + 3), width) + (cell < 7 ? " " : "");

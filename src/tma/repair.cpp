@@ -56,7 +56,7 @@ Change pad_pitch(TensorMapSpec& spec, const Findings&) {
   const std::int64_t multiple = spec.interleave == Interleave::b32 || packed_16(spec.dtype) ? 32 : 16;
   const std::vector<std::int64_t> before = spec.strides;
   for (std::size_t i = 0; i < spec.strides.size(); ++i) {
-    if (spec.strides[i] < 0) return {};
+    if (spec.strides[i] < 0 || spec.strides[i] >= (std::int64_t{1} << 40)) return {};
     // A dimension that was dense over the one below stays dense over it.
     if (i > 0 && before[i - 1] > 0 && before[i] % before[i - 1] == 0 && before[i] / before[i - 1] < (1 << 20))
       spec.strides[i] = before[i] / before[i - 1] * spec.strides[i - 1];

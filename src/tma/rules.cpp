@@ -145,16 +145,16 @@ void check_span(const TensorMapSpec& spec, std::string_view name, std::int64_t i
               inner_text(name, spec, inner) + ", less than the " + std::to_string(span_of(spec.swizzle)) + " B" + with);
 }
 
-/// Elements of the box along a dimension that are loaded: ceil(box / element stride).
-std::int64_t loaded(const TensorMapSpec& spec, std::size_t i) {
+/// ceil(box / element stride), as the driver counts: along dimension 0 too, where the hardware loads every element.
+std::int64_t counted(const TensorMapSpec& spec, std::size_t i) {
   const std::int64_t step = i < spec.element_strides.size() ? std::max<std::int64_t>(1, spec.element_strides[i]) : 1;
-  return i == 0 && spec.interleave == Interleave::none ? spec.box[0] : (spec.box[i] + step - 1) / step;
+  return (spec.box[i] + step - 1) / step;
 }
 
 /// For a box within 1 to 256 elements along every dimension.
 std::int64_t tile_bytes(const TensorMapSpec& spec) {
-  std::int64_t bytes = shared_row_bytes(spec.dtype, loaded(spec, 0));
-  for (std::size_t i = 1; i < spec.box.size() && bytes < kStrideLimit; ++i) bytes *= loaded(spec, i);
+  std::int64_t bytes = shared_row_bytes(spec.dtype, counted(spec, 0));
+  for (std::size_t i = 1; i < spec.box.size() && bytes < kStrideLimit; ++i) bytes *= counted(spec, i);
   return bytes;
 }
 
@@ -276,7 +276,10 @@ int span_of(Swizzle swizzle) {
   }
 }
 
-std::int64_t bytes_of(ElementType type, std::int64_t elements) { return (elements * bits_of(type) + 7) / 8; }
+std::int64_t bytes_of(ElementType type, std::int64_t elements) {
+  // Garbage must not overflow: no count of elements that keeps the rules comes near these bounds.
+  return (std::clamp<std::int64_t>(elements, 0, std::int64_t{1} << 56) * bits_of(type) + 7) / 8;
+}
 
 std::int64_t shared_row_bytes(ElementType type, std::int64_t elements) {
   return packed_16(type) ? (elements + 15) / 16 * 16 : bytes_of(type, elements);
