@@ -34,7 +34,9 @@ void add_resample_command(CLI::App& app, Globals& globals) {
                    "Targets outside the recording: hold, nan, extrapolate, error, drop [npz: nan, text: drop]")
       ->check(CLI::IsMember({"hold", "nan", "extrapolate", "error", "drop"}))
       ->type_name("POLICY");
-  command->add_option("--duplicates", options->duplicates, "Samples with equal stamps: error, or the last one wins")
+  command
+      ->add_option("--duplicates", options->duplicates,
+                   "Samples with equal stamps: error, or the last one wins [tum: last, else: error]")
       ->check(CLI::IsMember({"error", "last"}))
       ->type_name("POLICY");
   command->add_option("--from", options->from, "Format of IN, when its extension does not say: npz, csv, tum")

@@ -105,8 +105,7 @@ class ResampleTrajectory : public ResampleCommandTest {
   void compare(const std::string& in) {
     const std::vector<Pose> source = read_poses(in);
     for (const double hz : {30.0, 997.3}) {
-      std::vector<std::string> arguments{in,     "-o",     path("out.txt"), "--hz", std::to_string(hz), "--duplicates",
-                                         "last", "--force"};
+      std::vector<std::string> arguments{in, "-o", path("out.txt"), "--hz", std::to_string(hz), "--force"};
       ASSERT_EQ(resample(arguments).exit_code, 0);
       check(source, read_poses(path("out.txt")), hz, 0);
       arguments.push_back("--max-gap=1");
@@ -154,13 +153,27 @@ TEST_F(ResampleTrajectory, the_real_motion_capture_agrees_with_an_independent_co
   compare(in);
 }
 
+TEST_F(ResampleTrajectory, equal_stamps_are_counted_and_can_be_refused) {
+  const std::string in = file("a.txt", "1 0 0 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 5 0 0 0 0 0 1\n3 6 0 0 0 0 0 1\n");
+  const ToolResult done = resample({in, "-o", path("out.txt"), "--hz", "2"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.err.find("1 pair of samples with equal stamps"), std::string::npos) << done.err;
+  const std::vector<Pose> poses = read_poses(path("out.txt"));
+  ASSERT_EQ(poses.size(), 5U);
+  EXPECT_EQ(poses[1].position[0], 0.5L);
+  EXPECT_EQ(poses[2].position[0], 5.0L);
+  const ToolResult refused = resample({in, "-o", path("no.txt"), "--hz", "2", "--duplicates", "error"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("E032"), std::string::npos) << refused.err;
+}
+
 TEST_F(ResampleTrajectory, the_script_for_users_finds_the_same) {
   const char* chosen = std::getenv("TMAOPS_PYTHON");
   const std::string python = chosen != nullptr ? chosen : TMAOPS_PYTHON;
   if (python.empty() || Tool({"-c", "import numpy"}, {}, python).wait().exit_code != 0)
     GTEST_SKIP() << "no Python with numpy: set TMAOPS_PYTHON to one";
   const std::string in = real_data().empty() ? synthetic() : real_data();
-  ASSERT_EQ(resample({in, "-o", path("out.txt"), "--hz", "30", "--max-gap", "1", "--duplicates", "last"}).exit_code, 0);
+  ASSERT_EQ(resample({in, "-o", path("out.txt"), "--hz", "30", "--max-gap", "1"}).exit_code, 0);
   const std::vector<std::string> arguments{TMAOPS_SOURCE_DIR "/scripts/check_trajectory.py", in, path("out.txt"),
                                            "--hz", "30"};
   auto with_gap = arguments;
