@@ -6,7 +6,7 @@ namespace tmaops::ops::tile_load {
 const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
   if (!name.empty()) return named_variant(variants(), name, problem, device);
   // Below some 100,000 tiles a launch is over before a second round of loads could begin: blocks that stay only cost.
-  // H200, inputs in L2: 8,000 tiles 1.61 us (plain) against 2.02, 23.7 million 893 against 658.
+  // H200, inputs in L2: 8,000 tiles 1.6-1.8 us (plain) against 1.85-2.0 in two runs, 23.7 million 892 us against 658.
   constexpr std::int64_t kFewTiles = 200'000;
   if (device.device.type == DeviceType::cuda && problem.tiles() < kFewTiles)
     if (const auto& plain = named_variant(variants(), "plain", problem, device); plain.built()) return plain;
