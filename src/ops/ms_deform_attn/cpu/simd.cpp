@@ -218,12 +218,28 @@ void SumAllChannels(std::size_t channels, const Records& records, std::int64_t s
     SumChannels<kCorners, kWide>(single, channels, records, stride, value, output);
 }
 
+template <class Stored>
+void ConvertRow(const Stored* from, std::size_t length, float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= length; i += lanes) hn::StoreU(LoadF32(d, from + i), d, to + i);
+  for (; i < length; ++i) to[i] = convert<float>(from[i]);
+}
+
 /// A row padded with NaN to whole vectors: the caller's own where that already fits.
 const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
                  std::size_t padded, float* HWY_RESTRICT scratch) {
-  if (length == padded)
-    if (const float* own = rows.direct<float>(n, q, m)) return own;
-  rows.load(n, q, m, scratch);
+  const float* own = rows.direct<float>(n, q, m);
+  if (own != nullptr && length == padded) return own;
+  if (own != nullptr)
+    std::copy_n(own, length, scratch);
+  else if (const auto* halves = rows.direct<float16>(n, q, m))
+    ConvertRow(halves, length, scratch);
+  else if (const auto* brains = rows.direct<bfloat16>(n, q, m))
+    ConvertRow(brains, length, scratch);
+  else
+    rows.load(n, q, m, scratch);
   std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
   return scratch;
 }
