@@ -150,7 +150,9 @@ void backward_agrees(const CaseShape& shape) {
   Buffer want = c.gradients(shape.values);
   const std::string want_error = error_of([&] { c.run_backward("reference_backward", grad_output, want); });
   Tolerance tolerance = tolerance_of(shape);
-  tolerance.absolute *= 20;  // sums of up to hundreds of targets
+  // Sums of up to 700 targets; far outside, all of them have large weights on the same two samples: a few units of
+  // 2^-24 times 700 targets times 350 intervals on average.
+  tolerance.absolute *= runs_far_outside(shape) ? 100 : 20;
   for (const std::string& variant : cpu_variants("resample_backward")) {
     if (variant == "reference_backward") continue;
     std::vector<unsigned char> bits;
