@@ -1,0 +1,181 @@
+// Vectors through Highway, the instruction set chosen at run time. Adds to `portable`: targets located a vector at a
+// time without branches (locate-inl.hpp), and linear rows combined by two fused operations per vector. The other modes
+// are the plain loops compiled for the same instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/resample/cpu/simd.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
+#include <hwy/highway.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ops/resample/cpu/locate-inl.hpp"
+#include "ops/resample/definition.hpp"
+#include "ops/resample/tiles.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::resample::HWY_NAMESPACE {
+namespace {
+
+#include "ops/resample/cpu/channels.inc"
+
+#if HWY_TARGET != HWY_SCALAR
+
+template <class D>
+auto LoadWide(D d, const float* from) { return hn::LoadU(d, from); }
+template <class D>
+auto LoadWide(D d, const double* from) { return hn::LoadU(d, from); }
+template <class D>
+auto LoadWide(D d, const float16* from) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+template <class D>
+auto LoadWide(D d, const bfloat16* from) {
+  const hn::Rebind<std::uint16_t, D> dh;
+  const hn::RebindToUnsigned<D> du;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from)))));
+}
+
+template <class D, class V>
+void StoreNarrow(D d, V v, float* to) { hn::StoreU(v, d, to); }
+template <class D, class V>
+void StoreNarrow(D d, V v, double* to) { hn::StoreU(v, d, to); }
+template <class D, class V>
+void StoreNarrow(D d, V v, float16* to) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  hn::StoreU(hn::DemoteTo(dh, v), dh, reinterpret_cast<hwy::float16_t*>(to));
+}
+/// Rounds to nearest even (DemoteTo of Highway 1.0 cuts off); NaN stays NaN.
+template <class D, class V>
+void StoreNarrow(D d, V v, bfloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<std::uint16_t, D> dh;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu)));
+  const auto kept = hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(du, 0x400000u)));
+  hn::StoreU(hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), dh, reinterpret_cast<std::uint16_t*>(to));
+}
+
+/// Targets ahead whose samples are fetched: enough to cover the latency of the third-level cache.
+constexpr std::int64_t kAhead = 8;
+
+/// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before.
+template <class D, class Value>
+void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
+  using C = hn::TFromD<D>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t channels = request.channel_count;
+  const Value* HWY_RESTRICT values = static_cast<const Value*>(request.values);
+  const std::int32_t* HWY_RESTRICT rows = tile.row.data();
+  const C* HWY_RESTRICT weights = tile.weight<C>();
+  for (std::int64_t k = 0; k < request.target_count; ++k) {
+    const std::int64_t row = rows[k];
+    const Value* HWY_RESTRICT a = values + row * request.row_stride;
+    const Value* HWY_RESTRICT b = a + (row + 1 < request.row_count ? request.row_stride : 0);
+    Value* HWY_RESTRICT out = static_cast<Value*>(request.output) + k * request.output_row_stride;
+    if (weights[k] == 0) {
+      std::int64_t c = 0;
+      for (; c + lanes <= channels; c += lanes) StoreNarrow(d, LoadWide(d, a + c), out + c);
+      if (c < channels) StoreNarrow(d, LoadWide(d, a + channels - lanes), out + channels - lanes);
+      continue;
+    }
+    const auto w = hn::Set(d, weights[k]);
+    // a - w a + w b in two fused operations: exact for a == b, and no overflow between.
+    const auto combine = [&](std::int64_t c) HWY_ATTR {
+      const auto from = LoadWide(d, a + c);
+      StoreNarrow(d, hn::MulAdd(w, LoadWide(d, b + c), hn::NegMulAdd(w, from, from)), out + c);
+    };
+    std::int64_t c = 0;
+    for (; c + lanes <= channels; c += lanes) combine(c);
+    if (c < channels) combine(channels - lanes);
+  }
+}
+
+template <class Value, std::size_t lanes>
+bool LinearOfWidth(const ChannelRequest& request, const Tile& tile) {
+  LinearRows<hn::CappedTag<Compute<Value>, lanes>, Value>({}, request, tile);
+  return true;
+}
+
+/// Linear groups by the widest vector that fits into the channels.
+template <class Value>
+bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
+  if (request.channel_stride != 1 || request.output_channel_stride != 1) return combine_linear<Value>(request, tile);
+  constexpr std::size_t kFull = HWY_MAX_BYTES / sizeof(Compute<Value>);
+  const std::int64_t channels = request.channel_count;
+  if constexpr (kFull >= 16)
+    if (channels >= 16) return LinearOfWidth<Value, 16>(request, tile);
+  if constexpr (kFull >= 8)
+    if (channels >= 8) return LinearOfWidth<Value, 8>(request, tile);
+  if (channels >= 4) return LinearOfWidth<Value, 4>(request, tile);
+  if (channels >= 2) return LinearOfWidth<Value, 2>(request, tile);
+  return combine_linear<Value>(request, tile);
+}
+
+#else
+
+template <class Value>
+bool CombineLinear(const ChannelRequest& request, const Tile& tile) { return combine_linear<Value>(request, tile); }
+
+#endif
+
+template <class Time, class Value>
+TileKernels KernelsOf() {
+  using C = Compute<Value>;
+  return {OrderedVector<Time>,
+          Locator<Time, C>(),
+          time_ratios<Time, C>,
+          {CombineLinear<Value>, combine_step<Value, Interpolation::previous>,
+           combine_step<Value, Interpolation::next>, combine_step<Value, Interpolation::nearest>, combine_cubic<Value>,
+           combine_slerp<Value>}};
+}
+
+template <class Time>
+TileKernels KernelsOf(DType values) {
+  switch (values) {
+    case DType::f64:
+      return KernelsOf<Time, double>();
+    case DType::f32:
+      return KernelsOf<Time, float>();
+    case DType::f16:
+      return KernelsOf<Time, float16>();
+    default:
+      return KernelsOf<Time, bfloat16>();
+  }
+}
+
+void Launch(const Problem& problem, const Arguments& arguments) {
+  run_tiles(problem, arguments,
+            problem.times == DType::f32   ? KernelsOf<float>(problem.values)
+            : problem.times == DType::f64 ? KernelsOf<double>(problem.values)
+                                          : KernelsOf<std::int64_t>(problem.values));
+}
+
+}  // namespace
+}  // namespace tmaops::ops::resample::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tmaops::ops::resample {
+HWY_EXPORT(Launch);
+
+namespace simd {
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (!problem.unit_time_stride) return Support::no("times with a stride other than 1");
+  if (!problem.unit_channel_stride) return Support::no("channels with a stride other than 1");
+  return tiles_support(problem);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream) {
+  HWY_DYNAMIC_DISPATCH(Launch)(problem, arguments);
+}
+
+}  // namespace simd
+}  // namespace tmaops::ops::resample
+#endif
