@@ -61,6 +61,9 @@ struct ResampleOptions {
   /// by policy (outside with Outside::nan, inside a gap, no samples).
   TensorView valid{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
+  /// waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
+  bool dependent_launch = false;
   Stream stream = nullptr;
 };
 

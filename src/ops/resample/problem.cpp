@@ -349,6 +349,7 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& values, 
   arguments.values = make_rows(values, arguments.timeline.source_offsets);
   arguments.output = make_rows(output, arguments.timeline.target_offsets);
   if (problem.valid_mask) arguments.valid = make_rows(options.valid, arguments.timeline.target_offsets);
+  arguments.dependent_launch = options.dependent_launch;
   return arguments;
 }
 

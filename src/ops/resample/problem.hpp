@@ -59,7 +59,7 @@ struct Rows {
   const std::int64_t* offsets = nullptr;  // packed: the first row of each trajectory
 
   /// Element offset of a trajectory's first row.
-  std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
+  constexpr std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
 };
 
 /// Source and target times with the policies about them: all that says which samples a target is made of.
@@ -80,15 +80,15 @@ struct Timeline {
   double max_gap = 0;  // 0: no limit
   std::int64_t max_gap_ns = 0;
 
-  std::int64_t source_count(std::int64_t b) const {
+  constexpr std::int64_t source_count(std::int64_t b) const {
     return source_offsets ? source_offsets[b + 1] - source_offsets[b] : source_rows;
   }
-  std::int64_t target_count(std::int64_t b) const {
+  constexpr std::int64_t target_count(std::int64_t b) const {
     return target_offsets ? target_offsets[b + 1] - target_offsets[b] : target_rows;
   }
   /// Number of targets of the trajectories before b.
-  std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
-  std::int64_t target_total() const { return target_begin(batch); }
+  constexpr std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
+  constexpr std::int64_t target_total() const { return target_begin(batch); }
 };
 
 /// The data of one call. Pointers and spans must outlive it.
@@ -97,6 +97,7 @@ struct Arguments {
   Rows values{};
   Rows output{};  // data is written
   Rows valid{};   // data null: not wanted
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 
