@@ -44,6 +44,9 @@ struct Problem {
   bool valid_mask = false;
   bool unit_channel_stride = true;  // of values and output
   bool unit_time_stride = true;     // of source and target times
+  bool dense_rows = true;           // the rows of a trajectory follow one another without gaps, in values and output
+  bool dense_batches = true;        // all four tensors are contiguous as a whole
+  int row_alignment = 16;           // bytes, at most 16: divides the address of every row of values and output
   Device device{};
 
   /// The problem in the configuration's syntax.
