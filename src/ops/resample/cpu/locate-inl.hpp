@@ -128,11 +128,11 @@ void StoreRows(DI di, VI rows, std::int32_t* HWY_RESTRICT to) {
   }
 }
 
-/// Weights of a vector of targets with known counts of samples at or before them. Bit lane of `outside`: the target lies
-/// outside and is still to be extrapolated. False on an error.
+/// Weights of a vector of targets with known counts of samples at or before them. Bit lane of `outside`: the target
+/// lies outside and is still to be extrapolated. False on an error.
 template <class Time, class Weight, class D, class V, class VI>
-bool StoreGroup(const LocateConstants<Time, Weight>& constants, D d, V q, VI at_or_before, std::int32_t* HWY_RESTRICT row,
-                Weight* HWY_RESTRICT weight, bool& any_outside) {
+bool StoreGroup(const LocateConstants<Time, Weight>& constants, D d, V q, VI at_or_before,
+                std::int32_t* HWY_RESTRICT row, Weight* HWY_RESTRICT weight, bool& any_outside) {
   const hn::RebindToSigned<D> di;
   const hn::RebindToFloat<D> df;  // of the width of the times
   using Index = hn::TFromD<decltype(di)>;
@@ -164,12 +164,11 @@ bool StoreGroup(const LocateConstants<Time, Weight>& constants, D d, V q, VI at_
     w = hn::IfThenElse(nearer, hn::Max(w, past), hn::Min(w, half));
   }
   const auto nan = hn::Set(df, std::numeric_limits<Float>::quiet_NaN());
-  if (constants.gap)
-    w = hn::IfThenElse(hn::RebindMask(df, hn::Gt(step, hn::Set(d, constants.max_gap))), nan, w);
+  if (constants.gap) w = hn::IfThenElse(hn::RebindMask(df, hn::Gt(step, hn::Set(d, constants.max_gap))), nan, w);
   w = hn::IfThenElseZero(inside, w);
   if (constants.outside != Outside::hold) {
-    const auto outside = hn::Or(hn::Lt(q, hn::Set(d, constants.x[0])),
-                                hn::Gt(q, hn::Set(d, constants.x[constants.count - 1])));
+    const auto outside =
+        hn::Or(hn::Lt(q, hn::Set(d, constants.x[0])), hn::Gt(q, hn::Set(d, constants.x[constants.count - 1])));
     if (!hn::AllFalse(d, outside)) {
       if (constants.outside == Outside::error) return false;
       any_outside = true;
@@ -193,11 +192,12 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t n = request.source_count;
   const Time* HWY_RESTRICT q = static_cast<const Time*>(request.target);
-  LocateConstants<Time, Weight> constants{static_cast<const Time*>(request.source), n, request.nearest, false, Time{},
-                                          line.outside};
+  LocateConstants<Time, Weight> constants{
+      static_cast<const Time*>(request.source), n, request.nearest, false, Time{}, line.outside};
   if constexpr (std::is_floating_point_v<Time>) {
     constants.gap = line.max_gap > 0;
-    if (constants.gap) constants.max_gap = at_most<Time>(std::min(line.max_gap, static_cast<double>(std::numeric_limits<Time>::max())));
+    if (constants.gap)
+      constants.max_gap = at_most<Time>(std::min(line.max_gap, static_cast<double>(std::numeric_limits<Time>::max())));
   } else {
     constants.gap = line.max_gap_ns > 0;
     constants.max_gap = line.max_gap_ns;
@@ -219,9 +219,10 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
     if constexpr (std::is_floating_point_v<Time>)
       finite = hn::And(finite, hn::Le(hn::Abs(times), hn::Set(d, std::numeric_limits<Time>::max())));
     std::int32_t* row = tile.row.data() + k;
-    const auto found = sorted ? CountStamps(d, times, from[lanes - 1], constants.x, base, n)
-                              : HalveForCount(d, times, constants.x, n);
-    if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight<Weight>() + k, any_outside)) return false;
+    const auto found =
+        sorted ? CountStamps(d, times, from[lanes - 1], constants.x, base, n) : HalveForCount(d, times, constants.x, n);
+    if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight<Weight>() + k, any_outside))
+      return false;
     base = row[lanes - 1];
   }
   if (!hn::AllTrue(d, finite)) return false;
@@ -243,7 +244,9 @@ bool OrderedVector(const void* times, std::int64_t stride, std::int64_t begin, s
   return ordered_each<Time>(times, stride, begin, end, strict);
 }
 template <class Time, class Weight>
-bool LocateVector(const LocateRequest& request, Tile& tile) { return locate_each<Time, Weight>(request, tile); }
+bool LocateVector(const LocateRequest& request, Tile& tile) {
+  return locate_each<Time, Weight>(request, tile);
+}
 
 #endif
 

@@ -1,5 +1,6 @@
-// Plain C++ loops. Adds to the reference: a walk along the stamps instead of a search per target, rows and weights found
-// once per target instead of once per channel, arithmetic in the type of the values, and threads. Takes any strides.
+// Plain C++ loops. Adds to the reference: a walk along the stamps instead of a search per target, rows and weights
+// found once per target instead of once per channel, arithmetic in the type of the values, and threads. Takes any
+// strides.
 #include <bit>
 #include <cmath>
 #include <limits>

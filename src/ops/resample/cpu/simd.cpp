@@ -3,8 +3,8 @@
 // are the plain loops compiled for the same instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/resample/cpu/simd.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-
 #include <hwy/highway.h>
 
 #include <bit>
@@ -25,9 +25,13 @@ namespace {
 #if HWY_TARGET != HWY_SCALAR
 
 template <class D>
-auto LoadWide(D d, const float* from) { return hn::LoadU(d, from); }
+auto LoadWide(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
 template <class D>
-auto LoadWide(D d, const double* from) { return hn::LoadU(d, from); }
+auto LoadWide(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
 template <class D>
 auto LoadWide(D d, const float16* from) {
   const hn::Rebind<hwy::float16_t, D> dh;
@@ -37,13 +41,18 @@ template <class D>
 auto LoadWide(D d, const bfloat16* from) {
   const hn::Rebind<std::uint16_t, D> dh;
   const hn::RebindToUnsigned<D> du;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from)))));
+  return hn::BitCast(d,
+                     hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from)))));
 }
 
 template <class D, class V>
-void StoreNarrow(D d, V v, float* to) { hn::StoreU(v, d, to); }
+void StoreNarrow(D d, V v, float* to) {
+  hn::StoreU(v, d, to);
+}
 template <class D, class V>
-void StoreNarrow(D d, V v, double* to) { hn::StoreU(v, d, to); }
+void StoreNarrow(D d, V v, double* to) {
+  hn::StoreU(v, d, to);
+}
 template <class D, class V>
 void StoreNarrow(D d, V v, float16* to) {
   const hn::Rebind<hwy::float16_t, D> dh;
@@ -61,8 +70,9 @@ void StoreNarrow(D d, V v, bfloat16* to) {
   hn::StoreU(hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), dh, reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// Targets ahead whose samples are fetched: enough to cover the latency of the third-level cache.
-constexpr std::int64_t kAhead = 8;
+/// Bytes of samples fetched ahead of the target at hand; gains 2 to 15 % (docs/findings/resample_cpu.md).
+constexpr std::int64_t kAheadBytes = 4096;
+constexpr std::int64_t kCacheLine = 64;
 
 /// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before.
 template <class D, class Value>
@@ -73,8 +83,18 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   const Value* HWY_RESTRICT values = static_cast<const Value*>(request.values);
   const std::int32_t* HWY_RESTRICT rows = tile.row.data();
   const C* HWY_RESTRICT weights = tile.weight<C>();
+  const auto row_bytes = static_cast<std::int64_t>(sizeof(Value)) * channels;
+  const std::int64_t ahead = std::max<std::int64_t>(1, kAheadBytes / (2 * row_bytes));
   for (std::int64_t k = 0; k < request.target_count; ++k) {
     const std::int64_t row = rows[k];
+    if (k + ahead < request.target_count) {
+      const Value* coming = values + rows[k + ahead] * request.row_stride;
+      const Value* coming_next = rows[k + ahead] + 1 < request.row_count ? coming + request.row_stride : coming;
+      for (std::int64_t byte = 0; byte < row_bytes; byte += kCacheLine) {
+        hwy::Prefetch(reinterpret_cast<const char*>(coming) + byte);
+        hwy::Prefetch(reinterpret_cast<const char*>(coming_next) + byte);
+      }
+    }
     const Value* HWY_RESTRICT a = values + row * request.row_stride;
     const Value* HWY_RESTRICT b = a + (row + 1 < request.row_count ? request.row_stride : 0);
     Value* HWY_RESTRICT out = static_cast<Value*>(request.output) + k * request.output_row_stride;
@@ -120,7 +140,9 @@ bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
 #else
 
 template <class Value>
-bool CombineLinear(const ChannelRequest& request, const Tile& tile) { return combine_linear<Value>(request, tile); }
+bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
+  return combine_linear<Value>(request, tile);
+}
 
 #endif
 
@@ -130,9 +152,8 @@ TileKernels KernelsOf() {
   return {OrderedVector<Time>,
           Locator<Time, C>(),
           time_ratios<Time, C>,
-          {CombineLinear<Value>, combine_step<Value, Interpolation::previous>,
-           combine_step<Value, Interpolation::next>, combine_step<Value, Interpolation::nearest>, combine_cubic<Value>,
-           combine_slerp<Value>}};
+          {CombineLinear<Value>, combine_step<Value, Interpolation::previous>, combine_step<Value, Interpolation::next>,
+           combine_step<Value, Interpolation::nearest>, combine_cubic<Value>, combine_slerp<Value>}};
 }
 
 template <class Time>
