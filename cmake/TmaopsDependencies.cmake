@@ -22,7 +22,8 @@ if(NOT TMAOPS_CUDA STREQUAL "OFF")
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
       # The runtime beside nvcc. (FindCUDAToolkit stops at toolkits that lack parts tmaops does not use.)
       cmake_path(GET CMAKE_CUDA_COMPILER PARENT_PATH nvcc_directory)
-      file(REAL_PATH ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} cuda_include)
+      list(GET CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES 0 cuda_include)  # newer CMake lists CCCL's folder too
+      file(REAL_PATH ${cuda_include} cuda_include)
       find_library(TMAOPS_CUDART_LIBRARY cudart_static REQUIRED
         HINTS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} ${nvcc_directory}/../lib64 ${cuda_include}/../lib64 ${cuda_include}/../lib)
       mark_as_advanced(TMAOPS_CUDART_LIBRARY)

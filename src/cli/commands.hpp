@@ -24,7 +24,8 @@ struct Globals {
 ///   auto options = std::make_shared<Options>();
 ///   CLI::App* command = app.add_subcommand("explain", "...");
 ///   command->add_option("code", options->code, "...");
-///   command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); }; });
+///   command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); };
+///   });
 void add_doctor_command(CLI::App& app, Globals& globals);
 void add_list_command(CLI::App& app, Globals& globals);
 void add_bench_command(CLI::App& app, Globals& globals);

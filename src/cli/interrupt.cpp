@@ -10,6 +10,7 @@ namespace tmaops::cli {
 namespace {
 
 constexpr std::string_view kMessage = "tmaops: E092 interrupted: the unfinished output was removed\n";
+volatile std::sig_atomic_t noted = 0;
 
 // Only async-signal-safe calls.
 extern "C" void discard_and_exit(int) {
@@ -18,11 +19,16 @@ extern "C" void discard_and_exit(int) {
   _exit(130);
 }
 
+extern "C" void note_first(int signal) {
+  if (noted != 0) discard_and_exit(signal);
+  noted = 1;
+}
+
 }  // namespace
 
-DiscardOnInterrupt::DiscardOnInterrupt() {
+SignalHandler::SignalHandler(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = discard_and_exit;
+  action.sa_handler = handler;
   sigfillset(&action.sa_mask);
   for (int i = 0; i < 3; ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
@@ -30,8 +36,14 @@ DiscardOnInterrupt::DiscardOnInterrupt() {
   }
 }
 
-DiscardOnInterrupt::~DiscardOnInterrupt() {
+SignalHandler::~SignalHandler() {
   for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
+
+DiscardOnInterrupt::DiscardOnInterrupt() : SignalHandler(discard_and_exit) {}
+
+StopOnInterrupt::StopOnInterrupt() : SignalHandler(note_first) { noted = 0; }
+
+bool StopOnInterrupt::interrupted() { return noted != 0; }
 
 }  // namespace tmaops::cli

@@ -1,22 +1,34 @@
-// Ctrl-C during a command that writes one file at its end.
+// Ctrl-C: a command that writes one file at its end leaves nothing behind; one that measures keeps what it has.
 #pragma once
 
 #include <csignal>
 
 namespace tmaops::cli {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP remove unfinished output files and end the process with exit code 130.
-/// A signal that was ignored before (nohup) stays ignored.
-class DiscardOnInterrupt {
+/// While it lives, SIGINT, SIGTERM and SIGHUP go to a handler. A signal that was ignored before (nohup) stays ignored.
+class SignalHandler {
  public:
-  DiscardOnInterrupt();
-  ~DiscardOnInterrupt();
-  DiscardOnInterrupt(const DiscardOnInterrupt&) = delete;
-  DiscardOnInterrupt& operator=(const DiscardOnInterrupt&) = delete;
+  explicit SignalHandler(void (*handler)(int));
+  ~SignalHandler();
+  SignalHandler(const SignalHandler&) = delete;
+  SignalHandler& operator=(const SignalHandler&) = delete;
 
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction before_[3]{};
+};
+
+/// A signal removes unfinished output files and ends the process with exit code 130.
+class DiscardOnInterrupt : SignalHandler {
+ public:
+  DiscardOnInterrupt();
+};
+
+/// The first signal is only noted: the run ends soon and writes what it has. The second one is as above.
+class StopOnInterrupt : SignalHandler {
+ public:
+  StopOnInterrupt();
+  static bool interrupted();
 };
 
 }  // namespace tmaops::cli

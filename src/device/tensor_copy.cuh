@@ -1,6 +1,7 @@
 // Boxes of a tensor described by a tensor map, copied by the copy engine (PTX ISA "cp.async.bulk.tensor").
 //
-// Coordinates are signed element indices, innermost dimension first; a load fills what lies outside the tensor, a store
+// Coordinates are signed element indices, innermost dimension first, the first one a multiple of 16 bytes (otherwise:
+// "illegal instruction"); a load fills what lies outside the tensor, a store
 // leaves it out. The shared address is a multiple of 128 B (of 1024, 512, 256 B for a 128B, 64B, 32B swizzle to start
 // in phase), and the barrier expects the bytes of the whole box, filled part included. The map is a `const
 // __grid_constant__ CUtensorMap` parameter. One thread issues.

@@ -16,7 +16,8 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 
-/// The warp's number in a one-dimensional block, known by the compiler to be the same in all its threads.
+/// The warp's number in a one-dimensional block, known by the compiler to be the same in all its threads. All threads
+/// of the warp call it together, so call it once at the top: inside a branch of one lane it never returns.
 __device__ __forceinline__ int warp_index() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarpThreads, 0);
 }

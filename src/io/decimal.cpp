@@ -45,6 +45,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
   std::uint64_t digits = 0;
   std::int64_t exponent = digits_to_nanoseconds(unit);
   int kept = 0;
+  char dropped = 0;  // the first digit that was not kept
   bool any = false, point = false;
   std::size_t i = 0;
   for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !point)); ++i) {
@@ -57,8 +58,9 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
       digits = digits * 10 + static_cast<std::uint64_t>(text[i] - '0');
       if (digits != 0) ++kept;
       if (point) --exponent;
-    } else if (!point) {
-      ++exponent;
+    } else {
+      if (dropped == 0) dropped = text[i];
+      if (!point) ++exponent;
     }
   }
   if (!any) return ParseResult::not_a_number;
@@ -73,7 +75,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
   } else if (i != text.size()) {
     return ParseResult::not_a_number;
   }
-  bool half = false;  // the digit after the last kept one is 5 or more
+  bool half = dropped >= '5' && exponent == 0;  // the digit after the nanosecond is 5 or more
   for (; exponent < 0 && digits != 0; ++exponent) {
     half = digits % 10 >= 5;
     digits /= 10;

@@ -149,15 +149,16 @@ __global__ void pipeline_kernel(const std::uint32_t* from, int tiles, std::uint3
       producer.drain();
     }
   } else {
+    const int warp = warp_index();
     Consumer<3> consumer(shared.ring);
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = consumer.acquire();
-      if (warp_index() == 2) delay(3000);
+      if (warp == 2) delay(3000);
       std::uint32_t sum = 0;
       for (int i = lane_index(); i < 256; i += kWarpThreads) sum += shared.stage[stage].words[i] * (i + 1);
       sum = warp_sum(sum);
       if (lane_index() == 0) {
-        sums[(warp_index() - 1) * tiles + tile] = sum;
+        sums[(warp - 1) * tiles + tile] = sum;
         consumer.release(stage);
       }
     }
@@ -313,6 +314,9 @@ __global__ void second_kernel(volatile int* alive, const volatile int* value, in
 TEST(DependentLaunch, StartsEarlyAndSeesTheMemoryOfTheKernelBefore) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> alive(1, 0), value(1, 0), saw(1, 0), out(1, 0);
+  cudaFuncAttributes loaded{};  // a kernel is loaded at its first use, which would wait for the one that runs
+  check_cuda(cudaFuncGetAttributes(&loaded, first_kernel), "load");
+  check_cuda(cudaFuncGetAttributes(&loaded, second_kernel), "load");
   launch_kernel<first_kernel>("first", {.grid = 1, .block = 1}, nullptr, static_cast<volatile int*>(alive.get()),
                               value.get(), saw.get());
   launch_kernel<second_kernel>("second", {.grid = 1, .block = 1, .dependent = true}, nullptr,

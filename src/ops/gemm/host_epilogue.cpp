@@ -23,6 +23,11 @@ TMAOPS_CLONES void add_constant(float term, std::int64_t count, float* out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] += term;
 }
 
+/// Negative numbers but NaN become 0. -0 stays as it is, as in `x < 0 ? 0 : x`.
+TMAOPS_CLONES void relu_bf16(std::uint16_t* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] > 0x8000u && x[i] <= 0xff80u ? std::uint16_t{0} : x[i];
+}
+
 MatrixLayout transposed(MatrixLayout layout) {
   std::swap(layout.rows, layout.columns);
   std::swap(layout.row_stride, layout.column_stride);
@@ -42,7 +47,7 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
       const std::int64_t count = std::min(kPiece, columns - piece);
       const std::int64_t j = column + piece;
       if (accumulators == nullptr)
-        std::fill_n(x, count, 0.0F);
+        std::fill_n(x, count, problem.alpha * 0.0F);
       else
         scale(problem.alpha, accumulators + (i - row) * pitch + piece, count, x);
       if (problem.c) {
@@ -60,6 +65,13 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
       store_f32(arguments.d, problem.d.dtype, problem.d.offset(batch, i, j), problem.d.column_stride, count, x);
     }
   }
+}
+
+void relu_in_place(void* data, DType dtype, std::int64_t offset, std::int64_t count) {
+  if (dtype == DType::bf16)
+    relu_bf16(static_cast<std::uint16_t*>(data) + offset, count);
+  else
+    activate(Activation::relu, static_cast<float*>(data) + offset, count);
 }
 
 std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments) {

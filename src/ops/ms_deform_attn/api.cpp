@@ -14,8 +14,8 @@ struct MsDeformAttnPlan::State {
 MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
                                    ConstTensorView sampling_locations, ConstTensorView attention_weights,
                                    TensorView output, const MsDeformAttnOptions& options) {
-  ops::ms_deform_attn::Problem problem = ops::ms_deform_attn::make_problem(
-      value, levels, sampling_locations, attention_weights, output, options);
+  ops::ms_deform_attn::Problem problem =
+      ops::ms_deform_attn::make_problem(value, levels, sampling_locations, attention_weights, output, options);
   const auto& variant = ops::ms_deform_attn::select(problem, device_info(problem.device), options.variant);
   state_ = std::make_unique<State>(State{std::move(problem),
                                          {.value = value,
@@ -30,9 +30,7 @@ MsDeformAttnPlan::~MsDeformAttnPlan() = default;
 MsDeformAttnPlan::MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept = default;
 MsDeformAttnPlan& MsDeformAttnPlan::operator=(MsDeformAttnPlan&&) noexcept = default;
 
-void MsDeformAttnPlan::run(Stream stream) const {
-  state_->variant->launch(state_->problem, state_->arguments, stream);
-}
+void MsDeformAttnPlan::run(Stream stream) const { state_->variant->launch(state_->problem, state_->arguments, stream); }
 
 std::string_view MsDeformAttnPlan::variant() const { return state_->variant->name; }
 
@@ -46,8 +44,8 @@ void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> 
                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
                              const MsDeformAttnOptions& options) {
   namespace backward = ops::ms_deform_attn_backward;
-  const backward::Problem problem = backward::make_problem(value, levels, sampling_locations, attention_weights,
-                                                           grad_output, gradients, options);
+  const backward::Problem problem =
+      backward::make_problem(value, levels, sampling_locations, attention_weights, grad_output, gradients, options);
   const auto& variant = backward::select(problem, device_info(problem.forward.device), options.variant);
   backward::Arguments arguments{.value = value,
                                 .sampling_locations = sampling_locations,

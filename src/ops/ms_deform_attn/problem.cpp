@@ -16,8 +16,8 @@ std::string shape_text(const LevelShape& shape) {
 std::string level_name(std::size_t level) { return "levels[" + std::to_string(level) + "]"; }
 
 /// Fills height, width and start of every level.
-void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes,
-                std::span<const std::int64_t> starts, Problem& problem) {
+void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes, std::span<const std::int64_t> starts,
+                Problem& problem) {
   if (shapes.empty()) checks.fail(ErrorCode::empty_level, "levels", "no levels", "at least one");
   std::int64_t total = 0;
   std::string sum;
@@ -45,8 +45,8 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
     if (starts[l] < 0 || starts[l] > problem.length - area)
       checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(l) + "]",
                   std::to_string(starts[l]) + " for a level of " + std::to_string(area) + " pixels",
-                  "0 to " + std::to_string(problem.length - area) + ", so that the level lies inside S = " +
-                      std::to_string(problem.length));
+                  "0 to " + std::to_string(problem.length - area) +
+                      ", so that the level lies inside S = " + std::to_string(problem.length));
     problem.levels[l].start = starts[l];
   }
   std::vector<std::size_t> order(starts.size());
@@ -159,8 +159,8 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   set_points(checks, sampling_locations, options.points_per_level, problem);
   if (problem.ragged) {
     checks.rank("attention_weights", attention_weights, {4}, "(N, Lq, M, sum of points)");
-    checks.shape("attention_weights", attention_weights, {problem.batch, problem.queries, problem.heads, problem.points},
-                 "(N, Lq, M, sum of points)");
+    checks.shape("attention_weights", attention_weights,
+                 {problem.batch, problem.queries, problem.heads, problem.points}, "(N, Lq, M, sum of points)");
   } else {
     checks.rank("attention_weights", attention_weights, {5}, "(N, Lq, M, L, P)");
     checks.shape("attention_weights", attention_weights,
@@ -178,8 +178,7 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
                      const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                      const TensorView& output, const MsDeformAttnOptions& options) {
   const ArgumentChecks checks("ms_deform_attn");
-  Problem problem =
-      make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
+  Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
   std::int64_t width = 0;
   if (__builtin_mul_overflow(problem.heads, problem.channels, &width))
     checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");

@@ -37,7 +37,8 @@ void add_sample(const Problem& problem, const Arguments& arguments, const Level&
   if (problem.sampling == Sampling::nearest) {
     const double column = std::clamp(std::floor(x * width + 0.5), 0.0, width - 1);
     const double row = std::clamp(std::floor(y * height + 0.5), 0.0, height - 1);
-    add_pixel(problem, arguments, pixel(static_cast<std::int64_t>(row), static_cast<std::int64_t>(column)), weight, sum);
+    add_pixel(problem, arguments, pixel(static_cast<std::int64_t>(row), static_cast<std::int64_t>(column)), weight,
+              sum);
     return;
   }
   const double u = x * width - 0.5;

@@ -9,8 +9,8 @@
 // with j = floor(u), a = u - j, i = floor(t), b = t - i (at a kink, the derivative to the right); the corners are the
 // pixels i..i+1, j..j+1 inside the level. A skipped point has zero gradients; with nearest sampling the location
 // gradient is zero.
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -49,9 +49,9 @@ class Head {
       for (const Level& level : forward_.levels)
         for (std::int64_t p = 0; p < level.points; ++p) {
           const std::int64_t xy = at(locations, q, level, p);
-          const Point gradient =
-              point(level, q, read_coordinate(forward_, locations, xy),
-                    read_coordinate(forward_, locations, xy + xy_stride(locations)), read(weights, at(weights, q, level, p)));
+          const Point gradient = point(level, q, read_coordinate(forward_, locations, xy),
+                                       read_coordinate(forward_, locations, xy + xy_stride(locations)),
+                                       read(weights, at(weights, q, level, p)));
           if (problem_.grad_sampling_locations) {
             const std::int64_t out = at(to_locations, q, level, p);
             write(to_locations, out, gradient.x);
@@ -73,7 +73,9 @@ class Head {
     double weight = 0;
   };
 
-  std::size_t index(std::int64_t s, std::int64_t d) const { return static_cast<std::size_t>(s * forward_.channels + d); }
+  std::size_t index(std::int64_t s, std::int64_t d) const {
+    return static_cast<std::size_t>(s * forward_.channels + d);
+  }
 
   /// c of the pixel s.
   double dot(std::int64_t s, std::int64_t q) const {
@@ -82,8 +84,8 @@ class Head {
     const std::int64_t from = output_offset(forward_, grad, n_, q, m_);
     double sum = 0;
     for (std::int64_t d = 0; d < forward_.channels; ++d)
-      sum += read(grad, from + d * grad.strides[2]) *
-             read(value, value_offset(value, n_, s, m_) + d * value.strides[3]);
+      sum +=
+          read(grad, from + d * grad.strides[2]) * read(value, value_offset(value, n_, s, m_) + d * value.strides[3]);
     return sum;
   }
 

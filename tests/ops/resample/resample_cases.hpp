@@ -42,7 +42,7 @@ struct CaseShape {
   bool shared_target = false;
   bool grid = false;
   bool sorted = true;
-  bool strided = false;   // rows and trajectories apart, times and channels dense
+  bool strided = false;  // rows and trajectories apart, times and channels dense
   bool strided_channels = false;
   bool strided_times = false;
   bool nan_values = false;
@@ -78,7 +78,8 @@ class Case {
   const UniformGrid& grid() const { return grid_; }
 
   Buffer output(DType dtype) const {
-    if (shape_.ragged_target) return Buffer(dtype, layout({target_offsets_.back(), channels_}, shape_.strided_channels));
+    if (shape_.ragged_target)
+      return Buffer(dtype, layout({target_offsets_.back(), channels_}, shape_.strided_channels));
     return Buffer(dtype, layout({shape_.batch, shape_.target, channels_}, shape_.strided_channels));
   }
   Buffer output() const { return output(shape_.values); }
@@ -126,7 +127,8 @@ class Case {
   std::vector<std::int64_t> counts(bool ragged, std::int64_t most, std::int64_t least) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(shape_.batch), most);
     if (ragged)
-      for (std::int64_t& count : all) count = std::uniform_int_distribution<std::int64_t>(least, std::max(least, most))(random_);
+      for (std::int64_t& count : all)
+        count = std::uniform_int_distribution<std::int64_t>(least, std::max(least, most))(random_);
     return all;
   }
   static std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& counts) {
@@ -236,8 +238,9 @@ class Case {
   ResampleOptions options_{};
 };
 
-/// Relative and absolute tolerance of a variant against the f64 definition: one unit of a 16-bit type (f32 and f64 sums may
-/// round to different sides), and for f32 weights a few units of 2^-24 times values of a few units. PCHIP has slopes up to three secants and extrapolates them.
+/// Relative and absolute tolerance of a variant against the f64 definition: one unit of a 16-bit type (f32 and f64 sums
+/// may round to different sides), and for f32 weights a few units of 2^-24 times values of a few units. PCHIP has
+/// slopes up to three secants and extrapolates them.
 struct Tolerance {
   double relative;
   double absolute;
@@ -281,11 +284,19 @@ inline std::string text_of(const CaseShape& s) {
                      std::string(to_string(s.times)) + " outside " + std::to_string(static_cast<int>(s.outside)) +
                      " modes";
   for (const Interpolation mode : s.groups) text += " " + std::to_string(static_cast<int>(mode));
-  for (const auto& [name, on] :
-       {std::pair{"duplicates", s.duplicates == Duplicates::last}, {"gap", s.gap}, {"valid", s.valid},
-        {"ragged_source", s.ragged_source}, {"ragged_target", s.ragged_target}, {"shared_source", s.shared_source},
-        {"shared_target", s.shared_target}, {"grid", s.grid}, {"unsorted", !s.sorted}, {"strided", s.strided},
-        {"strided_channels", s.strided_channels}, {"strided_times", s.strided_times}, {"nan_values", s.nan_values}})
+  for (const auto& [name, on] : {std::pair{"duplicates", s.duplicates == Duplicates::last},
+                                 {"gap", s.gap},
+                                 {"valid", s.valid},
+                                 {"ragged_source", s.ragged_source},
+                                 {"ragged_target", s.ragged_target},
+                                 {"shared_source", s.shared_source},
+                                 {"shared_target", s.shared_target},
+                                 {"grid", s.grid},
+                                 {"unsorted", !s.sorted},
+                                 {"strided", s.strided},
+                                 {"strided_channels", s.strided_channels},
+                                 {"strided_times", s.strided_times},
+                                 {"nan_values", s.nan_values}})
     if (on) text += std::string(" ") + name;
   return text + " seed " + std::to_string(s.seed);
 }

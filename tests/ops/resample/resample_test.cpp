@@ -88,8 +88,7 @@ TEST_P(ResampleVariant, SlerpAgreesWithScipy) {
                              {0.5229515800515959, -0.3493572960729244, 0.22212112221771727, 0.7450727022693131},
                              {0.4841820261350421, -0.4236592728681617, 0.24209101306752095, 0.7262730392025629}};
   for (const DType dtype : {DType::f64, DType::f32}) {
-    const Buffer values =
-        buffer(dtype, {1, 3, 4}, {0.1, 0.2, 0.3, 0.9, 0.5, -0.3, 0.2, 0.7, -0.4, 0.35, -0.2, -0.6});
+    const Buffer values = buffer(dtype, {1, 3, 4}, {0.1, 0.2, 0.3, 0.9, 0.5, -0.3, 0.2, 0.7, -0.4, 0.35, -0.2, -0.6});
     Buffer output(dtype, {1, 5, 4});
     resample(values, buffer(DType::f64, {1, 3}, times), buffer(DType::f64, {1, 5}, targets), output,
              {.interpolation = Interpolation::slerp, .variant = GetParam()});
@@ -129,8 +128,11 @@ TEST_P(ResampleVariant, OutsideFollowsThePolicy) {
   for (const Interpolation mode : {Interpolation::previous, Interpolation::next, Interpolation::nearest})
     expect(run(x, {10, 20, 30}, q, {.interpolation = mode, .outside = Outside::extrapolate}), {10, 10, 30, 30});
   expect_error(
-      ErrorCode::target_outside, [&] { run(x, y, {1, 4, 5}, {.outside = Outside::error}); }, "target_times[0, 2]",
-      "5 s", "from 1 s to 4 s");
+      ErrorCode::target_outside,
+      [&] {
+        run(x, y, {1, 4, 5}, {.outside = Outside::error});
+      },
+      "target_times[0, 2]", "5 s", "from 1 s to 4 s");
   expect(run(x, y, {1, 4, 2}, {.outside = Outside::error}), {10, 10, 20});
 }
 
@@ -140,8 +142,8 @@ TEST_P(ResampleVariant, SlerpExtrapolatesAtTheSameRate) {
   Buffer output(DType::f64, {1, 2, 4});
   resample(values, buffer(DType::f64, {1, 2}, {0, 1}), buffer(DType::f64, {1, 2}, {-1, 3}), output,
            {.interpolation = Interpolation::slerp, .outside = Outside::extrapolate, .variant = GetParam()});
-  expect(output.values(),
-         {0, 0, -std::sin(angle), std::cos(angle), 0, 0, std::sin(3 * angle), std::cos(3 * angle)}, 1e-14);
+  expect(output.values(), {0, 0, -std::sin(angle), std::cos(angle), 0, 0, std::sin(3 * angle), std::cos(3 * angle)},
+         1e-14);
 }
 
 TEST_P(ResampleVariant, OneSampleHoldsAndNoTargetsDoNothing) {
@@ -184,9 +186,6 @@ TEST_P(ResampleVariant, LargeGapsAreNotBridged) {
   EXPECT_EQ(run(x, y, {0.25}, {.interpolation = Interpolation::cubic, .max_gap = 2.0})[0], 0.25);
   // Extrapolation does not go on with the line through a gap.
   expect(run({0, 10, 11, 21}, {1, 2, 3, 4}, {-1, 22}, {.outside = Outside::extrapolate, .max_gap = 2.0}), {1, 4});
-  // Nanoseconds: exact at 2^62.
-  const double base = std::ldexp(1, 62);
-  (void)base;
 }
 
 TEST_P(ResampleVariant, DuplicateTimesAreAStepWhenAllowed) {
@@ -209,11 +208,12 @@ TEST_P(ResampleVariant, NonFiniteValuesReachOnlyTheirNeighbours) {
     for (const double bad : {kNan, kInfinity}) {
       for (const Interpolation mode : {Interpolation::linear, Interpolation::cubic}) {
         // Samples at 0..5, the bad one at 2: targets on samples, and in each interval.
-        const std::vector<double> got = run({0, 1, 2, 3, 4, 5}, {0, 1, bad, 3, 4, 5},
-                                            {0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5}, {.interpolation = mode}, dtype);
+        const std::vector<double> got =
+            run({0, 1, 2, 3, 4, 5}, {0, 1, bad, 3, 4, 5}, {0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5},
+                {.interpolation = mode}, dtype);
         for (const std::size_t good : {0u, 2u, 6u, 8u, 9u, 10u})
-          EXPECT_TRUE(std::isfinite(got[good])) << to_string(dtype) << " target " << good << " of mode "
-                                                << static_cast<int>(mode);
+          EXPECT_TRUE(std::isfinite(got[good]))
+              << to_string(dtype) << " target " << good << " of mode " << static_cast<int>(mode);
         EXPECT_FALSE(std::isfinite(got[3]));
         EXPECT_FALSE(std::isfinite(got[4]));
         EXPECT_FALSE(std::isfinite(got[5]));
@@ -327,16 +327,22 @@ TEST_P(ResampleVariant, ReadsBroadcastAndReversedTensors) {
   resample(values, ConstTensorView(x.data(), Layout::strided({2, 3}, {0, 1})), view(q.data(), {3}),
            TensorView(out.data(), Layout::strided({2, 3, 2}, {12, 4, 1})),
            {.variant = GetParam() == "simd" ? "portable" : GetParam()});
-  EXPECT_EQ(out, (std::vector<float>{1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1, 1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1}));
+  EXPECT_EQ(out,
+            (std::vector<float>{1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1, 1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1}));
 }
 
 TEST_P(ResampleVariant, AnErrorLeavesTheNextCallRight) {
-  expect_error(ErrorCode::times_not_sorted, [&] { run({0, 2, 1}, {1, 2, 3}, {0.5}, {}); }, "source_times[0, 2]");
+  expect_error(
+      ErrorCode::times_not_sorted,
+      [&] {
+        run({0, 2, 1}, {1, 2, 3}, {0.5}, {});
+      },
+      "source_times[0, 2]");
   expect(run({0, 1, 2}, {1, 2, 3}, {0.5}, {}), {1.5});
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, ResampleVariant, ::testing::ValuesIn(cpu_variants("resample")),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& variant) { return variant.param; });
 
 TEST(ResamplePlan, KeepsItsOwnOffsetsAndRunsAgain) {
   std::vector<float> values{0, 1, 2, 10, 20};

@@ -14,7 +14,8 @@ inline float to_float(float16 value) {
   const std::uint32_t magnitude = value.bits & 0x7fffU;
   const std::uint32_t bias = magnitude >= 0x7c00U ? 0x70000000U : 0x38000000U;  // infinity and NaN, or a normal number
   const std::uint32_t normal = (magnitude << 13) + bias;
-  const auto subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
+  const auto subnormal =
+      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
   return std::bit_cast<float>(sign | (magnitude < 0x400U ? subnormal : normal));
 }
 

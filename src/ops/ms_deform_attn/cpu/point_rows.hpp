@@ -1,4 +1,4 @@
-// The sampling points of one query and head, from any layout and type, as dense rows of the arithmetic type.
+// The sampling points of one query and head, in any layout and type, as dense rows of the arithmetic type.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,28 @@ class PointRows {
   template <class T>
   void load(std::int64_t n, std::int64_t q, std::int64_t m, T* to) const {
     load(n, q, m, 0, offsets_.size(), to);
+  }
+
+  /// Writes elements [begin, end) of a row of gradients; `tensor` must be a view of the same layout kind that may be
+  /// written.
+  template <class T>
+  void store(std::int64_t n, std::int64_t q, std::int64_t m, std::size_t begin, std::size_t end, const T* from,
+             const TensorView& tensor) const {
+    with_float_type(tensor.dtype, [&](auto* type) {
+      using Stored = std::remove_pointer_t<decltype(type)>;
+      Stored* to = static_cast<Stored*>(tensor.data) + head_offset(tensor, n, q, m);
+      if (dense_) {
+        for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<Stored>(from[i - begin]);
+      } else {
+        for (std::size_t i = begin; i < end; ++i) to[offsets_[i]] = static_cast<Stored>(from[i - begin]);
+      }
+    });
+  }
+
+  /// Where the row [n, q, m] starts.
+  const void* address(std::int64_t n, std::int64_t q, std::int64_t m) const {
+    return static_cast<const char*>(tensor_.data) +
+           head_offset(tensor_, n, q, m) * static_cast<std::int64_t>(size_of(tensor_.dtype));
   }
 
   /// The row itself when it needs no conversion and no gathering, else null.

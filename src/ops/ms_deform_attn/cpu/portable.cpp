@@ -68,7 +68,8 @@ void sum_channels(const std::vector<Pixel<T>>& pixels, const Stored* value, std:
     if constexpr (whole) {
       for (std::size_t c = 0; c < kBlock; ++c) block[c] += pixel.weight * convert<T>(from[c]);
     } else {
-      for (std::int64_t c = 0; c < count; ++c) block[static_cast<std::size_t>(c)] += pixel.weight * convert<T>(from[c * stride]);
+      for (std::int64_t c = 0; c < count; ++c)
+        block[static_cast<std::size_t>(c)] += pixel.weight * convert<T>(from[c * stride]);
     }
   }
   std::copy_n(block.data(), count, sum);
@@ -101,7 +102,8 @@ void run(const Problem& problem, const Arguments& arguments) {
                           weights[k], pixels);
 
         const Stored* value = static_cast<const Stored*>(arguments.value.data) + value_offset(layout, n, 0, m);
-        Stored* output = static_cast<Stored*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
+        Stored* output =
+            static_cast<Stored*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
         for (std::int64_t first = 0; first < problem.channels; first += kBlock) {
           std::array<T, kBlock> sum;
           const std::int64_t count = std::min(kBlock, problem.channels - first);

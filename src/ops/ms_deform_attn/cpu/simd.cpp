@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/cpu/simd.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -64,7 +66,8 @@ void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RE
       const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
       const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
       const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
-      const auto pixel = hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), width_pixels), hn::ConvertTo(di, column)));
+      const auto pixel =
+          hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), width_pixels), hn::ConvertTo(di, column)));
       const bool all = hn::AllTrue(d, keep);
       Append(di, hn::RebindMask(di, keep), all, hn::Mul(pixel, pixel_stride), records.offset + records.count);
       Append(d, keep, all, weight, records.weight + records.count);
@@ -75,7 +78,8 @@ void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RE
     const auto t = hn::MulSub(y, height, half);
     const auto outside = hn::Set(d, -1.0F);
     // False for NaN, too.
-    const auto keep = hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
+    const auto keep =
+        hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
     const auto left = hn::Floor(u);
     const auto top = hn::Floor(t);
     const auto a = hn::Sub(u, left);
@@ -90,8 +94,8 @@ void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RE
     const auto weight_left =
         hn::IfThenElse(no_left, hn::Mul(a, half), hn::IfThenElse(no_right, hn::Mul(not_a, half), not_a));
     const auto weight_right = hn::IfThenElse(no_left, weight_left, hn::IfThenElse(no_right, weight_left, a));
-    const auto weight_top =
-        hn::Mul(weight, hn::IfThenElse(no_top, hn::Mul(b, half), hn::IfThenElse(no_bottom, hn::Mul(not_b, half), not_b)));
+    const auto weight_top = hn::Mul(
+        weight, hn::IfThenElse(no_top, hn::Mul(b, half), hn::IfThenElse(no_bottom, hn::Mul(not_b, half), not_b)));
     const auto weight_bottom = hn::IfThenElse(hn::Or(no_top, no_bottom), weight_top, hn::Mul(weight, b));
 
     const auto one_pixel = hn::Set(di, 1);
@@ -218,8 +222,8 @@ void SumChannels(D d, std::size_t channels, const Records& records, std::int64_t
 
 /// The widest vectors that the channels fill.
 template <std::size_t kCorners, bool kWide, class Stored>
-void SumAllChannels(std::size_t channels, const Records& records, std::int64_t stride,
-                    const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output) {
+void SumAllChannels(std::size_t channels, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
+                    Stored* HWY_RESTRICT output) {
   const hn::ScalableTag<float> full;
   const hn::CappedTag<float, 8> eight;
   const hn::CappedTag<float, 4> four;
@@ -244,8 +248,15 @@ const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int
   return scratch;
 }
 
+/// Asks for the cache lines that `bytes` from `address` on lie in.
+inline void PrefetchRow(const void* address, std::size_t bytes) {
+  const char* line = static_cast<const char*>(address);
+  for (std::size_t i = 0; i < bytes; i += 64) hwy::Prefetch(line + i);
+}
+
+/// The queries order[begin, end).
 template <class Stored, bool kNearest, bool kWide>
-void Rows(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
   constexpr std::size_t kCorners = kNearest ? 1 : 4;
   constexpr std::size_t kStackPoints = 128;
   const Problem& problem = job.problem;
@@ -254,6 +265,7 @@ void Rows(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
   const std::size_t lanes = hn::Lanes(hn::ScalableTag<float>());
   const std::size_t padded = hwy::RoundUpTo(points, lanes);
   const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
+  const auto pixel_stride = kWide ? 1 : static_cast<std::int32_t>(layout.strides[1]);
 
   // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
   HWY_ALIGN float stack[7 * (kStackPoints + kMaxLanes)];
@@ -268,12 +280,16 @@ void Rows(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
   auto* output = static_cast<Stored*>(job.arguments.output.data);
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t n = i / problem.queries;
-    const std::int64_t q = i % problem.queries;
+    const std::int64_t n = order[i] / problem.queries;
+    const std::int64_t q = order[i] % problem.queries;
+    const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
     for (std::int64_t m = 0; m < problem.heads; ++m) {
+      // The order jumps from row to row, which the hardware does not foresee.
+      PrefetchRow(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
+      PrefetchRow(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
       const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
       const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
-      MakeRecords<kNearest>(job, kWide ? 1 : static_cast<std::int32_t>(layout.strides[1]), xy, attention, records);
+      MakeRecords<kNearest>(job, pixel_stride, xy, attention, records);
       SumAllChannels<kCorners, kWide>(static_cast<std::size_t>(problem.channels), records, layout.strides[1],
                                       value + value_offset(layout, n, 0, m),
                                       output + output_offset(problem, job.arguments.output, n, q, m));
@@ -282,23 +298,23 @@ void Rows(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
 }
 
 template <class Stored>
-void RowsOf(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
   const bool nearest = job.problem.sampling == Sampling::nearest;
   if (job.offsets_fit_32_bits)
-    nearest ? Rows<Stored, true, false>(job, begin, end) : Rows<Stored, false, false>(job, begin, end);
+    nearest ? Rows<Stored, true, false>(job, order, begin, end) : Rows<Stored, false, false>(job, order, begin, end);
   else
-    nearest ? Rows<Stored, true, true>(job, begin, end) : Rows<Stored, false, true>(job, begin, end);
+    nearest ? Rows<Stored, true, true>(job, order, begin, end) : Rows<Stored, false, true>(job, order, begin, end);
 }
 
-/// Queries [begin, end), counted over the batch.
-void Forward(const ForwardJob& job, std::int64_t begin, std::int64_t end) {
+/// The queries order[begin, end), counted n * queries + q.
+void Forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
   switch (job.problem.value_dtype) {
     case DType::f16:
-      return RowsOf<float16>(job, begin, end);
+      return RowsOf<float16>(job, order, begin, end);
     case DType::bf16:
-      return RowsOf<bfloat16>(job, begin, end);
+      return RowsOf<bfloat16>(job, order, begin, end);
     default:
-      return RowsOf<float>(job, begin, end);
+      return RowsOf<float>(job, order, begin, end);
   }
 }
 
@@ -311,9 +327,9 @@ namespace tmaops::ops::ms_deform_attn::simd {
 HWY_EXPORT(Forward);
 
 namespace {
-/// Queries a thread takes at a time: long enough that the hand-out costs nothing, short enough that 300 queries of a
-/// decoder divide well.
-constexpr std::int64_t kGrain = 16;
+/// Chunks of queries per thread: enough to balance, few enough that a chunk is a region of the image.
+constexpr std::int64_t kChunksPerThread = 8;
+constexpr std::int64_t kMaxGrain = 1024;
 /// Sides up to here are exact in f32.
 constexpr std::int64_t kMaxSide = 1LL << 24;
 }  // namespace
@@ -332,11 +348,13 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream) {
-  if (problem.batch == 0 || problem.channels == 0) return;
+  if (problem.batch * problem.heads * problem.channels == 0) return;
   const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
   const auto forward = HWY_DYNAMIC_DISPATCH(Forward);
-  parallel_for(problem.batch * problem.queries, kGrain,
-               [&](std::int64_t begin, std::int64_t end) { forward(job, begin, end); });
+  const std::vector<std::int64_t> order = query_order(problem, arguments.sampling_locations);
+  const auto total = static_cast<std::int64_t>(order.size());
+  const std::int64_t grain = std::clamp<std::int64_t>(total / (num_threads() * kChunksPerThread), 1, kMaxGrain);
+  parallel_for(total, grain, [&](std::int64_t begin, std::int64_t end) { forward(job, order.data(), begin, end); });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer]
+# Logs and results go to OUT_DIR; the last lines printed are the verdicts. Without words: tests and sanitizer.
+set -uo pipefail
+out=$(mkdir -p "$1" && cd "$1" && pwd)
+shift
+steps=${*:-tests sanitizer}
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$root/build-gpu
+generator=()
+command -v ninja >/dev/null && generator=(-G Ninja)
+
+cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON >"$out/configure.log" 2>&1 ||
+  { tail -30 "$out/configure.log"; exit 1; }
+cmake --build "$build" -j "$(nproc)" >"$out/build.log" 2>&1 ||
+  { grep -E "error|FAILED" -A5 "$out/build.log" | head -60; exit 1; }
+
+verdict=0
+verdicts=""
+step() {  # step NAME COMMAND...: runs it, keeps its output, remembers whether it failed
+  local name=$1
+  shift
+  if "$@" >"$out/$name.log" 2>&1; then
+    verdicts+="$name: ok"$'\n'
+  else
+    verdicts+="$name: FAILED"$'\n'
+    verdict=1
+    grep -E "FAILED|Failure|ERROR|error" -A6 "$out/$name.log" | head -80
+  fi
+}
+for word in $steps; do
+  case $word in
+    tests)
+      step tests ctest --test-dir "$build" -L gpu --output-on-failure --timeout 60 -j 4
+      step codegen ctest --test-dir "$build" -R '^codegen' --output-on-failure
+      ;;
+    sanitizer)  # The watchdog test breaks its context on purpose and is left out;
+      # and under the sanitizer kernels do not overlap.
+      step memcheck timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/tests/gpu/test_gpu" \
+        --gtest_filter=-DependentLaunch.*
+      ;;
+    *) echo "unknown step $word"; exit 2 ;;
+  esac
+done
+tail -25 "$out"/tests.log 2>/dev/null
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,temperature.gpu --format=csv
+printf '%s' "$verdicts"
+exit $verdict

@@ -1,0 +1,302 @@
+"""Peers of `tmaops bench` that live in Python: NumPy and PyTorch on the CPU.
+
+Talks to the tool in JSON lines on stdin and stdout, one answer per question:
+  {"command": "hello", "threads": 2}                     -> {"versions": "python 3.11.2, numpy 2.4.6, torch 2.13.0"}
+  {"command": "load", "operator": ..., "tensors": [...]} -> {}   copies the inputs out of shared memory
+  {"command": "make", "peer": "numpy"}                   -> {}
+  {"command": "run", "peer": "numpy", "set": 0}          -> {}   the outputs are in shared memory
+  {"command": "time", "peer": "numpy", "first": 0, "count": 3} -> {"seconds": 0.0123}
+An answer {"refuse": reason} says why a peer does not take a case. The tool checks every output before it asks for times.
+"""
+
+import json
+import mmap
+import os
+import platform
+import signal
+import sys
+import time
+import types
+
+import numpy as np
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+NUMPY_TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64,
+               "i32": np.int32, "u8": np.uint8}
+
+
+class Refused(Exception):
+    """A peer does not take this case; the text says why."""
+
+
+def wait_until_quiet():
+    """Until this process burns no time any more (at most 50 ms), so that it does not disturb what is timed next."""
+    for _ in range(100):
+        before = time.process_time()
+        time.sleep(0.0005)
+        if time.process_time() - before < 1e-4:
+            return
+
+
+def as_torch(array, dtype):
+    tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
+    return tensor.view(torch.bfloat16) if dtype == "bf16" else tensor
+
+
+class Case:
+    """The inputs of one case in `sets` copies, and the memory its outputs go to."""
+
+    def __init__(self, question):
+        self.operator = question["operator"]
+        self.parameters = types.SimpleNamespace(**question["parameters"])
+        self.sets = question["sets"]
+        with open(question["memory"]["path"], "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), max(1, question["memory"]["bytes"]))
+        self.inputs = [{} for _ in range(self.sets)]
+        self.outputs = {}
+        self.dtypes = {}
+        for tensor in question["tensors"]:
+            dtype = NUMPY_TYPES[tensor["dtype"]]
+            count = int(np.prod(tensor["shape"], dtype=np.int64))
+            flat = np.frombuffer(self.memory, dtype, count, tensor["offset"])
+            self.dtypes[tensor["name"]] = tensor["dtype"]
+            if tensor["output"]:
+                self.outputs[tensor["name"]] = self.strided(flat, tensor)
+                continue
+            for one in self.inputs:
+                one[tensor["name"]] = self.strided(flat.copy(), tensor)
+
+    @staticmethod
+    def strided(flat, tensor):
+        strides = [stride * flat.itemsize for stride in tensor["strides"]]
+        return np.lib.stride_tricks.as_strided(flat, tensor["shape"], strides, writeable=True)
+
+    def numpy(self, number, name):
+        if self.dtypes[name] == "bf16":
+            raise Refused("f16, f32 or f64: NumPy has no bf16")
+        return self.inputs[number][name]
+
+    def torch(self, number, name):
+        return as_torch(self.inputs[number][name], self.dtypes[name])
+
+    def store(self, results):
+        for name, result in results.items():
+            output = self.outputs[name]
+            if torch is not None and isinstance(result, torch.Tensor):
+                result = result.detach()
+                result = result.view(torch.uint16).numpy() if self.dtypes[name] == "bf16" else result.numpy()
+            output[...] = result.reshape(output.shape)
+
+
+# --- multi-scale deformable attention --------------------------------------------------------------------------------
+def grid_sample_chain(value, locations, weights, levels):
+    """The usual fallback of detectors without a compiled operator: one grid_sample per level."""
+    batch, _, heads, channels = value.shape
+    queries, points = locations.shape[1], locations.shape[4]
+    grids = 2 * locations - 1
+    sampled = []
+    for index, part in enumerate(value.split([h * w for h, w in levels], dim=1)):
+        height, width = levels[index]
+        image = part.flatten(2).transpose(1, 2).reshape(batch * heads, channels, height, width)
+        grid = grids[:, :, :, index].transpose(1, 2).flatten(0, 1)
+        sampled.append(torch.nn.functional.grid_sample(image, grid, mode="bilinear", padding_mode="zeros",
+                                                       align_corners=False))
+    weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, len(levels) * points)
+    output = (torch.stack(sampled, dim=-2).flatten(-2) * weights).sum(-1)
+    return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous()
+
+
+def make_ms_deform_attn(case, function):
+    levels = [tuple(level) for level in case.parameters.levels]
+    calls = []
+    for number in range(case.sets):
+        names = ("value", "sampling_locations", "attention_weights")
+        value, locations, weights = (case.torch(number, name) for name in names)
+        if locations.dtype != value.dtype:
+            raise Refused("locations and weights of the value's type")
+        calls.append(lambda v=value, p=locations, w=weights: {"output": function(v, p, w, levels)})
+    return calls
+
+
+def make_ms_deform_attn_backward(case, function):
+    levels = [tuple(level) for level in case.parameters.levels]
+    calls = []
+    for number in range(case.sets):
+        names = ("value", "sampling_locations", "attention_weights")
+        leaves = [case.torch(number, name).requires_grad_() for name in names]
+        grad_output = case.torch(number, "grad_output")
+
+        def call(leaves=leaves, grad_output=grad_output):
+            # The graph has to be built anew each time; its forward pass is part of what a training step pays.
+            with torch.enable_grad():
+                output = function(*leaves, levels)
+                gradients = torch.autograd.grad(output, leaves, grad_output)
+            return {"grad_" + name: gradient.float() for name, gradient in zip(names, gradients)}
+
+        calls.append(call)
+    return calls
+
+
+# --- resampling ------------------------------------------------------------------------------------------------------
+def check_resample(case):
+    parameters = case.parameters
+    if parameters.interpolation != "linear" or parameters.outside != "hold" or parameters.max_gap != 0:
+        raise Refused("linear interpolation that holds the ends, without max_gap")
+
+
+def numpy_interp(values, source, target):
+    output = np.empty((values.shape[0], target.shape[1], values.shape[2]), values.dtype)
+    for b in range(values.shape[0]):
+        for d in range(values.shape[2]):
+            output[b, :, d] = np.interp(target[b], source[b], values[b, :, d])
+    return output
+
+
+def numpy_searchsorted(values, source, target):
+    output = np.empty((values.shape[0], target.shape[1], values.shape[2]), values.dtype)
+    last = source.shape[1] - 1
+    for b in range(values.shape[0]):
+        right = np.clip(np.searchsorted(source[b], target[b], side="right"), 1, last)
+        left = right - 1
+        weight = (target[b] - source[b, left]) / (source[b, right] - source[b, left])
+        weight = np.clip(weight, 0, 1).astype(values.dtype)[:, None]
+        low = values[b, left]
+        output[b] = low + weight * (values[b, right] - low)
+    return output
+
+
+def torch_searchsorted(values, source, target):
+    last = source.shape[1] - 1
+    right = torch.searchsorted(source, target, right=True).clamp_(1, last)
+    left = right - 1
+    start = source.gather(1, left)
+    weight = ((target - start) / (source.gather(1, right) - start)).clamp(0, 1).to(values.dtype).unsqueeze(-1)
+    channels = values.shape[2]
+    low = values.gather(1, left.unsqueeze(-1).expand(-1, -1, channels))
+    high = values.gather(1, right.unsqueeze(-1).expand(-1, -1, channels))
+    return torch.lerp(low, high, weight)
+
+
+def make_resample_numpy(case):
+    """The faster of the two ways that NumPy offers."""
+    check_resample(case)
+    names = ("values", "source_times", "target_times")
+    sets = [tuple(case.numpy(number, name) for name in names) for number in range(case.sets)]
+    if sets[0][1].shape[1] < 2:
+        raise Refused("at least two samples")
+    best, fastest = None, None
+    for function in (numpy_searchsorted, numpy_interp):
+        seconds = []
+        for _ in range(2):
+            start = time.perf_counter()
+            function(*sets[0])
+            seconds.append(time.perf_counter() - start)
+        if best is None or min(seconds) < fastest:
+            best, fastest = function, min(seconds)
+    return [lambda inputs=inputs: {"output": best(*inputs)} for inputs in sets]
+
+
+def make_resample_torch(case, function):
+    check_resample(case)
+    names = ("values", "source_times", "target_times")
+    sets = [tuple(case.torch(number, name) for name in names) for number in range(case.sets)]
+    if sets[0][1].shape[1] < 2:
+        raise Refused("at least two samples")
+    return [lambda inputs=inputs: {"output": function(*inputs)} for inputs in sets]
+
+
+# --- matrix multiplication -------------------------------------------------------------------------------------------
+def make_gemm(case, function):
+    parameters = case.parameters
+    if parameters.alpha != 1 or parameters.beta != 0 or parameters.bias != "none" or parameters.activation != "none":
+        raise Refused("a plain product")
+    if case.dtypes["a"] != case.dtypes["d"]:
+        raise Refused("an output of the inputs' type")
+    sets = [(case.torch(number, "a"), case.torch(number, "b")) for number in range(case.sets)]
+    return [lambda a=a, b=b: {"d": function(a, b)} for a, b in sets]
+
+
+# --- peers by name ---------------------------------------------------------------------------------------------------
+def make(case, peer):
+    if peer == "numpy":
+        return make_resample_numpy(case)
+    if torch is None:
+        raise Refused("torch: install it with `pip install torch`")
+    compiled = torch.compile if peer == "torch_compile" else lambda function: function
+    if case.operator in ("ms_deform_attn", "ms_deform_attn_backward"):
+        maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
+        return maker(case, compiled(grid_sample_chain))
+    if case.operator == "resample":
+        return make_resample_torch(case, compiled(torch_searchsorted))
+    if case.operator == "gemm":
+        return make_gemm(case, compiled(torch.matmul))
+    raise Refused(f"an operator that it knows, not {case.operator}")
+
+
+class Worker:
+    def __init__(self):
+        self.case = None
+        self.calls = {}
+
+    def hello(self, question):
+        versions = f"python {platform.python_version()}, numpy {np.__version__}"
+        if torch is not None:
+            torch.set_num_threads(question["threads"])
+            torch.set_grad_enabled(False)
+            versions += f", torch {torch.__version__}"
+        return {"versions": versions}
+
+    def load(self, question):
+        self.calls = {}
+        self.case = Case(question)
+        return {}
+
+    def make(self, question):
+        try:
+            calls = make(self.case, question["peer"])
+            calls[0]()
+        except Refused:
+            raise
+        except Exception as error:  # a library that lacks a type or an operator says so in its own words
+            text = str(error).splitlines()
+            raise Refused(f"something else: {type(error).__name__}: {text[0] if text else ''}") from error
+        self.calls[question["peer"]] = calls
+        return {}
+
+    def run(self, question):
+        self.case.store(self.calls[question["peer"]][question["set"]]())
+        wait_until_quiet()
+        return {}
+
+    def time(self, question):
+        calls = self.calls[question["peer"]]
+        first, count = question["first"], question["count"]
+        start = time.perf_counter()
+        for i in range(count):
+            calls[(first + i) % len(calls)]()
+        seconds = time.perf_counter() - start
+        wait_until_quiet()
+        return {"seconds": seconds}
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tool decides when to stop
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints must not end up among the answers
+    worker = Worker()
+    for line in sys.stdin:
+        question = json.loads(line)
+        try:
+            answer = getattr(worker, question["command"])(question)
+        except Refused as refusal:
+            answer = {"refuse": str(refusal)}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

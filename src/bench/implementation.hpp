@@ -1,0 +1,65 @@
+// Something that can be checked and timed on a workload: a variant, a peer, a ceiling.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/workload.hpp"
+
+namespace tmaops::bench {
+
+enum class Kind { variant, peer, ceiling };
+/// "variant", "peer" or "ceiling".
+std::string_view to_string(Kind kind);
+
+/// Measures back-to-back calls. One implementation per kind of device; the CPU's is make_cpu_timer(). A GPU's records
+/// events around replays of a graph of the calls.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  /// Seconds for `count` calls that go round the list, starting with calls[first % calls.size()].
+  virtual double seconds(const std::vector<Call>& calls, std::int64_t first, std::int64_t count) = 0;
+  /// Runs one call and waits for it.
+  virtual void run(const Call& call) = 0;
+};
+
+std::unique_ptr<Timer> make_cpu_timer();
+
+/// Waits until no thread of this process burns time any more (at most 50 ms). OpenMP's workers spin for a while after
+/// their work, and would take a processor away from whatever is timed next.
+void wait_until_quiet();
+
+class Implementation {
+ public:
+  Implementation(std::string name, Kind kind, std::string selected)
+      : name_(std::move(name)), kind_(kind), selected_(std::move(selected)) {}
+  virtual ~Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
+  const std::string& name() const { return name_; }
+  Kind kind() const { return kind_; }
+  /// Name of the variant that runs; empty for peers and ceilings.
+  const std::string& selected() const { return selected_; }
+
+  /// Runs once on the given set with the output poisoned before, and compares with the reference.
+  virtual Comparison verify(Workload& workload, int set, double tolerance) = 0;
+  /// Seconds for `count` calls on the sets in turn.
+  virtual double seconds(std::int64_t first, std::int64_t count) = 0;
+
+ private:
+  std::string name_;
+  Kind kind_;
+  std::string selected_;
+};
+
+/// A variant, or a peer that runs in this process on the workload's own tensors: one call per set.
+std::unique_ptr<Implementation> make_local(std::string name, Kind kind, std::string selected, std::vector<Call> calls,
+                                           Timer& timer);
+
+/// The ceiling: copying memory so that as many bytes are read and written as the case's floor.
+std::unique_ptr<Implementation> make_copy(const Workload& workload, Timer& timer);
+
+}  // namespace tmaops::bench

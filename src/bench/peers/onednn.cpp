@@ -1,0 +1,126 @@
+// oneDNN's matmul primitive called by hand, as its documentation shows it.
+#include <dlfcn.h>
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <unordered_map>
+
+#include "bench/peers/peers.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+[[noreturn]] void refuse(const std::string& reason) {
+  throw Error(ErrorCode::variant_refuses, {.where = "onednn", .got = "", .needed = reason});
+}
+
+dnnl::memory::data_type data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return dnnl::memory::data_type::f16;
+    case DType::bf16:
+      return dnnl::memory::data_type::bf16;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
+dnnl::memory::desc descriptor(const TensorView& tensor) {
+  const auto rank = static_cast<std::size_t>(tensor.rank);
+  return {dnnl::memory::dims(tensor.shape.begin(), tensor.shape.begin() + rank), data_type(tensor.dtype),
+          dnnl::memory::dims(tensor.strides.begin(), tensor.strides.begin() + rank)};
+}
+
+dnnl::algorithm activation_algorithm(const std::string& name) {
+  if (name == "relu") return dnnl::algorithm::eltwise_relu;
+  if (name == "gelu") return dnnl::algorithm::eltwise_gelu_erf;
+  return dnnl::algorithm::eltwise_swish;
+}
+
+/// oneDNN's OpenMP threads: as many as the CPU variants use.
+void use_our_thread_count() {
+  using Setter = void (*)(int);
+  void* found = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+  if (found != nullptr) reinterpret_cast<Setter>(found)(num_threads());
+}
+
+struct Product {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::matmul primitive{};
+  std::unordered_map<int, dnnl::memory> arguments{};
+};
+
+Call make_call(const Workload& workload, int set) {
+  const nlohmann::json parameters = workload.peer_parameters();
+  auto product = std::make_shared<Product>();
+  const TensorView a = workload.tensor("a", set);
+  const TensorView b = workload.tensor("b", set);
+  const TensorView d = workload.tensor("d", set);
+
+  dnnl::primitive_attr attributes;
+  if (parameters["activation"] != "none") {
+    dnnl::post_ops operations;
+#if DNNL_VERSION_MAJOR >= 3
+    operations.append_eltwise(activation_algorithm(parameters["activation"]),
+                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+#else
+    operations.append_eltwise(1.0F, activation_algorithm(parameters["activation"]),
+                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+#endif
+    attributes.set_post_ops(operations);
+  }
+  dnnl::memory::desc bias;
+  if (parameters["bias"] != "none") {
+    dnnl::memory::dims shape(static_cast<std::size_t>(d.rank), 1);
+    shape[static_cast<std::size_t>(parameters["bias"] == "row" ? d.rank - 2 : d.rank - 1)] =
+        workload.tensor("bias", set).shape[0];
+    dnnl::memory::dims strides(shape.size(), 1);
+    for (std::size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
+    bias = dnnl::memory::desc(shape, dnnl::memory::data_type::f32, strides);
+    product->arguments[DNNL_ARG_BIAS] = dnnl::memory(bias, product->engine, workload.tensor("bias", set).data);
+  }
+  const bool has_bias = parameters["bias"] != "none";
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc chosen =
+      has_bias
+          ? dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), bias, descriptor(d), attributes)
+          : dnnl::matmul::primitive_desc(product->engine, descriptor(a), descriptor(b), descriptor(d), attributes);
+#else
+  const dnnl::matmul::desc wanted = has_bias ? dnnl::matmul::desc(descriptor(a), descriptor(b), bias, descriptor(d))
+                                             : dnnl::matmul::desc(descriptor(a), descriptor(b), descriptor(d));
+  const dnnl::matmul::primitive_desc chosen(wanted, attributes, product->engine);
+#endif
+  product->primitive = dnnl::matmul(chosen);
+  product->arguments[DNNL_ARG_SRC] = dnnl::memory(descriptor(a), product->engine, a.data);
+  product->arguments[DNNL_ARG_WEIGHTS] = dnnl::memory(descriptor(b), product->engine, b.data);
+  product->arguments[DNNL_ARG_DST] = dnnl::memory(descriptor(d), product->engine, d.data);
+  return [product](Stream) {
+    product->primitive.execute(product->stream, product->arguments);
+    product->stream.wait();
+  };
+}
+
+}  // namespace
+
+std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& timer) {
+  if (workload.info().op != "gemm") refuse("a gemm: oneDNN has no such operator");
+  const nlohmann::json parameters = workload.peer_parameters();
+  if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0)
+    refuse("alpha 1 and beta 0: this peer calls the plain matmul");
+  for (const TensorSpec& spec : workload.tensors())
+    if (spec.layout.size() == 0) refuse("a product that is not empty");
+  use_our_thread_count();
+  std::vector<Call> calls;
+  try {
+    for (int set = 0; set < workload.sets(); ++set) calls.push_back(make_call(workload, set));
+  } catch (const dnnl::error& error) {
+    refuse("types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
+  }
+  return make_local("onednn", Kind::peer, "", std::move(calls), timer);
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,177 @@
+// The peers of scripts/peers/cpu_peers.py.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "bench/peers/peers.hpp"
+#include "bench/peers/python_process.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr double kStartTimeout = 120;   // importing torch on a cold disk
+constexpr double kAnswerTimeout = 300;  // torch.compile takes a minute
+
+/// Memory that the other process can open through /proc while this one lives; the system takes it back by itself.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
+    file_ = memfd_create("tmaops-peers", MFD_CLOEXEC);
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail();
+    memory_ = mmap(nullptr, std::max<std::size_t>(1, bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (memory_ == MAP_FAILED) fail();
+  }
+  ~SharedMemory() {
+    if (memory_ != MAP_FAILED) munmap(memory_, std::max<std::size_t>(1, bytes_));
+    if (file_ >= 0) close(file_);
+  }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(memory_); }
+  std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_); }
+
+ private:
+  [[noreturn]] void fail() {
+    if (file_ >= 0) close(file_);
+    throw Error(
+        ErrorCode::out_of_memory,
+        {.where = "Python peers", .got = "no shared memory of " + std::to_string(bytes_) + " bytes", .needed = {}});
+  }
+  std::size_t bytes_;
+  int file_ = -1;
+  void* memory_ = MAP_FAILED;
+};
+
+std::string interpreter(const std::string& option) {
+  if (!option.empty()) return option;
+  const char* variable = std::getenv("TMAOPS_PYTHON");
+  return variable != nullptr && *variable != '\0' ? variable : "python3";
+}
+
+/// The script beside the sources, or where an installed program has it.
+std::string script() {
+  std::error_code status;
+  if (std::filesystem::exists(TMAOPS_PEER_SCRIPT, status)) return TMAOPS_PEER_SCRIPT;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", status);
+  return program.parent_path().parent_path() / "share" / "tmaops" / "cpu_peers.py";
+}
+
+std::size_t byte_size(const TensorSpec& spec) {
+  return static_cast<std::size_t>(spec.layout.size()) * size_of(spec.dtype);
+}
+
+}  // namespace
+
+class PythonPeers::Process {
+ public:
+  Process(const RunOptions& options, const Observer& observer)
+      : lines_({interpreter(options.python), script()},
+               // The first two halve OpenBLAS where a system sets them.
+               {{"OPENBLAS_CORETYPE", ""},
+                {"OPENBLAS_L2_SIZE", ""},
+                {"OMP_NUM_THREADS", std::to_string(num_threads())},
+                {"OPENBLAS_NUM_THREADS", std::to_string(num_threads())},
+                {"PYTHONDONTWRITEBYTECODE", "1"}},
+               observer.interrupted) {
+    try {
+      versions = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      throw Error(ErrorCode::cannot_read,
+                  {.where = interpreter(options.python), .got = "", .needed = error.details().needed});
+    }
+  }
+
+  void load(const Workload& workload) {
+    const CaseInfo& info = workload.info();
+    nlohmann::json question{{"command", "load"},       {"operator", info.op},
+                            {"case", info.name},       {"parameters", workload.peer_parameters()},
+                            {"sets", workload.sets()}, {"tensors", nlohmann::json::array()}};
+    std::size_t total = 0;
+    offsets_.clear();
+    for (const TensorSpec& spec : workload.tensors()) {
+      offsets_.push_back(total);
+      total += (byte_size(spec) + 63) / 64 * 64;
+    }
+    memory_ = std::make_unique<SharedMemory>(total);
+    for (std::size_t i = 0; i < workload.tensors().size(); ++i) {
+      const TensorSpec& spec = workload.tensors()[i];
+      if (!spec.output) std::memcpy(memory_->data() + offsets_[i], workload.tensor(spec.name, 0).data, byte_size(spec));
+      const auto rank = static_cast<std::size_t>(spec.layout.rank);
+      question["tensors"].push_back(
+          {{"name", spec.name},
+           {"dtype", tmaops::to_string(spec.dtype)},
+           {"shape", std::vector<std::int64_t>(spec.layout.shape.begin(), spec.layout.shape.begin() + rank)},
+           {"strides", std::vector<std::int64_t>(spec.layout.strides.begin(), spec.layout.strides.begin() + rank)},
+           {"offset", offsets_[i]},
+           {"output", spec.output}});
+    }
+    question["memory"] = {{"path", memory_->path()}, {"bytes", total}};
+    lines_.ask(question, kAnswerTimeout);
+  }
+
+  void make(const std::string& peer) { lines_.ask({{"command", "make"}, {"peer", peer}}, kAnswerTimeout); }
+
+  /// Runs the peer once and brings its outputs into the workload's set.
+  void run(const std::string& peer, Workload& workload, int set) {
+    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+      if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
+        std::memset(memory_->data() + offsets_[i], 0xFF, byte_size(spec));
+    lines_.ask({{"command", "run"}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
+    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+      if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
+        std::memcpy(workload.tensor(spec.name, set).data, memory_->data() + offsets_[i], byte_size(spec));
+  }
+
+  double seconds(const std::string& peer, std::int64_t first, std::int64_t count) {
+    return lines_.ask({{"command", "time"}, {"peer", peer}, {"first", first}, {"count", count}},
+                      kAnswerTimeout)["seconds"];
+  }
+
+  std::string versions;
+
+ private:
+  LineProcess lines_;
+  std::unique_ptr<SharedMemory> memory_;
+  std::vector<std::size_t> offsets_;
+};
+
+namespace {
+
+template <class Process>
+class PythonPeer : public Implementation {
+ public:
+  PythonPeer(std::string name, std::shared_ptr<Process> process)
+      : Implementation(std::move(name), Kind::peer, ""), process_(std::move(process)) {}
+  Comparison verify(Workload& workload, int set, double tolerance) override {
+    workload.poison(set);
+    process_->run(name(), workload, set);
+    return workload.check(set, tolerance);
+  }
+  double seconds(std::int64_t first, std::int64_t count) override { return process_->seconds(name(), first, count); }
+
+ private:
+  std::shared_ptr<Process> process_;
+};
+
+}  // namespace
+
+PythonPeers::PythonPeers(const RunOptions& options, const Observer& observer)
+    : process_(std::make_shared<Process>(options, observer)) {}
+PythonPeers::~PythonPeers() = default;
+
+const std::string& PythonPeers::versions() const { return process_->versions; }
+void PythonPeers::load(const Workload& workload) { process_->load(workload); }
+
+std::unique_ptr<Implementation> PythonPeers::make(const std::string& peer, const Workload&) {
+  process_->make(peer);
+  return std::make_unique<PythonPeer<Process>>(peer, process_);
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,139 @@
+#include "bench/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tmaops/error.hpp"
+#include "tmaops/version.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double finite(double value, const Row& row, const char* what) {
+  if (!std::isfinite(value))
+    throw Error(ErrorCode::internal,
+                {.where = "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
+                 .got = std::string(what) + " that is not finite",
+                 .needed = {}});
+  return value;
+}
+
+/// Four significant digits more than any clock has; keeps the files readable.
+double rounded(double value) {
+  if (value == 0) return 0;
+  const double scale = std::pow(10.0, 6 - std::ceil(std::log10(std::abs(value))));
+  return std::isfinite(scale) ? std::round(value * scale) / scale : value;
+}
+
+Json row_json(const Row& row) {
+  Json json{{"operator", row.info.op},
+            {"case", row.info.name},
+            {"implementation", row.implementation},
+            {"kind", to_string(row.kind)}};
+  json["selected"] = row.selected.empty() ? Json(nullptr) : Json(row.selected);
+  json["dtype"] = row.info.dtype;
+  json["device"] = to_string(row.info.device);
+  json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);
+  if (row.us) {
+    json["us"] = {{"median", rounded(finite(row.us->median, row, "a median"))},
+                  {"p10", rounded(finite(row.us->p10, row, "a percentile"))},
+                  {"p90", rounded(finite(row.us->p90, row, "a percentile"))},
+                  {"n", row.us->n}};
+    json["gbps"] = rounded(finite(row.gbps(), row, "a bandwidth"));
+    json["tflops"] = rounded(finite(row.tflops(), row, "a rate"));
+  } else {
+    json["us"] = json["gbps"] = json["tflops"] = nullptr;
+  }
+  json["sm_mhz"] = nullptr;  // a CPU has no SM clock
+  json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
+                   {"max", finite(row.error.max, row, "an error")}};
+  json["verified"] = row.verified;
+  return json;
+}
+
+[[noreturn]] void fail_schema(const std::string& source, const std::string& where, const std::string& needed) {
+  throw Error(ErrorCode::bad_format,
+              {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
+}
+
+void check_row(const Json& row, const std::string& source, const std::string& where) {
+  if (!row.is_object()) fail_schema(source, where, "an object");
+  for (const char* key : {"operator", "case", "implementation", "kind", "dtype", "device"})
+    if (!row.contains(key) || !row[key].is_string()) fail_schema(source, where + "." + key, "a text");
+  constexpr std::array<std::string_view, 3> kinds{"variant", "peer", "ceiling"};
+  if (std::ranges::find(kinds, row["kind"].get<std::string>()) == kinds.end())
+    fail_schema(source, where + ".kind", "variant, peer or ceiling");
+  for (const char* key : {"selected", "temperature"})
+    if (!row.contains(key) || !(row[key].is_string() || row[key].is_null()))
+      fail_schema(source, where + "." + key, "a text or null");
+  for (const char* key : {"gbps", "tflops", "sm_mhz"})
+    if (!row.contains(key) || !(row[key].is_number() || row[key].is_null()))
+      fail_schema(source, where + "." + key, "a number or null");
+  if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null()))
+    fail_schema(source, where + ".us", "an object or null");
+  if (row["us"].is_object())
+    for (const char* key : {"median", "p10", "p90", "n"})
+      if (!row["us"].contains(key) || !row["us"][key].is_number())
+        fail_schema(source, where + ".us." + key, "a number");
+  if (!row.contains("error") || !row["error"].is_object()) fail_schema(source, where + ".error", "an object");
+  for (const char* key : {"relative", "max"})
+    if (!row["error"].contains(key) || !row["error"][key].is_number())
+      fail_schema(source, where + ".error." + key, "a number");
+  if (!row.contains("verified") || !row["verified"].is_boolean())
+    fail_schema(source, where + ".verified", "true or false");
+}
+
+}  // namespace
+
+double Row::gbps() const { return us && us->median > 0 ? info.floor_bytes / us->median * 1e-3 : 0; }
+double Row::tflops() const { return us && us->median > 0 ? info.flops / us->median * 1e-6 : 0; }
+
+int Report::exit_code() const {
+  if (status == Status::partial) return 130;
+  if (!failed.empty()) return 1;
+  int code = 0;
+  for (const Refusal& refusal : refused)
+    if (refusal.requested) code = std::max(code, refusal.exit_code);
+  const bool done = std::ranges::any_of(rows, [](const Row& row) { return row.kind == Kind::variant; });
+  return code != 0 && done ? 3 : code;
+}
+
+Json to_json(const Report& report, const Json& config) {
+  Json document{{"schema", 1}, {"status", report.status == Status::complete ? "complete" : "partial"}};
+  document["machine"] = machine_json();
+  document["revision"] = revision();
+  document["config"] = config;
+  document["rows"] = Json::array();
+  for (const Row& row : report.rows) document["rows"].push_back(row_json(row));
+  document["failed"] = Json::array();
+  for (const Row& row : report.failed)
+    document["failed"].push_back({{"operator", row.info.op},
+                                  {"case", row.info.name},
+                                  {"dtype", row.info.dtype},
+                                  {"implementation", row.implementation},
+                                  {"problem", row.error.problem}});
+  document["refused"] = Json::array();
+  for (const Refusal& refusal : report.refused)
+    document["refused"].push_back({{"operator", refusal.info.op},
+                                   {"case", refusal.info.name},
+                                   {"dtype", refusal.info.dtype},
+                                   {"implementation", refusal.implementation},
+                                   {"reason", refusal.reason}});
+  return document;
+}
+
+void check_schema(const Json& document, const std::string& source) {
+  if (!document.is_object()) fail_schema(source, "document", "an object");
+  if (!document.contains("schema") || document["schema"] != 1) fail_schema(source, "schema", "1");
+  for (const char* key : {"machine", "config"})
+    if (!document.contains(key) || !document[key].is_object()) fail_schema(source, key, "an object");
+  if (!document.contains("revision") || !document["revision"].is_string()) fail_schema(source, "revision", "a text");
+  if (!document.contains("rows") || !document["rows"].is_array()) fail_schema(source, "rows", "a list");
+  std::size_t index = 0;
+  for (const Json& row : document["rows"]) check_row(row, source, "rows[" + std::to_string(index++) + "]");
+}
+
+}  // namespace tmaops::bench

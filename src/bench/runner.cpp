@@ -1,0 +1,365 @@
+#include "bench/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "bench/machine.hpp"
+#include "bench/peers/peers.hpp"
+#include "core/spelling.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr std::array<std::string_view, 6> kPeers{"copy",        "onednn",        "grid_sample",
+                                                 "torch_eager", "torch_compile", "numpy"};
+/// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
+constexpr double kWarmCall = 0.05;
+constexpr std::int64_t kMostCalls = 100000;
+
+/// Whether a peer does this operator's work at all; where it does not, it is left out without a word.
+bool applies(std::string_view peer, std::string_view op) {
+  if (peer == "onednn") return op == "gemm";
+  if (peer == "numpy") return op == "resample";
+  if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
+  if (peer == "torch_eager") return !op.starts_with("ms_deform_attn");  // there it is called grid_sample
+  return true;
+}
+
+/// The reason in an error: what is needed, without the error's number and advice.
+std::string reason_of(const Error& error) {
+  const ErrorDetails& details = error.details();
+  const std::string got = details.got.empty() || details.needed.empty() ? details.got : details.got + "; needed: ";
+  return details.needed.empty() && got.empty() ? std::string(error_page(error.code()).title) : got + details.needed;
+}
+
+/// One implementation while it is timed.
+struct Timed {
+  std::unique_ptr<Implementation> implementation;
+  Comparison error;
+  std::int64_t calls = 1;         // per sample
+  std::int64_t next = 0;          // set to go on with
+  double estimate = 0;            // seconds of one call
+  double spent = 0;               // seconds
+  bool lost = false;              // its process ended
+  std::vector<double> samples{};  // microseconds per call
+};
+
+class Run {
+ public:
+  Run(const RunOptions& options, const Observer& observer)
+      : options_(options), observer_(observer), timer_(make_cpu_timer()) {}
+
+  Report all(const std::vector<Settings>& problems) {
+    check_options();
+    // A mistake in the last problem is reported before the first one is timed.
+    for (const Settings& problem : problems) requested(problem, *make_workload(problem, options_.device));
+    std::vector<std::string> temperatures;
+    if (!options_.time) temperatures = {""};
+    if (options_.time && options_.hot) temperatures.emplace_back("hot");
+    if (options_.time && options_.cold) temperatures.emplace_back("cold");
+    total_ = problems.size() * temperatures.size();
+    for (const Settings& problem : problems) {
+      for (const std::string& temperature : temperatures) {
+        if (interrupted()) break;
+        try {
+          one(problem, temperature);
+        } catch (const Error& error) {
+          if (error.code() != ErrorCode::interrupted) throw;  // while a peer was asked
+        }
+        ++done_;
+      }
+    }
+    if (interrupted()) report_.status = Status::partial;
+    return std::move(report_);
+  }
+
+ private:
+  /// Variants that a problem names, as indices into the operator's list; `chosen` stands for the operator's own choice.
+  struct Wanted {
+    bool chosen = false;
+    bool all = false;
+    std::vector<std::size_t> named{};
+  };
+
+  void check_options() const {
+    for (const std::string& peer : options_.peers) {
+      if (std::ranges::find(kPeers, peer) != kPeers.end()) continue;
+      const std::string_view near = nearest_name(peer, kPeers);
+      throw Error(ErrorCode::bad_value, {.where = "peers",
+                                         .got = "'" + peer + "'",
+                                         .needed = "one of " + joined(kPeers),
+                                         .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
+    }
+  }
+
+  Wanted requested(const Settings& problem, const Workload& workload) const {
+    Wanted wanted;
+    const auto variants = workload.variants();
+    std::string names = "auto, all";
+    for (const VariantChoice& variant : variants) names += ", " + std::string(variant.info.name);
+    for (const Setting* setting : problem.find_all("variant")) {
+      if (setting->value == "auto") wanted.chosen = true;
+      if (setting->value == "all") wanted.all = wanted.chosen = true;
+      if (setting->value == "auto" || setting->value == "all") continue;
+      const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == setting->value; });
+      if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
+      wanted.named.push_back(static_cast<std::size_t>(found - variants.begin()));
+    }
+    for (const Setting* setting : problem.find_all("version")) {
+      const auto number = setting->quoted ? std::nullopt : parse_integer(setting->value);
+      if (!number) problem.fail(ErrorCode::wrong_type, *setting, "a number");
+      bool found = false;
+      for (std::size_t i = 0; i < variants.size(); ++i) {
+        if (variants[i].info.version != *number || *number == 0) continue;
+        wanted.named.push_back(i);
+        found = true;
+      }
+      if (!found) {
+        std::string versions;
+        for (const VariantChoice& variant : variants)
+          if (variant.info.version > 0)
+            versions +=
+                (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
+        problem.fail(ErrorCode::unknown_variant, *setting,
+                     versions.empty() ? "a variant's name: this operator's variants have no version numbers"
+                                      : "one of " + versions);
+      }
+    }
+    if (!problem.has("variant") && !problem.has("version")) {
+      wanted.chosen = true;
+      wanted.all = options_.all_variants;
+    }
+    return wanted;
+  }
+
+  bool interrupted() const { return observer_.interrupted && observer_.interrupted(); }
+  void note(const std::string& text) const {
+    if (observer_.note) observer_.note(text);
+  }
+  void progress(const Workload& workload, const std::string& what, double part) const {
+    if (observer_.progress)
+      observer_.progress(done_ * 100 + static_cast<std::size_t>(part * 100), total_ * 100,
+                         workload.info().op + " " + workload.info().name + ": " + what);
+  }
+  void refuse(Refusal refusal) {
+    if (observer_.refused) observer_.refused(refusal);
+    report_.refused.push_back(std::move(refusal));
+  }
+
+  /// Sets of inputs that together exceed the last-level cache. Throws Error out_of_memory when they exceed the cap.
+  int cold_sets(const Workload& workload) const {
+    const std::int64_t known = machine().last_level_cache_bytes;
+    const std::int64_t cache = known > 0 ? known : std::int64_t{64} << 20;
+    const std::int64_t bytes = std::max<std::int64_t>(1, workload.bytes());
+    if (bytes >= 2 * cache) return 1;
+    const std::int64_t sets = cache / bytes + 2;
+    if (sets * bytes > options_.cold_bytes || sets > 100000)
+      throw Error(ErrorCode::out_of_memory,
+                  {.where = "cold inputs",
+                   .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20,
+                                      options_.cold_bytes >> 20),
+                   .needed = fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20)});
+    return static_cast<int>(sets);
+  }
+
+  void one(const Settings& problem, const std::string& temperature) {
+    const std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
+    progress(*workload, "data and reference", 0);
+    try {
+      workload->prepare(options_.seed, temperature == "cold" ? cold_sets(*workload) : 1);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;
+      return refuse({workload->info(), "tmaops", reason_of(error), true, error.exit_code()});
+    }
+    std::vector<Timed> timed;
+    for (auto& implementation : implementations(problem, *workload)) {
+      if (interrupted()) return;
+      progress(*workload, "checking " + implementation->name(), 0.1);
+      add_verified(*workload, std::move(implementation), timed, temperature);
+    }
+    if (options_.time) time(*workload, timed);
+    for (Timed& one : timed) add_row(*workload, one, temperature);
+  }
+
+  std::vector<std::unique_ptr<Implementation>> implementations(const Settings& problem, const Workload& workload) {
+    std::vector<std::unique_ptr<Implementation>> found;
+    const Wanted wanted = requested(problem, workload);
+    const auto variants = workload.variants();
+    std::string chosen;
+    if (wanted.chosen) {
+      try {
+        chosen = workload.selected();
+        add_variant(workload, "tmaops", chosen, found);
+      } catch (const Error& error) {
+        refuse({workload.info(), "tmaops", reason_of(error), true, error.exit_code()});
+      }
+    }
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      const VariantChoice& variant = variants[i];
+      const std::string name(variant.info.name);
+      const bool named = std::ranges::find(wanted.named, i) != wanted.named.end();
+      if (!named && !(wanted.all && name != chosen)) continue;
+      if (variant.support) {
+        add_variant(workload, name, name, found);
+      } else {
+        const bool no_device = variant.info.device == DeviceType::cuda && options_.device.type == DeviceType::cpu;
+        refuse({workload.info(), name, variant.support.reason, named, no_device ? 4 : 2});
+      }
+    }
+    if (options_.time) add_peers(workload, found);
+    return found;
+  }
+
+  void add_variant(const Workload& workload, const std::string& name, const std::string& variant,
+                   std::vector<std::unique_ptr<Implementation>>& to) const {
+    std::vector<Call> calls;
+    for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
+    to.push_back(make_local(name, Kind::variant, variant, std::move(calls), *timer_));
+  }
+
+  void add_peers(const Workload& workload, std::vector<std::unique_ptr<Implementation>>& to) {
+    bool loaded = false;
+    for (const std::string& peer : options_.peers) {
+      if (!applies(peer, workload.info().op)) continue;
+      try {
+        if (peer == "copy") {
+          to.push_back(make_copy(workload, *timer_));
+        } else if (peer == "onednn") {
+#ifdef TMAOPS_HAVE_ONEDNN
+          to.push_back(make_onednn(workload, *timer_));
+#else
+          throw Error(
+              ErrorCode::variant_refuses,
+              {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
+#endif
+        } else if (start_python()) {
+          if (!loaded) python_->load(workload);
+          loaded = true;
+          to.push_back(python_->make(peer, workload));
+        }
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::variant_refuses) throw;
+        refuse({workload.info(), peer, reason_of(error), false, 2});
+      }
+    }
+  }
+
+  bool start_python() {
+    if (!python_ && !python_failed_) {
+      try {
+        python_ = std::make_unique<PythonPeers>(options_, observer_);
+        note("peers: " + python_->versions());
+      } catch (const Error& error) {
+        python_failed_ = true;
+        note("the Python peers are left out (" + error.details().where + ": " + reason_of(error) +
+             "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or "
+             "TMAOPS_PYTHON");
+      }
+    }
+    return python_ != nullptr;
+  }
+
+  void add_verified(Workload& workload, std::unique_ptr<Implementation> implementation, std::vector<Timed>& timed,
+                    const std::string& temperature) {
+    Comparison error = implementation->verify(workload, 0, options_.tolerance);
+    if (error.ok && workload.sets() > 1)
+      error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
+    if (error.ok) {
+      timed.push_back({std::move(implementation), error});
+      return;
+    }
+    Row row{.info = workload.info(),
+            .implementation = implementation->name(),
+            .kind = implementation->kind(),
+            .selected = implementation->selected(),
+            .temperature = temperature,
+            .error = error};
+    if (row.kind != Kind::variant)
+      return refuse({workload.info(), implementation->name(), "its result differs: " + error.problem, false, 2});
+    if (observer_.row) observer_.row(row);
+    report_.failed.push_back(std::move(row));
+  }
+
+  /// One sample: seconds of `calls` calls, after the process has come to rest.
+  double sample(Timed& one) {
+    wait_until_quiet();
+    if (one.estimate < kWarmCall && options_.hot) one.implementation->seconds(one.next, 1);
+    const double seconds = one.implementation->seconds(one.next, one.calls);
+    one.next += one.calls;
+    one.spent += seconds;
+    return seconds;
+  }
+
+  /// A peer whose process ends meanwhile is left out; the others go on.
+  bool try_sample(const Workload& workload, Timed& one, double& seconds) {
+    if (one.lost) return false;
+    try {
+      seconds = sample(one);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      one.lost = true;
+      refuse({workload.info(), one.implementation->name(), reason_of(error), false, 2});
+    }
+    return !one.lost;
+  }
+
+  void time(const Workload& workload, std::vector<Timed>& timed) {
+    for (Timed& one : timed) {
+      if (!try_sample(workload, one, one.estimate)) continue;
+      one.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one.estimate, 1e-8))), 1,
+                                           kMostCalls);
+    }
+    for (std::int64_t round = 0; round < options_.samples; ++round) {
+      progress(workload, "timing", 0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options_.samples));
+      for (std::size_t i = 0; i < timed.size(); ++i) {
+        if (interrupted()) return;
+        // Another one begins each round, so that none always follows the same neighbour.
+        Timed& one = timed[(i + static_cast<std::size_t>(round)) % timed.size()];
+        if (one.lost || (round >= kFewestSamples && one.spent > options_.max_time)) continue;
+        double seconds = 0;
+        if (try_sample(workload, one, seconds)) one.samples.push_back(seconds / static_cast<double>(one.calls) * 1e6);
+      }
+    }
+  }
+
+  void add_row(const Workload& workload, const Timed& one, const std::string& temperature) {
+    if (one.lost) return;
+    Row row{.info = workload.info(),
+            .implementation = one.implementation->name(),
+            .kind = one.implementation->kind(),
+            .selected = one.implementation->selected(),
+            .temperature = temperature,
+            .error = one.error,
+            .verified = true};
+    if (options_.time) {
+      if (static_cast<std::int64_t>(one.samples.size()) < std::min(kFewestSamples, options_.samples))
+        return;  // interrupted
+      row.us = summarize(one.samples);
+    }
+    if (observer_.row) observer_.row(row);
+    report_.rows.push_back(std::move(row));
+  }
+
+  const RunOptions& options_;
+  const Observer& observer_;
+  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<PythonPeers> python_;
+  bool python_failed_ = false;
+  Report report_;
+  std::size_t done_ = 0;
+  std::size_t total_ = 0;
+};
+
+}  // namespace
+
+std::span<const std::string_view> peer_names() { return kPeers; }
+
+Report run(const std::vector<Settings>& problems, const RunOptions& options, const Observer& observer) {
+  return Run(options, observer).all(problems);
+}
+
+}  // namespace tmaops::bench

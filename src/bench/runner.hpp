@@ -1,0 +1,47 @@
+// Runs problems: every implementation is checked, then timed in turn with the others.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/report.hpp"
+#include "core/settings.hpp"
+
+namespace tmaops::bench {
+
+struct RunOptions {
+  Device device{};
+  bool time = true;   // false: only verify
+  bool hot = true;    // inputs stay in the caches
+  bool cold = false;  // inputs rotate over more memory than the last-level cache holds
+  std::int64_t samples = 30;
+  double min_time = 0.002;  // seconds of one sample at least
+  double max_time = 3;      // seconds after which an implementation with kFewestSamples gets no more
+  std::uint64_t seed = 1;
+  double tolerance = 0;       // 0: the operator's own
+  bool all_variants = false;  // also every variant that takes the problem
+  std::vector<std::string> peers{};
+  std::string python{};  // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
+  std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over
+};
+
+inline constexpr std::int64_t kFewestSamples = 5;
+
+/// What happens meanwhile. Every function may be left out.
+struct Observer {
+  std::function<void(std::size_t done, std::size_t total, const std::string& what)> progress{};
+  std::function<void(const Row&)> row{};
+  std::function<void(const Refusal&)> refused{};
+  std::function<void(const std::string&)> note{};
+  std::function<bool()> interrupted{};
+};
+
+/// Names that RunOptions::peers may have.
+std::span<const std::string_view> peer_names();
+
+/// Throws Error for settings that make no sense; wrong results and refusals are in the report.
+Report run(const std::vector<Settings>& problems, const RunOptions& options, const Observer& observer);
+
+}  // namespace tmaops::bench

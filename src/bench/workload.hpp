@@ -1,0 +1,123 @@
+// One case of an operator: its data, its variants, and what the right output is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/buffer.hpp"
+#include "core/registry.hpp"
+#include "core/settings.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace tmaops::bench {
+
+/// One call of an operator on fixed buffers. On the CPU it returns when the result is there; on a GPU it launches.
+using Call = std::function<void(Stream)>;
+
+/// What the rows of a case have in common.
+struct CaseInfo {
+  std::string op{};       // "ms_deform_attn_backward"
+  std::string name{};     // "enc1/detr", as in the anchors
+  std::string dtype{};    // "f16", or "bf16->f32" where the output differs
+  std::string problem{};  // in the configuration's syntax: what repeats it
+  Device device{};
+  double floor_bytes = 0;  // each input read once, each output written once
+  double flops = 0;
+};
+
+struct VariantChoice {
+  VariantInfo info;
+  Support support;
+};
+
+/// How an output compares with the reference.
+struct Comparison {
+  bool ok = false;
+  double relative = 0;    // |got - want| / |want|, Frobenius norms
+  double max = 0;         // largest |got - want|
+  std::string problem{};  // what is wrong, in words, when not ok
+};
+
+/// The values some elements of an output must have. Elements are offsets in memory.
+struct Expected {
+  std::string tensor;
+  std::vector<std::int64_t> elements;
+  std::vector<double> values;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype;
+  Layout layout;
+  bool output = false;
+};
+
+class Workload {
+ public:
+  Workload(CaseInfo info, std::vector<TensorSpec> tensors);
+  virtual ~Workload() = default;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  const CaseInfo& info() const { return info_; }
+  const std::vector<TensorSpec>& tensors() const { return specs_; }
+  /// Bytes of all tensors of one set.
+  std::int64_t bytes() const;
+
+  /// Every variant of the operator, best first, and whether it takes the case. Needs no data.
+  virtual std::vector<VariantChoice> variants() const = 0;
+  /// Name of the variant that the operator chooses. Throws Error variant_refuses.
+  virtual std::string selected() const = 0;
+  /// What a peer needs to know besides the tensors.
+  virtual nlohmann::json peer_parameters() const = 0;
+
+  /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
+  void prepare(std::uint64_t seed, int sets);
+  int sets() const { return static_cast<int>(sets_.size()); }
+  TensorView tensor(std::string_view name, int set) const;
+  /// A planned call of a variant on one set.
+  virtual Call bind(const std::string& variant, int set) const = 0;
+
+  /// Makes sure that what check() sees was written after this.
+  void poison(int set);
+  /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
+  /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
+  Comparison check(int set, double tolerance);
+
+ protected:
+  /// Fills the inputs of set 0 with random data and returns what the reference makes of them.
+  virtual void fill(std::uint64_t seed) = 0;
+  virtual std::vector<Expected> reference(std::uint64_t seed) const = 0;
+  /// Relative error (Frobenius) that a correct variant stays below.
+  virtual double tolerance() const = 0;
+
+  CaseInfo info_;
+
+ private:
+  using Set = std::vector<Buffer>;
+  std::size_t index(std::string_view name) const;
+
+  std::vector<TensorSpec> specs_;
+  std::vector<Set> sets_;
+  std::vector<Expected> expected_;
+};
+
+/// Tolerance for results rounded once to a type, with sums in f32.
+double rounding_tolerance(DType output);
+
+/// Operators that have workloads, in the order of the table: the sections a configuration may have.
+std::span<const std::string_view> workload_operators();
+
+/// The workload of one problem. Throws Error unknown_key to unknown_case for bad settings, and the device errors.
+std::unique_ptr<Workload> make_workload(const Settings& problem, Device device);
+
+std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device device);
+
+}  // namespace tmaops::bench

@@ -1,0 +1,258 @@
+// Matrix multiplications: random normal operands in the four modes.
+#include "tmaops/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "bench/element.hpp"
+#include "bench/workloads/common.hpp"
+#include "ops/gemm/problem.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr std::int64_t kLargest = std::int64_t{1} << 24;
+/// Products up to this many multiplications are checked whole, larger ones on 48 rows x 48 columns.
+constexpr std::int64_t kWholeCheck = std::int64_t{1} << 22;
+constexpr std::int64_t kSampled = 48;
+
+struct Config {
+  std::string mode = "RC";
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+  bool batched = false;
+  DType dtype = DType::f16;
+  DType out = DType::f16;
+  float alpha = 1;
+  float beta = 0;
+  std::string bias = "none";
+  std::string activation = "none";
+};
+
+/// "RC 1024" or "RC 64x4096x7168".
+void read_case(const Settings& problem, const Setting& setting, Config& config) {
+  const std::string& text = setting.value;
+  const std::string needed = "a mode and a size: 'RC 1024' or 'RC 64x4096x7168' (M x N x K)";
+  const std::size_t space = text.find(' ');
+  if (space != 2) problem.fail(ErrorCode::unknown_case, setting, needed);
+  config.mode = text.substr(0, 2);
+  if (config.mode != "RC" && config.mode != "CR" && config.mode != "RR" && config.mode != "CC")
+    problem.fail(ErrorCode::unknown_case, setting, needed);
+  std::vector<std::int64_t> extents;
+  for (std::size_t at = space + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    const auto extent = parse_integer(std::string_view(text).substr(at, end - at));
+    if (!extent || *extent < 0 || *extent > kLargest) problem.fail(ErrorCode::unknown_case, setting, needed);
+    extents.push_back(*extent);
+    at = end + 1;
+  }
+  if (extents.size() != 1 && extents.size() != 3) problem.fail(ErrorCode::unknown_case, setting, needed);
+  config.m = extents[0];
+  config.n = extents.size() == 3 ? extents[1] : extents[0];
+  config.k = extents.size() == 3 ? extents[2] : extents[0];
+}
+
+Config read(const Settings& problem) {
+  problem.only({"mode", "size", "m", "n", "k", "case", "batch", "dtype", "out", "alpha", "beta", "bias", "activation",
+                "variant", "version"});
+  Config config;
+  if (const Setting* named = problem.find("case")) {
+    for (const char* other : {"mode", "size", "m", "n", "k"})
+      if (const Setting* extra = problem.find(other))
+        problem.fail(ErrorCode::bad_value, *extra, "no mode or size beside a case: the case has both");
+    read_case(problem, *named, config);
+  } else {
+    constexpr std::string_view modes[] = {"RC", "CR", "RR", "CC"};
+    config.mode = modes[problem.choice("mode", "RC", {"RC", "CR", "RR", "CC"})];
+    const std::int64_t size = problem.integer("size", -1, 0, kLargest);
+    config.m = problem.integer("m", size, 0, kLargest);
+    config.n = problem.integer("n", size, 0, kLargest);
+    config.k = problem.integer("k", size, 0, kLargest);
+    if (config.m < 0 || config.n < 0 || config.k < 0)
+      throw Error(ErrorCode::bad_value, {.where = problem.place().text() + ": gemm",
+                                         .got = "no size",
+                                         .needed = "size (M = N = K), or m, n and k, or a case"});
+  }
+  config.batched = problem.has("batch");
+  config.batch = problem.integer("batch", 1, 1, 1 << 20);
+  config.dtype = problem.dtype("dtype", DType::f16, {DType::f16, DType::bf16, DType::f32});
+  config.out = problem.dtype("out", config.dtype, {DType::f16, DType::bf16, DType::f32});
+  config.alpha = static_cast<float>(problem.number("alpha", 1, -1e30, 1e30));
+  config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
+  constexpr std::string_view axes[] = {"none", "column", "row"};
+  config.bias = axes[problem.choice("bias", "none", {"none", "column", "row"})];
+  constexpr std::string_view activations[] = {"none", "relu", "gelu", "silu"};
+  config.activation = activations[problem.choice("activation", "none", {"none", "relu", "gelu", "silu"})];
+  return config;
+}
+
+std::string case_name(const Config& config) {
+  const bool square = config.m == config.n && config.n == config.k;
+  std::string name =
+      config.mode + (square ? fmt::format(" {}", config.m) : fmt::format(" {}x{}x{}", config.m, config.n, config.k));
+  if (config.batched) name += fmt::format(" batch={}", config.batch);
+  if (config.alpha != 1) name += fmt::format(" alpha={}", config.alpha);
+  if (config.beta != 0) name += fmt::format(" beta={}", config.beta);
+  if (config.bias != "none") name += " bias=" + config.bias;
+  if (config.activation != "none") name += " " + config.activation;
+  return name;
+}
+
+/// Layout of a rows x columns matrix, or a batch of them.
+Layout matrix(const Config& config, std::int64_t rows, std::int64_t columns, bool row_major) {
+  const std::int64_t outer = row_major ? columns : 1;
+  const std::int64_t inner = row_major ? 1 : rows;
+  if (!config.batched) return Layout::strided({rows, columns}, {outer, inner});
+  return Layout::strided({config.batch, rows, columns}, {rows * columns, outer, inner});
+}
+
+std::vector<TensorSpec> tensors(const Config& config) {
+  std::vector<TensorSpec> all{{"a", config.dtype, matrix(config, config.m, config.k, config.mode[0] == 'R')},
+                              {"b", config.dtype, matrix(config, config.k, config.n, config.mode[1] == 'R')},
+                              {"d", config.out, matrix(config, config.m, config.n, true), true}};
+  if (config.beta != 0) all.push_back({"c", config.out, matrix(config, config.m, config.n, true)});
+  if (config.bias != "none")
+    all.push_back({"bias", DType::f32, Layout::contiguous({config.bias == "row" ? config.m : config.n})});
+  return all;
+}
+
+CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs) {
+  CaseInfo made{.op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype))};
+  if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
+  made.problem = problem.to_text();
+  for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
+  made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) * static_cast<double>(config.n) *
+               static_cast<double>(config.k);
+  return made;
+}
+
+class GemmWorkload : public Workload {
+ public:
+  GemmWorkload(const Settings& problem, const Config& config)
+      : Workload(describe(problem, config, bench::tensors(config)), bench::tensors(config)), config_(config) {}
+
+  std::vector<VariantChoice> variants() const override {
+    return choices(ops::gemm::variants(), problem(), device_info(info_.device));
+  }
+  std::string selected() const override {
+    return std::string(ops::gemm::select(problem(), device_info(info_.device), "").name);
+  }
+  nlohmann::json peer_parameters() const override {
+    return {{"mode", config_.mode}, {"alpha", config_.alpha},           {"beta", config_.beta},
+            {"bias", config_.bias}, {"activation", config_.activation}, {"batched", config_.batched}};
+  }
+  Call bind(const std::string& variant, int set) const override {
+    auto plan = std::make_shared<GemmPlan>(tensor("a", set), tensor("b", set), tensor("d", set), options(variant, set));
+    return [plan](Stream stream) { plan->run(stream); };
+  }
+
+ protected:
+  void fill(std::uint64_t seed) override {
+    fill_normal(tensor("a", 0), part_seed(seed, 1));
+    fill_normal(tensor("b", 0), part_seed(seed, 2));
+    if (config_.beta != 0) fill_normal(tensor("c", 0), part_seed(seed, 3));
+    if (config_.bias != "none") fill_normal(tensor("bias", 0), part_seed(seed, 4));
+  }
+  std::vector<Expected> reference(std::uint64_t seed) const override;
+  double tolerance() const override { return rounding_tolerance(config_.out); }
+
+ private:
+  GemmOptions options(const std::string& variant, int set) const {
+    GemmOptions made;
+    made.alpha = config_.alpha;
+    made.beta = config_.beta;
+    if (config_.beta != 0) made.c = tensor("c", set);
+    if (config_.bias != "none") made.bias = tensor("bias", set);
+    made.bias_axis = config_.bias == "row" ? BiasAxis::row : BiasAxis::column;
+    made.activation = activation();
+    made.variant = variant;
+    return made;
+  }
+  Activation activation() const {
+    if (config_.activation == "relu") return Activation::relu;
+    if (config_.activation == "gelu") return Activation::gelu;
+    if (config_.activation == "silu") return Activation::silu;
+    return Activation::none;
+  }
+  ops::gemm::Problem problem() const {
+    return ops::gemm::make_problem(tensor("a", 0), tensor("b", 0), tensor("d", 0), options("", 0));
+  }
+
+  Config config_;
+};
+
+/// The rows and columns of one matrix that the indices name, packed.
+Buffer gather(const TensorView& from, std::int64_t batch, const std::vector<std::int64_t>& rows,
+              const std::vector<std::int64_t>& columns) {
+  const auto r = static_cast<std::size_t>(from.rank - 2);
+  const std::int64_t start = from.rank == 3 ? batch * from.strides[0] : 0;
+  Buffer packed(from.dtype, Layout::contiguous(
+                                {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns.size())}));
+  std::int64_t at = 0;
+  for (const std::int64_t row : rows)
+    for (const std::int64_t column : columns)
+      store(from.dtype, packed.view().data, at++,
+            load(from.dtype, from.data, start + row * from.strides[r] + column * from.strides[r + 1]));
+  return packed;
+}
+
+std::vector<Expected> GemmWorkload::reference(std::uint64_t seed) const {
+  Random random(seed, 77);
+  const bool whole = config_.m * config_.n <= (std::int64_t{1} << 24) &&
+                     config_.m * config_.n * std::max<std::int64_t>(config_.k, 1) <= kWholeCheck / config_.batch;
+  const auto rows = sample_indices(config_.m, whole ? config_.m : kSampled, random);
+  const auto columns = sample_indices(config_.n, whole ? config_.n : kSampled, random);
+  const auto batches = sample_indices(config_.batch, whole ? config_.batch : 2, random);
+  std::vector<std::int64_t> inner(static_cast<std::size_t>(config_.k));
+  for (std::size_t i = 0; i < inner.size(); ++i) inner[i] = static_cast<std::int64_t>(i);
+
+  Expected expected{.tensor = "d", .elements = {}, .values = {}};
+  if (rows.empty() || columns.empty()) return {expected};
+  const TensorView d = tensor("d", 0);
+  const auto r = static_cast<std::size_t>(d.rank - 2);
+  for (const std::int64_t batch : batches) {
+    const Buffer a = gather(tensor("a", 0), batch, rows, inner);
+    const Buffer b = gather(tensor("b", 0), batch, inner, columns);
+    const Buffer want(DType::f32, Layout::contiguous({static_cast<std::int64_t>(rows.size()),
+                                                      static_cast<std::int64_t>(columns.size())}));
+    GemmOptions packed = options("reference", 0);
+    Buffer c;
+    Buffer bias;
+    if (config_.beta != 0) {
+      c = gather(tensor("c", 0), batch, rows, columns);
+      packed.c = c.view();
+    }
+    if (config_.bias != "none") {
+      const auto& chosen = config_.bias == "row" ? rows : columns;
+      bias = Buffer(DType::f32, Layout::contiguous({static_cast<std::int64_t>(chosen.size())}));
+      for (std::size_t i = 0; i < chosen.size(); ++i)
+        store(DType::f32, bias.view().data, static_cast<std::int64_t>(i),
+              load(DType::f32, tensor("bias", 0).data, chosen[i]));
+      packed.bias = bias.view();
+    }
+    gemm(a.view(), b.view(), want.view(), packed);
+    std::int64_t at = 0;
+    for (const std::int64_t row : rows) {
+      for (const std::int64_t column : columns) {
+        expected.elements.push_back((d.rank == 3 ? batch * d.strides[0] : 0) + row * d.strides[r] +
+                                    column * d.strides[r + 1]);
+        expected.values.push_back(load(DType::f32, want.view().data, at++));
+      }
+    }
+  }
+  return {expected};
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device) {
+  return std::make_unique<GemmWorkload>(problem, read(problem));
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,301 @@
+// Multi-scale deformable attention: random normal values, sampling locations as detectors produce them.
+#include "tmaops/ms_deform_attn.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "bench/element.hpp"
+#include "bench/workloads/common.hpp"
+#include "bench/workloads/ms_deform_attn_cases.hpp"
+#include "core/parallel.hpp"
+#include "ops/ms_deform_attn/problem.hpp"
+#include "ops/ms_deform_attn/problem_backward.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+/// Multiply-adds the check may take in the plain reference; a larger case is checked on a random part of its queries
+/// (forward) or of its (image, head) pairs (backward).
+constexpr std::int64_t kCheckedWork = std::int64_t{1} << 26;
+/// The gradient to a location has a step at every pixel centre. Locations nearer to one than this (in pixels) are moved
+/// away, or rounding would decide which side of the step a variant takes.
+constexpr double kStepMargin = 1e-2;
+
+using Case = MsDeformAttnCase;
+
+std::vector<TensorSpec> tensors(const Case& c) {
+  const auto levels = static_cast<std::int64_t>(c.levels.size());
+  std::vector<TensorSpec> all{
+      {"value", c.dtype, Layout::contiguous({c.batch, c.length(), c.heads, c.channels})},
+      {"sampling_locations", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points, 2})},
+      {"attention_weights", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points})}};
+  const Layout output = Layout::contiguous({c.batch, c.queries, c.heads * c.channels});
+  if (!c.backward) {
+    all.push_back({"output", c.dtype, output, true});
+    return all;
+  }
+  const DType gradient = c.dtype == DType::f64 ? DType::f64 : DType::f32;
+  all.push_back({"grad_output", c.dtype, output});
+  all.push_back({"grad_value", gradient, all[0].layout, true});
+  all.push_back({"grad_sampling_locations", gradient, all[1].layout, true});
+  all.push_back({"grad_attention_weights", gradient, all[2].layout, true});
+  return all;
+}
+
+CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs) {
+  CaseInfo made{.op = c.backward ? "ms_deform_attn_backward" : "ms_deform_attn",
+                .name = c.name,
+                .dtype = std::string(to_string(c.dtype)),
+                .problem = problem.to_text()};
+  for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
+  // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'.
+  const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
+                         static_cast<double>(c.levels.size()) * static_cast<double>(c.points);
+  made.flops = samples * static_cast<double>(c.channels) * (c.backward ? 24.0 : 8.0);
+  return made;
+}
+
+class MsDeformAttnWorkload : public Workload {
+ public:
+  MsDeformAttnWorkload(const Settings& problem, const Case& c)
+      : Workload(describe(problem, c, bench::tensors(c)), bench::tensors(c)), case_(c) {}
+
+  std::vector<VariantChoice> variants() const override;
+  std::string selected() const override;
+  nlohmann::json peer_parameters() const override {
+    auto levels = nlohmann::json::array();
+    for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
+    return {{"levels", levels}, {"direction", case_.backward ? "backward" : "forward"}};
+  }
+  Call bind(const std::string& variant, int set) const override;
+
+ protected:
+  void fill(std::uint64_t seed) override;
+  std::vector<Expected> reference(std::uint64_t seed) const override {
+    return case_.backward ? reference_backward(seed) : reference_forward(seed);
+  }
+  /// Coordinates in f32 have an error of 2^-24 of the level's width in pixels, and so have the bilinear weights; the
+  /// gradient to a location is a difference of such values times the width.
+  double tolerance() const override {
+    if (case_.dtype == DType::f64) return 1e-11;
+    return case_.backward ? 5e-5 : std::max(2e-5, rounding_tolerance(case_.dtype));
+  }
+
+ private:
+  MsDeformAttnGradients gradients(int set) const {
+    return {tensor("grad_value", set), tensor("grad_sampling_locations", set), tensor("grad_attention_weights", set)};
+  }
+  void fill_locations(std::uint64_t seed);
+  void fill_weights(std::uint64_t seed);
+  std::vector<Expected> reference_forward(std::uint64_t seed) const;
+  std::vector<Expected> reference_backward(std::uint64_t seed) const;
+
+  Case case_;
+};
+
+std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
+  const DeviceInfo& device = device_info(info_.device);
+  if (case_.backward) {
+    namespace op = ops::ms_deform_attn_backward;
+    const op::Problem problem =
+        op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), {});
+    return choices(op::variants(), problem, device);
+  }
+  namespace op = ops::ms_deform_attn;
+  const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                                               tensor("attention_weights", 0), tensor("output", 0), {});
+  return choices(op::variants(), problem, device);
+}
+
+std::string MsDeformAttnWorkload::selected() const {
+  const DeviceInfo& device = device_info(info_.device);
+  if (case_.backward) {
+    namespace op = ops::ms_deform_attn_backward;
+    const op::Problem problem =
+        op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), {});
+    return std::string(op::select(problem, device, "").name);
+  }
+  namespace op = ops::ms_deform_attn;
+  const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                                               tensor("attention_weights", 0), tensor("output", 0), {});
+  return std::string(op::select(problem, device, "").name);
+}
+
+Call MsDeformAttnWorkload::bind(const std::string& variant, int set) const {
+  MsDeformAttnOptions options;
+  options.variant = variant;
+  const TensorView value = tensor("value", set);
+  const TensorView locations = tensor("sampling_locations", set);
+  const TensorView weights = tensor("attention_weights", set);
+  if (!case_.backward) {
+    auto plan =
+        std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
+    return [plan](Stream stream) { plan->run(stream); };
+  }
+  return [=, this, grad_output = tensor("grad_output", set), grads = gradients(set)](Stream stream) mutable {
+    options.stream = stream;
+    ms_deform_attn_backward(value, case_.levels, locations, weights, grad_output, grads, options);
+  };
+}
+
+void MsDeformAttnWorkload::fill(std::uint64_t seed) {
+  fill_normal(tensor("value", 0), part_seed(seed, 1));
+  fill_locations(part_seed(seed, 2));
+  fill_weights(part_seed(seed, 3));
+  if (case_.backward) fill_normal(tensor("grad_output", 0), part_seed(seed, 4));
+}
+
+void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
+  const TensorView to = tensor("sampling_locations", 0);
+  const auto levels = static_cast<std::int64_t>(case_.levels.size());
+  // Raster order over the levels: pixel i of S is query i; a case with other queries starts over.
+  std::vector<std::array<double, 2>> centres;
+  for (const LevelShape& level : case_.levels)
+    for (std::int64_t y = 0; y < level.height; ++y)
+      for (std::int64_t x = 0; x < level.width; ++x)
+        centres.push_back({(static_cast<double>(x) + 0.5) / static_cast<double>(level.width),
+                           (static_cast<double>(y) + 0.5) / static_cast<double>(level.height)});
+
+  parallel_for(case_.batch * case_.queries, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      Random random(seed, static_cast<std::uint64_t>(row) + 1);
+      const auto pixel = static_cast<std::size_t>(row % case_.queries) % centres.size();
+      const std::array<double, 2> centre =
+          case_.raster_queries ? centres[pixel] : std::array<double, 2>{random.uniform(), random.uniform()};
+      std::int64_t at = row * case_.heads * levels * case_.points * 2;
+      for (std::int64_t sample = 0; sample < case_.heads * levels * case_.points; ++sample) {
+        const LevelShape& level = case_.levels[static_cast<std::size_t>(sample / case_.points % levels)];
+        for (int axis = 0; axis < 2; ++axis, ++at) {
+          const auto extent = static_cast<double>(axis == 0 ? level.width : level.height);
+          for (int attempt = 0; attempt < 8; ++attempt) {
+            const double offset = random.normal() * random.uniform(2, 4) / extent;
+            const double location = case_.locations == Locations::uniform
+                                        ? random.uniform()
+                                        : centre[static_cast<std::size_t>(axis)] + offset;
+            store(to.dtype, to.data, at, location);
+            if (!case_.backward) break;
+            const double pixels = load(to.dtype, to.data, at) * extent - 0.5;
+            if (std::abs(pixels - std::round(pixels)) > kStepMargin) break;
+          }
+        }
+      }
+    }
+  });
+}
+
+/// A softmax of normal numbers over the levels and points of a query and head.
+void MsDeformAttnWorkload::fill_weights(std::uint64_t seed) {
+  const TensorView to = tensor("attention_weights", 0);
+  const std::int64_t group = static_cast<std::int64_t>(case_.levels.size()) * case_.points;
+  parallel_for(case_.batch * case_.queries * case_.heads, 64, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> weights(static_cast<std::size_t>(group));
+    for (std::int64_t row = begin; row < end; ++row) {
+      Random random(seed, static_cast<std::uint64_t>(row) + 1);
+      double sum = 0;
+      for (double& weight : weights) sum += weight = std::exp(random.normal());
+      for (std::int64_t i = 0; i < group; ++i)
+        store(to.dtype, to.data, row * group + i, weights[static_cast<std::size_t>(i)] / sum);
+    }
+  });
+}
+
+/// Elements [start, start + count) of a tensor, spaced by stride, in runs of `run` neighbours, as f64.
+Buffer exact_copy(const TensorView& from, std::int64_t start, std::int64_t stride, std::int64_t run,
+                  const Layout& layout) {
+  Buffer to(DType::f64, layout);
+  auto* out = static_cast<double*>(to.view().data);
+  visit(from.dtype, [&](auto* type) {
+    const auto* in = static_cast<const std::remove_pointer_t<decltype(type)>*>(from.data) + start;
+    const std::int64_t runs = run == 0 ? 0 : layout.size() / run;
+    for (std::int64_t r = 0; r < runs; ++r)
+      for (std::int64_t i = 0; i < run; ++i) *out++ = static_cast<double>(in[r * stride + i]);
+  });
+  return to;
+}
+
+std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed) const {
+  Random random(seed, 77);
+  const auto levels = static_cast<std::int64_t>(case_.levels.size());
+  const std::int64_t width = case_.heads * case_.channels;           // of one pixel of value, and of one query's output
+  const std::int64_t samples = case_.heads * levels * case_.points;  // of one query
+  const std::int64_t work = std::max<std::int64_t>(1, samples * case_.channels * 4);
+  const auto images = sample_indices(case_.batch, 2, random);
+  Expected expected{.tensor = "output", .elements = {}, .values = {}};
+  for (const std::int64_t n : images) {
+    const Buffer value = exact_copy(tensor("value", 0), n * case_.length() * width, width, width,
+                                    Layout::contiguous({1, case_.length(), case_.heads, case_.channels}));
+    const std::int64_t wanted =
+        std::max<std::int64_t>(64, kCheckedWork / work / static_cast<std::int64_t>(images.size()));
+    for (const std::int64_t q : sample_indices(case_.queries, wanted, random)) {
+      const std::int64_t row = n * case_.queries + q;
+      const Buffer locations = exact_copy(tensor("sampling_locations", 0), row * samples * 2, 0, samples * 2,
+                                          Layout::contiguous({1, 1, case_.heads, levels, case_.points, 2}));
+      const Buffer weights = exact_copy(tensor("attention_weights", 0), row * samples, 0, samples,
+                                        Layout::contiguous({1, 1, case_.heads, levels, case_.points}));
+      const Buffer want(DType::f64, Layout::contiguous({1, 1, width}));
+      MsDeformAttnOptions options;
+      options.variant = "reference";
+      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), options);
+      for (std::int64_t i = 0; i < width; ++i) {
+        expected.elements.push_back(row * width + i);
+        expected.values.push_back(load(DType::f64, want.view().data, i));
+      }
+    }
+  }
+  return {expected};
+}
+
+std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t seed) const {
+  Random random(seed, 77);
+  const auto levels = static_cast<std::int64_t>(case_.levels.size());
+  const std::int64_t group = levels * case_.points;  // samples of one query and head
+  const std::int64_t length = case_.length();
+  const std::int64_t work = std::max<std::int64_t>(1, case_.queries * group * case_.channels * 12);
+  const Layout value_layout = Layout::contiguous({1, length, 1, case_.channels});
+  const Layout location_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points, 2});
+  const Layout weight_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points});
+  std::vector<Expected> all{
+      {"grad_value", {}, {}}, {"grad_sampling_locations", {}, {}}, {"grad_attention_weights", {}, {}}};
+  const auto pairs = sample_indices(case_.batch * case_.heads, std::max<std::int64_t>(1, kCheckedWork / work), random);
+  for (const std::int64_t pair : pairs) {
+    const std::int64_t n = pair / case_.heads;
+    const std::int64_t m = pair % case_.heads;
+    const auto start = [&](std::int64_t rows, std::int64_t run) { return (n * rows * case_.heads + m) * run; };
+    const auto copy = [&](const char* name, std::int64_t rows, std::int64_t run, const Layout& layout) {
+      return exact_copy(tensor(name, 0), start(rows, run), case_.heads * run, run, layout);
+    };
+    const Buffer value = copy("value", length, case_.channels, value_layout);
+    const Buffer locations = copy("sampling_locations", case_.queries, group * 2, location_layout);
+    const Buffer weights = copy("attention_weights", case_.queries, group, weight_layout);
+    const Buffer grad_output =
+        copy("grad_output", case_.queries, case_.channels, Layout::contiguous({1, case_.queries, case_.channels}));
+    const Buffer grad_value(DType::f64, value_layout);
+    const Buffer grad_locations(DType::f64, location_layout);
+    const Buffer grad_weights(DType::f64, weight_layout);
+    MsDeformAttnOptions options;
+    options.variant = "reference_backward";
+    ms_deform_attn_backward(value.view(), case_.levels, locations.view(), weights.view(), grad_output.view(),
+                            {grad_value.view(), grad_locations.view(), grad_weights.view()}, options);
+    const auto take = [&](Expected& expected, const Buffer& gradient, std::int64_t rows, std::int64_t run) {
+      for (std::int64_t i = 0; i < rows * run; ++i) {
+        expected.elements.push_back(start(rows, run) + i / run * case_.heads * run + i % run);
+        expected.values.push_back(load(DType::f64, gradient.view().data, i));
+      }
+    };
+    take(all[0], grad_value, length, case_.channels);
+    take(all[1], grad_locations, case_.queries, group * 2);
+    take(all[2], grad_weights, case_.queries, group);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device) {
+  return std::make_unique<MsDeformAttnWorkload>(problem, read_ms_deform_attn_case(problem));
+}
+
+}  // namespace tmaops::bench

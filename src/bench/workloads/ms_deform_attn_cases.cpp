@@ -1,0 +1,128 @@
+#include "bench/workloads/ms_deform_attn_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/spelling.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+struct NamedShape {
+  std::string_view name;
+  std::int64_t batch;
+  std::int64_t heads;
+  std::int64_t points;
+  std::int64_t queries;
+  bool seed_levels;
+  bool raster_queries;
+};
+
+// 800 x 1333 pixels at strides 8 to 64, and the maps of the experiment this work started from.
+constexpr std::array<LevelShape, 4> kDetrLevels{{{100, 167}, {50, 84}, {25, 42}, {13, 21}}};
+constexpr std::array<LevelShape, 4> kSeedLevels{{{92, 160}, {46, 80}, {23, 40}, {12, 20}}};
+
+// seed8 is the seed's work with 8 heads of 32 channels: 6 images instead of 48 single-head maps.
+constexpr std::array<NamedShape, 6> kShapes{{{"seed", 48, 1, 8, 15422, true, true},
+                                             {"seed8", 6, 8, 8, 15422, true, true},
+                                             {"enc", 2, 8, 4, 22223, false, true},
+                                             {"dec", 8, 8, 4, 300, false, false},
+                                             {"enc1", 1, 8, 4, 22223, false, true},
+                                             {"dec1", 1, 8, 4, 300, false, false}}};
+
+[[noreturn]] void fail_case(const Settings& problem, const Setting& setting) {
+  std::string names;
+  for (const NamedShape& shape : kShapes) names += (names.empty() ? "" : ", ") + std::string(shape.name);
+  problem.fail(ErrorCode::unknown_case, setting, "one of " + names + " with /uniform or /detr, for example enc1/detr");
+}
+
+/// "100x167,50x84": height x width of each level.
+std::vector<LevelShape> read_levels(const Settings& problem, const Setting& setting) {
+  std::vector<LevelShape> levels;
+  std::string_view text = setting.value;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find_first_of(", "));
+    text.remove_prefix(std::min(text.size(), one.size() + 1));
+    if (one.empty()) continue;
+    const std::size_t times = one.find('x');
+    const auto height = parse_integer(one.substr(0, times));
+    const auto width = times == std::string_view::npos ? std::nullopt : parse_integer(one.substr(times + 1));
+    if (!height || !width || *height < 1 || *width < 1 || *height > 65536 || *width > 65536)
+      problem.fail(ErrorCode::bad_value, setting, "height x width of each level: '100x167 50x84'");
+    levels.push_back({*height, *width});
+  }
+  if (levels.empty()) problem.fail(ErrorCode::bad_value, setting, "at least one level: '100x167 50x84'");
+  return levels;
+}
+
+void read_named(const Settings& problem, const Setting& setting, MsDeformAttnCase& made) {
+  const std::string_view text = setting.value;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) fail_case(problem, setting);
+  const auto shape = std::ranges::find(kShapes, text.substr(0, slash), &NamedShape::name);
+  const std::string_view locations = text.substr(slash + 1);
+  if (shape == kShapes.end() || (locations != "uniform" && locations != "detr")) fail_case(problem, setting);
+  made.name = text;
+  made.batch = shape->batch;
+  made.heads = shape->heads;
+  made.points = shape->points;
+  made.queries = shape->queries;
+  const auto& levels = shape->seed_levels ? kSeedLevels : kDetrLevels;
+  made.levels.assign(levels.begin(), levels.end());
+  made.raster_queries = shape->raster_queries;
+  made.locations = locations == "detr" ? Locations::detr : Locations::uniform;
+}
+
+void read_shape(const Settings& problem, MsDeformAttnCase& made) {
+  const Setting* levels = problem.find("levels");
+  if (levels == nullptr || !problem.has("queries"))
+    throw Error(ErrorCode::bad_value, {.where = problem.place().text() + ": ms_deform_attn",
+                                       .got = "neither a case nor levels and queries",
+                                       .needed = "case: enc1/detr, or levels: '100x167 50x84' and queries: 300"});
+  made.levels = read_levels(problem, *levels);
+  made.batch = problem.integer("batch", 1, 0, 1 << 20);
+  made.heads = problem.integer("heads", 8, 1, 1 << 16);
+  made.channels = problem.integer("channels", 32, 1, 1 << 16);
+  made.points = problem.integer("points", 4, 1, 1 << 12);
+  made.queries = problem.integer("queries", 0, 0, std::int64_t{1} << 32);
+  made.locations =
+      problem.choice("locations", "uniform", {"uniform", "detr"}) == 1 ? Locations::detr : Locations::uniform;
+  made.raster_queries = made.queries == made.length();
+  std::string levels_text;
+  for (const LevelShape& level : made.levels)
+    levels_text += fmt::format("{}{}x{}", levels_text.empty() ? "" : "+", level.height, level.width);
+  made.name = fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries,
+                          made.points, levels_text, made.locations == Locations::detr ? "detr" : "uniform");
+}
+
+}  // namespace
+
+std::int64_t MsDeformAttnCase::length() const {
+  std::int64_t total = 0;
+  for (const LevelShape& level : levels) total += level.height * level.width;
+  return total;
+}
+
+MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
+  problem.only({"case", "batch", "heads", "channels", "levels", "points", "queries", "locations", "dtype",
+                "location_dtype", "direction", "variant", "version"});
+  MsDeformAttnCase made;
+  made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
+  made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  if (const Setting* named = problem.find("case")) {
+    for (const char* other : {"batch", "heads", "channels", "levels", "points", "queries", "locations"})
+      if (const Setting* extra = problem.find(other))
+        problem.fail(ErrorCode::bad_value, *extra, "no shape beside a case: the case has all of it");
+    read_named(problem, *named, made);
+  } else {
+    read_shape(problem, made);
+  }
+  if (made.location_dtype != made.dtype) made.name += " locations=" + std::string(to_string(made.location_dtype));
+  return made;
+}
+
+}  // namespace tmaops::bench

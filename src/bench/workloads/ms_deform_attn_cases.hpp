@@ -1,0 +1,39 @@
+// The named cases of multi-scale deformable attention, and what a configuration says about one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/settings.hpp"
+#include "tmaops/ms_deform_attn.hpp"
+
+namespace tmaops::bench {
+
+enum class Locations {
+  uniform,  // U(0, 1)
+  detr      // around reference points: the pixel centres in raster order (decoders: random), offsets normal with a
+            // standard deviation of 2 to 4 pixels of the sampled level
+};
+
+struct MsDeformAttnCase {
+  std::string name;  // "enc/detr"
+  std::int64_t batch = 1;
+  std::int64_t heads = 8;
+  std::int64_t channels = 32;
+  std::int64_t points = 4;
+  std::int64_t queries = 0;
+  std::vector<LevelShape> levels{};
+  Locations locations = Locations::uniform;
+  bool raster_queries = true;  // reference points of detr locations: raster order, or random
+  DType dtype = DType::f32;
+  DType location_dtype = DType::f32;  // of locations and weights
+  bool backward = false;
+
+  std::int64_t length() const;  // S
+};
+
+/// Reads case (or the shape key by key), dtype and direction. Throws Error for bad settings.
+MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem);
+
+}  // namespace tmaops::bench

@@ -1,0 +1,80 @@
+// `tmaops explain E012`: the page of an error; without an argument the whole catalogue.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
+#include "core/spelling.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+struct Options {
+  std::string code;
+};
+
+nlohmann::ordered_json to_json(const ErrorPage& page) {
+  return {{"number", page.number}, {"name", page.name},        {"exit_code", page.exit_code},
+          {"title", page.title},   {"text", page.explanation}, {"mend", page.mend}};
+}
+
+std::string page_text(const ErrorPage& page, bool color) {
+  std::string text = styled(std::string(page.number) + " " + std::string(page.title), Style::bold, color);
+  text += "\n  name:      " + std::string(page.name) + "\n  exit code: " + std::to_string(page.exit_code);
+  text += "\n\n" + std::string(page.explanation) + "\n\nWhat to do: " + std::string(page.mend) + "\n";
+  return text;
+}
+
+const ErrorPage& find_page(const std::string& code) {
+  std::string upper = code;
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::vector<std::string_view> names;
+  for (const ErrorPage& page : error_catalogue()) {
+    if (page.number == upper || page.name == code) return page;
+    names.push_back(page.name);
+  }
+  const std::string_view near = nearest_name(code, names);
+  throw Error(ErrorCode::usage, {.where = "explain: CODE",
+                                 .got = "'" + code + "'",
+                                 .needed = "a number such as E012 or a name such as dtype_mismatch",
+                                 .mend = near.empty() ? "`tmaops explain` lists all of them."
+                                                      : "Did you mean '" + std::string(near) + "'?"});
+}
+
+int explain(const Globals& globals, const Options& options) {
+  const bool color = use_color(globals, Stream::data);
+  if (!options.code.empty()) {
+    const ErrorPage& page = find_page(options.code);
+    print_data(globals.json ? to_json(page).dump(2) + "\n" : page_text(page, color));
+    return 0;
+  }
+  if (globals.json) {
+    auto pages = nlohmann::ordered_json::array();
+    for (const ErrorPage& page : error_catalogue()) pages.push_back(to_json(page));
+    print_data(pages.dump(2) + "\n");
+    return 0;
+  }
+  std::string text;
+  for (const ErrorPage& page : error_catalogue())
+    text += styled(page.number, Style::bold, color) + "  " + std::string(page.title) +
+            styled("  (" + std::string(page.name) + ")", Style::faint, color) + "\n";
+  print_data(text);
+  return 0;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, Globals& globals) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("explain", "Print the page of an error number, or list all of them");
+  command->add_option("CODE", options->code, "Number (E012) or name (dtype_mismatch)");
+  command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); }; });
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,54 @@
+#include "cli/progress.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
+#include "cli/table.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+constexpr std::size_t kBarWidth = 24;
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress(const Globals& globals) {
+  const char* term = std::getenv("TERM");
+  on_ = !globals.quiet && is_terminal(Stream::notes) && term != nullptr && std::string_view(term) != "dumb";
+}
+
+Progress::~Progress() { clear(); }
+
+void Progress::show(std::size_t done, std::size_t total, const std::string& what) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!on_ || total == 0 || now < next_) return;
+  next_ = now + std::chrono::milliseconds(100);
+  const std::size_t filled = std::min(kBarWidth, done * kBarWidth / total);
+  std::string line = "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] " +
+                     std::to_string(std::min<std::size_t>(100, done * 100 / total)) + "% " + what;
+  line.resize(std::min(line.size(), terminal_width() - 1));
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (!shown_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,148 @@
+#include "cli/result_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/table.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+using bench::Row;
+
+/// Three significant digits, in the unit that leaves no more than three before the point.
+std::string time_text(double us) {
+  const std::string_view unit = us < 1000 ? "us" : us < 1e6 ? "ms" : "s";
+  const double value = us < 1000 ? us : us < 1e6 ? us / 1000 : us / 1e6;
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+}
+
+bool same_case(const Row& a, const Row& b) {
+  return a.info.op == b.info.op && a.info.name == b.info.name && a.info.dtype == b.info.dtype &&
+         a.temperature == b.temperature;
+}
+
+const Row* row_of(const bench::Report& report, const Row& like, const std::string& implementation) {
+  for (const Row& row : report.rows)
+    if (row.us && row.implementation == implementation && same_case(row, like)) return &row;
+  return nullptr;
+}
+
+std::string spread_text(const Row& row) {
+  const double low = row.us->p10 / row.us->median - 1;
+  const double high = row.us->p90 / row.us->median - 1;
+  return fmt::format("{:+.0f}/{:+.0f} %", low * 100, high * 100);
+}
+
+std::string name_text(const Row& row) {
+  return row.implementation == "tmaops" ? "tmaops (" + row.selected + ")" : row.implementation;
+}
+
+}  // namespace
+
+std::string times_table(const bench::Report& report, bool color) {
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"median", Align::right},
+               {"p10/p90", Align::right},
+               {"GB/s", Align::right},
+               {"of copy", Align::right},
+               {"TFLOP/s", Align::right},
+               {"vs tmaops", Align::right},
+               {"error", Align::right},
+               {"inputs"}});
+  const Row* previous = nullptr;
+  for (const Row& row : report.rows) {
+    if (!row.us) continue;
+    const bool first = previous == nullptr || !same_case(*previous, row);
+    if (first && previous != nullptr) table.add_gap();
+    const Row* copy = row_of(report, row, "copy");
+    const Row* ours = row_of(report, row, "tmaops");
+    const bool ceiling = row.kind == bench::Kind::ceiling;
+    std::vector<Cell> cells;
+    for (const std::string& text : {row.info.op, row.info.name, row.info.dtype}) cells.push_back({first ? text : ""});
+    cells.push_back({name_text(row), row.implementation == "tmaops" ? Style::bold : Style::plain});
+    cells.push_back({time_text(row.us->median)});
+    cells.push_back({spread_text(row), Style::faint});
+    cells.push_back({fmt::format("{:.1f}", row.gbps())});
+    cells.push_back({copy != nullptr && !ceiling ? fmt::format("{:.0f} %", 100 * row.gbps() / copy->gbps()) : ""});
+    cells.push_back({ceiling ? "" : fmt::format("{:.3f}", row.tflops())});
+    cells.push_back({ours != nullptr && ours != &row ? fmt::format("{:.2f}x", row.us->median / ours->us->median) : ""});
+    cells.push_back({ceiling ? "" : fmt::format("{:.1e}", row.error.relative), Style::faint});
+    cells.push_back({row.temperature});
+    table.add(std::move(cells));
+    previous = &row;
+  }
+  for (const Row& row : report.failed)
+    table.add({{row.info.op}, {row.info.name}, {row.info.dtype}, {name_text(row)}, {"WRONG", Style::bad}});
+  return table.text(color);
+}
+
+std::string verify_table(const bench::Report& report, bool color) {
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"relative", Align::right},
+               {"max", Align::right},
+               {"result"}});
+  const auto add = [&](const Row& row, bool ok) {
+    table.add({{row.info.op},
+               {row.info.name},
+               {row.info.dtype},
+               {name_text(row)},
+               {fmt::format("{:.1e}", row.error.relative)},
+               {fmt::format("{:.1e}", row.error.max)},
+               {ok ? "ok" : "WRONG", ok ? Style::good : Style::bad}});
+  };
+  for (const Row& row : report.rows) add(row, true);
+  for (const Row& row : report.failed) add(row, false);
+  return table.text(color);
+}
+
+std::string compare_table(const std::vector<bench::Difference>& differences, bool color) {
+  Table table({{"operator"},
+               {"case"},
+               {"dtype"},
+               {"implementation"},
+               {"base", Align::right},
+               {"now", Align::right},
+               {"change", Align::right},
+               {"verdict"},
+               {"inputs"}});
+  for (const bench::Difference& one : differences) {
+    const Style style = one.change == bench::Change::slower   ? Style::bad
+                        : one.change == bench::Change::faster ? Style::good
+                                                              : Style::plain;
+    table.add({{one.op},
+               {one.name},
+               {one.dtype},
+               {one.implementation},
+               {one.base_us > 0 ? time_text(one.base_us) : ""},
+               {one.us > 0 ? time_text(one.us) : ""},
+               {one.base_us > 0 && one.us > 0 ? fmt::format("{:+.1f} %", (one.ratio() - 1) * 100) : ""},
+               {std::string(to_string(one.change)), style},
+               {one.temperature}});
+  }
+  return table.text(color);
+}
+
+std::string refusal_line(const bench::Refusal& refusal) {
+  return refusal.info.op + " " + refusal.info.name + " " + refusal.info.dtype + ": " + refusal.implementation +
+         " is left out: " + refusal.reason;
+}
+
+std::string failure_text(const bench::Row& row, std::uint64_t seed) {
+  const Error error(ErrorCode::verification_failed,
+                    {.where = row.info.op + " " + row.info.name + " " + row.info.dtype + ": " + name_text(row),
+                     .got = row.error.problem,
+                     .needed = "the reference's result; repeat with: tmaops verify -p '" + row.info.problem +
+                               "' --seed " + std::to_string(seed)});
+  return std::string("tmaops: ") + error.what();
+}
+
+}  // namespace tmaops::cli

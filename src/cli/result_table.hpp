@@ -1,0 +1,23 @@
+// Results as tables for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/compare.hpp"
+#include "bench/report.hpp"
+
+namespace tmaops::cli {
+
+/// Times, rates, percentage of the copy's bandwidth, and how many times slower than `tmaops` each other row is.
+std::string times_table(const bench::Report& report, bool color);
+/// One line per checked variant.
+std::string verify_table(const bench::Report& report, bool color);
+std::string compare_table(const std::vector<bench::Difference>& differences, bool color);
+/// "gemm RC 256 f32 blocked: why", for stderr.
+std::string refusal_line(const bench::Refusal& refusal);
+/// The message about a wrong result, with the command that repeats it.
+std::string failure_text(const bench::Row& row, std::uint64_t seed);
+
+}  // namespace tmaops::cli

@@ -1,0 +1,138 @@
+#include "cli/run_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "bench/workload.hpp"
+#include "cli/commands.hpp"
+#include "core/device_info.hpp"
+#include "core/spelling.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+/// A value given as an option, to be read like one of the configuration.
+Settings option_values(std::initializer_list<std::pair<const char*, const std::string*>> values) {
+  Settings settings;
+  for (const auto& [name, value] : values)
+    if (!value->empty()) settings.add({name, *value, {"--" + std::string(name)}, false});
+  return settings;
+}
+
+}  // namespace
+
+void add_problem_options(CLI::App& command, ProblemOptions& options) {
+  command.add_option("CONFIG", options.config, "Configuration, for example configs/quick.yaml");
+  command
+      .add_option("-p,--problem", options.problems,
+                  "A problem: 'gemm: {mode: [RC, CR], size: [256, 512]}' (may be repeated)")
+      ->allow_extra_args(false);
+  command.add_option("--operator", options.operators, "Run only this operator's problems (may be repeated)")
+      ->allow_extra_args(false);
+  command.add_option("--device", options.device, "auto, cpu or cuda (default: the configuration's, else auto)");
+}
+
+void add_run_flags(CLI::App& command, RunFlags& flags) {
+  add_problem_options(command, flags);
+  command.add_option("--seed", flags.seed, "Seed of the random data");
+  command.add_option("--threads", flags.threads, "Threads of the CPU variants and peers");
+  command.add_option("--tolerance", flags.tolerance, "Relative error that passes (default: the operator's own)");
+  command.add_flag("--all-variants", flags.all_variants, "Run every variant that takes the problem");
+}
+
+io::RunConfig read_problems(const ProblemOptions& options) {
+  const auto operators = bench::workload_operators();
+  io::RunConfig config;
+  if (!options.config.empty()) config = io::read_config(options.config, operators);
+  for (std::size_t i = 0; i < options.problems.size(); ++i) {
+    const std::string source = options.problems.size() > 1 ? "-p #" + std::to_string(i + 1) : "-p";
+    auto more = io::parse_problems(options.problems[i], source, operators);
+    config.problems.insert(config.problems.end(), std::make_move_iterator(more.begin()),
+                           std::make_move_iterator(more.end()));
+  }
+  if (!options.device.empty()) {
+    constexpr std::string_view devices[] = {"auto", "cpu", "cuda"};
+    config.device =
+        devices[option_values({{"device", &options.device}}).choice("device", "auto", {"auto", "cpu", "cuda"})];
+  }
+  for (const std::string& name : options.operators) {
+    if (std::ranges::find(operators, name) != operators.end()) continue;
+    const std::string_view near = nearest_name(name, operators);
+    throw Error(ErrorCode::usage, {.where = "--operator",
+                                   .got = "'" + name + "'",
+                                   .needed = "one of " + joined(operators),
+                                   .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
+  }
+  if (!options.operators.empty()) config.operators = options.operators;
+  if (!config.operators.empty())
+    std::erase_if(config.problems, [&](const Settings& problem) {
+      return std::ranges::find(config.operators, problem.section()) == config.operators.end();
+    });
+  if (config.problems.empty())
+    throw Error(ErrorCode::usage, {.where = options.config.empty() ? "command line" : options.config,
+                                   .got = "no problem to run",
+                                   .needed = "a configuration with an operator section, or -p 'gemm: {size: 256}'",
+                                   .mend = "Try `tmaops bench configs/quick.yaml`."});
+  return config;
+}
+
+io::RunConfig read_run(const RunFlags& flags) {
+  io::RunConfig config = read_problems(flags);
+  const Settings values =
+      option_values({{"seed", &flags.seed}, {"threads", &flags.threads}, {"tolerance", &flags.tolerance}});
+  config.seed =
+      static_cast<std::uint64_t>(values.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
+  config.threads = values.integer("threads", config.threads, 1, 1024);
+  config.tolerance = values.number("tolerance", config.tolerance, 0, 1);
+  config.all_variants = config.all_variants || flags.all_variants;
+  return config;
+}
+
+Device resolve_device(const std::string& device) {
+  if (device != "cuda") return {};
+  const Device gpu{DeviceType::cuda, 0};
+  device_info(gpu);  // says which of the five reasons there is not to have one
+  throw Error(ErrorCode::variant_refuses,
+              {.where = "--device cuda",
+               .got = "a GPU",
+               .needed = "a workload that runs on it: this build times the CPU variants only"});
+}
+
+bench::RunOptions run_options(const io::RunConfig& config) {
+  bench::RunOptions options;
+  options.device = resolve_device(config.device);
+  options.hot = config.temperature != "cold";
+  options.cold = config.temperature != "hot";
+  options.samples = config.samples;
+  options.min_time = config.min_time;
+  options.max_time = config.max_time;
+  options.seed = config.seed;
+  options.tolerance = config.tolerance;
+  options.all_variants = config.all_variants;
+  options.peers = config.peers;
+  set_num_threads(static_cast<int>(config.threads));
+  num_threads();  // a bad TMAOPS_NUM_THREADS is reported now
+  return options;
+}
+
+nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file) {
+  nlohmann::ordered_json json;
+  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(file);
+  json["device"] = config.device;
+  json["temperature"] = config.temperature;
+  json["samples"] = config.samples;
+  json["min_time"] = config.min_time;
+  json["max_time"] = config.max_time;
+  json["seed"] = config.seed;
+  json["threads"] = config.threads;
+  json["tolerance"] = config.tolerance;
+  json["variants"] = config.all_variants ? "all" : "auto";
+  json["peers"] = config.peers;
+  json["problems"] = nlohmann::ordered_json::array();
+  for (const Settings& problem : config.problems) json["problems"].push_back(problem.to_text());
+  return json;
+}
+
+}  // namespace tmaops::cli

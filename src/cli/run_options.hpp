@@ -1,0 +1,49 @@
+// The options that bench, verify and list share: which problems, on which device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/runner.hpp"
+#include "io/config.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tmaops::cli {
+
+struct Globals;
+
+struct ProblemOptions {
+  std::string config;                  // file
+  std::vector<std::string> problems;   // -p
+  std::vector<std::string> operators;  // --operator
+  std::string device;                  // empty: the configuration's
+};
+
+struct RunFlags : ProblemOptions {
+  std::string seed;
+  std::string threads;
+  std::string tolerance;
+  bool all_variants = false;
+};
+
+void add_problem_options(CLI::App& command, ProblemOptions& options);
+void add_run_flags(CLI::App& command, RunFlags& flags);
+
+/// The configuration: the file's, then the flags'. Throws Error usage when there is no problem to run.
+io::RunConfig read_problems(const ProblemOptions& options);
+io::RunConfig read_run(const RunFlags& flags);
+
+/// The device a run is on. Throws one of the five device errors for `cuda` where there is none.
+Device resolve_device(const std::string& device);
+
+/// RunOptions of a configuration; also sets the number of threads.
+bench::RunOptions run_options(const io::RunConfig& config);
+
+/// The configuration for the result file.
+nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file);
+
+}  // namespace tmaops::cli

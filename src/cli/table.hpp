@@ -1,0 +1,42 @@
+// The one table printer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/console.hpp"
+
+namespace tmaops::cli {
+
+enum class Align { left, right };
+
+struct Column {
+  std::string title;
+  Align align = Align::left;
+};
+
+struct Cell {
+  std::string text{};
+  Style style = Style::plain;
+};
+
+/// Rows below each other in columns as wide as their widest cell, two spaces apart. A row may be shorter than the
+/// others; columns without any text are left out.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  /// An empty line between groups.
+  void add_gap() { rows_.emplace_back(); }
+  bool empty() const { return rows_.empty(); }
+  std::string text(bool color) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// Width of UTF-8 text on a terminal, counting every character as one column.
+std::size_t display_width(std::string_view text);
+
+}  // namespace tmaops::cli

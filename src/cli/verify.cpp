@@ -1,0 +1,57 @@
+// `tmaops verify`: only the check, of every variant that takes the problem.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bench/runner.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/progress.hpp"
+#include "cli/result_table.hpp"
+#include "cli/run_options.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+int run_verify(const Globals& globals, const RunFlags& flags) {
+  io::RunConfig config = read_run(flags);
+  config.all_variants = true;
+  bench::RunOptions run = run_options(config);
+  run.time = false;
+
+  Progress progress(globals);
+  const StopOnInterrupt guard;
+  bench::Observer observer;
+  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
+    progress.show(done, total, what);
+  };
+  observer.refused = [&](const bench::Refusal& refusal) {
+    progress.clear();
+    if (refusal.requested)
+      print_problem(refusal_line(refusal));
+    else
+      print_note(globals, refusal_line(refusal));
+  };
+  observer.interrupted = &StopOnInterrupt::interrupted;
+  const bench::Report report = bench::run(config.problems, run, observer);
+  progress.clear();
+
+  if (globals.json)
+    print_data(bench::to_json(report, config_json(config, flags.config)).dump(2) + "\n");
+  else
+    print_data(verify_table(report, use_color(globals, Stream::data)));
+  for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
+  return report.exit_code();
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Globals& globals) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("verify", "Check every variant against the reference");
+  add_run_flags(*command, *flags);
+  command->callback([&globals, flags] { globals.run = [&globals, flags] { return run_verify(globals, *flags); }; });
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,167 @@
+#include "core/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/spelling.hpp"
+
+namespace tmaops {
+namespace {
+
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  T value{};
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string short_number(double value) {
+  char buffer[32];
+  const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return status == std::errc{} ? std::string(buffer, end) : std::string("?");
+}
+
+std::string words_text(std::initializer_list<std::string_view> words) {
+  return "one of " + joined(std::span<const std::string_view>(words.begin(), words.size()));
+}
+
+/// Whether a plain YAML scalar of this text would be read as this text again, also inside {}.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view special = ",[]{}#&*!|>'\"%@`:";
+  return !text.empty() && text.front() != ' ' && text.back() != ' ' && text.front() != '-' &&
+         text.find_first_of(special) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) { return parse<std::int64_t>(text); }
+std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
+
+std::string Place::text() const {
+  if (line == 0) return source;
+  return source + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+void Settings::set(Setting setting) {
+  erase(setting.name);
+  add(std::move(setting));
+}
+
+void Settings::erase(std::string_view name) {
+  std::erase_if(settings_, [&](const Setting& setting) { return setting.name == name; });
+}
+
+void Settings::only(std::initializer_list<std::string_view> names) const {
+  const std::span<const std::string_view> known(names.begin(), names.size());
+  for (const Setting& setting : settings_) {
+    if (std::ranges::find(known, setting.name) != known.end()) continue;
+    const std::string_view near = nearest_name(setting.name, known);
+    fail(ErrorCode::unknown_key, setting, words_text(names),
+         near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+  }
+}
+
+const Setting* Settings::find(std::string_view name) const {
+  const auto found = std::ranges::find(settings_, name, &Setting::name);
+  return found == settings_.end() ? nullptr : &*found;
+}
+
+std::vector<const Setting*> Settings::find_all(std::string_view name) const {
+  std::vector<const Setting*> found;
+  for (const Setting& setting : settings_)
+    if (setting.name == name) found.push_back(&setting);
+  return found;
+}
+
+std::string Settings::text(std::string_view name, std::string_view fallback) const {
+  const Setting* setting = find(name);
+  return setting == nullptr ? std::string(fallback) : setting->value;
+}
+
+std::int64_t Settings::integer(std::string_view name, std::int64_t fallback, std::int64_t least,
+                               std::int64_t most) const {
+  const Setting* setting = find(name);
+  if (setting == nullptr) return fallback;
+  const std::string range = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  const auto value = setting->quoted ? std::nullopt : parse_integer(setting->value);
+  if (!value) {
+    const bool too_big =
+        !setting->quoted && parse_number(setting->value) && setting->value.find('.') == std::string::npos;
+    fail(too_big ? ErrorCode::bad_value : ErrorCode::wrong_type, *setting, range);
+  }
+  if (*value < least || *value > most) fail(ErrorCode::bad_value, *setting, range);
+  return *value;
+}
+
+double Settings::number(std::string_view name, double fallback, double least, double most) const {
+  const Setting* setting = find(name);
+  if (setting == nullptr) return fallback;
+  const std::string range = "a number from " + short_number(least) + " to " + short_number(most);
+  const auto value = setting->quoted ? std::nullopt : parse_number(setting->value);
+  if (!value) fail(ErrorCode::wrong_type, *setting, range);
+  if (!(*value >= least && *value <= most)) fail(ErrorCode::bad_value, *setting, range);
+  return *value;
+}
+
+bool Settings::boolean(std::string_view name, bool fallback) const {
+  const Setting* setting = find(name);
+  if (setting == nullptr) return fallback;
+  if (!setting->quoted && setting->value == "true") return true;
+  if (!setting->quoted && setting->value == "false") return false;
+  fail(ErrorCode::wrong_type, *setting, "true or false");
+}
+
+int Settings::choice(std::string_view name, std::string_view fallback,
+                     std::initializer_list<std::string_view> words) const {
+  const Setting* setting = find(name);
+  const std::string_view value = setting == nullptr ? fallback : std::string_view(setting->value);
+  const auto found = std::ranges::find(words, value);
+  if (found != words.end()) return static_cast<int>(found - words.begin());
+  if (setting == nullptr)
+    throw Error(ErrorCode::internal, {.where = section_ + ": " + std::string(name),
+                                      .got = "default '" + std::string(value) + "'",
+                                      .needed = words_text(words)});
+  const std::string_view near = nearest_name(value, std::span<const std::string_view>(words.begin(), words.size()));
+  fail(ErrorCode::bad_value, *setting, words_text(words),
+       near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+}
+
+DType Settings::dtype(std::string_view name, DType fallback, std::initializer_list<DType> allowed) const {
+  const Setting* setting = find(name);
+  if (setting == nullptr) return fallback;
+  const auto value = parse_dtype(setting->value);
+  if (value && std::ranges::find(allowed, *value) != allowed.end()) return *value;
+  std::string names;
+  for (const DType dtype : allowed) names += (names.empty() ? "one of " : ", ") + std::string(to_string(dtype));
+  fail(ErrorCode::bad_value, *setting, names);
+}
+
+std::string Settings::to_text() const {
+  std::string text;
+  for (std::size_t i = 0; i < settings_.size(); ++i) {
+    const Setting& setting = settings_[i];
+    const auto same = find_all(setting.name);
+    if (same.front() != &setting) continue;  // printed with the first of its name
+    std::string value;
+    for (const Setting* one : same) {
+      const bool plain = is_plain(one->value) && !one->quoted;
+      value += (value.empty() ? "" : ", ") + (plain ? one->value : "\"" + one->value + "\"");
+    }
+    text += (text.empty() ? "" : ", ") + setting.name + ": " + (same.size() > 1 ? "[" + value + "]" : value);
+  }
+  return section_ + ": {" + text + "}";
+}
+
+void Settings::fail(ErrorCode code, const Setting& setting, std::string needed, std::string mend) const {
+  const std::string key = section_.empty() ? setting.name : section_ + ": " + setting.name;
+  const bool about_key = code == ErrorCode::unknown_key;
+  throw Error(code, {.where = setting.place.text() + ": " + key,
+                     .got = about_key ? "'" + setting.name + "'" : "'" + setting.value + "'",
+                     .needed = std::move(needed),
+                     .mend = std::move(mend)});
+}
+
+}  // namespace tmaops

@@ -1,0 +1,49 @@
+// A strict reading of YAML: every value keeps its place, duplicate keys are errors.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/settings.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::io {
+
+struct YamlEntry;
+
+/// A value of a YAML document. Scalars keep their text: what it means is up to the key.
+struct YamlNode {
+  enum class Kind { empty, scalar, list, map };
+  Kind kind = Kind::empty;
+  Place place{};
+  std::string scalar{};
+  bool quoted = false;
+  std::vector<YamlNode> items{};     // of a list
+  std::vector<YamlEntry> entries{};  // of a map, in the order of the file
+
+  const YamlEntry* find(std::string_view key) const;
+  /// "a list", "a mapping", "'abc'", "nothing".
+  std::string describe() const;
+};
+
+struct YamlEntry {
+  std::string key;
+  Place place{};  // of the key
+  YamlNode value{};
+};
+
+/// Parses one document. `source` is what places are named after, for example the file name. Throws Error yaml_syntax,
+/// duplicate_key, wrong_type (a key that is not a scalar). Anchors, aliases and tags are refused: a configuration of a
+/// few lines needs none, and aliases can make a small file expand without end.
+YamlNode parse_yaml(const std::string& text, const std::string& source);
+
+/// Reads and parses a file of at most 1 MiB. Throws Error cannot_read as well.
+YamlNode read_yaml_file(const std::filesystem::path& path);
+
+/// Throws Error about a node.
+[[noreturn]] void fail_at(ErrorCode code, const Place& place, const std::string& what, std::string got,
+                          std::string needed, std::string mend = {});
+
+}  // namespace tmaops::io

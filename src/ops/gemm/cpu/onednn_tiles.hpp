@@ -1,0 +1,209 @@
+// How the oneDNN variant cuts a problem into calls: tiles of D, what is copied or packed, which primitives.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "ops/gemm/cpu/onednn_library.hpp"
+#include "ops/gemm/host_convert.hpp"
+#include "ops/gemm/problem.hpp"
+
+namespace tmaops::ops::gemm::onednn {
+
+// Rows of a tile: 1024^3 takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows in bf16 and 16.0, 12.7, 12.6 ms in f32. Up to
+// kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it first costs 20 %.
+inline constexpr std::int64_t kRows16 = 128;
+inline constexpr std::int64_t kRows32 = 256;
+inline constexpr std::int64_t kTwoTiles = 512;
+inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make a call of 1 us worth while
+// N stays whole while M and the batch give tiles enough: a split makes the detour through scratch.
+inline constexpr std::int64_t kTilesWanted = 8;
+inline constexpr std::int64_t kLeastColumns = 512;
+inline constexpr std::int64_t kMostScratchColumns = 1024;  // f32 accumulators of 1 MiB at most: half of an L2
+inline constexpr std::int64_t kPackFromTiles = 3;          // with two, packing by each in oneDNN costs no more
+inline constexpr std::int64_t kPackColumns = 192;          // a multiple of oneDNN's blocks of 16, 32, 48, 64 columns
+
+inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+struct Tiling {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t down = 0;    // tiles along M
+  std::int64_t across = 0;  // tiles along N
+};
+
+inline Tiling make_tiling(const Problem& problem, std::int64_t base_rows, std::int64_t most_columns) {
+  Tiling tiling;
+  tiling.rows = problem.m <= kTwoTiles ? std::max<std::int64_t>(64, round_up((problem.m + 1) / 2, 64)) : base_rows;
+  // Enough matrices to share out: none is cut. Flat ones: longer tiles, still eight of them.
+  if (problem.batch >= kTilesWanted) tiling.rows = problem.m;
+  const std::int64_t row_work = std::max<std::int64_t>(1, problem.n) * std::max<std::int64_t>(1, problem.k);
+  if (row_work < kLeastWork / base_rows)
+    tiling.rows =
+        std::clamp(kLeastWork / row_work, tiling.rows, std::max(tiling.rows, round_up(problem.m / kTilesWanted, 64)));
+  tiling.rows = std::min(problem.m, tiling.rows);
+  tiling.down = (problem.m - 1) / tiling.rows + 1;
+  tiling.columns = std::min(problem.n, most_columns);
+  if (tiling.down == 1 && problem.batch < kTilesWanted) {
+    const std::int64_t share = round_up((problem.n + kTilesWanted - 1) / kTilesWanted, 64);
+    tiling.columns = std::min(tiling.columns, std::max(share, kLeastColumns));
+  }
+  tiling.across = (problem.n - 1) / tiling.columns + 1;
+  return tiling;
+}
+
+struct TilePlan {
+  Tiling tiling{};
+  bool direct = false;      // oneDNN writes D, epilogue included
+  bool relu_after = false;  // ... but for relu, which commutes with rounding
+  bool fused_bias = false;
+  Plain a{}, b{};       // as read in place; a copy has the same order and is dense
+  bool copy_a = false;  // each tile's rows of A
+  bool copy_b = false;  // each piece of B, before it is packed
+  bool pack_b = false;
+  std::int64_t packed_batches = 1;
+  std::int64_t pieces_per_tile = 1;  // of kPackColumns columns
+  std::size_t packed_tile_bytes = 0;
+  std::size_t scratchpad_bytes = 0;
+  std::size_t copy_bytes = 0;
+  std::size_t accumulator_bytes = 0;
+  /// By index(); shapes that do not occur stay empty.
+  std::array<dnnl::matmul::primitive_desc, 4> descriptions{};
+  std::array<dnnl::matmul, 4> primitives{};
+
+  static std::size_t index(bool last_across, bool last_down) { return (last_down ? 2u : 0u) | (last_across ? 1u : 0u); }
+  const dnnl::matmul::primitive_desc& shape(bool last_across, bool last_down) const {
+    return descriptions[index(last_across, last_down)];
+  }
+  std::size_t packed_bytes() const {
+    return pack_b ? packed_tile_bytes * static_cast<std::size_t>(packed_batches * tiling.across) : 0;
+  }
+  const void* packed_tile(const void* packed, std::int64_t batch, std::int64_t across) const {
+    const std::int64_t tile = (packed_batches == 1 ? 0 : batch) * tiling.across + across;
+    return static_cast<const char*>(packed) + static_cast<std::size_t>(tile) * packed_tile_bytes;
+  }
+};
+
+inline const void* element(const void* data, const MatrixLayout& layout, std::int64_t batch, std::int64_t row,
+                           std::int64_t column) {
+  return static_cast<const char*>(data) +
+         layout.offset(batch, row, column) * static_cast<std::int64_t>(size_of(layout.dtype));
+}
+
+/// Copies a block of a matrix to the plain layout `to`, converted to its type.
+inline void copy_dense(const void* data, const MatrixLayout& layout, std::int64_t batch, std::int64_t row,
+                       std::int64_t column, std::int64_t rows, std::int64_t columns, const Plain& to, void* copy) {
+  const std::int64_t lines = to.row_major ? rows : columns;
+  const std::int64_t length = to.row_major ? columns : rows;
+  const std::int64_t line_stride = to.row_major ? layout.row_stride : layout.column_stride;
+  const std::int64_t stride = to.row_major ? layout.column_stride : layout.row_stride;
+  const std::int64_t start = layout.offset(batch, row, column);
+  const auto size = static_cast<std::int64_t>(size_of(layout.dtype));
+  float values[256];
+  for (std::int64_t line = 0; line < lines; ++line) {
+    const std::int64_t from = start + line * line_stride;
+    const std::int64_t target = line * to.leading_dimension;
+    if (to.dtype == layout.dtype && stride == 1) {
+      std::memcpy(static_cast<char*>(copy) + target * size, static_cast<const char*>(data) + from * size,
+                  static_cast<std::size_t>(length * size));
+      continue;
+    }
+    if (to.dtype == DType::f32) {
+      load_f32(data, layout.dtype, from, stride, length, static_cast<float*>(copy) + target);
+      continue;
+    }
+    for (std::int64_t i = 0; i < length; i += 256) {  // through f32 and back, exact
+      const std::int64_t count = std::min<std::int64_t>(256, length - i);
+      load_f32(data, layout.dtype, from + i * stride, stride, count, values);
+      store_f32(copy, to.dtype, target + i, 1, count, values);
+    }
+  }
+}
+
+/// Whether the primitive can write D with the whole epilogue and one rounding. D must be dense: oneDNN's fast kernel
+/// takes no other, and our detour through scratch is faster than its slow one.
+inline bool can_be_direct(const Problem& problem) {
+  const bool dense = problem.d.order == Order::row && problem.d.leading_dimension() == problem.n;
+  const bool sum = !problem.c || problem.c_is_d;
+  const bool bias = !problem.bias_dtype ||
+                    (problem.bias_axis == BiasAxis::column && problem.bias_stride == 1 && problem.alpha == 1.0F);
+  const bool relu = problem.activation != Activation::relu || problem.d.dtype != DType::f16;
+  return dense && sum && bias && relu;
+}
+
+/// The layout that B has for tiles of `columns` columns. Packed: the one oneDNN likes best, which the primitive of the
+/// full tiles chooses and that of the last ones must take too; or, where that fails, plain rows.
+inline dnnl::memory::desc layout_of_b(const Problem& problem, const TilePlan& plan, std::int64_t columns,
+                                      bool last_across, bool last_down, bool packed_rows) {
+  if (!plan.pack_b) return plan.b.descriptor(problem.k, columns);
+  if (packed_rows) return Plain{plan.b.dtype, true, columns}.descriptor(problem.k, columns);
+  if (last_down && plan.tiling.down > 1) return plan.shape(last_across, false).weights_desc();
+  return {{problem.k, columns}, data_type(plan.b.dtype), dnnl::memory::format_tag::any};
+}
+
+/// The primitives of the up to four shapes of tiles; false when oneDNN has none for one of them.
+inline bool find_primitives(const Problem& problem, TilePlan& plan, bool packed_rows) {
+  const Tiling& tiling = plan.tiling;
+  for (const bool last_down : {false, true}) {
+    for (const bool last_across : {false, true}) {
+      if ((!last_down && tiling.down == 1) || (!last_across && tiling.across == 1)) continue;
+      MatmulSpec spec{.rows = last_down ? problem.m - (tiling.down - 1) * tiling.rows : tiling.rows,
+                      .columns = last_across ? problem.n - (tiling.across - 1) * tiling.columns : tiling.columns,
+                      .depth = problem.k,
+                      .a = plan.a,
+                      .d = {DType::f32, true, tiling.columns}};
+      spec.b = layout_of_b(problem, plan, spec.columns, last_across, last_down, packed_rows);
+      if (plan.copy_a) spec.a.leading_dimension = plan.a.row_major ? spec.depth : spec.rows;
+      if (plan.direct) {
+        spec.d.dtype = problem.d.dtype;
+        spec.alpha = problem.alpha;
+        spec.beta = problem.beta;
+        if (plan.fused_bias) spec.bias = problem.bias_dtype;
+        if (!plan.relu_after) spec.activation = problem.activation;
+      }
+      const auto description = find_matmul(spec);
+      if (!description) return false;
+      const std::size_t index = TilePlan::index(last_across, last_down);
+      plan.descriptions[index] = *description;
+      plan.primitives[index] = dnnl::matmul(*description);
+      plan.scratchpad_bytes = std::max(plan.scratchpad_bytes, description->scratchpad_desc().get_size());
+      const std::size_t b_bytes = (description->weights_desc().get_size() + 63) / 64 * 64;
+      if (plan.pack_b) plan.packed_tile_bytes = std::max(plan.packed_tile_bytes, b_bytes);
+    }
+  }
+  return true;
+}
+
+/// A plan with operands of the given type; false when oneDNN cannot do it that way.
+inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePlan& plan) {
+  plan = {};
+  if (direct && !can_be_direct(problem)) return false;
+  plan.direct = direct;
+  plan.relu_after = direct && problem.activation == Activation::relu;
+  plan.fused_bias = direct && problem.bias_dtype.has_value();
+  plan.tiling = make_tiling(problem, dtype == DType::f32 ? kRows32 : kRows16, direct ? problem.n : kMostScratchColumns);
+  const Tiling& tiling = plan.tiling;
+  if (direct && tiling.across > 1) return false;
+  plan.accumulator_bytes = direct ? 0 : static_cast<std::size_t>(tiling.rows * tiling.columns) * sizeof(float);
+  if (problem.k == 0) return true;
+
+  plan.a = {dtype, problem.a.order != Order::column, problem.a.leading_dimension()};
+  plan.b = {dtype, problem.b.order != Order::column, problem.b.leading_dimension()};
+  plan.copy_a = dtype != problem.a.dtype || problem.a.order == Order::general ||
+                plan.a.leading_dimension != (plan.a.row_major ? problem.k : tiling.rows);
+  plan.copy_b = dtype != problem.b.dtype || problem.b.order == Order::general ||
+                plan.b.leading_dimension < (plan.b.row_major ? problem.n : problem.k);
+  plan.pack_b = plan.copy_b || tiling.down >= kPackFromTiles;
+  plan.packed_batches = problem.b.batch_stride == 0 ? 1 : problem.batch;
+  plan.pieces_per_tile = (tiling.columns - 1) / kPackColumns + 1;
+  const std::int64_t copied = std::max(plan.copy_a ? tiling.rows * problem.k : 0,
+                                       plan.copy_b ? std::min(kPackColumns, tiling.columns) * problem.k : 0);
+  plan.copy_bytes = static_cast<std::size_t>(copied) * size_of(dtype);
+  return find_primitives(problem, plan, false) || (plan.pack_b && find_primitives(problem, plan, true));
+}
+
+}  // namespace tmaops::ops::gemm::onednn

@@ -1,0 +1,285 @@
+// The frame of the CPU backward passes: who owns what, and in which order it is added up.
+//
+// A unit of work is one image, one head and a group of levels. It alone writes the gradients of the value of its pixels
+// and of its points, so there are no atomics and nothing to merge. It visits the queries in an order that depends on
+// the data only; therefore every sum is added up in the same order whatever the number of threads, and whatever the
+// grouping of the levels.
+//
+// A unit works on maps of its own: the head's pixels next to each other (in the tensor other heads lie between them),
+// converted to the arithmetic type, each level with a border of one pixel. Beyond the border the value is 0 and the
+// gradient is thrown away, so a sample needs no case distinction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/point_rows.hpp"
+#include "ops/ms_deform_attn/cpu/query_order.hpp"
+#include "ops/ms_deform_attn/problem_backward.hpp"
+
+namespace tmaops::ops::ms_deform_attn_backward {
+
+/// Channels of a map are padded to this many, with zeros: one vector of the widest target.
+inline constexpr std::int64_t kChannelBlock = 16;
+/// Tables and rows of points are padded by as many elements.
+inline constexpr std::size_t kPointPadding = 16;
+
+/// Memory aligned to cache lines, zeroed.
+template <class T>
+class AlignedBuffer {
+ public:
+  explicit AlignedBuffer(std::size_t count)
+      : data_(static_cast<T*>(::operator new (std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {
+    std::fill_n(data_.get(), count, T{});
+  }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(T* pointer) const { ::operator delete (pointer, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, Free> data_;
+};
+
+/// Where the levels lie in a map, in elements; one entry per point (and padding) as the kernels load it.
+template <class T>
+struct MapTables {
+  std::int64_t channels = 0;  // padded
+  std::int64_t size = 0;      // of a map, a dummy corner for skipped points at its end
+  std::vector<std::int64_t> level_base;
+  std::vector<T> width;
+  std::vector<T> height;
+  std::vector<std::int32_t> base;   // of pixel (0, 0)
+  std::vector<std::int32_t> pitch;  // from row to row
+  std::int32_t dummy = 0;
+
+  explicit MapTables(const ms_deform_attn::Problem& problem)
+      : channels((problem.channels + kChannelBlock - 1) / kChannelBlock * kChannelBlock) {
+    std::int64_t widest = 0;
+    for (const ms_deform_attn::Level& level : problem.levels) {
+      const std::int64_t row = (level.width + 2) * channels;
+      level_base.push_back(size + row + channels);
+      for (std::int64_t p = 0; p < level.points; ++p) add(level, level_base.back(), row);
+      size += (level.height + 2) * row;
+      widest = std::max(widest, row);
+    }
+    dummy = static_cast<std::int32_t>(size);
+    size += widest + 2 * channels;
+    for (std::size_t i = 0; i < kPointPadding; ++i) add(problem.levels.back(), 0, 0);
+  }
+  /// Whether offsets into a map fit in 32 bits.
+  static bool fits(const ms_deform_attn::Problem& problem) {
+    std::int64_t pixels = 0;
+    std::int64_t elements = 0;
+    for (const ms_deform_attn::Level& level : problem.levels) {
+      std::int64_t area = 0;
+      if (level.height >= 1 << 24 || level.width >= 1 << 24) return false;
+      area = (level.height + 3) * (level.width + 3);
+      if (__builtin_add_overflow(pixels, area, &pixels)) return false;
+    }
+    return !__builtin_mul_overflow(pixels + 2, problem.channels + kChannelBlock, &elements) && elements < 1LL << 31;
+  }
+
+ private:
+  void add(const ms_deform_attn::Level& level, std::int64_t at, std::int64_t row) {
+    width.push_back(static_cast<T>(level.width));
+    height.push_back(static_cast<T>(level.height));
+    base.push_back(static_cast<std::int32_t>(at));
+    pitch.push_back(static_cast<std::int32_t>(row));
+  }
+};
+
+/// One query and head, for the points [begin, end) of the tables.
+template <class T>
+struct KernelArguments {
+  const MapTables<T>* tables;
+  Sampling sampling;
+  std::size_t begin;
+  std::size_t end;
+  const T* xy;           // 2 per point, the padding NaN
+  const T* attention;    // 1 per point, padded
+  const T* grad_output;  // channels, padded with 0
+  const T* value;        // map; null: no gradients of points wanted
+  T* grad_value;         // map; null: not wanted
+  T* grad_xy;            // 2 per point, padded
+  T* grad_attention;     // 1 per point, padded
+  T* scratch;            // 12 per point, padded
+};
+
+template <class T>
+class Driver {
+ public:
+  using Kernel = void (*)(const KernelArguments<T>&);
+
+  Driver(const Problem& problem, const Arguments& arguments, Kernel kernel)
+      : problem_(problem),
+        forward_(problem.forward),
+        arguments_(arguments),
+        kernel_(kernel),
+        tables_(forward_),
+        locations_(forward_, arguments.sampling_locations, 2),
+        weights_(forward_, arguments.attention_weights, 1) {
+    if (problem.grad_sampling_locations)
+      grad_locations_.emplace_back(forward_, arguments.gradients.sampling_locations, 2);
+    if (problem.grad_attention_weights) grad_weights_.emplace_back(forward_, arguments.gradients.attention_weights, 1);
+  }
+
+  void run() {
+    if (forward_.batch * forward_.heads == 0) return;
+    const bool sampled = forward_.queries > 0;
+    if (sampled) order_ = ms_deform_attn::query_order(forward_, arguments_.sampling_locations);
+    const std::int64_t heads = forward_.batch * forward_.heads;
+    const auto levels = static_cast<std::int64_t>(forward_.levels.size());
+    const int threads = num_threads();
+    const std::int64_t groups = std::clamp<std::int64_t>((2 * threads + heads - 1) / heads, 1, levels);
+    std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(threads));
+    parallel_for(heads * groups, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+      auto& mine = workers[static_cast<std::size_t>(worker)];
+      if (!mine) mine = std::make_unique<Worker>(*this);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t group = i % groups;
+        unit(*mine, i / groups / forward_.heads, i / groups % forward_.heads, group * levels / groups,
+             (group + 1) * levels / groups);
+      }
+    });
+  }
+
+ private:
+  /// What a thread works with.
+  struct Worker {
+    explicit Worker(const Driver& driver)
+        : value(driver.points_wanted() ? static_cast<std::size_t>(driver.tables_.size) : 0),
+          grad_value(driver.problem_.grad_value ? static_cast<std::size_t>(driver.tables_.size) : 0),
+          rows((2 + 1 + 2 + 1 + 12) * driver.padded()),
+          grad_output(static_cast<std::size_t>(driver.tables_.channels)) {}
+    AlignedBuffer<T> value;
+    AlignedBuffer<T> grad_value;
+    AlignedBuffer<T> rows;
+    AlignedBuffer<T> grad_output;
+  };
+
+  bool points_wanted() const { return problem_.grad_sampling_locations || problem_.grad_attention_weights; }
+  std::size_t padded() const {
+    return (static_cast<std::size_t>(forward_.points) + 2 * kPointPadding - 1) / kPointPadding * kPointPadding;
+  }
+
+  /// Image n, head m, levels [first, last).
+  void unit(Worker& worker, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) {
+    if (points_wanted()) read_value(worker.value.data(), n, m, first, last);
+    if (problem_.grad_value) {
+      const std::int64_t from = map_begin(first);
+      const std::int64_t to =
+          last == static_cast<std::int64_t>(forward_.levels.size()) ? tables_.size : map_begin(last);
+      std::fill(worker.grad_value.data() + from, worker.grad_value.data() + to, T(0));
+    }
+    const std::size_t step = padded();
+    T* rows = worker.rows.data();
+    const auto& begin_level = forward_.levels[static_cast<std::size_t>(first)];
+    const auto& end_level = forward_.levels[static_cast<std::size_t>(last - 1)];
+    const auto begin = static_cast<std::size_t>(begin_level.first_point);
+    const auto end = static_cast<std::size_t>(end_level.first_point + end_level.points);
+    KernelArguments<T> call{.tables = &tables_,
+                            .sampling = forward_.sampling,
+                            .begin = begin,
+                            .end = end,
+                            .xy = rows,
+                            .attention = rows + 2 * step,
+                            .grad_output = worker.grad_output.data(),
+                            .value = points_wanted() ? worker.value.data() : nullptr,
+                            .grad_value = problem_.grad_value ? worker.grad_value.data() : nullptr,
+                            .grad_xy = rows + 3 * step,
+                            .grad_attention = rows + 5 * step,
+                            .scratch = rows + 6 * step};
+    std::fill(rows, rows + 2 * step, std::numeric_limits<T>::quiet_NaN());
+    for (std::int64_t i = n * forward_.queries; i < (n + 1) * forward_.queries; ++i) {
+      const std::int64_t q = order_[static_cast<std::size_t>(i)] % forward_.queries;
+      locations_.load(n, q, m, 2 * begin, 2 * end, rows);
+      weights_.load(n, q, m, begin, end, rows + 2 * step);
+      read_grad_output(worker.grad_output.data(), n, q, m);
+      kernel_(call);
+      if (problem_.grad_sampling_locations)
+        grad_locations_.front().store(n, q, m, 2 * begin, 2 * end, call.grad_xy,
+                                      arguments_.gradients.sampling_locations);
+      if (problem_.grad_attention_weights)
+        grad_weights_.front().store(n, q, m, begin, end, call.grad_attention, arguments_.gradients.attention_weights);
+    }
+    if (problem_.grad_value) write_grad_value(worker.grad_value.data(), n, m, first, last);
+  }
+
+  /// Start of a level in a map, border included.
+  std::int64_t map_begin(std::int64_t level) const {
+    const auto l = static_cast<std::size_t>(level);
+    return tables_.level_base[l] - (forward_.levels[l].width + 3) * tables_.channels;
+  }
+
+  /// Calls fn(offset in the map, pixel in S) for the pixels of the levels.
+  template <class Fn>
+  void each_pixel(std::int64_t first, std::int64_t last, const Fn& fn) const {
+    for (auto l = static_cast<std::size_t>(first); l < static_cast<std::size_t>(last); ++l) {
+      const ms_deform_attn::Level& level = forward_.levels[l];
+      for (std::int64_t i = 0; i < level.height; ++i)
+        for (std::int64_t j = 0; j < level.width; ++j)
+          fn(tables_.level_base[l] + (i * (level.width + 2) + j) * tables_.channels, level.start + i * level.width + j);
+    }
+  }
+
+  void read_value(T* map, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) const {
+    const ConstTensorView& value = arguments_.value;
+    ms_deform_attn::with_float_type(value.dtype, [&](auto* type) {
+      using Stored = std::remove_pointer_t<decltype(type)>;
+      const auto* from = static_cast<const Stored*>(value.data);
+      each_pixel(first, last, [&](std::int64_t at, std::int64_t s) {
+        copy_channels(from + ms_deform_attn::value_offset(value, n, s, m), value.strides[3], map + at);
+      });
+    });
+  }
+
+  void read_grad_output(T* row, std::int64_t n, std::int64_t q, std::int64_t m) const {
+    const ConstTensorView& grad = arguments_.grad_output;
+    ms_deform_attn::with_float_type(grad.dtype, [&](auto* type) {
+      using Stored = std::remove_pointer_t<decltype(type)>;
+      const auto* from = static_cast<const Stored*>(grad.data);
+      copy_channels(from + ms_deform_attn::output_offset(forward_, grad, n, q, m), grad.strides[2], row);
+    });
+  }
+
+  template <class Stored>
+  void copy_channels(const Stored* from, std::int64_t stride, T* to) const {
+    if (stride == 1)
+      for (std::int64_t d = 0; d < forward_.channels; ++d) to[d] = ms_deform_attn::convert<T>(from[d]);
+    else
+      for (std::int64_t d = 0; d < forward_.channels; ++d) to[d] = ms_deform_attn::convert<T>(from[d * stride]);
+  }
+
+  void write_grad_value(const T* map, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) const {
+    const TensorView& grad = arguments_.gradients.value;
+    ms_deform_attn::with_float_type(grad.dtype, [&](auto* type) {
+      using Stored = std::remove_pointer_t<decltype(type)>;
+      auto* to = static_cast<Stored*>(grad.data);
+      each_pixel(first, last, [&](std::int64_t at, std::int64_t s) {
+        Stored* pixel = to + ms_deform_attn::value_offset(grad, n, s, m);
+        for (std::int64_t d = 0; d < forward_.channels; ++d)
+          pixel[d * grad.strides[3]] = static_cast<Stored>(map[at + d]);
+      });
+    });
+  }
+
+  const Problem& problem_;
+  const ms_deform_attn::Problem& forward_;
+  const Arguments& arguments_;
+  Kernel kernel_;
+  MapTables<T> tables_;
+  ms_deform_attn::PointRows locations_;
+  ms_deform_attn::PointRows weights_;
+  std::vector<ms_deform_attn::PointRows> grad_locations_;  // one, or none when it is not wanted
+  std::vector<ms_deform_attn::PointRows> grad_weights_;
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace tmaops::ops::ms_deform_attn_backward

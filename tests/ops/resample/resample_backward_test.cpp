@@ -1,0 +1,158 @@
+// The gradient to the values: against finite differences of the forward pass, and its edges.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/resample/resample_cases.hpp"
+#include "support/expect_error.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::test {
+namespace {
+
+class ResampleBackwardVariant : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ResampleBackwardVariant, AgreesWithFiniteDifferences) {
+  for (const Interpolation mode :
+       {Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest})
+    for (const Outside outside : {Outside::hold, Outside::extrapolate})
+      for (const bool sorted : {true, false}) {
+        CaseShape shape;
+        shape.batch = 2;
+        shape.source = 6;
+        shape.target = 9;
+        shape.channels = 2;
+        shape.values = DType::f64;
+        shape.groups = {mode};
+        shape.outside = outside;
+        shape.sorted = sorted;
+        Case c(shape);
+        Buffer grad_output = c.output();
+        grad_output.fill_normal(c.random());
+        Buffer gradient = c.gradients(DType::f64);
+        c.run_backward(GetParam(), grad_output, gradient);
+        const auto loss = [&] {
+          Buffer output = c.output();
+          c.run("reference", output, nullptr);
+          double sum = 0;
+          for (std::int64_t i = 0; i < output.layout().size(); ++i) sum += output.get(i) * grad_output.get(i);
+          return sum;
+        };
+        for (std::int64_t i = 0; i < c.values().layout().size(); ++i) {
+          const double value = c.values().get(i);
+          c.values().set(i, value + 0.5);
+          const double up = loss();
+          c.values().set(i, value - 0.5);
+          const double down = loss();
+          c.values().set(i, value);
+          EXPECT_NEAR(gradient.get(i), up - down, 1e-11) << "element " << i;
+        }
+      }
+}
+
+TEST_P(ResampleBackwardVariant, WritesZeroWhereNoTargetTouches) {
+  const std::vector<double> x{0, 1, 2, 3, 4, 5};
+  const std::vector<double> q{2.25};
+  const std::vector<float> grad_output{4};
+  std::vector<float> gradient(6, NAN);
+  resample_backward(view(x.data(), {6}), view(q.data(), {1}), view(grad_output.data(), {1, 1, 1}),
+                    view(gradient.data(), {1, 6, 1}), {.variant = GetParam()});
+  EXPECT_EQ(gradient, (std::vector<float>{0, 0, 3, 1, 0, 0}));
+  // And for a trajectory without targets, whose times are not looked at.
+  std::fill(gradient.begin(), gradient.end(), NAN);
+  const std::vector<double> unsorted{1, 0, 0, 0, 0, 0};
+  resample_backward(view(unsorted.data(), {6}), view(q.data(), {0}), view(grad_output.data(), {1, 0, 1}),
+                    view(gradient.data(), {1, 6, 1}), {.variant = GetParam()});
+  EXPECT_EQ(gradient, std::vector<float>(6, 0));
+}
+
+TEST_P(ResampleBackwardVariant, NanGradientsReachOnlyWhatTheTargetTouched) {
+  const std::vector<double> x{0, 1, 10, 11};
+  const std::vector<double> q{-1, 1, 5, 10.5};
+  const std::vector<float> grad_output{NAN, NAN, NAN, 2};
+  std::vector<float> gradient(4);
+  // The first is outside, the third inside a gap: NaN in the forward pass, so no gradient.
+  resample_backward(view(x.data(), {4}), view(q.data(), {4}), view(grad_output.data(), {1, 4, 1}),
+                    view(gradient.data(), {1, 4, 1}), {.outside = Outside::nan, .max_gap = 2.0, .variant = GetParam()});
+  EXPECT_EQ(gradient[0], 0);
+  EXPECT_TRUE(std::isnan(gradient[1]));
+  EXPECT_EQ(gradient[2], 1);
+  EXPECT_EQ(gradient[3], 1);
+}
+
+TEST_P(ResampleBackwardVariant, LongTrajectoriesAreCutWithoutATrace) {
+  // One trajectory, long enough to be cut into slices: as the reference, on samples at the cuts too.
+  for (const Outside outside : {Outside::hold, Outside::extrapolate, Outside::nan}) {
+    CaseShape shape;
+    shape.batch = 1;
+    shape.source = 9000;
+    shape.target = 5000;
+    shape.channels = 3;
+    shape.groups = {Interpolation::linear, Interpolation::nearest};
+    shape.times = DType::i64;
+    shape.outside = outside;
+    Case c(shape);
+    Buffer grad_output = c.output();
+    grad_output.fill_normal(c.random());
+    Buffer got = c.gradients(DType::f32);
+    Buffer want = c.gradients(DType::f32);
+    c.run_backward(GetParam(), grad_output, got);
+    c.run_backward("reference_backward", grad_output, want);
+    EXPECT_EQ(difference_of(got, want, {1e-5, 1e-5}), "");
+  }
+}
+
+TEST_P(ResampleBackwardVariant, ErrorsAreNamed) {
+  using enum ErrorCode;
+  const std::vector<double> x{0, 1, 2};
+  std::vector<double> q{0.5, 1.5};
+  const std::vector<float> grad_output(8, 1);
+  std::vector<float> gradient(12, -1);
+  const auto run = [&](ResampleOptions options) {
+    options.variant = GetParam();
+    resample_backward(view(x.data(), {3}), view(q.data(), {2}), view(grad_output.data(), {1, 2, 4}),
+                      view(gradient.data(), {1, 3, 4}), options);
+  };
+  expect_error(
+      bad_parameter, [&] { run({.interpolation = Interpolation::cubic}); }, "cubic", "not linear in the values");
+  expect_error(
+      bad_parameter, [&] { run({.interpolation = Interpolation::slerp}); }, "slerp");
+  q[1] = 3;
+  expect_error(
+      target_outside, [&] { run({.outside = Outside::error}); }, "target_times[0, 1]");
+  q[1] = std::nan("");
+  expect_error(
+      times_not_finite, [&] { run({}); }, "target_times[0, 1]");
+  q[1] = 1.5;
+  std::vector<double> wide(12);
+  expect_error(
+      dtype_mismatch,
+      [&] {
+        resample_backward(view(x.data(), {3}), view(q.data(), {2}), view(grad_output.data(), {1, 2, 4}),
+                          view(wide.data(), {1, 3, 4}), {.variant = GetParam()});
+      },
+      "f64 on both sides");
+  expect_error(
+      overlap,
+      [&] {
+        resample_backward(view(x.data(), {3}), view(q.data(), {2}), view(std::as_const(gradient).data(), {1, 2, 4}),
+                          view(gradient.data(), {1, 3, 4}), {.variant = GetParam()});
+      },
+      "grad_values", "grad_output");
+  const std::vector<double> bad{0, 2, 1};
+  expect_error(
+      times_not_sorted,
+      [&] {
+        resample_backward(view(bad.data(), {3}), view(q.data(), {2}), view(grad_output.data(), {1, 2, 4}),
+                          view(gradient.data(), {1, 3, 4}), {.variant = GetParam()});
+      },
+      "source_times[0, 2]");
+  run({});
+  EXPECT_EQ(gradient, (std::vector<float>{0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, ResampleBackwardVariant, ::testing::ValuesIn(cpu_variants("resample_backward")),
+                         [](const auto& variant) { return variant.param; });
+
+}  // namespace
+}  // namespace tmaops::test
