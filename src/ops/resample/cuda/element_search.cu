@@ -132,9 +132,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   if (targets == 0) return;
   const std::int64_t blocks = (targets * std::max<std::int64_t>(problem.channels, 1) + kThreads - 1) / kThreads;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;

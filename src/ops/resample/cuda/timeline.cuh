@@ -1,5 +1,6 @@
-// Where a target lies among the samples of its trajectory, on the device. The definition is ops/resample/definition.hpp;
-// this is the same in f32: differences of times in their own type, then rounded to f32 once.
+// Where a target lies among the samples of its trajectory, on the device. The definition is
+// ops/resample/definition.hpp; this is the same in f32: differences of times in their own type, then rounded to f32
+// once.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,8 @@ __device__ __forceinline__ Time target_time(const Timeline& line, std::int64_t b
   return __ldg(static_cast<const Time*>(line.target.data) + line.target.first(b) + t * line.target.row_stride);
 }
 
-/// The number of stamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any data.
+/// The number of stamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any
+/// data.
 template <class Index, class Time, class At>
 __device__ __forceinline__ Index count_until(const At& at, Index low, Index high, Time q) {
   while (low < high) {
@@ -115,8 +117,9 @@ __device__ __forceinline__ Place<Index> resolve(Interpolation interpolation, con
   if (interpolation == Interpolation::linear || interpolation == Interpolation::cubic ||
       interpolation == Interpolation::slerp || !(fabsf(at.weight) > 0.0f))
     return at;
-  const bool later = at.weight >= 1.0f || (at.weight > 0.0f && (interpolation == Interpolation::next ||
-                                                                (interpolation == Interpolation::nearest && at.next_nearer)));
+  const bool later =
+      at.weight >= 1.0f || (at.weight > 0.0f && (interpolation == Interpolation::next ||
+                                                 (interpolation == Interpolation::nearest && at.next_nearer)));
   return {later ? at.row + 1 : at.row, 0.0f};
 }
 
