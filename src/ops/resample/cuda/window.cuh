@@ -9,18 +9,23 @@
 namespace tmaops::ops::resample::cuda {
 
 /// What all variants with 32-bit row numbers and one weight per target take.
-inline Support supports_windows(const Problem& problem, const DeviceInfo& device) {
+inline Support supports_one_weight(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_device(device); !support) return support;
   if (problem.groups.size() != 1) return Support::no("needs one interpolation for all channels");
   const Interpolation interpolation = problem.groups.front().interpolation;
   if (interpolation == Interpolation::cubic || interpolation == Interpolation::slerp)
     return Support::no("needs linear, previous, next or nearest interpolation");
   if (!problem.unit_channel_stride) return Support::no("needs channels next to one another");
-  if (!problem.unit_time_stride) return Support::no("needs times next to one another");
   if (problem.channels == 0) return Support::no("needs at least one channel");
   constexpr std::int64_t most = 1 << 30;
   if (problem.source > most || problem.target > most) return Support::no("needs at most 2^30 samples and targets");
   return Support::yes();
+}
+
+/// The same for those that copy windows of stamps.
+inline Support supports_windows(const Problem& problem, const DeviceInfo& device) {
+  if (!problem.unit_time_stride) return Support::no("needs times next to one another");
+  return supports_one_weight(problem, device);
 }
 
 /// The part of one trajectory that a block works on.
