@@ -20,6 +20,8 @@ constexpr int kFlight = 4;
 struct Storage {
   device::Barrier stamps_ready;
   device::Barrier rows_ready;
+  Held stamps;
+  Held rows;
   alignas(128) unsigned char bytes[64 * 1024];  // stamps, then rows; the launch asks for what the tile needs
 };
 
@@ -47,22 +49,20 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   device::wait_for_previous_kernel();
 
   // Fetch.
-  const Trajectory<Time> of = trajectory<Time>(call.line, b);
+  const Trajectory<Time> of = trajectory<Time>(call, b);
   const int tile = job.targets_per_warp * (static_cast<int>(blockDim.x) / device::kWarpThreads);
   const int begin = static_cast<int>(blockIdx.x) * tile;
   const int end = min(begin + tile, of.targets);
   if (begin >= end) return;
   const RowBytes rows = row_bytes<Value>(call, b);
-  const Slice stamps = slice_of(reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time),
-                                guess(begin, end, of.samples, of.targets, job.time_margin, job.stamp_capacity),
-                                call.times_begin, call.times_end);
   const int stride = job.chunks.count * 16;
-  const Slice window =
-      slice_of(rows.values, stride, guess(begin, end, of.samples, of.targets, job.row_margin, job.row_capacity),
-               call.values_begin, call.values_end);
   if (threadIdx.x == 0) {
-    load_slice(shared.bytes, stamps, shared.stamps_ready);
-    load_slice(shared.bytes + job.rows_at, window, shared.rows_ready);
+    const Range near = guess(begin, end, of.samples, of.samples_per_target, job.time_margin, job.stamp_capacity);
+    shared.stamps = load_slice(shared.bytes, reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time), near,
+                               call.times_begin, call.times_end, shared.stamps_ready);
+    const Range window = guess(begin, end, of.samples, of.samples_per_target, job.row_margin, job.row_capacity);
+    shared.rows = load_slice(shared.bytes + job.rows_at, rows.values, stride, window, call.values_begin,
+                             call.values_end, shared.rows_ready);
   }
 
   // Search: one target per lane.
@@ -71,46 +71,41 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   const int lane = device::lane_index();
   Time q{};
   if (lane < count) q = target_time<Time>(call.line, b, first + lane);
-  __syncthreads();  // the barriers are initialised
+  __syncthreads();  // barriers are initialised, and known is what the copies hold
   device::wait(shared.stamps_ready, 0);
   Place<int> at{0, missing()};
   if (lane < count) {
     if (of.samples > 0)
-      at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + stamps.shift), stamps.held, q);
+      at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + shared.stamps.shift), shared.stamps.range, q);
     write_valid(call, b, first + lane, at.weight);
   }
-  // Rows in the window count from its first row, others are -1 - row.
-  const int local = at.row - window.held.first;
-  const bool here = local >= 0 && local + (fabsf(at.weight) > 0.0f ? 1 : 0) < window.held.count;
-  const int encoded = here ? local : -1 - at.row;
+  const Held window = shared.rows;
+  const int local = at.row - window.range.first;
+  const bool second = fabsf(at.weight) > 0.0f;  // not of a missing target
+  const bool here = local >= 0 && local + (second ? 1 : 0) < window.range.count;
+  const unsigned char* held = shared.bytes + job.rows_at + window.shift;
+  unsigned char* output = rows.output + static_cast<std::int64_t>(first) * stride;
 
   // Combine.
   device::wait(shared.rows_ready, 0);
-  const unsigned char* held = shared.bytes + job.rows_at + window.shift;
+  if (!__all_sync(0xffffffffu, here || lane >= count)) {  // some row is not in the window: from global memory
+    write_touched_rows<Value, 2>(rows, job.chunks, at, first, count);
+    return;
+  }
   const int items = count * job.chunks.count;
+  const int first_row = local * stride;
+  const int second_row = second ? first_row + stride : first_row;
 #pragma unroll kFlight
   for (int base = 0; base < items; base += device::kWarpThreads) {
     const int item = base + lane;
     const int target = job.chunks.row_of(item);
-    const int row = __shfl_sync(0xffffffffu, encoded, target);
+    const int column = (item - target * job.chunks.count) * 16;
+    const int from = __shfl_sync(0xffffffffu, first_row, target) + column;
+    const int to = __shfl_sync(0xffffffffu, second_row, target) + column;
     const float weight = __shfl_sync(0xffffffffu, at.weight, target);
-    if (item < items) {
-      const int column = (item - target * job.chunks.count) * 16;
-      const bool second = fabsf(weight) > 0.0f;
-      uint4 a{};
-      uint4 c{};
-      if (row >= 0) {
-        const unsigned char* from = held + row * stride + column;
-        a = *reinterpret_cast<const uint4*>(from);
-        c = second ? *reinterpret_cast<const uint4*>(from + stride) : a;
-      } else if (weight == weight) {  // a missing target may have no row at all
-        const unsigned char* from = rows.values + static_cast<std::int64_t>(-1 - row) * stride + column;
-        a = device::load_16(from);
-        c = second ? device::load_16(from + stride) : a;
-      }
-      device::store_16_streaming(rows.output + static_cast<std::int64_t>(first + target) * stride + column,
-                                 mix_16<Value>(a, c, weight));
-    }
+    if (item < items)
+      device::store_16_streaming(output + item * 16, mix_16<Value>(*reinterpret_cast<const uint4*>(held + from),
+                                                                   *reinterpret_cast<const uint4*>(held + to), weight));
   }
 }
 

@@ -27,6 +27,7 @@ struct Call {
   const ChannelGroup* groups = nullptr;  // in device memory, when group_count is more than 1
   std::int64_t channels = 0;
   std::int64_t longest_target = 0;  // targets of the trajectory that has most
+  float samples_per_target = 0;     // (S - 1) / (T - 1) of trajectories that are not packed
   // Where the memory of these tensors begins and ends: copies of 16-byte units stay inside.
   const unsigned char* times_begin = nullptr;
   const unsigned char* times_end = nullptr;
@@ -77,6 +78,9 @@ inline std::shared_ptr<const void> prepare_call(const Problem& problem, const Ar
     if (!problem.packed_target) break;
   }
 
+  if (problem.target > 1)
+    call.samples_per_target = static_cast<float>(static_cast<double>(std::max<std::int64_t>(problem.source - 1, 0)) /
+                                                 static_cast<double>(problem.target - 1));
   find_extent(call.line.source, problem.batch, problem.source, 1, problem.times, call.times_begin, call.times_end);
   find_extent(call.values, problem.batch, problem.source, problem.channels, problem.values, call.values_begin,
               call.values_end);

@@ -22,6 +22,8 @@ constexpr int kLongestRow = 128;  // bytes
 struct Storage {
   device::Barrier stamps_ready;
   device::Barrier rows_ready;
+  Held stamps;
+  Held rows;
   alignas(128) unsigned char bytes[96 * 1024];  // stamps, rows, strips; the launch asks for what the tile needs
 };
 
@@ -36,20 +38,32 @@ struct Job {
   int rows_at, strips_at, strip_bytes;
 };
 
-/// One row made of two: `words` of 4 bytes, or single values.
-template <class Value, class Load>
-__device__ __forceinline__ void combine_words(unsigned char* to, int row_bytes, float weight, const Load& load) {
-  for (int at = 0; at < row_bytes; at += 4) {
-    const std::uint32_t a = load(at, std::uint32_t{});
-    *reinterpret_cast<std::uint32_t*>(to + at) =
-        weight == 0.0f ? a : mix_word<Value>(a, load(at + row_bytes, std::uint32_t{}), weight);
-  }
-}
-template <class Value, class Load>
-__device__ __forceinline__ void combine_values(unsigned char* to, int row_bytes, float weight, const Load& load) {
-  for (int at = 0; at < row_bytes; at += static_cast<int>(sizeof(Value))) {
-    const Value a = load(at, Value{});
-    *reinterpret_cast<Value*>(to + at) = weight == 0.0f ? a : mix(a, load(at + row_bytes, Value{}), weight);
+/// One row made of two, in words of 4 bytes or in single values; several loads are under way before the first is used.
+template <class Value, class Word, class Load>
+__device__ __forceinline__ void combine_row(unsigned char* to, int row_bytes, float weight, const Load& load) {
+  constexpr int kFlight = 4;
+  constexpr int size = static_cast<int>(sizeof(Word));
+  const int second = weight == 0.0f ? 0 : row_bytes;  // there may be no second row
+  for (int base = 0; base < row_bytes; base += kFlight * size) {
+    Word a[kFlight];
+    Word b[kFlight];
+#pragma unroll
+    for (int k = 0; k < kFlight; ++k) {
+      const int at = base + k * size;
+      if (at < row_bytes) {
+        a[k] = load(at, Word{});
+        b[k] = load(at + second, Word{});
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kFlight; ++k) {
+      const int at = base + k * size;
+      if (at >= row_bytes) continue;
+      if constexpr (std::is_same_v<Word, std::uint32_t>)
+        *reinterpret_cast<Word*>(to + at) = weight == 0.0f ? a[k] : mix_word<Value>(a[k], b[k], weight);
+      else
+        *reinterpret_cast<Word*>(to + at) = mix(a[k], b[k], weight);
+    }
   }
 }
 
@@ -83,7 +97,7 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   device::wait_for_previous_kernel();
 
   // Fetch. Samples count from the first one of trajectory b0.
-  Trajectory<Time> of = trajectory<Time>(call.line, b0);
+  Trajectory<Time> of = trajectory<Time>(call, b0);
   const int held_trajectories =
       whole ? static_cast<int>(min(static_cast<std::int64_t>(job.trajectories), call.line.batch - b0)) : 1;
   const int begin = whole ? 0 : static_cast<int>(blockIdx.x) * job.tile;
@@ -92,16 +106,15 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   const Range all{0, held_trajectories * of.samples};
   const auto* values = static_cast<const unsigned char*>(call.values.data) +
                        call.values.first(b0) * static_cast<std::int64_t>(sizeof(Value));
-  const Slice stamps =
-      slice_of(reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time),
-               whole ? all : guess(begin, end, of.samples, of.targets, job.time_margin, job.stamp_capacity),
-               call.times_begin, call.times_end);
-  const Slice window = slice_of(
-      values, job.row_bytes, whole ? all : guess(begin, end, of.samples, of.targets, job.row_margin, job.row_capacity),
-      call.values_begin, call.values_end);
   if (threadIdx.x == 0) {
-    load_slice(shared.bytes, stamps, shared.stamps_ready);
-    load_slice(shared.bytes + job.rows_at, window, shared.rows_ready);
+    const Range near =
+        whole ? all : guess(begin, end, of.samples, of.samples_per_target, job.time_margin, job.stamp_capacity);
+    shared.stamps = load_slice(shared.bytes, reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time), near,
+                               call.times_begin, call.times_end, shared.stamps_ready);
+    const Range window =
+        whole ? all : guess(begin, end, of.samples, of.samples_per_target, job.row_margin, job.row_capacity);
+    shared.rows = load_slice(shared.bytes + job.rows_at, values, job.row_bytes, window, call.values_begin,
+                             call.values_end, shared.rows_ready);
   }
 
   // Search: one target per thread.
@@ -114,15 +127,16 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   of.stamps += base;
   Time q{};
   if (active) q = target_time<Time>(call.line, of.b, t);
-  __syncthreads();  // the barriers are initialised
+  __syncthreads();  // barriers are initialised, and known is what the copies hold
   device::wait(shared.stamps_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
+    const Held all_stamps = shared.stamps;
     Range range;
-    range.first = max(stamps.held.first - base, 0);
-    range.count = min(stamps.held.first + stamps.held.count - base, of.samples) - range.first;
+    range.first = max(all_stamps.range.first - base, 0);
+    range.count = min(all_stamps.range.first + all_stamps.range.count - base, of.samples) - range.first;
     const Time* held =
-        reinterpret_cast<const Time*>(shared.bytes + stamps.shift) + (base + range.first - stamps.held.first);
+        reinterpret_cast<const Time*>(shared.bytes + all_stamps.shift) + (base + range.first - all_stamps.range.first);
     if (of.samples > 0) at = locate(call, of, held, range, q);
     write_valid(call, of.b, t, at.weight);
   }
@@ -137,17 +151,18 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
   if (active) {
     unsigned char* to = strip + phase + device::lane_index() * job.row_bytes;
-    const int row = base + at.row - window.held.first;
+    const Held window = shared.rows;
+    const int row = base + at.row - window.range.first;
     const auto combine = [&](const auto& load) {
       if (job.words)
-        combine_words<Value>(to, job.row_bytes, at.weight, load);
+        combine_row<Value, std::uint32_t>(to, job.row_bytes, at.weight, load);
       else
-        combine_values<Value>(to, job.row_bytes, at.weight, load);
+        combine_row<Value, Value>(to, job.row_bytes, at.weight, load);
     };
     if (at.weight != at.weight) {  // there may be no row at all
       for (int byte = 0; byte < job.row_bytes; byte += static_cast<int>(sizeof(Value)))
         *reinterpret_cast<Value*>(to + byte) = narrow<Value>(missing());
-    } else if (row >= 0 && row + (at.weight != 0.0f ? 1 : 0) < window.held.count) {
+    } else if (row >= 0 && row + (at.weight != 0.0f ? 1 : 0) < window.range.count) {
       const unsigned char* from = shared.bytes + job.rows_at + window.shift + row * job.row_bytes;
       combine([&](int byte, auto type) { return *reinterpret_cast<const decltype(type)*>(from + byte); });
     } else {

@@ -44,10 +44,20 @@ __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_
   return slice;
 }
 
-/// Issues the copy; one thread. The barrier's phase ends when the bytes are there.
-__device__ __forceinline__ void load_slice(void* to, const Slice& slice, device::Barrier& ready) {
+/// Which samples a copy in shared memory holds, and at which byte they start.
+struct Held {
+  Range range{};
+  int shift = 0;
+};
+
+/// Issues the copy of the samples `wanted`; one thread. The barrier's phase ends when the bytes are there.
+__device__ __forceinline__ Held load_slice(void* to, const unsigned char* zero, std::int64_t stride, Range wanted,
+                                           const unsigned char* begin, const unsigned char* end,
+                                           device::Barrier& ready) {
+  const Slice slice = slice_of(zero, stride, wanted, begin, end);
   device::arrive_expect_bytes(ready, slice.bytes);
   if (slice.bytes > 0) device::bulk_load(to, slice.from, slice.bytes, ready);
+  return {slice.held, slice.shift};
 }
 
 }  // namespace tmaops::ops::resample::cuda

@@ -33,13 +33,13 @@ __global__ void __launch_bounds__(kThreads, 8) kernel(const __grid_constant__ Jo
   if (b >= call.line.batch) return;
   device::wait_for_previous_kernel();
 
-  const Trajectory<Time> of = trajectory<Time>(call.line, b);
+  const Trajectory<Time> of = trajectory<Time>(call, b);
   const int tile = job.targets_per_warp * kWarps;
   const int begin = static_cast<int>(blockIdx.x) * tile;
   const int end = min(begin + tile, of.targets);
   if (begin >= end) return;
 
-  const Range range = guess(begin, end, of.samples, of.targets, job.margin, kWindow);
+  const Range range = guess(begin, end, of.samples, of.samples_per_target, job.margin, kWindow);
   const int first = begin + device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, end - first);
   const int lane = device::lane_index();

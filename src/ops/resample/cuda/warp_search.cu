@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const std::int64_t b = block_trajectory();
   if (b >= call.line.batch) return;
   device::wait_for_previous_kernel();
-  const Trajectory<Time> of = trajectory<Time>(call.line, b);
+  const Trajectory<Time> of = trajectory<Time>(call, b);
   const int t = static_cast<int>(blockIdx.x) * kWarps + device::warp_index();
   if (t >= of.targets) return;
 

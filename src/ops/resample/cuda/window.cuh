@@ -35,12 +35,18 @@ struct Trajectory {
   int samples;
   int targets;
   const Time* stamps;
+  float samples_per_target;
 };
 
 template <class Time>
-__device__ __forceinline__ Trajectory<Time> trajectory(const Timeline& line, std::int64_t b) {
-  return {b, static_cast<int>(line.source_count(b)), static_cast<int>(line.target_count(b)),
-          static_cast<const Time*>(line.source.data) + line.source.first(b)};
+__device__ __forceinline__ Trajectory<Time> trajectory(const Call& call, std::int64_t b) {
+  const Timeline& line = call.line;
+  Trajectory<Time> of{b, static_cast<int>(line.source_count(b)), static_cast<int>(line.target_count(b)),
+                      static_cast<const Time*>(line.source.data) + line.source.first(b), call.samples_per_target};
+  if (line.source_offsets || line.target_offsets)
+    of.samples_per_target =
+        of.targets > 1 ? static_cast<float>(of.samples - 1) / static_cast<float>(of.targets - 1) : 0.0f;
+  return of;
 }
 
 /// Blocks are (tile, trajectory), the trajectory spread over y and z, which hold 65,535 each.
@@ -60,10 +66,10 @@ struct Range {
 
 /// The samples around targets [begin, end) if both kinds of stamps were evenly spread over the same time, and `margin`
 /// more at each end; at most `capacity`.
-__device__ __forceinline__ Range guess(int begin, int end, int samples, int targets, int margin, int capacity) {
-  const float ratio = targets > 1 ? static_cast<float>(samples - 1) / static_cast<float>(targets - 1) : 0.0f;
-  const int low = max(static_cast<int>(static_cast<float>(begin) * ratio) - margin, 0);
-  const int high = min(static_cast<int>(static_cast<float>(end - 1) * ratio) + 2 + margin, samples);
+__device__ __forceinline__ Range guess(int begin, int end, int samples, float samples_per_target, int margin,
+                                       int capacity) {
+  const int low = max(static_cast<int>(static_cast<float>(begin) * samples_per_target) - margin, 0);
+  const int high = min(static_cast<int>(static_cast<float>(end - 1) * samples_per_target) + 2 + margin, samples);
   return {low, min(high - low, capacity)};
 }
 
