@@ -14,7 +14,8 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kMaxThreads = 256;
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / device::kWarpThreads;
 constexpr int kFlight = 4;
 
 struct Storage {
@@ -35,7 +36,7 @@ struct Job {
 };
 
 template <class Time, class Value>
-__global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Job job) {
+__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job job) {
   Storage& shared = device::dynamic_shared<Storage>();
   device::let_next_kernel_start();
   const Call& call = job.call;
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
 
   // Fetch.
   const Trajectory<Time> of = trajectory<Time>(call, b);
-  const int tile = job.targets_per_warp * (static_cast<int>(blockDim.x) / device::kWarpThreads);
+  const int tile = job.targets_per_warp * kWarps;
   const int begin = static_cast<int>(blockIdx.x) * tile;
   const int end = min(begin + tile, of.targets);
   if (begin >= end) return;
@@ -61,8 +62,7 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
     shared.stamps = load_slice(shared.bytes, reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time), near,
                                call.times_begin, call.times_end, shared.stamps_ready);
     const Range window = guess(begin, end, of.samples, of.samples_per_target, job.row_margin, job.row_capacity);
-    shared.rows = load_slice(shared.bytes + job.rows_at, rows.values, stride, window, call.values_begin,
-                             call.values_end, shared.rows_ready);
+    shared.rows = load_aligned_slice(shared.bytes + job.rows_at, rows.values, stride, window, shared.rows_ready);
   }
 
   // Search: one target per lane.
@@ -111,18 +111,15 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
 
 int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-/// Tile and windows. One 16-byte chunk per thread while that fills the chip about twice at most; else two, and eight
-/// where rows are used by several targets (32,500->256,256: 1; 1024,512->512,128: 2; 256,100->2048,256: 8).
-Job make_job(const Problem& problem, const Call& call, int& threads, int& shared_bytes) {
+/// Tile and windows. Searching costs a warp as much as combining some hundred chunks, so it takes several targets even
+/// where that leaves fewer blocks: chunks per thread 1, 2, 4, 8 gave 135, 83, 70, 72 us at 1024,512->512,128 bf16, and
+/// 16 is best where rows are used by several targets (256,100->2048,256: 105, 92, 88 for 4, 8, 16).
+Job make_job(const Problem& problem, const Call& call, int& shared_bytes) {
   const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
   const Chunks chunks(row_bytes);
-  constexpr double kThreadsOfTheChip = 132 * 2048;
-  const double waves = static_cast<double>(problem.packed_target ? problem.target : problem.batch * problem.target) *
-                       chunks.count / kThreadsOfTheChip;
-  const int items = waves < 2 ? 1 : (call.longest_target >= 2 * problem.longest_source ? 8 : 2);
-  threads = waves < 0.5 ? 128 : kMaxThreads;
+  const int items = call.longest_target >= 2 * problem.longest_source ? 16 : 4;
   const int per_warp = std::clamp(items * device::kWarpThreads / chunks.count, 1, device::kWarpThreads);
-  const int tile = per_warp * threads / device::kWarpThreads;
+  const int tile = per_warp * kWarps;
 
   const int times = time_margin(problem.longest_source, call.longest_target);
   const int rows = std::min(times, std::max(3, static_cast<int>(2048 / row_bytes)));
@@ -157,13 +154,12 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
   if (call.longest_target == 0 || problem.batch == 0) return;
-  int threads = 0;
   int shared_bytes = 0;
-  const Job job = make_job(problem, call, threads, shared_bytes);
-  const std::int64_t tile = job.targets_per_warp * (threads / device::kWarpThreads);
+  const Job job = make_job(problem, call, shared_bytes);
+  const std::int64_t tile = job.targets_per_warp * kWarps;
   const CurrentDevice current(problem.device.index);
   const LaunchConfig config{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
-                            .block = dim3(static_cast<unsigned>(threads)),
+                            .block = dim3(kThreads),
                             .shared_bytes = shared_bytes,
                             .dependent = arguments.dependent_launch};
   with_types(problem, [&](auto* time, auto* value) {

@@ -32,12 +32,15 @@ __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_
   if (wanted.count <= 0 || high <= low) return slice;
   slice.held = wanted;
   std::uintptr_t held = first;
-  for (; held < low && slice.held.count > 0; held += static_cast<std::uintptr_t>(stride)) {
-    ++slice.held.first;
-    --slice.held.count;
+  if (held < low) {
+    for (; held < low && slice.held.count > 0; held += static_cast<std::uintptr_t>(stride)) {
+      ++slice.held.first;
+      --slice.held.count;
+    }
   }
-  for (std::uintptr_t top = last; top > high && slice.held.count > 0; top -= static_cast<std::uintptr_t>(stride))
-    --slice.held.count;
+  if (last > high)
+    for (std::uintptr_t top = last; top > high && slice.held.count > 0; top -= static_cast<std::uintptr_t>(stride))
+      --slice.held.count;
   slice.from = reinterpret_cast<const unsigned char*>(low);
   slice.bytes = static_cast<std::uint32_t>(high - low);
   slice.shift = static_cast<int>(held - low);
@@ -58,6 +61,15 @@ __device__ __forceinline__ Held load_slice(void* to, const unsigned char* zero, 
   device::arrive_expect_bytes(ready, slice.bytes);
   if (slice.bytes > 0) device::bulk_load(to, slice.from, slice.bytes, ready);
   return {slice.held, slice.shift};
+}
+/// The same for samples that are multiples of 16 bytes at multiples of 16 bytes.
+__device__ __forceinline__ Held load_aligned_slice(void* to, const unsigned char* zero, int stride, Range wanted,
+                                                   device::Barrier& ready) {
+  const Range held{wanted.first, max(wanted.count, 0)};
+  const auto bytes = static_cast<std::uint32_t>(held.count * stride);
+  device::arrive_expect_bytes(ready, bytes);
+  if (bytes > 0) device::bulk_load(to, zero + static_cast<std::int64_t>(held.first) * stride, bytes, ready);
+  return {held, 0};
 }
 
 }  // namespace tmaops::ops::resample::cuda

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "device/vector.cuh"
+
 namespace tmaops::ops::resample::cuda {
 
 __device__ __forceinline__ float widen(float value) { return value; }
@@ -51,12 +53,13 @@ __device__ __forceinline__ std::uint32_t mix_word(std::uint32_t a, std::uint32_t
   }
 }
 
-/// The same for the values in 16 bytes. Selects instead of a branch, so that several of them overlap.
+/// The same for the values in 16 bytes. Without a branch: as one, it split the loads of b into four that waited for it.
 template <class Value>
 __device__ __forceinline__ uint4 mix_16(const uint4& a, const uint4& b, float w) {
   const bool copy = w == 0.0f;
-  return {copy ? a.x : mix_word<Value>(a.x, b.x, w), copy ? a.y : mix_word<Value>(a.y, b.y, w),
-          copy ? a.z : mix_word<Value>(a.z, b.z, w), copy ? a.w : mix_word<Value>(a.w, b.w, w)};
+  return {
+      device::select(copy, a.x, mix_word<Value>(a.x, b.x, w)), device::select(copy, a.y, mix_word<Value>(a.y, b.y, w)),
+      device::select(copy, a.z, mix_word<Value>(a.z, b.z, w)), device::select(copy, a.w, mix_word<Value>(a.w, b.w, w))};
 }
 
 }  // namespace tmaops::ops::resample::cuda
