@@ -7,14 +7,16 @@
 namespace tmaops::ops::resample {
 namespace {
 
-/// Whether fetching a guessed window of rows at once beats loading only the rows that are needed: when most rows of the
-/// window are needed, that is unless targets are much sparser than samples. (Copies of what is not needed cost
-/// 64,1000->500,512 a tenth; waiting for the search first costs 64,1024->4096,64 half.)
-bool most_rows_are_needed(const Problem& problem) { return 4 * problem.target >= 3 * problem.source; }
-
+/// GPU variants from best to worst, as measured (docs/findings/resample_gpu.md). Fetching a guessed window of rows at
+/// once wins while most rows of the window are needed, that is unless targets are sparser than samples; rows of 1 KB
+/// are best copied by a warp each, and rows of 512 B that serve many targets come from the cache.
 std::array<std::string_view, 3> order(const Problem& problem) {
-  if (most_rows_are_needed(problem)) return {"bulk_window", "touched_rows", "narrow_rows"};
-  return {"touched_rows", "bulk_window", "narrow_rows"};
+  const std::int64_t row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
+  if (4 * problem.target < 3 * problem.source)
+    return row_bytes >= 1024 ? std::array<std::string_view, 3>{"warp_search", "touched_rows", "narrow_rows"}
+                             : std::array<std::string_view, 3>{"touched_rows", "narrow_rows", "warp_search"};
+  if (row_bytes >= 512 && problem.target >= 4 * problem.source) return {"touched_rows", "bulk_window", "narrow_rows"};
+  return {"bulk_window", "touched_rows", "narrow_rows"};
 }
 
 }  // namespace
