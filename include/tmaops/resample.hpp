@@ -78,6 +78,8 @@ struct ResampleOptions {
 /// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
 /// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, and the device errors.
 /// On an error nothing useful is in the output.
+/// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
+/// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
               const ResampleOptions& options = {});
 /// The same onto a uniform grid, without an array of targets: T is grid.count.

@@ -2,6 +2,7 @@
 // allows, outputs poisoned and between canaries, with and without dependent launch.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "gpu/support.cuh"
@@ -210,7 +211,8 @@ std::map<std::string, int>& runs() {
   return counts;
 }
 
-void check(const Case& c, std::uint64_t seed) {
+/// `device_outside`: the policy on the GPU, where it is not the reference's.
+void check(const Case& c, std::uint64_t seed, std::optional<Outside> device_outside = {}) {
   SCOPED_TRACE(text(c) + ", seed " + std::to_string(seed));
   Made made = make(c, seed);
   const Buffer poisoned = *made.output;
@@ -240,6 +242,7 @@ void check(const Case& c, std::uint64_t seed) {
       const Mirror valid(poisoned_valid, 0);
       options.variant = std::string(variant.name);
       options.dependent_launch = dependent;
+      if (device_outside) options.outside = *device_outside;
       if (c.valid) options.valid = valid.view();
       try {
         if (c.grid)
@@ -415,6 +418,16 @@ TEST(GpuResampleShapes, NotANumberReachesOnlyTheTargetsBetweenItsNeighbours) {
       for (std::int64_t t = 0; t < 5; ++t)
         EXPECT_EQ(std::isnan(got.get(t * channels)), t == 1 || t == 2) << variant.name << ", target " << t;
     }
+  }
+}
+
+TEST(GpuResampleShapes, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
+  TMAOPS_NEEDS_GPU();
+  for (const std::int64_t channels : {8, 7}) {
+    Case c{.batch = 3, .samples = 40, .targets = 90, .channels = channels, .valid = true, .reach = 0.3};
+    c.outside = Outside::nan;
+    c.groups = one_group(channels, Interpolation::linear);
+    check(c, 11, Outside::error);
   }
 }
 

@@ -99,7 +99,8 @@ __device__ __forceinline__ Place<Index> place(const Timeline& line, Index count,
   const bool outside = before || q > next;
   const bool piece = joined(line, x, next);
   if (outside) {
-    if (line.outside == Outside::nan) return {i, missing()};
+    // A kernel cannot throw: what is an error on the CPU is NaN here, never a number.
+    if (line.outside == Outside::nan || line.outside == Outside::error) return {i, missing()};
     if (line.outside != Outside::extrapolate || count < 2 || !piece) return {before ? i : later, 0.0f};
   } else if (!piece) {
     return {i, missing()};
