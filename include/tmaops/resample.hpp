@@ -37,7 +37,8 @@ struct ChannelGroup {
 };
 
 /// Targets start, start + period, ..., count of them, the same for every trajectory. Seconds for float times,
-/// nanoseconds for int64 times. Target i is computed as start + i * period, not by adding up.
+/// nanoseconds for int64 times. Target i is computed as start + i * period, not by adding up: the product is rounded,
+/// then the sum, as numpy does it. The period is above 0.
 struct UniformGrid {
   std::variant<double, std::int64_t> start = 0.0;
   std::variant<double, std::int64_t> period = 1.0;
@@ -77,9 +78,10 @@ struct ResampleOptions {
 /// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
 /// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
 /// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, and the device errors.
-/// On an error nothing useful is in the output.
+/// On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
 /// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
 /// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
+/// Every edge, and the formulas: docs/resample.md.
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
               const ResampleOptions& options = {});
 /// The same onto a uniform grid, without an array of targets: T is grid.count.

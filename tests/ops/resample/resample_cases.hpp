@@ -238,6 +238,12 @@ class Case {
   ResampleOptions options_{};
 };
 
+/// Whether targets may lie hundreds of intervals outside and still be extrapolated: those of a grid, and those made for
+/// another trajectory. The error of a weight grows with it.
+inline bool runs_far_outside(const CaseShape& shape) {
+  return shape.outside == Outside::extrapolate && (shape.grid || shape.shared_target);
+}
+
 /// Relative and absolute tolerance of a variant against the f64 definition: one unit of a 16-bit type (f32 and f64 sums
 /// may round to different sides), and for f32 weights a few units of 2^-24 times values of a few units. PCHIP has
 /// slopes up to three secants and extrapolates them.
@@ -247,8 +253,7 @@ struct Tolerance {
 };
 inline Tolerance tolerance_of(const CaseShape& shape) {
   const bool cubic = std::find(shape.groups.begin(), shape.groups.end(), Interpolation::cubic) != shape.groups.end();
-  // A grid may run on for hundreds of intervals, and the error of a weight grows with it.
-  const double far = shape.grid && shape.outside == Outside::extrapolate ? 500 : 1;
+  const double far = runs_far_outside(shape) ? 500 : 1;
   const double weight = (shape.values == DType::f64 ? 1e-13 : 2e-6) * (cubic ? 100 : 1) * far;
   switch (shape.values) {
     case DType::f64:

@@ -38,7 +38,7 @@ CaseShape random_shape() {
   s.shared_source = !s.ragged_source && flag(4);
   s.grid = !s.ragged_target && s.outside != Outside::error && flag(4);
   s.shared_target = !s.ragged_target && !s.grid && s.outside != Outside::error && flag(4);
-  if (s.grid && s.outside == Outside::extrapolate)  // hundreds of intervals away, a cubic has no digits left
+  if (runs_far_outside(s))  // hundreds of intervals away, a cubic has no digits left
     std::replace(s.groups.begin(), s.groups.end(), Interpolation::cubic, Interpolation::linear);
   s.sorted = !flag(3);
   s.strided = flag(4);
