@@ -7,7 +7,7 @@ target_include_directories(tmaops_settings INTERFACE
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
 
 set(warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-align -Woverloaded-virtual
-  -Wconversion -Wno-sign-conversion -Wnull-dereference -Wimplicit-fallthrough)
+  -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND warnings -Wduplicated-cond -Wlogical-op)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -53,15 +53,16 @@ set(TMAOPS_MISSING_highway "built without Highway: install libhwy-dev and build 
 
 # --- oneDNN: CPU matrix multiplication ------------------------------------------------------------------------------
 # Debian's dnnl-config.cmake asks for the OpenCL headers, which the CPU engine does not need: find the library itself.
+option(TMAOPS_ONEDNN "Use oneDNN (2.6 to 3.x) where it is installed" ON)
 find_path(TMAOPS_ONEDNN_INCLUDE oneapi/dnnl/dnnl.hpp)
 find_library(TMAOPS_ONEDNN_LIBRARY dnnl)
 mark_as_advanced(TMAOPS_ONEDNN_INCLUDE TMAOPS_ONEDNN_LIBRARY)
 set(TMAOPS_HAVE_onednn OFF)
-if(TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
+if(TMAOPS_ONEDNN AND TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
   set(TMAOPS_HAVE_onednn ON)
   add_library(tmaops_onednn INTERFACE)
   target_include_directories(tmaops_onednn SYSTEM INTERFACE ${TMAOPS_ONEDNN_INCLUDE})
-  target_link_libraries(tmaops_onednn INTERFACE ${TMAOPS_ONEDNN_LIBRARY})
+  target_link_libraries(tmaops_onednn INTERFACE ${TMAOPS_ONEDNN_LIBRARY} ${CMAKE_DL_LIBS})
 endif()
 set(TMAOPS_MISSING_onednn "built without oneDNN: install libdnnl-dev and build again")
 

@@ -17,7 +17,10 @@ struct LevelShape {
   std::int64_t width = 0;
 };
 
-/// How a value is read at a fractional location. `nearest` is the 'discrete' method of RT-DETRv2.
+/// How a value is read at a fractional location. `bilinear`: between the four pixels around it, zero outside the level.
+/// `nearest` is the 'discrete' method of RT-DETRv2: column floor(x * width + 1/2), row floor(y * height + 1/2), clamped
+/// to the level (there is no outside). That is half a pixel off the nearest pixel of torch's grid_sample, as the model
+/// was trained with.
 enum class Sampling : std::uint8_t { bilinear, nearest };
 
 struct MsDeformAttnOptions {
@@ -39,8 +42,10 @@ struct MsDeformAttnOptions {
 /// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value.
 /// The pixel coordinate is x * width - 0.5, y * height - 0.5 (align_corners = false); outside the level the value is 0.
 /// Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end.
-/// A sample whose location is not finite is skipped. Non-finite values go only to the outputs that sample them.
-/// Any N, Lq, M, D, L, P; offsets are 64-bit.
+/// A sample whose location is not finite (as f32) is skipped, whatever its weight. Non-finite values go only to the
+/// outputs that sample them with a bilinear weight above 0. A non-finite attention weight of a sample that is not
+/// skipped makes the output non-finite.
+/// Any N, Lq, M, D >= 0, any L, P >= 1, no alignment but that of the elements; offsets are 64-bit.
 /// Throws Error: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch,
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, unknown_variant,
 /// variant_refuses, and the device errors.
@@ -72,8 +77,9 @@ struct MsDeformAttnGradients {
 };
 
 /// Gradients of ms_deform_attn for grad_output (N, Lq, M * D). Deterministic: the same bits for any number of threads.
-/// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0.
-/// grad_output: dtype of value, or f32. Errors as for ms_deform_attn.
+/// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0. Where a location
+/// lies on a pixel, its gradient is the one to the right and down. grad_output: dtype of value, or f32. The output must
+/// not share memory with an input. Needs scratch of two maps of one head per thread. Errors as for ms_deform_attn.
 void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                              ConstTensorView sampling_locations, ConstTensorView attention_weights,
                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,

@@ -94,7 +94,14 @@ class Case:
 
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
 def grid_sample_chain(value, locations, weights, levels):
-    """The usual fallback of detectors without a compiled operator: one grid_sample per level."""
+    """The usual fallback of detectors without a compiled operator: one grid_sample per level.
+
+    16-bit tensors are computed in f32, as detectors do: in 16 bits the coordinates alone are wrong by up to half a pixel,
+    and the CPU's f16 grid_sample of PyTorch 2.13 returns NaN on these shapes.
+    """
+    dtype = value.dtype
+    if dtype in (torch.float16, torch.bfloat16):
+        value, locations, weights = value.float(), locations.float(), weights.float()
     batch, _, heads, channels = value.shape
     queries, points = locations.shape[1], locations.shape[4]
     grids = 2 * locations - 1
@@ -107,7 +114,7 @@ def grid_sample_chain(value, locations, weights, levels):
                                                        align_corners=False))
     weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, len(levels) * points)
     output = (torch.stack(sampled, dim=-2).flatten(-2) * weights).sum(-1)
-    return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous()
+    return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous().to(dtype)
 
 
 def make_ms_deform_attn(case, function):
@@ -159,11 +166,12 @@ def numpy_interp(values, source, target):
 def numpy_searchsorted(values, source, target):
     output = np.empty((values.shape[0], target.shape[1], values.shape[2]), values.dtype)
     last = source.shape[1] - 1
+    weight_type = np.promote_types(values.dtype, np.float32)
     for b in range(values.shape[0]):
         right = np.clip(np.searchsorted(source[b], target[b], side="right"), 1, last)
         left = right - 1
         weight = (target[b] - source[b, left]) / (source[b, right] - source[b, left])
-        weight = np.clip(weight, 0, 1).astype(values.dtype)[:, None]
+        weight = np.clip(weight, 0, 1).astype(weight_type)[:, None]
         low = values[b, left]
         output[b] = low + weight * (values[b, right] - low)
     return output
@@ -174,11 +182,13 @@ def torch_searchsorted(values, source, target):
     right = torch.searchsorted(source, target, right=True).clamp_(1, last)
     left = right - 1
     start = source.gather(1, left)
-    weight = ((target - start) / (source.gather(1, right) - start)).clamp(0, 1).to(values.dtype).unsqueeze(-1)
+    weight = ((target - start) / (source.gather(1, right) - start)).clamp(0, 1).unsqueeze(-1)
     channels = values.shape[2]
     low = values.gather(1, left.unsqueeze(-1).expand(-1, -1, channels))
     high = values.gather(1, right.unsqueeze(-1).expand(-1, -1, channels))
-    return torch.lerp(low, high, weight)
+    if values.dtype in (torch.float16, torch.bfloat16):  # a 16-bit weight would be wrong in the third digit
+        return torch.lerp(low.float(), high.float(), weight.float()).to(values.dtype)
+    return torch.lerp(low, high, weight.to(values.dtype))
 
 
 def make_resample_numpy(case):

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 
+#include "bench/device.hpp"
 #include "bench/machine.hpp"
 #include "bench/peers/peers.hpp"
 #include "core/spelling.hpp"
@@ -14,7 +15,7 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPeers{"copy",        "onednn",        "grid_sample",
+constexpr std::array<std::string_view, 7> kPeers{"copy", "empty",        "onednn",        "grid_sample",
                                                  "torch_eager", "torch_compile", "numpy"};
 /// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
 constexpr double kWarmCall = 0.05;
@@ -22,6 +23,7 @@ constexpr std::int64_t kMostCalls = 100000;
 
 /// Whether a peer does this operator's work at all; where it does not, it is left out without a word.
 bool applies(std::string_view peer, std::string_view op) {
+  if (op == "tile_load") return peer == "copy" || peer == "empty";
   if (peer == "onednn") return op == "gemm";
   if (peer == "numpy") return op == "resample";
   if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
@@ -51,7 +53,9 @@ struct Timed {
 class Run {
  public:
   Run(const RunOptions& options, const Observer& observer)
-      : options_(options), observer_(observer), timer_(make_cpu_timer()) {}
+      : options_(options),
+        observer_(observer),
+        timer_(options.device.type == DeviceType::cuda ? make_cuda_timer(options.device) : make_cpu_timer()) {}
 
   Report all(const std::vector<Settings>& problems) {
     check_options();
@@ -152,7 +156,8 @@ class Run {
 
   /// Sets of inputs that together exceed the last-level cache. Throws Error out_of_memory when they exceed the cap.
   int cold_sets(const Workload& workload) const {
-    const std::int64_t known = machine().last_level_cache_bytes;
+    const std::int64_t known = options_.device.type == DeviceType::cuda ? device_info(options_.device).l2_bytes
+                                                                        : machine().last_level_cache_bytes;
     const std::int64_t cache = known > 0 ? known : std::int64_t{64} << 20;
     const std::int64_t bytes = std::max<std::int64_t>(1, workload.bytes());
     if (bytes >= 2 * cache) return 1;
@@ -173,7 +178,7 @@ class Run {
       workload->prepare(options_.seed, temperature == "cold" ? cold_sets(*workload) : 1);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
-      return refuse({workload->info(), "tmaops", reason_of(error), true, error.exit_code()});
+      return refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});
     }
     std::vector<Timed> timed;
     for (auto& implementation : implementations(problem, *workload)) {
@@ -219,15 +224,25 @@ class Run {
     std::vector<Call> calls;
     for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
     to.push_back(make_local(name, Kind::variant, variant, std::move(calls), *timer_));
+    // Dependent launch changes small cases by a third: a row of its own.
+    std::vector<Call> dependent;
+    for (int set = 0; set < workload.sets(); ++set)
+      if (Call call = workload.bind_dependent(variant, set)) dependent.push_back(std::move(call));
+    if (options_.device.type == DeviceType::cuda && !dependent.empty())
+      to.push_back(make_local(name + "_pdl", Kind::variant, variant, std::move(dependent), *timer_));
   }
 
   void add_peers(const Workload& workload, std::vector<std::unique_ptr<Implementation>>& to) {
     bool loaded = false;
     for (const std::string& peer : options_.peers) {
       if (!applies(peer, workload.info().op)) continue;
+      if (peer == "empty" && options_.device.type == DeviceType::cpu) continue;  // a kernel that does nothing
       try {
-        if (peer == "copy") {
-          to.push_back(make_copy(workload, *timer_));
+        if (peer == "empty") {
+          to.push_back(make_cuda_empty(workload, *timer_));
+        } else if (peer == "copy") {
+          to.push_back(options_.device.type == DeviceType::cuda ? make_cuda_copy(workload, *timer_)
+                                                                : make_copy(workload, *timer_));
         } else if (peer == "onednn") {
 #ifdef TMAOPS_HAVE_ONEDNN
           to.push_back(make_onednn(workload, *timer_));

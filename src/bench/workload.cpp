@@ -75,8 +75,11 @@ void Workload::prepare(std::uint64_t seed, int sets) {
                  .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
                  .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
   sets_.resize(1);
+  making_data_ = true;
   fill(seed);
   expected_ = reference(seed);
+  making_data_ = false;
+  if (info_.device.type == DeviceType::cuda) return upload(sets);
   while (static_cast<int>(sets_.size()) < sets) {
     Set next;
     for (std::size_t i = 0; i < specs_.size(); ++i) {
@@ -99,22 +102,56 @@ std::size_t Workload::index(std::string_view name) const {
 }
 
 TensorView Workload::tensor(std::string_view name, int set) const {
-  return sets_.at(static_cast<std::size_t>(set))[index(name)].view();
+  const std::size_t i = index(name);
+  if (info_.device.type == DeviceType::cpu || making_data_) return sets_.at(static_cast<std::size_t>(set))[i].view();
+  if (!device_sets_.empty()) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
+  TensorView shape = sets_.front()[i].view();  // before prepare(): nothing reads the memory
+  shape.device = info_.device;
+  return shape;
+}
+
+int Workload::sets() const {
+  return static_cast<int>(info_.device.type == DeviceType::cuda ? device_sets_.size() : sets_.size());
+}
+
+void Workload::upload(int sets) {
+  device_sets_.clear();
+  for (int set = 0; set < sets; ++set) {
+    std::vector<DeviceBuffer> next;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      next.emplace_back(specs_[i].dtype, specs_[i].layout, info_.device);
+      if (!specs_[i].output) next.back().upload(sets_.front()[i].view().data);
+    }
+    device_sets_.push_back(std::move(next));
+  }
 }
 
 void Workload::poison(int set) {
+  if (info_.device.type == DeviceType::cuda) {
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      if (specs_[i].output) device_sets_.at(static_cast<std::size_t>(set))[i].poison();
+    return;
+  }
   for (std::size_t i = 0; i < specs_.size(); ++i)
     if (specs_[i].output) sets_.at(static_cast<std::size_t>(set))[i].poison();
 }
 
 Comparison Workload::check(int set, double tolerance) {
   const double allowed = tolerance > 0 ? tolerance : this->tolerance();
-  Set& buffers = sets_.at(static_cast<std::size_t>(set));
+  const bool on_gpu = info_.device.type == DeviceType::cuda;
+  Set& buffers = sets_.at(on_gpu ? 0 : static_cast<std::size_t>(set));
   Comparison result{.ok = true};
   const auto fail = [&result](std::string problem) {
     if (result.ok) result.problem = std::move(problem);
     result.ok = false;
   };
+  if (on_gpu) {
+    const auto& device = device_sets_.at(static_cast<std::size_t>(set));
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
+      if (specs_[i].output) device[i].download(buffers[i].view().data);
+    }
+  }
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     if (!buffers[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
     if (!specs_[i].output) continue;
@@ -163,6 +200,11 @@ Comparison Workload::check(int set, double tolerance) {
   return result;
 }
 
+double Workload::peer_tolerance() const {
+  const DType input = specs_.front().dtype;
+  return std::max(tolerance(), rounding_tolerance(input == DType::f64 ? DType::f32 : input));
+}
+
 double rounding_tolerance(DType output) {
   switch (output) {
     case DType::f64:
@@ -177,11 +219,16 @@ double rounding_tolerance(DType output) {
 }
 
 std::span<const std::string_view> workload_operators() {
-  static constexpr std::string_view names[] = {"gemm", "ms_deform_attn", "resample"};
+  static constexpr std::string_view names[] = {"gemm", "ms_deform_attn", "resample", "tile_load"};
   return names;
 }
 
 std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) {
+  if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
+  if (device.type == DeviceType::cuda)
+    throw Error(ErrorCode::variant_refuses, {.where = problem.place().text() + ": " + problem.section(),
+                                             .got = "a GPU",
+                                             .needed = "tile_load: the other operators have CPU variants only"});
   if (problem.section() == "gemm") return make_gemm_workload(problem, device);
   if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
   if (problem.section() == "resample") return make_resample_workload(problem, device);

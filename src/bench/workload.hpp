@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/buffer.hpp"
+#include "bench/device_buffer.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
 #include "tmaops/tensor.hpp"
@@ -78,16 +79,21 @@ class Workload {
 
   /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
   void prepare(std::uint64_t seed, int sets);
-  int sets() const { return static_cast<int>(sets_.size()); }
+  int sets() const;
+  /// On a GPU: memory of the GPU, but of the host while the data and the reference are made.
   TensorView tensor(std::string_view name, int set) const;
   /// A planned call of a variant on one set.
   virtual Call bind(const std::string& variant, int set) const = 0;
+  /// The same with programmatic dependent launch; empty where the operator has none.
+  virtual Call bind_dependent(const std::string&, int) const { return {}; }
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);
   /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
   /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
   Comparison check(int set, double tolerance);
+  /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
+  double peer_tolerance() const;
 
  protected:
   /// Fills the inputs of set 0 with random data and returns what the reference makes of them.
@@ -101,9 +107,12 @@ class Workload {
  private:
   using Set = std::vector<Buffer>;
   std::size_t index(std::string_view name) const;
+  void upload(int sets);
 
   std::vector<TensorSpec> specs_;
-  std::vector<Set> sets_;
+  std::vector<Set> sets_;  // of a workload on a GPU only the first, which its data and outputs pass through
+  std::vector<std::vector<DeviceBuffer>> device_sets_;
+  bool making_data_ = false;
   std::vector<Expected> expected_;
 };
 
@@ -119,5 +128,6 @@ std::unique_ptr<Workload> make_workload(const Settings& problem, Device device);
 std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device device);
 std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device device);
 std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_tile_load_workload(const Settings& problem, Device device);
 
 }  // namespace tmaops::bench

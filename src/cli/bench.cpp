@@ -91,7 +91,10 @@ io::RunConfig read_config(const Options& options) {
 int report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
                    const Globals& globals) {
   const auto differences = bench::compare(report, base);
-  if (!globals.json) print_data("\n" + compare_table(differences, use_color(globals, Stream::data)));
+  if (globals.json)
+    print_note(globals, compare_table(differences, use_color(globals, Stream::notes)));
+  else
+    print_data("\n" + compare_table(differences, use_color(globals, Stream::data)));
   if (base["machine"] != bench::machine_json())
     print_note(globals, "note: " + options.compare + " was measured on another machine or with other settings of it");
   if (options.fail_if_slower.empty()) return 0;
@@ -117,6 +120,7 @@ int run_bench(const Globals& globals, const Options& options) {
   bench::RunOptions run = run_options(config);
   run.python = options.python;
 
+  const StopOnInterrupt guard;
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
   const std::filesystem::path output(options.output.empty() ? kDefaultOutput : options.output);
   if (options.output.empty()) {
@@ -126,7 +130,6 @@ int run_bench(const Globals& globals, const Options& options) {
   io::OutputFile file(output, {.force = options.force || options.output.empty()});
 
   Progress progress(globals);
-  const StopOnInterrupt guard;
   bench::Observer observer;
   observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
     progress.show(done, total, what);
@@ -147,9 +150,10 @@ int run_bench(const Globals& globals, const Options& options) {
   progress.clear();
 
   const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
-  file.write(document.dump(2) + "\n");
+  const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  file.write(text);
   file.commit();
-  print_data(globals.json ? document.dump(2) + "\n" : times_table(report, use_color(globals, Stream::data)));
+  print_data(globals.json ? text : times_table(report, use_color(globals, Stream::data)));
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
   print_note(globals, "results: " + io::display(output) +
                           (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));

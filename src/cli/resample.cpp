@@ -34,7 +34,9 @@ void add_resample_command(CLI::App& app, Globals& globals) {
                    "Targets outside the recording: hold, nan, extrapolate, error, drop [npz: nan, text: drop]")
       ->check(CLI::IsMember({"hold", "nan", "extrapolate", "error", "drop"}))
       ->type_name("POLICY");
-  command->add_option("--duplicates", options->duplicates, "Samples with equal stamps: error, or the last one wins")
+  command
+      ->add_option("--duplicates", options->duplicates,
+                   "Samples with equal stamps: error, or the last one wins [tum: last, else: error]")
       ->check(CLI::IsMember({"error", "last"}))
       ->type_name("POLICY");
   command->add_option("--from", options->from, "Format of IN, when its extension does not say: npz, csv, tum")
@@ -49,6 +51,8 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"s", "ms", "us", "ns"}))
       ->type_name("UNIT");
   command->add_option("--times-array", options->times_array, "Name of the time array or column in IN")
+      ->type_name("NAME");
+  command->add_option("--targets-array", options->targets_array, "Name of the time array or column in FILE")
       ->type_name("NAME");
   command->add_option("--offsets-array", options->offsets_array, "npz: name of the array of episode offsets")
       ->type_name("NAME");

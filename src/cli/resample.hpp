@@ -20,9 +20,10 @@ struct ResampleCommand {
   std::vector<std::string> modes{};  // "SELECTOR=MODE" or "MODE"
   std::optional<double> max_gap{};   // seconds
   std::string outside{};             // hold, nan, extrapolate, error, drop; empty: nan for npz, drop for text
-  std::string duplicates = "error";
-  std::string time_unit{};  // s, ms, us, ns; empty: as ReadOptions says
-  std::string times_array{};
+  std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat stamps, else error
+  std::string time_unit{};           // s, ms, us, ns; empty: as ReadOptions says
+  std::string times_array{};         // of the input; empty: one of the usual names
+  std::string targets_array{};       // of --times or --like
   std::string offsets_array{};
   bool compress = false;
   bool force = false;

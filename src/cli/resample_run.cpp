@@ -16,6 +16,7 @@
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
+#include "tmaops/threads.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -49,11 +50,10 @@ Policies make_policies(const ResampleCommand& command, FileFormat to) {
   policies.operation.outside = known->second;
   policies.drop_outside = policies.outside == "drop";
   policies.drop_gaps = to != FileFormat::npz;
-  if (command.duplicates != "error" && command.duplicates != "last")
+  if (!command.duplicates.empty() && command.duplicates != "error" && command.duplicates != "last")
     throw Error(
         ErrorCode::usage,
         {.where = "--duplicates", .got = "'" + io::display_text(command.duplicates) + "'", .needed = "error or last"});
-  policies.operation.duplicates = command.duplicates == "last" ? Duplicates::last : Duplicates::error;
   if (command.max_gap) {
     const bool positive = *command.max_gap > 0;
     if (!positive ||
@@ -103,7 +103,7 @@ Selection select_rows(const io::Recording& recording, const ResampleTargets& tar
 
 /// The steps between neighbouring samples of an episode.
 struct Steps {
-  std::int64_t longest = 0, median = 0, wider_than_gap = 0;
+  std::int64_t longest = 0, median = 0, wider_than_gap = 0, zero = 0;
 };
 
 Steps measure_steps(const io::Recording& recording, std::int64_t max_gap) {
@@ -123,6 +123,7 @@ Steps measure_steps(const io::Recording& recording, std::int64_t max_gap) {
   steps.median = *middle;
   steps.longest = *std::max_element(all.begin(), all.end());
   steps.wider_than_gap = max_gap == 0 ? 0 : std::count_if(all.begin(), all.end(), [&](auto s) { return s > max_gap; });
+  steps.zero = std::count(all.begin(), all.end(), 0);
   return steps;
 }
 
@@ -182,6 +183,7 @@ void print_summary(const ResampleCommand& command, const nlohmann::ordered_json&
 
 int run_resample(const ResampleCommand& command) {
   const DiscardOnInterrupt interrupts;
+  num_threads();  // a bad TMAOPS_NUM_THREADS is an error here and not only for files large enough for threads
   io::ReadOptions read;
   read.format = chosen_format(command.from, command.input, "--from");
   const FileFormat to = chosen_format(command.to, command.output, "--to");
@@ -196,7 +198,7 @@ int run_resample(const ResampleCommand& command) {
     throw Error(
         ErrorCode::usage,
         {.where = "--time-unit", .got = "'" + io::display_text(command.time_unit) + "'", .needed = "s, ms, us or ns"});
-  const Policies policies = make_policies(command, to);
+  Policies policies = make_policies(command, to);
 
   // The output is claimed before any work, so that a wrong name or a second process is noticed at once.
   io::OutputOptions output_options{.force = command.force, .inputs = {command.input}};
@@ -209,6 +211,9 @@ int run_resample(const ResampleCommand& command) {
   if (recording.rows() == 0)
     throw Error(ErrorCode::empty_trajectory,
                 {.where = recording.where, .got = "no samples", .needed = "at least one sample"});
+  policies.operation.duplicates =
+      command.duplicates == "last" || (command.duplicates.empty() && from == FileFormat::tum) ? Duplicates::last
+                                                                                              : Duplicates::error;
   io::check_order(recording, policies.operation.duplicates == Duplicates::last);
   const ModePlan plan = plan_modes(recording, command.modes);
   const ResampleTargets targets = make_targets(command, recording);
@@ -244,6 +249,9 @@ int run_resample(const ResampleCommand& command) {
     remarks.push_back("  " + std::to_string(selection.in_gaps) + " of " + std::to_string(count) + " targets lie in " +
                       std::to_string(steps.wider_than_gap) + " gaps wider than " + seconds(policies.operation.max_gap) +
                       ": " + (policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
+  if (steps.zero != 0)
+    remarks.push_back("  " + std::to_string(steps.zero) + (steps.zero == 1 ? " pair" : " pairs") +
+                      " of samples with equal stamps: the later one wins (--duplicates error refuses)");
   if (policies.operation.max_gap == 0 && steps.longest > kRemarkableStep * std::max<std::int64_t>(steps.median, 1))
     remarks.push_back("  the longest step is " + seconds(steps.longest) + ", the median one " + seconds(steps.median) +
                       ": --max-gap SECONDS keeps it from being interpolated across");
@@ -261,6 +269,7 @@ int run_resample(const ResampleCommand& command) {
       {"gaps",
        {{"max_gap_ns", policies.operation.max_gap}, {"count", steps.wider_than_gap}, {"targets", selection.in_gaps}}},
       {"longest_step_ns", steps.longest},
+      {"equal_stamps", steps.zero},
       {"columns", columns},
       {"variant", table.variant},
       {"bytes", file.bytes_written()}};

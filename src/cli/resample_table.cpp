@@ -1,9 +1,11 @@
 #include "cli/resample_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 
+#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -30,6 +32,32 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
                  .got = std::to_string(rows) + " rows of " + std::to_string(columns) + " f64 asked for",
                  .needed = "memory"});
   }
+}
+
+/// The operator names a row of its matrix; a user needs the line of the file and the names of the columns.
+[[noreturn]] void fail_quaternion(const io::Recording& recording, const ModePlan& plan, const Error& error) {
+  for (std::int64_t row = 0; row < recording.rows(); ++row)
+    for (const ModeGroup& group : plan.groups) {
+      if (group.interpolation != Interpolation::slerp) continue;
+      bool zero = true, finite = true;
+      std::string names, values;
+      for (const ChannelReference& channel : group.channels) {
+        const io::Column& column = recording.columns[channel.column];
+        const double value = io::element_f64(column.data, row * column.width() + channel.channel);
+        zero = zero && value == 0;
+        finite = finite && std::isfinite(value);
+        if (names.empty() || recording.columns[group.channels[0].column].name != column.name)
+          names += (names.empty() ? "" : " ") + io::display_text(column.name);
+        values += (values.empty() ? "" : " ") + io::real_text(value);
+      }
+      if (zero || !finite)
+        throw Error(ErrorCode::bad_quaternion,
+                    {.where = recording.place(row) + ": " + names,
+                     .got = values,
+                     .needed = "a quaternion whose norm is finite and not zero",
+                     .mend = "Drop the rows without an orientation, or choose another --mode for these columns."});
+    }
+  throw error;
 }
 
 }  // namespace
@@ -75,7 +103,12 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   const ResamplePlan call(view(static_cast<const double*>(source.data()), {rows, width}),
                           view(recording.times.data(), {rows}), view(targets.times.data(), {count}),
                           view(table.values.data(), {count, width}), options);
-  call.run();
+  try {
+    call.run();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_quaternion) fail_quaternion(recording, plan, error);
+    throw;
+  }
   table.variant = call.variant();
   return table;
 }

@@ -65,6 +65,8 @@ ResampleTargets make_targets(const ResampleCommand& command, const io::Recording
   options.unit = io::parse_time_unit(command.time_unit);
   const std::filesystem::path& path = command.times ? *command.times : *command.like;
   options.format_option = "an extension";
+  options.times_name = command.targets_array;
+  options.times_option = "--targets-array";
   const std::vector<std::int64_t> times = io::read_times(path, options);
   const auto episodes = recording.offsets.size() - 1;
   check_count(static_cast<double>(times.size()) * static_cast<double>(episodes), recording,

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "core/device_info.hpp"
 #include "core/spelling.hpp"
+#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
@@ -94,10 +95,7 @@ Device resolve_device(const std::string& device) {
   if (device != "cuda") return {};
   const Device gpu{DeviceType::cuda, 0};
   device_info(gpu);  // says which of the five reasons there is not to have one
-  throw Error(ErrorCode::variant_refuses,
-              {.where = "--device cuda",
-               .got = "a GPU",
-               .needed = "a workload that runs on it: this build times the CPU variants only"});
+  return gpu;
 }
 
 bench::RunOptions run_options(const io::RunConfig& config) {
@@ -119,7 +117,7 @@ bench::RunOptions run_options(const io::RunConfig& config) {
 
 nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file) {
   nlohmann::ordered_json json;
-  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(file);
+  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(io::display(file));
   json["device"] = config.device;
   json["temperature"] = config.temperature;
   json["samples"] = config.samples;

@@ -9,22 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "core/cuda_status.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
-
-/// Throws Error cuda_failed (or device_out_of_memory) with CUDA's own name for the failure; `where` says what was
-/// tried.
-inline void check_cuda(cudaError_t status, std::string_view where) {
-  if (status == cudaSuccess) return;
-  (void)cudaGetLastError();
-  const bool memory = status == cudaErrorMemoryAllocation;
-  throw Error(memory ? ErrorCode::device_out_of_memory : ErrorCode::cuda_failed,
-              {.where = std::string(where),
-               .got = cudaGetErrorName(status) + std::string(": ") + cudaGetErrorString(status),
-               .needed = memory ? "free GPU memory" : "success"});
-}
 
 /// Makes a device the current one while it lives.
 class CurrentDevice {

@@ -158,7 +158,8 @@ std::string Settings::to_text() const {
 void Settings::fail(ErrorCode code, const Setting& setting, std::string needed, std::string mend) const {
   const std::string key = section_.empty() ? setting.name : section_ + ": " + setting.name;
   const bool about_key = code == ErrorCode::unknown_key;
-  throw Error(code, {.where = setting.place.text() + ": " + key,
+  const Place& place = about_key && setting.key_place.line > 0 ? setting.key_place : setting.place;
+  throw Error(code, {.where = place.text() + ": " + key,
                      .got = about_key ? "'" + setting.name + "'" : "'" + setting.value + "'",
                      .needed = std::move(needed),
                      .mend = std::move(mend)});

@@ -27,8 +27,9 @@ struct Place {
 struct Setting {
   std::string name;
   std::string value;
-  Place place{};
+  Place place{};  // of the value
   bool quoted = false;
+  Place key_place{};  // of the name; the same as place when it was not given
 };
 
 /// The values of one section, for example of one problem. The readers throw Error wrong_type or bad_value with the

@@ -30,7 +30,7 @@ __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, 
   cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, to, from, bytes, &barrier.state, blocks);
 }
 
-/// shared of this block -> shared of block `rank`, completing on the barrier there.
+/// shared of this block -> shared of another block `rank`, completing on the barrier there.
 __device__ __forceinline__ void bulk_copy_to_block(void* to, const void* from, std::uint32_t bytes, Barrier& barrier,
                                                    std::uint32_t rank) {
   asm volatile(

@@ -15,7 +15,7 @@ constexpr std::string_view kRunKeys[] = {"device", "operators", "temperature", "
 }
 
 Setting setting(const YamlEntry& entry, const YamlNode& value) {
-  return {entry.key, value.scalar, value.place, value.quoted};
+  return {entry.key, value.scalar, value.place, value.quoted, entry.place};
 }
 
 /// The scalars of a value: itself, or those of a list.

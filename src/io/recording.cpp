@@ -164,6 +164,7 @@ Recording read_recording(const std::filesystem::path& path, const ReadOptions& o
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options) {
   ReadOptions known = options;
   if (!known.format) known.format = file_format_of(path, options.format_option);
+  known.only_times = true;
   TimeColumn time;
   if (*known.format == FileFormat::npy) return array_times(read_npy(path), display(path), known, "", time);
   if (*known.format == FileFormat::tum) {  // any text whose first column is the time, TUM files among them

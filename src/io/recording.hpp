@@ -61,12 +61,15 @@ struct Recording {
 };
 
 struct ReadOptions {
-  std::optional<FileFormat> format{};  // by the extension when not given
-  std::optional<TimeUnit> unit{};      // of the times; otherwise: a unit in the column's name such as "[ns]", else
-                                       // integers of an archive are nanoseconds and all else is seconds
-  std::string times_name{};            // array or column; otherwise one of the usual names
-  std::string offsets_name{};          // array of an archive; otherwise `offsets` or `episode_offsets`
-  std::string format_option = "--from";
+  std::optional<FileFormat> format{};    // by the extension when not given
+  std::optional<TimeUnit> unit{};        // of the times; otherwise: a unit in the column's name such as "[ns]", else
+                                         // integers of an archive are nanoseconds and all else is seconds
+  std::string times_name{};              // array or column; otherwise one of the usual names, or
+                                         // with only_times the only array
+  bool only_times = false;               // as read_times sets it: no columns are wanted
+  std::string offsets_name{};            // array of an archive; otherwise `offsets` or `episode_offsets`
+  std::string format_option = "--from";  // what messages name as the way to say it
+  std::string times_option = "--times-array";
 };
 
 /// Reads a recording. Throws the errors of the format, and times_not_finite, time_precision (f32 too coarse for its

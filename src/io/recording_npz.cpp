@@ -15,12 +15,13 @@ std::string times_name(const NpzReader& npz, const std::string& where, const Rea
   if (!options.times_name.empty()) return options.times_name;
   const std::vector<std::string> names = npz.names();
   if (const auto index = find_time_name(names)) return names[*index];
+  if (options.only_times && names.size() == 1) return names[0];
   std::string there;
   for (const std::string& name : names) there += (there.empty() ? "" : ", ") + display_text(name);
   throw Error(ErrorCode::array_missing, {.where = where,
                                          .got = there.empty() ? "no arrays" : "arrays " + there,
                                          .needed = "an array named timestamp, timestamps, time, times, t or stamps",
-                                         .mend = "Name the array of times with --times-array."});
+                                         .mend = "Name the array of times with " + options.times_option + "."});
 }
 
 std::vector<std::int64_t> read_offsets(const Array& array, const std::string& where, std::int64_t rows) {

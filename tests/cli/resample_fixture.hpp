@@ -27,9 +27,10 @@ class ResampleCommandTest : public testing::Test {
   std::string path(const std::filesystem::path& name) const { return (folder / name).string(); }
   std::string file(const std::string& name, const std::string& content) const { return folder.file(name, content); }
 
-  static ToolResult resample(std::vector<std::string> arguments, const Tool::Environment& environment = {}) {
-    arguments.insert(arguments.begin(), "resample");
-    return run_tool(arguments, environment);
+  static ToolResult resample(const std::vector<std::string>& arguments, const Tool::Environment& environment = {}) {
+    std::vector<std::string> all{"resample"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return run_tool(all, environment);
   }
 
   /// The command ends with the error's number, name and exit code and says all the pieces; nothing in the folder

@@ -93,7 +93,8 @@ TEST_F(ResampleRefusal, columns_that_cannot_be_interpolated_so) {
   expect_refused(ErrorCode::bad_quaternion, {in, "-o", path("o.csv"), "--hz", "2", "--mode", "x=slerp"},
                  {"1 channels"});
   expect_refused(ErrorCode::bad_quaternion,
-                 {file("q.txt", "0 0 0 0 0 0 0 0\n1 0 0 0 0 0 0 1\n"), "-o", path("o.txt"), "--hz", "2"});
+                 {file("q.txt", "0 0 0 0 0 0 0 0\n1 0 0 0 0 0 0 1\n"), "-o", path("o.txt"), "--hz", "2"},
+                 {"q.txt:1: qx qy qz qw", "0 0 0 0"});
 }
 
 // --- files read

@@ -43,9 +43,13 @@ TEST_F(ResampleCommand, a_grid_does_not_drift) {
 
 TEST_F(ResampleCommand, targets_come_from_files_of_any_kind) {
   const std::string in = file("in.csv", "t,x\n0,0.0\n4,4.0\n");
+  const auto named = expect_done(
+      {in, "-o", path("n.csv"), "--times", file("two.csv", "a,b\n1,2\n"), "--targets-array", "b"}, path("n.csv"));
+  EXPECT_EQ(values(named, "x"), Values{2});
   const std::vector<std::pair<const char*, std::string>> targets{
       {"--times", file("t.txt", "3\n1\n")},
       {"--times", file("t.npy", npy("<f8", "(2,)", raw<double>({3, 1})))},
+      {"--times", archive("s.npz", {{"anything", npy("<f8", "(2,)", raw<double>({3, 1}))}})},
       {"--times", archive("t.npz", {{"times", npy("<f8", "(2,)", raw<double>({3, 1}))}})},
       {"--like", file("like.csv", "y,time\nfoo,3\nbar,1\n")},
       {"--like", file("like.txt", "3 0 0 0 0 0 0 1\n1 0 0 0 0 0 0 1\n")}};

@@ -47,6 +47,7 @@ TEST(Cluster, BlocksWriteIntoEachOther) {
 }
 
 // Every block sends to block 0 by each way that completes on a barrier there, and arrives there; block 0 waits for it.
+// (Block 0 makes no bulk copy to itself: compute-sanitizer takes the destination of one for another block's.)
 __global__ void send_kernel(std::uint32_t* out) {
   __shared__ alignas(128) std::uint32_t stored[kCluster][4 * kThreads];
   __shared__ alignas(128) std::uint32_t copied[kCluster][kThreads];
@@ -61,7 +62,7 @@ __global__ void send_kernel(std::uint32_t* out) {
   if (t == 0) {
     init_barrier(barrier, 1 + kCluster);
     fence_barrier_init();
-    if (rank == 0) arrive_expect_bytes(barrier, kCluster * (kThreads * 16 + 2 * kBytes));
+    if (rank == 0) arrive_expect_bytes(barrier, kCluster * kThreads * 16 + (kCluster - 1) * 2 * kBytes);
   }
   fence_async_shared();
   __syncthreads();
@@ -70,8 +71,10 @@ __global__ void send_kernel(std::uint32_t* out) {
   const std::uint32_t v = rank * 1000 + t;
   store_async(&stored[rank][4 * t], make_uint4(v, v + 1, v + 2, v + 3), barrier, 0);
   if (t == 0) {
-    bulk_copy_to_block(copied[rank], mine, kBytes, barrier, 0);
-    bulk_add_to_block(added, mine, kBytes, barrier, 0);
+    if (rank != 0) {
+      bulk_copy_to_block(copied[rank], mine, kBytes, barrier, 0);
+      bulk_add_to_block(added, mine, kBytes, barrier, 0);
+    }
     const std::int64_t start = cycles();
     while (cycles() - start < 10000) {
     }
@@ -105,10 +108,10 @@ TEST(Cluster, SendsCompleteOnABarrierOfAnotherBlock) {
     for (std::uint32_t t = 0; t < kThreads; ++t) {
       for (std::uint32_t i = 0; i < 4; ++i)
         ASSERT_EQ(got[r * 320 + 4 * t + i], r * 1000 + t + i) << "store_async " << r;
-      ASSERT_EQ(got[r * 320 + 256 + t], r * 1000 + t) << "bulk_copy_to_block " << r;
+      if (r != 0) ASSERT_EQ(got[r * 320 + 256 + t], r * 1000 + t) << "bulk_copy_to_block " << r;
     }
   for (std::uint32_t t = 0; t < kThreads; ++t)
-    ASSERT_EQ(got[kCluster * 320 + t], 100 + 6000 + 4 * t + (t == 0 ? 5 : 0)) << "bulk_add_to_block, arrive_at";
+    ASSERT_EQ(got[kCluster * 320 + t], 100 + 6000 + 3 * t + (t == 0 ? 5 : 0)) << "bulk_add_to_block, arrive_at";
 }
 
 // Each of two blocks loads half of every tile into both, bulk or tensor, hinted or not.

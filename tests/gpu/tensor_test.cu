@@ -118,7 +118,7 @@ TEST(TensorCopy, LoadsTheSameAfterAPrefetch) {
 }
 
 template <Swizzle swizzle>
-void check_swizzle(CUtensorMapSwizzle mode) {
+void check_swizzle(tma::Swizzle mode) {
   constexpr std::uint32_t row = static_cast<std::uint32_t>(swizzle) / 2;
   const Tensor<2> tensor{{row, 64}, {row, 64}};
   const auto values = test::counting(tensor.size());
@@ -131,9 +131,9 @@ void check_swizzle(CUtensorMapSwizzle mode) {
 
 TEST(TensorCopy, SwizzleIsTheFunctionOfTheAddress) {
   TMAOPS_NEEDS_GPU();
-  check_swizzle<Swizzle::b32>(CU_TENSOR_MAP_SWIZZLE_32B);
-  check_swizzle<Swizzle::b64>(CU_TENSOR_MAP_SWIZZLE_64B);
-  check_swizzle<Swizzle::b128>(CU_TENSOR_MAP_SWIZZLE_128B);
+  check_swizzle<Swizzle::b32>(tma::Swizzle::b32);
+  check_swizzle<Swizzle::b64>(tma::Swizzle::b64);
+  check_swizzle<Swizzle::b128>(tma::Swizzle::b128);
 }
 
 template <int rank, bool add>
@@ -180,8 +180,8 @@ TEST(TensorCopy, AddsBoxesOfManyBlocks) {
   const At<2> at{{8, 7}};
   std::vector<std::uint32_t> want(tensor.size(), 3);
   const DeviceArray<std::uint32_t> global(want);
-  const CUtensorMap map = encode_tiled(global.get(), tensor.extents, tensor.box, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                       CU_TENSOR_MAP_DATA_TYPE_UINT32);
+  const CUtensorMap map =
+      encode_tiled(global.get(), tensor.extents, tensor.box, tma::Swizzle::none, tma::ElementType::u32);
   run<store_kernel<2, true>>({.grid = 7, .block = kThreads}, map, at, 2 * tensor.box_elements());
   for (int i = 0; i < tensor.box_elements(); ++i)
     if (const std::int64_t to = tensor.element(i, at); to >= 0)

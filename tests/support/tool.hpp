@@ -80,4 +80,11 @@ inline ToolResult run_tool(const std::vector<std::string>& arguments, const Tool
   return Tool(arguments, environment).wait();
 }
 
+/// Expects that the text contains each piece.
+template <class... Text>
+void expect_text(const std::string& text, const Text&... pieces) {
+  for (const std::string& piece : {std::string(pieces)...})
+    EXPECT_NE(text.find(piece), std::string::npos) << "no '" << piece << "' in:\n" << text;
+}
+
 }  // namespace tmaops::test

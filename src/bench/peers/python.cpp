@@ -152,7 +152,7 @@ class PythonPeer : public Implementation {
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
     process_->run(name(), workload, set);
-    return workload.check(set, tolerance);
+    return workload.check(set, tolerance > 0 ? tolerance : workload.peer_tolerance());
   }
   double seconds(std::int64_t first, std::int64_t count) override { return process_->seconds(name(), first, count); }
 

@@ -107,7 +107,11 @@ std::vector<TensorSpec> tensors(const Config& config) {
 class ResampleWorkload : public Workload {
  public:
   ResampleWorkload(const Settings& problem, const Config& config)
-      : Workload(describe(problem, config), bench::tensors(config)), config_(config) {}
+      : Workload(describe(problem, config), bench::tensors(config)), config_(config) {
+    if (interpolation() != Interpolation::slerp) return;
+    for (std::int64_t first = 0; first < config.channels; first += 4)
+      groups_.push_back({first, 4, Interpolation::slerp});
+  }
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::resample::variants(), problem(), device_info(info_.device));
@@ -135,9 +139,11 @@ class ResampleWorkload : public Workload {
   }
 
  private:
+  Interpolation interpolation() const { return static_cast<Interpolation>(config_.interpolation); }
   ResampleOptions options(const std::string& variant) const {
     ResampleOptions made;
-    made.interpolation = static_cast<Interpolation>(config_.interpolation);
+    made.interpolation = groups_.empty() ? interpolation() : Interpolation::linear;
+    made.channel_groups = groups_;
     made.outside = static_cast<Outside>(config_.outside);
     if (config_.time_dtype == DType::i64) {
       made.max_gap = static_cast<std::int64_t>(config_.max_gap * kNanoseconds);
@@ -155,6 +161,7 @@ class ResampleWorkload : public Workload {
   double rows_touched() const;
 
   Config config_;
+  std::vector<ChannelGroup> groups_;  // of slerp: one for each quaternion
 };
 
 /// Jittered: both grids are regular, each stamp moved by up to 40 % of its step. Random: source steps of 0.5 to 1.5

@@ -67,11 +67,11 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
   }
 }
 
-void relu_in_place(void* data, DType dtype, std::int64_t offset, std::int64_t count) {
+void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count) {
   if (dtype == DType::bf16)
     relu_bf16(static_cast<std::uint16_t*>(data) + offset, count);
   else
-    activate(Activation::relu, static_cast<float*>(data) + offset, count);
+    activate(activation, static_cast<float*>(data) + offset, count);
 }
 
 std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments) {

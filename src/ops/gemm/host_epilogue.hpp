@@ -14,8 +14,8 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
                 std::int64_t column, std::int64_t rows, std::int64_t columns, const float* accumulators,
                 std::int64_t pitch);
 
-/// relu of `count` neighbouring f32 or bf16 elements. It commutes with rounding, so it may follow it.
-void relu_in_place(void* data, DType dtype, std::int64_t offset, std::int64_t count);
+/// The activation of `count` neighbouring elements: any of f32; of bf16 only relu, which commutes with rounding.
+void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count);
 
 /// The same problem with a row-major D (or one of general strides): a column-major D = A B is D' = B' A' row-major.
 std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments);

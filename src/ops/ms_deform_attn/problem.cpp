@@ -109,7 +109,7 @@ std::string Problem::text() const {
   std::string level_text;
   std::string points_text;
   for (const Level& level : levels) {
-    level_text += (level_text.empty() ? "" : ", ") + shape_text({level.height, level.width});
+    level_text += (level_text.empty() ? "" : " ") + shape_text({level.height, level.width});
     points_text += (points_text.empty() ? "" : ", ") + std::to_string(level.points);
   }
   if (ragged)
@@ -117,8 +117,9 @@ std::string Problem::text() const {
   else
     points_text = std::to_string(levels.empty() ? 0 : levels.front().points);
   std::string text = "ms_deform_attn: {batch: " + std::to_string(batch) + ", queries: " + std::to_string(queries) +
-                     ", heads: " + std::to_string(heads) + ", channels: " + std::to_string(channels) + ", levels: [" +
-                     level_text + "], points: " + points_text + ", dtype: " + std::string(to_string(value_dtype));
+                     ", heads: " + std::to_string(heads) + ", channels: " + std::to_string(channels) +
+                     ", levels: " + level_text + ", points: " + points_text +
+                     ", dtype: " + std::string(to_string(value_dtype));
   if (location_dtype != value_dtype) text += ", location_dtype: " + std::string(to_string(location_dtype));
   if (weight_dtype != value_dtype) text += ", weight_dtype: " + std::string(to_string(weight_dtype));
   if (sampling == Sampling::nearest) text += ", sampling: nearest";

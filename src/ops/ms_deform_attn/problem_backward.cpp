@@ -24,12 +24,14 @@ void same_shape(const ArgumentChecks& checks, std::string_view argument, const T
 }  // namespace
 
 std::string Problem::text() const {
-  std::string text = "ms_deform_attn_backward" + forward.text().substr(std::string_view("ms_deform_attn").size());
+  std::string text = forward.text();
+  text.pop_back();
+  text += ", direction: backward";
+  if (grad_value && grad_sampling_locations && grad_attention_weights) return text + "}";
   std::string wanted;
   if (grad_value) wanted += "value";
   if (grad_sampling_locations) wanted += (wanted.empty() ? "" : ", ") + std::string("sampling_locations");
   if (grad_attention_weights) wanted += (wanted.empty() ? "" : ", ") + std::string("attention_weights");
-  text.pop_back();
   return text + ", gradients: [" + wanted + "]}";
 }
 

@@ -23,7 +23,9 @@ namespace tmaops::test {
 class Placed {
  public:
   Placed(DType dtype, const Layout& layout, std::int64_t shift)
-      : layout_(layout), first_(shift + below(layout)), storage_(dtype, {shift + below(layout) + above(layout) + 1}) {}
+      : layout_(layout),
+        first_(kAfter + shift + below(layout)),
+        storage_(dtype, {2 * kAfter + shift + below(layout) + above(layout)}) {}
 
   ConstTensorView view() const { return {address(), storage_.dtype(), layout_}; }
   TensorView view() { return {const_cast<void*>(address()), storage_.dtype(), layout_}; }
@@ -78,6 +80,8 @@ class Placed {
   const void* address() const {
     return static_cast<const char*>(storage_.data()) + static_cast<std::size_t>(first_) * size_of(storage_.dtype());
   }
+
+  static constexpr std::int64_t kAfter = 40;  // NaN before and behind the elements: what is read there shows
 
   Layout layout_;
   std::int64_t first_;  // element of the storage that index (0, 0, 0) is

@@ -222,5 +222,20 @@ TEST_P(Backward, NonFiniteValuesGoOnlyToPointsThatTouchThem) {
   }
 }
 
+TEST_P(Backward, SkippedPointsPassNothingOn) {
+  Case c({.batch = 1, .heads = 1, .channels = 4, .queries = 2, .levels = {{4, 4}, {2, 2}}, .points = 2}, 13);
+  c.locations().fill([] { return 0.375; });
+  for (std::int64_t i = 0; i < 8; ++i)
+    c.locations().set(i, i % 3 == 0 ? -3.0 : std::numeric_limits<double>::infinity());
+  Buffer grad_output = c.output();
+  for (std::int64_t i = 0; i < 8; ++i) grad_output.set(i, i < 4 ? std::numeric_limits<double>::quiet_NaN() : 1.0);
+  Gradients got(c);
+  c.backward(grad_output, got.views(), GetParam());
+  for (const double x : got.value.values()) EXPECT_TRUE(std::isfinite(x));
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(got.weights.get(i), 0);
+  for (std::int64_t i = 0; i < 8; ++i) EXPECT_EQ(got.locations.get(i), 0);
+  for (std::int64_t i = 4; i < 8; ++i) EXPECT_NE(got.weights.get(i), 0);
+}
+
 }  // namespace
 }  // namespace tmaops::test

@@ -8,6 +8,7 @@
 // it leaves f32 accumulators in a tile of scratch for our own epilogue.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -39,7 +40,10 @@ struct Workspace {
   AlignedBuffer packed_b;
   std::vector<std::unique_ptr<Worker>> workers;
 
-  explicit Workspace(const TilePlan& plan) : packed_b(plan.packed_bytes()), workers(kMostThreads) {}
+  explicit Workspace(const TilePlan& plan) : packed_b(plan.packed_bytes()), workers(kMostThreads) {
+    // The rows of zeros under B stay as they are from run to run.
+    if (plan.zeros_under_b) std::memset(packed_b.data(), 0, plan.packed_bytes());
+  }
   /// Made by the thread that first needs it.
   Worker& worker(int index, const TilePlan& plan) {
     std::unique_ptr<Worker>& slot = workers[static_cast<std::size_t>(index)];
@@ -115,7 +119,7 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
   const void* a = element(arguments.a, problem.a, batch, row, 0);
   if (plan.copy_a) {
     Plain dense = plan.a;
-    dense.leading_dimension = dense.row_major ? problem.k : rows;
+    dense.leading_dimension = plan.copied_line(rows);
     copy_dense(arguments.a, problem.a, batch, row, 0, rows, problem.k, dense, worker.copy.data());
     a = worker.copy.data();
   }
@@ -131,9 +135,9 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
   if (!plan.direct)
     store_tile(problem, arguments, batch, row, column, rows, columns,
                static_cast<const float*>(worker.accumulators.data()), tiling.columns);
-  else if (plan.relu_after)
+  else if (problem.activation != Activation::none)
     for (std::int64_t i = row; i < row + rows; ++i)
-      relu_in_place(arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
+      activate_in_place(problem.activation, arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
 }
 
 /// parallel_for over oneDNN's work: each call on one thread, failures as errors of the catalogue.

@@ -79,7 +79,8 @@ struct Plain {
   }
 };
 
-/// What one call of oneDNN computes: D = post(alpha * A B + bias + beta * D).
+/// What one call of oneDNN computes: D = alpha * A B + bias + beta * D. Activations are not left to oneDNN: its relu
+/// turns NaN into 0, and the gelu of 3.7 infinity into NaN.
 struct MatmulSpec {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -89,24 +90,19 @@ struct MatmulSpec {
   float alpha = 1.0F;
   float beta = 0.0F;            // of D's own content
   std::optional<DType> bias{};  // `columns` elements; only with alpha = 1, since oneDNN adds it before scaling
-  Activation activation = Activation::none;
 };
 
 /// The primitive for a specification; nothing when this oneDNN cannot do it on this processor.
 inline std::optional<dnnl::matmul::primitive_desc> find_matmul(const MatmulSpec& spec) {
   dnnl::post_ops post;
-  const auto eltwise = [&post](dnnl::algorithm algorithm, float alpha) {
+  if (spec.alpha != 1.0F) {
 #if DNNL_VERSION_MAJOR >= 3
-    post.append_eltwise(algorithm, alpha, 0.0F);
+    post.append_eltwise(dnnl::algorithm::eltwise_linear, spec.alpha, 0.0F);
 #else
-    post.append_eltwise(1.0F, algorithm, alpha, 0.0F);
+    post.append_eltwise(1.0F, dnnl::algorithm::eltwise_linear, spec.alpha, 0.0F);
 #endif
-  };
-  if (spec.alpha != 1.0F) eltwise(dnnl::algorithm::eltwise_linear, spec.alpha);
+  }
   if (spec.beta != 0.0F) post.append_sum(spec.beta);
-  if (spec.activation == Activation::relu) return std::nullopt;  // oneDNN's relu turns NaN into 0
-  if (spec.activation == Activation::gelu) eltwise(dnnl::algorithm::eltwise_gelu_erf, 0.0F);
-  if (spec.activation == Activation::silu) eltwise(dnnl::algorithm::eltwise_swish, 1.0F);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);  // whatever ONEDNN_DEFAULT_FPMATH_MODE says

@@ -29,6 +29,14 @@ inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// oneDNN 3 reads rows of 16-bit A in whole AMX tile rows and multiplies what lies behind the end by 0: a NaN or
+// infinity at the start of the next row would come through.
+inline constexpr std::int64_t kRowBytes = 64;
+
+// Rows of A a multiple of 1 KiB apart fall into the same sets of the L1 under AMX: with 64 bytes of zeros behind each
+// row (and as many rows of zeros under B) 1024^3 takes 2.0 instead of 2.4 ms of one thread, copies included.
+inline constexpr std::int64_t kBadPitch = 1024;
+
 struct Tiling {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -58,13 +66,15 @@ inline Tiling make_tiling(const Problem& problem, std::int64_t base_rows, std::i
 
 struct TilePlan {
   Tiling tiling{};
-  bool direct = false;      // oneDNN writes D, epilogue included
-  bool relu_after = false;  // ... but for relu, which commutes with rounding
+  bool direct = false;  // oneDNN writes D, with alpha, beta and bias; the activation follows in place
   bool fused_bias = false;
   Plain a{}, b{};       // as read in place; a copy has the same order and is dense
   bool copy_a = false;  // each tile's rows of A
+  bool pad_a = false;   // ... with rows filled up with zeros to kRowBytes
   bool copy_b = false;  // each piece of B, before it is packed
   bool pack_b = false;
+  std::int64_t depth = 0;      // K, or K and zeros up to a better row pitch
+  bool zeros_under_b = false;  // the latter
   std::int64_t packed_batches = 1;
   std::int64_t pieces_per_tile = 1;  // of kPackColumns columns
   std::size_t packed_tile_bytes = 0;
@@ -75,6 +85,11 @@ struct TilePlan {
   std::array<dnnl::matmul::primitive_desc, 4> descriptions{};
   std::array<dnnl::matmul, 4> primitives{};
 
+  /// Elements between lines of a copied tile of A with `rows` rows.
+  std::int64_t copied_line(std::int64_t rows) const {
+    if (!a.row_major) return rows;
+    return pad_a ? round_up(depth, kRowBytes / static_cast<std::int64_t>(size_of(a.dtype))) : depth;
+  }
   static std::size_t index(bool last_across, bool last_down) { return (last_down ? 2u : 0u) | (last_across ? 1u : 0u); }
   const dnnl::matmul::primitive_desc& shape(bool last_across, bool last_down) const {
     return descriptions[index(last_across, last_down)];
@@ -94,7 +109,7 @@ inline const void* element(const void* data, const MatrixLayout& layout, std::in
          layout.offset(batch, row, column) * static_cast<std::int64_t>(size_of(layout.dtype));
 }
 
-/// Copies a block of a matrix to the plain layout `to`, converted to its type.
+/// Copies a block of a matrix to the plain layout `to`, converted to its type, with zeros between its lines.
 inline void copy_dense(const void* data, const MatrixLayout& layout, std::int64_t batch, std::int64_t row,
                        std::int64_t column, std::int64_t rows, std::int64_t columns, const Plain& to, void* copy) {
   const std::int64_t lines = to.row_major ? rows : columns;
@@ -107,6 +122,8 @@ inline void copy_dense(const void* data, const MatrixLayout& layout, std::int64_
   for (std::int64_t line = 0; line < lines; ++line) {
     const std::int64_t from = start + line * line_stride;
     const std::int64_t target = line * to.leading_dimension;
+    std::memset(static_cast<char*>(copy) + (target + length) * static_cast<std::int64_t>(size_of(to.dtype)), 0,
+                static_cast<std::size_t>(to.leading_dimension - length) * size_of(to.dtype));
     if (to.dtype == layout.dtype && stride == 1) {
       std::memcpy(static_cast<char*>(copy) + target * size, static_cast<const char*>(data) + from * size,
                   static_cast<std::size_t>(length * size));
@@ -124,25 +141,37 @@ inline void copy_dense(const void* data, const MatrixLayout& layout, std::int64_
   }
 }
 
-/// Whether the primitive can write D with the whole epilogue and one rounding. D must be dense: oneDNN's fast kernel
+/// Whether oneDNN can write D with one rounding, the activation's included: f32 is not rounded before it, and relu
+/// commutes with rounding. D must be dense: oneDNN's fast kernel
 /// takes no other, and our detour through scratch is faster than its slow one.
 inline bool can_be_direct(const Problem& problem) {
   const bool dense = problem.d.order == Order::row && problem.d.leading_dimension() == problem.n;
   const bool sum = !problem.c || problem.c_is_d;
   const bool bias = !problem.bias_dtype ||
                     (problem.bias_axis == BiasAxis::column && problem.bias_stride == 1 && problem.alpha == 1.0F);
-  const bool relu = problem.activation != Activation::relu || problem.d.dtype != DType::f16;
-  return dense && sum && bias && relu;
+  const bool in_place = problem.activation == Activation::none || problem.d.dtype == DType::f32 ||
+                        (problem.activation == Activation::relu && problem.d.dtype == DType::bf16);
+  return dense && sum && bias && in_place;
 }
 
 /// The layout that B has for tiles of `columns` columns. Packed: the one oneDNN likes best, which the primitive of the
 /// full tiles chooses and that of the last ones must take too; or, where that fails, plain rows.
-inline dnnl::memory::desc layout_of_b(const Problem& problem, const TilePlan& plan, std::int64_t columns,
-                                      bool last_across, bool last_down, bool packed_rows) {
-  if (!plan.pack_b) return plan.b.descriptor(problem.k, columns);
-  if (packed_rows) return Plain{plan.b.dtype, true, columns}.descriptor(problem.k, columns);
+inline dnnl::memory::desc layout_of_b(const TilePlan& plan, std::int64_t columns, bool last_across, bool last_down,
+                                      bool packed_rows) {
+  if (!plan.pack_b) return plan.b.descriptor(plan.depth, columns);
+  if (packed_rows) return Plain{plan.b.dtype, true, columns}.descriptor(plan.depth, columns);
   if (last_down && plan.tiling.down > 1) return plan.shape(last_across, false).weights_desc();
-  return {{problem.k, columns}, data_type(plan.b.dtype), dnnl::memory::format_tag::any};
+  return {{plan.depth, columns}, data_type(plan.b.dtype), dnnl::memory::format_tag::any};
+}
+
+/// Whether the first rows of a packed layout can be written on their own.
+inline bool has_part(const dnnl::memory::desc& whole, std::int64_t rows, std::int64_t columns) {
+  try {
+    (void)whole.submemory_desc({rows, std::min(columns, kPackColumns)}, {0, 0});
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
 }
 
 /// The primitives of the up to four shapes of tiles; false when oneDNN has none for one of them.
@@ -153,21 +182,21 @@ inline bool find_primitives(const Problem& problem, TilePlan& plan, bool packed_
       if ((!last_down && tiling.down == 1) || (!last_across && tiling.across == 1)) continue;
       MatmulSpec spec{.rows = last_down ? problem.m - (tiling.down - 1) * tiling.rows : tiling.rows,
                       .columns = last_across ? problem.n - (tiling.across - 1) * tiling.columns : tiling.columns,
-                      .depth = problem.k,
+                      .depth = plan.depth,
                       .a = plan.a,
                       .d = {DType::f32, true, tiling.columns}};
-      spec.b = layout_of_b(problem, plan, spec.columns, last_across, last_down, packed_rows);
-      if (plan.copy_a) spec.a.leading_dimension = plan.a.row_major ? spec.depth : spec.rows;
+      spec.b = layout_of_b(plan, spec.columns, last_across, last_down, packed_rows);
+      if (plan.copy_a) spec.a.leading_dimension = plan.copied_line(spec.rows);
       if (plan.direct) {
         spec.d.dtype = problem.d.dtype;
         spec.alpha = problem.alpha;
         spec.beta = problem.beta;
         if (plan.fused_bias) spec.bias = problem.bias_dtype;
-        if (!plan.relu_after) spec.activation = problem.activation;
       }
       const auto description = find_matmul(spec);
       if (!description) return false;
       const std::size_t index = TilePlan::index(last_across, last_down);
+      if (plan.zeros_under_b && !has_part(description->weights_desc(), problem.k, spec.columns)) return false;
       plan.descriptions[index] = *description;
       plan.primitives[index] = dnnl::matmul(*description);
       plan.scratchpad_bytes = std::max(plan.scratchpad_bytes, description->scratchpad_desc().get_size());
@@ -183,7 +212,6 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   plan = {};
   if (direct && !can_be_direct(problem)) return false;
   plan.direct = direct;
-  plan.relu_after = direct && problem.activation == Activation::relu;
   plan.fused_bias = direct && problem.bias_dtype.has_value();
   plan.tiling = make_tiling(problem, dtype == DType::f32 ? kRows32 : kRows16, direct ? problem.n : kMostScratchColumns);
   const Tiling& tiling = plan.tiling;
@@ -193,14 +221,23 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
 
   plan.a = {dtype, problem.a.order != Order::column, problem.a.leading_dimension()};
   plan.b = {dtype, problem.b.order != Order::column, problem.b.leading_dimension()};
-  plan.copy_a = dtype != problem.a.dtype || problem.a.order == Order::general ||
+  plan.pad_a = dnnl::version()->major >= 3 && dtype != DType::f32 && plan.a.row_major &&
+               problem.k * static_cast<std::int64_t>(size_of(dtype)) % kRowBytes != 0;
+  plan.copy_a = plan.pad_a || dtype != problem.a.dtype || problem.a.order == Order::general ||
                 plan.a.leading_dimension != (plan.a.row_major ? problem.k : tiling.rows);
   plan.copy_b = dtype != problem.b.dtype || problem.b.order == Order::general ||
                 plan.b.leading_dimension < (plan.b.row_major ? problem.n : problem.k);
   plan.pack_b = plan.copy_b || tiling.down >= kPackFromTiles;
+  plan.depth = problem.k;
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  if (plan.pack_b && plan.a.row_major && dtype != DType::f32 && problem.k * size % kBadPitch == 0) {
+    plan.depth = problem.k + kRowBytes / size;
+    plan.zeros_under_b = true;
+    plan.copy_a = true;
+  }
   plan.packed_batches = problem.b.batch_stride == 0 ? 1 : problem.batch;
   plan.pieces_per_tile = (tiling.columns - 1) / kPackColumns + 1;
-  const std::int64_t copied = std::max(plan.copy_a ? tiling.rows * problem.k : 0,
+  const std::int64_t copied = std::max(plan.copy_a ? tiling.rows * round_up(plan.depth, kRowBytes) : 0,
                                        plan.copy_b ? std::min(kPackColumns, tiling.columns) * problem.k : 0);
   plan.copy_bytes = static_cast<std::size_t>(copied) * size_of(dtype);
   return find_primitives(problem, plan, false) || (plan.pack_b && find_primitives(problem, plan, true));

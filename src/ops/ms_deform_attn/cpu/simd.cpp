@@ -22,6 +22,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "ops/ms_deform_attn/cpu/simd_elements.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -127,48 +129,14 @@ void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RE
   }
 }
 
-template <class D>
-hn::Vec<D> LoadF32(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-hn::Vec<D> LoadF32(D d, const float16* from) {
-  const hn::Rebind<hwy::float16_t, D> half;
-  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
-}
-template <class D>
-hn::Vec<D> LoadF32(D d, const bfloat16* from) {
-  const hn::Rebind<hwy::bfloat16_t, D> half;
-  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
-}
-
-template <class D, class V>
-void StoreF32(D d, V vector, float* to) {
-  hn::StoreU(vector, d, to);
-}
-template <class D, class V>
-void StoreF32([[maybe_unused]] D d, V vector, float16* to) {
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-  const hn::Rebind<hwy::float16_t, D> half;
-  hn::StoreU(hn::DemoteTo(half, vector), half, reinterpret_cast<hwy::float16_t*>(to));
-#else
-  // Without F16C, Highway's own conversion does not round to nearest.
-  HWY_ALIGN float lanes[hn::MaxLanes(d)];
-  hn::Store(vector, d, lanes);
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) to[i] = float16(lanes[i]);
+/// Keeps the compiler from folding the address into every load: with an index register a multiply-add from memory takes
+/// two slots of the processor's front end, with a plain base register one.
+template <class T>
+HWY_INLINE const T* PlainBase(const T* address) {
+#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
+  __asm__("" : "+r"(address));
 #endif
-}
-template <class D, class V>
-void StoreF32(D, V vector, bfloat16* to) {
-  const hn::RebindToUnsigned<D> du;
-  const hn::RebindToSigned<D> di;
-  const hn::Rebind<std::uint16_t, D> half;
-  const auto bits = hn::BitCast(du, vector);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff))));
-  const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(du, 0x40));
-  const auto result = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(vector)), quiet, rounded);
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(di, result)), half, reinterpret_cast<std::uint16_t*>(to));
+  return address;
 }
 
 /// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
@@ -185,17 +153,29 @@ void SumBlock(D d, const Records& records, std::int64_t stride, const Stored* HW
     HWY_UNROLL(4)
     for (std::size_t corner = 0; corner < kCorners; ++corner) {
       const std::size_t at = corner * records.capacity + k;
-      const Stored* from = value + (kWide ? records.offset[at] * stride : std::int64_t{records.offset[at]});
+      const Stored* from = PlainBase(value + (kWide ? records.offset[at] * stride : std::int64_t{records.offset[at]}));
       const auto weight = hn::Set(d, records.weight[at]);
-      HWY_UNROLL(4)
-      for (std::size_t v = 0; v < kVectors; ++v)
-        sum[corner % kChains][v] = hn::MulAdd(weight, LoadF32(d, from + v * lanes), sum[corner % kChains][v]);
+      auto& chain = sum[corner % kChains];
+      if constexpr (kVectors == 1) {
+        chain[0] = hn::MulAdd(weight, LoadF32(d, from), chain[0]);
+      } else {
+        HWY_UNROLL(2)
+        for (std::size_t v = 0; v < kVectors; v += 2) {
+          hn::Vec<D> first;
+          hn::Vec<D> second;
+          LoadPair(d, from + v * lanes, first, second);
+          chain[v] = hn::MulAdd(weight, first, chain[v]);
+          chain[v + 1] = hn::MulAdd(weight, second, chain[v + 1]);
+        }
+      }
     }
   }
-  for (std::size_t v = 0; v < kVectors; ++v) {
-    auto total = sum[0][v];
-    for (std::size_t chain = 1; chain < kChains; ++chain) total = hn::Add(total, sum[chain][v]);
-    StoreF32(d, total, output + v * lanes);
+  for (std::size_t v = 0; v < kVectors; ++v)
+    for (std::size_t chain = 1; chain < kChains; ++chain) sum[0][v] = hn::Add(sum[0][v], sum[chain][v]);
+  if constexpr (kVectors == 1) {
+    StoreF32(d, sum[0][0], output);
+  } else {
+    for (std::size_t v = 0; v < kVectors; v += 2) StorePair(d, sum[0][v], sum[0][v + 1], output + v * lanes);
   }
 }
 
@@ -238,12 +218,28 @@ void SumAllChannels(std::size_t channels, const Records& records, std::int64_t s
     SumChannels<kCorners, kWide>(single, channels, records, stride, value, output);
 }
 
+template <class Stored>
+void ConvertRow(const Stored* from, std::size_t length, float* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= length; i += lanes) hn::StoreU(LoadF32(d, from + i), d, to + i);
+  for (; i < length; ++i) to[i] = convert<float>(from[i]);
+}
+
 /// A row padded with NaN to whole vectors: the caller's own where that already fits.
 const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
                  std::size_t padded, float* HWY_RESTRICT scratch) {
-  if (length == padded)
-    if (const float* own = rows.direct<float>(n, q, m)) return own;
-  rows.load(n, q, m, scratch);
+  const float* own = rows.direct<float>(n, q, m);
+  if (own != nullptr && length == padded) return own;
+  if (own != nullptr)
+    std::copy_n(own, length, scratch);
+  else if (const auto* halves = rows.direct<float16>(n, q, m))
+    ConvertRow(halves, length, scratch);
+  else if (const auto* brains = rows.direct<bfloat16>(n, q, m))
+    ConvertRow(brains, length, scratch);
+  else
+    rows.load(n, q, m, scratch);
   std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
   return scratch;
 }

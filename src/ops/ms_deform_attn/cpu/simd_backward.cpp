@@ -147,7 +147,16 @@ void Channels(const KernelArguments<float>& call, const Rows& rows) {
   const MapTables<float>& tables = *call.tables;
   const auto channels = static_cast<std::size_t>(tables.channels);
   const std::size_t vectors = kVectors > 0 ? kVectors : channels / lanes;
-  const float* HWY_RESTRICT g = call.grad_output;
+  const float* g = call.grad_output;
+  // The compiler cannot know that grad_value does not overlap it; few channels stay in registers.
+  hn::Vec<decltype(d)> kept[kVectors > 0 ? kVectors : 1];
+  for (std::size_t v = 0; v < kVectors; ++v) kept[v] = hn::LoadU(d, g + v * lanes);
+  const auto grad_vector = [&](std::size_t v) HWY_ATTR {
+    if constexpr (kVectors > 0)
+      return kept[v];
+    else
+      return hn::LoadU(d, g + v * lanes);
+  };
   for (std::size_t k = 0; k < call.end - call.begin; ++k) {
     std::int32_t offset = 0;
     hwy::CopyBytes<4>(rows.offset + k, &offset);
@@ -162,7 +171,7 @@ void Channels(const KernelArguments<float>& call, const Rows& rows) {
       auto s2 = hn::Zero(d);
       auto s3 = hn::Zero(d);
       for (std::size_t v = 0; v < vectors; ++v) {
-        const auto grad = hn::LoadU(d, g + v * lanes);
+        const auto grad = grad_vector(v);
         s0 = hn::MulAdd(grad, hn::LoadU(d, v0 + v * lanes), s0);
         if constexpr (kCorners == 1) continue;
         s1 = hn::MulAdd(grad, hn::LoadU(d, v1 + v * lanes), s1);
@@ -175,7 +184,7 @@ void Channels(const KernelArguments<float>& call, const Rows& rows) {
       const auto add = [&](float* to, float weight) HWY_ATTR {
         const auto w = hn::Set(d, weight);
         for (std::size_t v = 0; v < vectors; ++v)
-          hn::StoreU(hn::MulAdd(w, hn::LoadU(d, g + v * lanes), hn::LoadU(d, to + v * lanes)), d, to + v * lanes);
+          hn::StoreU(hn::MulAdd(w, grad_vector(v), hn::LoadU(d, to + v * lanes)), d, to + v * lanes);
       };
       float* to = call.grad_value + offset;
       add(to, rows.weight[4 * k]);

@@ -1,0 +1,196 @@
+#include "bench/device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "bench/cuda/kernels.hpp"
+#include "bench/random.hpp"
+#include "core/cuda_status.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr std::size_t kCanaryBytes = 256;
+constexpr int kCanary = 0xA5;
+/// Calls in one graph: enough that its start does not count, few enough to be made quickly.
+constexpr std::int64_t kGraphCalls = 256;
+
+class CudaTimer : public Timer {
+ public:
+  explicit CudaTimer(Device device) {
+    check_cuda(cudaSetDevice(device.index), "bench");
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "bench: stream");
+    check_cuda(cudaEventCreate(&begin_), "bench: event");
+    check_cuda(cudaEventCreate(&end_), "bench: event");
+  }
+  ~CudaTimer() override {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+    cudaStreamDestroy(stream_);
+  }
+  CudaTimer(const CudaTimer&) = delete;
+  CudaTimer& operator=(const CudaTimer&) = delete;
+
+  /// The calls go round the whole list in every graph, so it does not matter which is first. A graph is made for every
+  /// sample (about a millisecond): kept ones would outlive the memory their calls work on.
+  double seconds(const std::vector<Call>& calls, std::int64_t, std::int64_t count) override {
+    const auto sets = static_cast<std::int64_t>(calls.size());
+    const std::int64_t wanted = std::clamp<std::int64_t>(count, 1, kGraphCalls);
+    const std::int64_t size = (wanted + sets - 1) / sets * sets;
+    const std::int64_t replays = (count + size - 1) / size;
+    const std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)> made(graph_of(calls, size),
+                                                                                &cudaGraphExecDestroy);
+    const cudaGraphExec_t graph = made.get();
+    check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
+    check_cuda(cudaEventRecord(begin_, stream_), "bench: event");
+    for (std::int64_t i = 0; i < replays; ++i) check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
+    check_cuda(cudaEventRecord(end_, stream_), "bench: event");
+    check_cuda(cudaEventSynchronize(end_), "bench: the timed calls");
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
+    return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(size * replays);
+  }
+  void run(const Call& call) override {
+    call(stream_);
+    check_cuda(cudaStreamSynchronize(stream_), "bench: the checked call");
+  }
+
+ private:
+  cudaGraphExec_t graph_of(const std::vector<Call>& calls, std::int64_t size) {
+    calls.front()(stream_);  // what the first call of all loads is not captured
+    check_cuda(cudaStreamSynchronize(stream_), "bench: first call");
+    cudaGraph_t graph{};
+    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "bench: capture");
+    for (std::int64_t i = 0; i < size; ++i) calls[static_cast<std::size_t>(i) % calls.size()](stream_);
+    check_cuda(cudaStreamEndCapture(stream_, &graph), "bench: capture");
+    cudaGraphExec_t made{};
+    const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
+    cudaGraphDestroy(graph);
+    check_cuda(status, "bench: graph");
+    return made;
+  }
+
+  cudaStream_t stream_{};
+  cudaEvent_t begin_{};
+  cudaEvent_t end_{};
+};
+
+class CudaCopy : public Implementation {
+ public:
+  CudaCopy(const Workload& workload, Timer& timer) : Implementation("copy", Kind::ceiling, ""), timer_(timer) {
+    chunks_ = static_cast<std::int64_t>(workload.info().floor_bytes / 2 / 16) + 1;
+    const Layout layout = Layout::contiguous({chunks_ * 4});
+    Buffer random(DType::f32, layout);
+    fill_normal(random.view(), 1);
+    for (int set = 0; set < workload.sets(); ++set) {
+      from_.emplace_back(DType::f32, layout, workload.info().device);
+      to_.emplace_back(DType::f32, layout, workload.info().device);
+      from_.back().upload(random.view().data);
+      to_.back().poison();
+      void* to = to_.back().view().data;
+      const void* from = from_.back().view().data;
+      kernel_.push_back([=, chunks = chunks_](Stream stream) { launch_copy(to, from, chunks, stream); });
+      engine_.push_back([=, bytes = static_cast<std::size_t>(chunks_) * 16](Stream stream) {
+        check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream)),
+                   "copy");
+      });
+    }
+  }
+
+  Comparison verify(Workload&, int set, double) override {
+    const auto i = static_cast<std::size_t>(set);
+    const auto bytes = static_cast<std::size_t>(chunks_) * 16;
+    std::vector<std::byte> want(bytes), got(bytes);
+    from_.at(i).download(want.data());
+    bool same = true;
+    for (const std::vector<Call>* calls : {&kernel_, &engine_}) {
+      to_.at(i).poison();
+      timer_.run(calls->at(i));
+      to_[i].download(got.data());
+      same = same && got == want && to_[i].canaries_intact();
+    }
+    return {.ok = same, .problem = same ? "" : "the copy differs from its source"};
+  }
+  double seconds(std::int64_t first, std::int64_t count) override {
+    return std::min(timer_.seconds(kernel_, first, count), timer_.seconds(engine_, first, count));
+  }
+
+ private:
+  Timer& timer_;
+  std::int64_t chunks_ = 0;
+  std::vector<DeviceBuffer> from_;
+  std::vector<DeviceBuffer> to_;
+  std::vector<Call> kernel_;
+  std::vector<Call> engine_;
+};
+
+class CudaEmpty : public Implementation {
+ public:
+  explicit CudaEmpty(Timer& timer)
+      : Implementation("empty", Kind::ceiling, ""), timer_(timer), calls_{[](Stream stream) {
+          launch_empty(stream);
+        }} {}
+  Comparison verify(Workload&, int, double) override {
+    timer_.run(calls_.front());
+    return {.ok = true};
+  }
+  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+
+ private:
+  Timer& timer_;
+  std::vector<Call> calls_;
+};
+
+}  // namespace
+
+DeviceBuffer::DeviceBuffer(DType dtype, const Layout& layout, Device device)
+    : bytes_(static_cast<std::size_t>(layout.size()) * size_of(dtype)) {
+  check_cuda(cudaSetDevice(device.index), "bench");
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes_ + 2 * kCanaryBytes), "tensor " + layout.shape_text());
+  base_ = static_cast<std::byte*>(memory);
+  view_ = TensorView(base_ + kCanaryBytes, dtype, layout, device);
+  check_cuda(cudaMemset(base_, kCanary, kCanaryBytes), "bench: canaries");
+  check_cuda(cudaMemset(base_ + kCanaryBytes + bytes_, kCanary, kCanaryBytes), "bench: canaries");
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (base_ != nullptr) cudaFree(base_);
+}
+
+void DeviceBuffer::upload(const void* from) {
+  check_cuda(cudaMemcpy(view_.data, from, bytes_, cudaMemcpyHostToDevice), "bench: upload");
+}
+
+void DeviceBuffer::download(void* to) const {
+  check_cuda(cudaMemcpy(to, view_.data, bytes_, cudaMemcpyDeviceToHost), "bench: download");
+}
+
+void DeviceBuffer::poison() {
+  check_cuda(cudaMemset(view_.data, 0xFF, bytes_), "bench: poison");
+  check_cuda(cudaDeviceSynchronize(), "bench: poison");  // the timer's stream does not wait for the default one
+}
+
+bool DeviceBuffer::canaries_intact() const {
+  std::array<unsigned char, 2 * kCanaryBytes> bytes{};
+  check_cuda(cudaMemcpy(bytes.data(), base_, kCanaryBytes, cudaMemcpyDeviceToHost), "bench: canaries");
+  check_cuda(
+      cudaMemcpy(bytes.data() + kCanaryBytes, base_ + kCanaryBytes + bytes_, kCanaryBytes, cudaMemcpyDeviceToHost),
+      "bench: canaries");
+  return std::ranges::all_of(bytes, [](unsigned char byte) { return byte == kCanary; });
+}
+
+std::unique_ptr<Timer> make_cuda_timer(Device device) { return std::make_unique<CudaTimer>(device); }
+std::unique_ptr<Implementation> make_cuda_copy(const Workload& workload, Timer& timer) {
+  return std::make_unique<CudaCopy>(workload, timer);
+}
+std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer& timer) {
+  return std::make_unique<CudaEmpty>(timer);
+}
+
+}  // namespace tmaops::bench

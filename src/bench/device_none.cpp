@@ -1,0 +1,20 @@
+// Without CUDA no workload is ever on a GPU: device_info() has thrown before.
+#include "bench/device.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+[[noreturn]] void refuse() { throw Error(ErrorCode::no_cuda_build, {.where = "bench", .got = {}, .needed = {}}); }
+}  // namespace
+
+DeviceBuffer::DeviceBuffer(DType, const Layout&, Device) { refuse(); }
+DeviceBuffer::~DeviceBuffer() = default;
+void DeviceBuffer::upload(const void*) { refuse(); }
+void DeviceBuffer::download(void*) const { refuse(); }
+void DeviceBuffer::poison() { refuse(); }
+bool DeviceBuffer::canaries_intact() const { refuse(); }
+std::unique_ptr<Timer> make_cuda_timer(Device) { refuse(); }
+std::unique_ptr<Implementation> make_cuda_copy(const Workload&, Timer&) { refuse(); }
+std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refuse(); }
+
+}  // namespace tmaops::bench

@@ -1,0 +1,147 @@
+// Tiles of 256 bytes at random or local coordinates: random bit patterns, and the checksum decides.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "bench/workloads/common.hpp"
+#include "core/parallel.hpp"
+#include "ops/tile_load/problem.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+namespace op = ops::tile_load;
+
+/// The levels of the published experiments.
+const std::vector<LevelShape> kLevels{{92, 160}, {46, 80}, {23, 40}, {12, 20}};
+/// Offset of a tile from its query's place in local coordinates, in pixels: +-4, as a detector's samples lie.
+constexpr std::int64_t kSpread = 9;
+
+struct Config {
+  std::int64_t batch = 1;
+  std::int64_t queries = 1000;
+  std::int64_t points = 8;
+  std::int64_t levels = 1;
+  bool local = false;
+};
+
+Config read(const Settings& problem) {
+  problem.only({"batch", "queries", "points", "levels", "coordinates", "variant", "version"});
+  Config config;
+  config.batch = problem.integer("batch", 1, 1, 4096);
+  config.queries = problem.integer("queries", 1000, 1, 1 << 24);
+  config.points = problem.integer("points", 8, 1, 1024);
+  config.levels = problem.integer("levels", 1, 1, static_cast<std::int64_t>(kLevels.size()));
+  config.local = problem.choice("coordinates", "random", {"random", "local"}) == 1;
+  return config;
+}
+
+std::vector<LevelShape> levels(const Config& config) { return {kLevels.begin(), kLevels.begin() + config.levels}; }
+
+std::int64_t length(const Config& config) {
+  std::int64_t sum = 0;
+  for (const LevelShape& level : levels(config)) sum += level.height * level.width;
+  return sum;
+}
+
+std::vector<TensorSpec> tensors(const Config& config) {
+  return {
+      {"value", DType::f16, Layout::contiguous({config.batch, length(config), op::kChannels})},
+      {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points, 2})},
+      {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points}),
+       true}};
+}
+
+CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs, Device device) {
+  const std::int64_t tiles = config.batch * config.queries * config.levels * config.points;
+  CaseInfo made{.op = "tile_load",
+                .name = fmt::format("{} tiles {}", tiles, config.local ? "local" : "random"),
+                .dtype = "f16",
+                .problem = problem.to_text(),
+                .device = device};
+  // The tiles as if each came from memory: what the publications' GB/s count.
+  made.floor_bytes = static_cast<double>(tiles) * op::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
+  return made;
+}
+
+class TileLoadWorkload : public Workload {
+ public:
+  TileLoadWorkload(const Settings& problem, const Config& config, Device device)
+      : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
+
+  std::vector<VariantChoice> variants() const override {
+    return choices(op::variants(), this->problem(), device_info(info_.device));
+  }
+  std::string selected() const override { return std::string(op::select(problem(), device_info(info_.device)).name); }
+  nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
+  Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
+  Call bind_dependent(const std::string& variant, int set) const override { return call(variant, set, true); }
+
+ protected:
+  void fill(std::uint64_t seed) override;
+  std::vector<Expected> reference(std::uint64_t) const override {
+    Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
+    const Config& c = config_;
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));
+    op::Plan(tensor("value", 0), levels(c), tensor("coordinates", 0),
+             view(sums.data(), {c.batch, c.queries, c.levels, c.points}), "reference")
+        .run();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      expected.elements.push_back(static_cast<std::int64_t>(i));
+      expected.values.push_back(sums[i]);
+    }
+    return {expected};
+  }
+  /// A sum of bits is right or wrong.
+  double tolerance() const override { return 1e-30; }
+
+ private:
+  op::Problem problem() const {
+    return op::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0), tensor("checksums", 0));
+  }
+  Call call(const std::string& variant, int set, bool dependent) const {
+    auto plan = std::make_shared<op::Plan>(tensor("value", set), levels(config_), tensor("coordinates", set),
+                                           tensor("checksums", set), variant);
+    plan->arguments().dependent_launch = dependent;
+    return [plan](Stream stream) { plan->run(stream); };
+  }
+
+  Config config_;
+};
+
+void TileLoadWorkload::fill(std::uint64_t seed) {
+  const TensorView value = tensor("value", 0);
+  auto* words = static_cast<std::uint64_t*>(value.data);  // 64-byte pixels: a whole number of 8-byte words
+  Random random(part_seed(seed, 0));
+  for (std::int64_t i = 0; i < value.size() / 4; ++i) words[i] = random.next();
+  auto* at = static_cast<std::int32_t*>(tensor("coordinates", 0).data);
+  const auto shapes = levels(config_);
+  for (std::int64_t b = 0; b < config_.batch; ++b)
+    for (std::int64_t q = 0; q < config_.queries; ++q)
+      for (const LevelShape& level : shapes)
+        for (std::int64_t p = 0; p < config_.points; ++p, at += 2) {
+          if (!config_.local) {
+            at[0] = static_cast<std::int32_t>(random.below(level.width + 1) - 1);  // some tiles lie across the border
+            at[1] = static_cast<std::int32_t>(random.below(level.height + 1) - 1);
+            continue;
+          }
+          // Queries in raster order over the finest level.
+          const LevelShape& finest = shapes.front();
+          const std::int64_t place = q * finest.height * finest.width / config_.queries;
+          const std::int64_t x = place % finest.width * level.width / finest.width;
+          const std::int64_t y = place / finest.width * level.height / finest.height;
+          at[0] = static_cast<std::int32_t>(
+              std::clamp<std::int64_t>(x + random.below(kSpread) - kSpread / 2, -1, level.width - 1));
+          at[1] = static_cast<std::int32_t>(
+              std::clamp<std::int64_t>(y + random.below(kSpread) - kSpread / 2, -1, level.height - 1));
+        }
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_tile_load_workload(const Settings& problem, Device device) {
+  return std::make_unique<TileLoadWorkload>(problem, read(problem), device);
+}
+
+}  // namespace tmaops::bench

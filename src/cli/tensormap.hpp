@@ -1,0 +1,63 @@
+// `tmaops tensormap`: is this TMA descriptor valid, what would be, what does a load put where. Needs no GPU.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tma/picture.hpp"
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::cli {
+
+/// The options as they were typed. Lists are innermost dimension first, separated by commas.
+struct TensorMapOptions {
+  std::string dtype = "f16";
+  std::string dims;
+  std::string box;
+  std::string strides;
+  std::string element_strides;
+  std::string interleave = "none";
+  std::string swizzle = "none";
+  std::string l2_promotion = "none";
+  std::string fill = "zero";
+  std::string address;
+  std::string lower_corner;
+  std::string upper_corner;
+  std::string channels_per_pixel;
+  std::string pixels_per_column;
+  std::string architecture = "9.0";
+  std::string at;
+  std::string base = "0";
+  std::string svg;
+  bool force = false;
+  bool rules = false;
+};
+
+/// The specification that the options describe; missing strides are those of a dense tensor. Throws Error usage, naming
+/// the option.
+tma::TensorMapSpec to_spec(const TensorMapOptions& options);
+/// 90 for "9.0". Throws Error usage.
+int to_compute_capability(const std::string& text);
+/// Where the load is to begin: --at (all zero when it is missing) and --base.
+tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec& spec);
+
+/// Everything the command has found out.
+struct TensorMapAnswer {
+  tma::TensorMapSpec spec;
+  tma::Report report;
+  tma::TileLoad load;
+  tma::Report load_report;              // empty while the map is not valid
+  std::optional<tma::Picture> picture;  // of the load; missing when the map or the load is not valid
+  std::string not_modelled;             // why there is no picture of a valid load
+  int column_wavefronts = 0;            // of 8 lanes that read 16 bytes each of 8 successive rows
+  int column_lanes = 0;
+  bool valid() const { return report.valid() && load_report.valid(); }
+};
+TensorMapAnswer examine(const TensorMapOptions& options);
+
+std::string text_of(const TensorMapAnswer& answer, bool color);
+std::string json_of(const TensorMapAnswer& answer);
+
+}  // namespace tmaops::cli

@@ -1,0 +1,137 @@
+// From what was typed to a specification.
+#include <charconv>
+#include <string_view>
+
+#include "cli/tensormap.hpp"
+#include "core/spelling.hpp"
+#include "tma/banks.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+[[noreturn]] void fail(std::string_view option, const std::string& got, std::string needed, std::string mend = {}) {
+  throw Error(ErrorCode::usage, {.where = "tensormap: --" + std::string(option),
+                                 .got = "'" + got + "'",
+                                 .needed = std::move(needed),
+                                 .mend = std::move(mend)});
+}
+
+/// A whole decimal or 0x... number.
+template <class T>
+bool parse(std::string_view text, T& value) {
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+std::vector<std::int64_t> list(std::string_view option, const std::string& text) {
+  std::vector<std::int64_t> values;
+  if (text.empty()) return values;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', begin);
+    std::int64_t value = 0;
+    if (!parse(std::string_view(text).substr(begin, comma == std::string::npos ? comma : comma - begin), value))
+      fail(option, text, "whole numbers separated by commas, innermost dimension first, for example 32,160,92");
+    values.push_back(value);
+    if (comma == std::string::npos) return values;
+    begin = comma + 1;
+  }
+}
+
+std::int64_t number(std::string_view option, const std::string& text) {
+  std::int64_t value = 0;
+  if (!parse(text, value)) fail(option, text, "a whole number");
+  return value;
+}
+
+/// Names of all values of an enumeration with `count` of them.
+template <class Enum>
+std::vector<std::string_view> names_of(std::size_t count) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(tma::to_string(static_cast<Enum>(i)));
+  return names;
+}
+
+template <class Enum>
+Enum named(std::string_view option, const std::string& text, std::optional<Enum> (*parse_name)(std::string_view),
+           std::size_t count) {
+  if (const std::optional<Enum> value = parse_name(text)) return *value;
+  const std::vector<std::string_view> names = names_of<Enum>(count);
+  const std::string_view near = nearest_name(text, names);
+  fail(option, text, "one of " + joined(names), near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+}
+
+}  // namespace
+
+tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
+  tma::TensorMapSpec spec;
+  spec.dtype = named<tma::ElementType>("dtype", options.dtype, tma::parse_element_type, 16);
+  spec.dims = list("dims", options.dims);
+  spec.box = list("box", options.box);
+  spec.strides = options.strides.empty() ? tma::dense_strides(spec.dtype, spec.dims) : list("strides", options.strides);
+  spec.element_strides = list("element-strides", options.element_strides);
+  spec.interleave = named<tma::Interleave>("interleave", options.interleave, tma::parse_interleave, 3);
+  spec.swizzle = named<tma::Swizzle>("swizzle", options.swizzle, tma::parse_swizzle, 7);
+  spec.l2_promotion = named<tma::L2Promotion>("l2-promotion", options.l2_promotion, tma::parse_l2_promotion, 4);
+  spec.fill = named<tma::Fill>("fill", options.fill, tma::parse_fill, 2);
+  if (!options.address.empty() && !parse(options.address, spec.address))
+    fail("address", options.address, "an address such as 0x7f0000000000");
+  const bool im2col = !options.lower_corner.empty() || !options.upper_corner.empty() ||
+                      !options.channels_per_pixel.empty() || !options.pixels_per_column.empty();
+  if (im2col) {
+    if (!options.box.empty())
+      fail("box", options.box, "either --box, or the four options of an im2col map (--lower-corner and so on)");
+    spec.mode = tma::Mode::im2col;
+    spec.lower_corner = list("lower-corner", options.lower_corner);
+    spec.upper_corner = list("upper-corner", options.upper_corner);
+    spec.channels_per_pixel = number("channels-per-pixel", options.channels_per_pixel);
+    spec.pixels_per_column = number("pixels-per-column", options.pixels_per_column);
+  }
+  return spec;
+}
+
+int to_compute_capability(const std::string& text) {
+  int major = 0;
+  int minor = 0;
+  const std::size_t dot = text.find('.');
+  if (dot == std::string::npos || !parse(std::string_view(text).substr(0, dot), major) ||
+      !parse(std::string_view(text).substr(dot + 1), minor) || major < 9 || major > 99 || minor < 0 || minor > 9)
+    fail("arch", text, "a compute capability of 9.0 or newer, for example 9.0 or 10.0");
+  return major * 10 + minor;
+}
+
+tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
+  tma::TileLoad load;
+  load.coordinates = options.at.empty() ? std::vector<std::int64_t>(spec.dims.size()) : list("at", options.at);
+  if (!parse(options.base, load.shared_address) || load.shared_address >= (1U << 28))
+    fail("base", options.base, "an address in shared memory, for example 0 or 0x400");
+  return load;
+}
+
+TensorMapAnswer examine(const TensorMapOptions& options) {
+  TensorMapAnswer answer;
+  answer.spec = to_spec(options);
+  answer.load = to_load(options, answer.spec);
+  answer.report = tma::check(answer.spec, to_compute_capability(options.architecture));
+  if (!answer.report.valid()) return answer;
+  answer.load_report = tma::check(answer.spec, answer.load);
+  if (!answer.load_report.valid()) return answer;
+  try {
+    answer.picture = tma::draw(answer.spec, answer.load);
+    const auto lanes = tma::column_access(answer.spec, answer.load, 0, 0, 8);
+    answer.column_wavefronts = tma::bank_use(lanes, 16).wavefronts;
+    answer.column_lanes = static_cast<int>(std::min<std::int64_t>(8, answer.picture->layout.rows));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::tile_not_modelled) throw;
+    answer.not_modelled = error.details().got;
+  }
+  return answer;
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,103 @@
+// Vectors of channels from and to memory, converted to f32. Compiled once per SIMD target: the guard is a toggle.
+#if defined(TMAOPS_MS_DEFORM_ATTN_SIMD_ELEMENTS) == defined(HWY_TARGET_TOGGLE)
+#ifdef TMAOPS_MS_DEFORM_ATTN_SIMD_ELEMENTS
+#undef TMAOPS_MS_DEFORM_ATTN_SIMD_ELEMENTS
+#else
+#define TMAOPS_MS_DEFORM_ATTN_SIMD_ELEMENTS
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tmaops/dtype.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+hn::Vec<D> LoadF32(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+hn::Vec<D> LoadF32(D d, const float16* from) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+template <class D>
+hn::Vec<D> LoadF32(D d, const bfloat16* from) {
+  const hn::Rebind<hwy::bfloat16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
+}
+
+template <class D, class V>
+void StoreF32(D d, V vector, float* to) {
+  hn::StoreU(vector, d, to);
+}
+template <class D, class V>
+void StoreF32([[maybe_unused]] D d, V vector, float16* to) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  const hn::Rebind<hwy::float16_t, D> half;
+  hn::StoreU(hn::DemoteTo(half, vector), half, reinterpret_cast<hwy::float16_t*>(to));
+#else
+  // Without F16C, Highway's own conversion does not round to nearest.
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(vector, d, lanes);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) to[i] = float16(lanes[i]);
+#endif
+}
+/// bfloat16 in the upper half of each lane, rounded to nearest even; the lower half is rubbish.
+template <class D>
+hn::Vec<hn::RebindToUnsigned<D>> RoundToUpperHalf(D d, hn::Vec<D> vector) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, vector);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
+  return hn::BitCast(du, hn::IfThenElse(hn::IsNaN(vector), hn::BitCast(d, quiet), hn::BitCast(d, rounded)));
+}
+template <class D>
+void StoreF32(D d, hn::Vec<D> vector, bfloat16* to) {
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint16_t, D> half;
+  const auto bits = hn::ShiftRight<16>(RoundToUpperHalf(d, vector));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(di, bits)), half, reinterpret_cast<std::uint16_t*>(to));
+}
+
+/// Two vectors of channels. Which channels go to which is the type's affair: StorePair undoes it.
+template <class D, class Stored>
+void LoadPair(D d, const Stored* from, hn::Vec<D>& first, hn::Vec<D>& second) {
+  first = LoadF32(d, from);
+  second = LoadF32(d, from + hn::Lanes(d));
+}
+template <class D, class Stored>
+void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, Stored* to) {
+  StoreF32(d, first, to);
+  StoreF32(d, second, to + hn::Lanes(d));
+}
+#if HWY_TARGET != HWY_SCALAR && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/// bfloat16: even channels and odd channels, so that one load and two cheap operations convert 32 bits at a time.
+template <class D>
+void LoadPair(D d, const bfloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Repartition<std::uint8_t, D> bytes;
+  const auto both = hn::BitCast(du, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(from)));
+  first = hn::BitCast(d, hn::ShiftLeft<16>(both));
+  second = hn::BitCast(d, hn::And(both, hn::Set(du, 0xffff0000U)));
+}
+template <class D>
+void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Repartition<std::uint8_t, D> bytes;
+  const auto low = hn::ShiftRight<16>(RoundToUpperHalf(d, first));
+  const auto high = hn::And(RoundToUpperHalf(d, second), hn::Set(du, 0xffff0000U));
+  hn::StoreU(hn::BitCast(bytes, hn::Or(low, high)), bytes, reinterpret_cast<std::uint8_t*>(to));
+}
+#endif
+
+}  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,71 @@
+// Version 5: the copy engine without a tensor map. Two 128-byte bulk copies per tile, one for each row; what lies
+// outside the level is zeroed by hand, which a tensor map does for free.
+#include "device/bulk_copy.cuh"
+#include "device/fence.cuh"
+#include "ops/tile_load/cuda/warp_ring.cuh"
+
+namespace tmaops::ops::tile_load::bulk_rows {
+namespace {
+
+struct RowCopy {
+  static constexpr int lanes = 2;
+  static constexpr bool whole_tiles = false;
+  const DeviceProblem& problem;
+
+  /// Pixels of row `part` of the tile that lie inside the level: [begin, end) of the two.
+  struct Inside {
+    int begin = 0;
+    int end = 0;
+  };
+  __device__ __forceinline__ Inside inside(const Tile& tile, int part) const {
+    const DeviceLevel& level = problem.levels[tile.level];
+    const int y = tile.y + part;
+    if (y < 0 || y >= level.height || tile.x < -1 || tile.x >= level.width) return {};
+    return {tile.x < 0 ? 1 : 0, tile.x + 1 < level.width ? 2 : 1};
+  }
+  __device__ __forceinline__ std::uint32_t bytes(const Tile& tile, int part) const {
+    const Inside row = inside(tile, part);
+    return static_cast<std::uint32_t>((row.end - row.begin) * kPixelBytes);
+  }
+  __device__ __forceinline__ void issue(const Tile& tile, int part, unsigned char* to, device::Barrier& barrier) const {
+    const Inside row = inside(tile, part);
+    unsigned char* row_to = to + part * 2 * kPixelBytes;
+    if (row.end - row.begin < 2) {
+      for (int pixel = 0; pixel < 2; ++pixel)
+        if (pixel < row.begin || pixel >= row.end)
+          for (int i = 0; i < kPixelBytes; i += 16)
+            *reinterpret_cast<uint4*>(row_to + pixel * kPixelBytes + i) = make_uint4(0, 0, 0, 0);
+      device::fence_async_shared();  // a later bulk copy into these bytes comes after the zeros
+    }
+    if (row.begin == row.end) return;
+    const DeviceLevel& level = problem.levels[tile.level];
+    const std::int64_t pixel =
+        level.start + static_cast<std::int64_t>(tile.y + part) * level.width + tile.x + row.begin;
+    device::bulk_load(row_to + row.begin * kPixelBytes,
+                      problem.value + tile.image * problem.image_bytes + pixel * kPixelBytes, bytes(tile, part),
+                      barrier);
+  }
+};
+
+__global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem) {
+  __shared__ RingStorage shared;
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+  run_warp_ring(problem, shared, RowCopy{problem});
+  cycles.stop();
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) { return ring_supports(problem, device); }
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  launch_kernel<kernel>("tile_load: bulk_rows",
+                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kRingBlocksPerMultiprocessor), stream,
+                        device_problem(problem, arguments));
+}
+
+}  // namespace tmaops::ops::tile_load::bulk_rows

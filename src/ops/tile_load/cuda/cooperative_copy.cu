@@ -1,0 +1,52 @@
+// Version 3: the block copies 32 tiles into shared memory with plain loads, neighbouring threads neighbouring 16 bytes,
+// and reads them from there. Adds a round trip through shared memory and two block barriers to plain.
+#include "device/shared_memory.cuh"
+#include "ops/tile_load/cuda/gather.cuh"
+
+namespace tmaops::ops::tile_load::cooperative_copy {
+namespace {
+
+constexpr int kBlocksPerMultiprocessor = 10;
+constexpr int kChunks = kTileBytes / 16;
+constexpr int kChunksPerThread = kTilesPerBlock * kChunks / kBlockThreads;
+
+__global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem) {
+  __shared__ alignas(128) unsigned char tiles[kTilesPerBlock * kTileBytes];
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (std::uint32_t first = blockIdx.x * kTilesPerBlock; first < problem.tiles; first += gridDim.x * kTilesPerBlock) {
+#pragma unroll
+    for (int i = 0; i < kChunksPerThread; ++i) {
+      const int chunk = i * kBlockThreads + thread;
+      const std::uint32_t t = first + static_cast<std::uint32_t>(chunk / kChunks);
+      uint4 words = make_uint4(0, 0, 0, 0);
+      if (t < problem.tiles)
+        words = load_chunk(TilePixels(problem, tile_at(problem, t)), chunk % kChunks / 4, chunk % 4);
+      *reinterpret_cast<uint4*>(tiles + chunk * 16) = words;
+    }
+    __syncthreads();
+    const int tile = thread / kLanesPerTile;
+    const std::uint32_t sum =
+        device::group_sum<kLanesPerTile>(checksum_of(tiles + tile * kTileBytes, thread % kLanesPerTile, tile % 2));
+    const std::uint32_t t = first + static_cast<std::uint32_t>(tile);
+    if (t < problem.tiles && thread % kLanesPerTile == 0) problem.checksums[t] = sum;
+    __syncthreads();
+  }
+  cycles.stop();
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo& device) { return needs_hopper(device); }
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  launch_kernel<kernel>("tile_load: cooperative_copy",
+                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kBlocksPerMultiprocessor), stream,
+                        device_problem(problem, arguments));
+}
+
+}  // namespace tmaops::ops::tile_load::cooperative_copy

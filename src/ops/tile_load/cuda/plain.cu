@@ -1,0 +1,40 @@
+// Version 1: what one writes first. Four threads per tile, four independent 16-byte loads each, nothing else in flight.
+#include "ops/tile_load/cuda/gather.cuh"
+
+namespace tmaops::ops::tile_load::plain {
+namespace {
+
+__global__ void __launch_bounds__(kBlockThreads) kernel(const __grid_constant__ DeviceProblem problem) {
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+  const std::uint32_t t = blockIdx.x * kTilesPerBlock + threadIdx.x / kLanesPerTile;
+  const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
+  std::uint32_t sum = 0;
+  if (t < problem.tiles) {
+    const Tile tile = tile_at(problem, t);
+    const TilePixels pixels(problem, tile);
+    uint4 words[kPixels];
+#pragma unroll
+    for (int pixel = 0; pixel < kPixels; ++pixel) words[pixel] = load_chunk(pixels, pixel, quarter);
+#pragma unroll
+    for (int pixel = 0; pixel < kPixels; ++pixel) sum += checksum_part(words[pixel], pixel, quarter);
+  }
+  sum = device::group_sum<kLanesPerTile>(sum);
+  if (t < problem.tiles && quarter == 0) problem.checksums[t] = sum;
+  cycles.stop();
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo& device) { return needs_hopper(device); }
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  const auto blocks = static_cast<unsigned>((problem.tiles() + kTilesPerBlock - 1) / kTilesPerBlock);
+  launch_kernel<kernel>("tile_load: plain",
+                        {.grid = blocks, .block = kBlockThreads, .dependent = arguments.dependent_launch}, stream,
+                        device_problem(problem, arguments));
+}
+
+}  // namespace tmaops::ops::tile_load::plain

@@ -1,0 +1,65 @@
+// Version 2: the manual version at its best. Adds to plain: blocks that stay, two tiles (eight 16-byte loads) in flight
+// per thread, and the coordinates of the next two tiles read while these are loaded.
+#include "ops/tile_load/cuda/gather.cuh"
+
+namespace tmaops::ops::tile_load::plain_prefetch {
+namespace {
+
+constexpr int kUnroll = 2;
+constexpr int kBlocksPerMultiprocessor = 8;  // 1,024 threads of at most 64 registers
+
+__global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem) {
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+  const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
+  const std::uint32_t stride = gridDim.x * kTilesPerBlock;
+  std::uint32_t t = blockIdx.x * kTilesPerBlock + threadIdx.x / kLanesPerTile;
+  // All threads of a warp go round equally often: the rounds are counted from the warp's first tile.
+  std::uint32_t first = blockIdx.x * kTilesPerBlock + threadIdx.x / device::kWarpThreads * kTilesPerWarp;
+  Tile tiles[kUnroll];
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u)
+    if (t + u * stride < problem.tiles) tiles[u] = tile_at(problem, t + u * stride);
+  for (; first < problem.tiles; first += kUnroll * stride, t += kUnroll * stride) {
+    uint4 words[kUnroll][kPixels];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const bool there = t + u * stride < problem.tiles;
+      const TilePixels pixels(problem, tiles[u]);
+#pragma unroll
+      for (int pixel = 0; pixel < kPixels; ++pixel)
+        words[u][pixel] = there ? load_chunk(pixels, pixel, quarter) : make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+      if (t + (kUnroll + u) * stride < problem.tiles) tiles[u] = tile_at(problem, t + (kUnroll + u) * stride);
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      std::uint32_t sum = 0;
+#pragma unroll
+      for (int pixel = 0; pixel < kPixels; ++pixel) sum += checksum_part(words[u][pixel], pixel, quarter);
+      sum = device::group_sum<kLanesPerTile>(sum);
+      if (t + u * stride < problem.tiles && quarter == 0) problem.checksums[t + u * stride] = sum;
+    }
+  }
+  cycles.stop();
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  // Four rounds ahead of the last tile must still fit in 32 bits.
+  if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
+  return needs_hopper(device);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  launch_kernel<kernel>("tile_load: plain_prefetch",
+                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kBlocksPerMultiprocessor), stream,
+                        device_problem(problem, arguments));
+}
+
+}  // namespace tmaops::ops::tile_load::plain_prefetch

@@ -1,0 +1,79 @@
+// Version 6: tensor loads the way a first TMA kernel is written. Warp 0 issues 32 boxes, one barrier tells the whole
+// block, and a block barrier gives the stage back. One launch per level, each with a rank-4 map.
+#include "device/tensor_copy.cuh"
+#include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/maps.hpp"
+
+namespace tmaops::ops::tile_load::tensor_block {
+namespace {
+
+constexpr int kStages = 2;
+
+__global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
+  __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
+  __shared__ device::Barrier full[kStages];
+  const int warp = device::warp_index();
+  const int lane = device::lane_index();
+  if (threadIdx.x == 0) {
+    device::prefetch_tensor_map(&map);
+    for (device::Barrier& barrier : full) device::init_barrier(barrier, 1);
+    device::fence_barrier_init();
+  }
+  __syncthreads();
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+
+  const auto fill = [&](std::uint32_t first, int stage) {
+    if (warp != 0 || first >= problem.tiles) return;
+    const std::uint32_t count = min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerBlock));
+    const bool valid = static_cast<std::uint32_t>(lane) < count;
+    const Tile tile = valid ? tile_at(problem, tile_number(problem, first + static_cast<std::uint32_t>(lane))) : Tile{};
+    if (lane == 0) device::arrive_expect_bytes(full[stage], count * kTileBytes);
+    __syncwarp();
+    if (valid)
+      device::tensor_load(tiles[stage] + lane * kTileBytes, &map, {0, tile.x, tile.y, static_cast<int>(tile.image)},
+                          full[stage]);
+  };
+
+  const std::uint32_t stride = gridDim.x * kTilesPerBlock;
+  std::uint32_t first = blockIdx.x * kTilesPerBlock;
+  fill(first, 0);
+  std::uint32_t phase = 0;
+  for (int stage = 0; first < problem.tiles; first += stride) {
+    fill(first + stride, stage ^ 1);
+    device::wait(full[stage], phase, {"the tiles of a block", stage});
+    const int mine = static_cast<int>(threadIdx.x) / kLanesPerTile;
+    const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
+    const std::uint32_t sum =
+        device::group_sum<kLanesPerTile>(checksum_of(tiles[stage] + mine * kTileBytes, quarter, mine % 2));
+    const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
+    if (t < problem.tiles && quarter == 0) problem.checksums[tile_number(problem, t)] = sum;
+    __syncthreads();
+    stage ^= 1;
+    if (stage == 0) phase ^= 1;
+  }
+  cycles.stop();
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) { return ring_supports(problem, device); }
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return make_maps(problem, arguments, 4);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  const auto& maps = *static_cast<const LevelMaps*>(arguments.prepared.get());
+  for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
+    const DeviceProblem one = level_problem(problem, arguments, level);
+    launch_kernel<kernel>("tile_load: tensor_block",
+                          resident_grid(arguments, one.tiles, kTilesPerBlock, kRingBlocksPerMultiprocessor), stream,
+                          one, maps.level[level]);
+  }
+}
+
+}  // namespace tmaops::ops::tile_load::tensor_block

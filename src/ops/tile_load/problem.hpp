@@ -1,0 +1,75 @@
+// Loading tiles of 2 x 2 pixels of 32 f16 channels (256 bytes) at given coordinates: a measuring operator. It asks how
+// fast tiles reach the multiprocessor by each way there is; the checksum is what makes the loads observable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device_info.hpp"
+#include "core/registry.hpp"
+#include "tmaops/ms_deform_attn.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace tmaops::ops::tile_load {
+
+inline constexpr int kChannels = 32;  // of a pixel
+inline constexpr int kPixelBytes = 64;
+inline constexpr int kTileBytes = 256;  // 2 rows of 2 pixels
+inline constexpr int kMaxLevels = 8;
+
+/// Tiles are numbered t = ((b * queries + q) * levels + l) * points + p.
+struct Problem {
+  std::int64_t batch = 0;
+  std::int64_t queries = 0;
+  std::int64_t points = 0;
+  std::vector<LevelShape> levels{};
+  std::int64_t length() const;  // pixels of all levels of one image
+  std::int64_t tiles() const { return batch * queries * static_cast<std::int64_t>(levels.size()) * points; }
+  /// "tile_load: {batch: 1, queries: 1000, points: 8, levels: [92x160]}".
+  std::string text() const;
+};
+
+struct Arguments {
+  const void* value = nullptr;                // f16 (batch, length, 32), levels one after the other
+  const std::int32_t* coordinates = nullptr;  // (batch, queries, levels, points, 2): x, y of the tile's first pixel
+  std::uint32_t* checksums = nullptr;         // (batch, queries, levels, points)
+  /// Measuring only: cycles each block took from its first to its last instruction, for the first `cycle_count` blocks
+  /// of each launch.
+  std::int64_t* cycles = nullptr;
+  int cycle_count = 0;
+  bool dependent_launch = false;  // programmatic dependent launch
+  std::shared_ptr<const void> prepared{};
+};
+
+/// Checks the arguments. value (B, S, 32) f16 contiguous; coordinates (B, Q, L, P, 2) and checksums (B, Q, L, P) i32
+/// contiguous. Coordinates may lie outside: such pixels read as zero. Throws Error: shape_mismatch,
+/// level_shapes_mismatch, empty_level, unsupported_dtype, device_mismatch, bad_strides, overlap, null_pointer.
+Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
+                     const ConstTensorView& coordinates, const TensorView& checksums);
+
+VariantTable<Problem, Arguments> variants();
+std::vector<VariantInfo> variant_list();
+const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+
+/// The plan of a call: a variant and its host work. The buffers must outlive it.
+class Plan {
+ public:
+  Plan(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
+       const TensorView& checksums, std::string_view variant = "");
+  /// Arguments of the launch, to set the measuring ones.
+  Arguments& arguments() { return arguments_; }
+  const Problem& problem() const { return problem_; }
+  std::string_view variant() const { return variant_->name; }
+  void run(Stream stream = nullptr) const { variant_->launch(problem_, arguments_, stream); }
+
+ private:
+  Problem problem_;
+  Arguments arguments_;
+  const Variant<Problem, Arguments>* variant_;
+};
+
+}  // namespace tmaops::ops::tile_load

@@ -1,0 +1,28 @@
+// The driver's own answer, unchecked: what encode() stands on, and what the rules are compared with.
+#pragma once
+
+#include <string>
+
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::tma {
+
+/// What cuTensorMapEncode* said.
+struct DriverAnswer {
+  int code = 0;      // CUresult, 0 is success
+  std::string name;  // "CUDA_ERROR_INVALID_VALUE"
+  bool accepted() const { return code == 0; }
+};
+
+/// Whether the driver's parameters can hold the specification: lists of the right lengths, no negative or too large
+/// number, rank at most 8. Everything else is for the driver to judge.
+bool fits_driver(const TensorMapSpec& spec);
+
+/// Makes a context on the device and finds the driver's functions. Throws Error as encode() does, but for the map.
+void load_driver(int device_index);
+
+/// Calls the driver without checking any rule. fits_driver(spec) must hold and load_driver() must have been called on
+/// this thread. A broken context throws Error earlier_cuda_error.
+DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map);
+
+}  // namespace tmaops::tma

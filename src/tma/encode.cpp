@@ -1,0 +1,68 @@
+// Making a descriptor: the rules first, so that the driver's only word, "invalid value", is never the answer.
+#include <algorithm>
+#include <limits>
+
+#include "core/device_info.hpp"
+#include "tma/driver.hpp"
+#include "tma/rules.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::tma {
+namespace {
+
+std::string indented(const std::string& lines) {
+  std::string text = lines;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+    text.replace(at, 1, "\n          ");
+  return text;
+}
+
+[[noreturn]] void refuse(const TensorMapSpec& spec, Report report) {
+  std::string mend;
+  if (report.proposal) mend = report.proposal->change + " is valid:\n          " + report.proposal->spec.text();
+  report.proposal.reset();
+  report.warnings.clear();
+  throw Error(ErrorCode::bad_tensor_map, {.where = spec.text(),
+                                          .got = indented(report.text()),
+                                          .needed = "a specification that keeps these rules",
+                                          .mend = std::move(mend)});
+}
+
+}  // namespace
+
+bool fits_driver(const TensorMapSpec& spec) {
+  const auto within = [](const std::vector<std::int64_t>& values, std::int64_t low, std::int64_t high) {
+    return std::ranges::all_of(values, [=](std::int64_t value) { return value >= low && value <= high; });
+  };
+  constexpr std::int64_t most64 = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t most32 = std::numeric_limits<std::uint32_t>::max();
+  const std::size_t rank = spec.dims.size();
+  if (rank > 8 || (rank > 0 && spec.strides.size() + 1 != rank)) return false;
+  if (!spec.element_strides.empty() && spec.element_strides.size() != rank) return false;
+  if (!within(spec.dims, 0, most64) || !within(spec.strides, 0, most64) || !within(spec.element_strides, 0, most32))
+    return false;
+  if (spec.mode == Mode::tiled) return spec.box.size() == rank && within(spec.box, 0, most32);
+  constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+  return rank >= 2 && spec.lower_corner.size() == rank - 2 && spec.upper_corner.size() == rank - 2 &&
+         within(spec.lower_corner, -most_int, most_int) && within(spec.upper_corner, -most_int, most_int) &&
+         spec.channels_per_pixel >= 0 && spec.channels_per_pixel <= most32 && spec.pixels_per_column >= 0 &&
+         spec.pixels_per_column <= most32;
+}
+
+TensorMap encode(const TensorMapSpec& spec, int device_index) {
+  if (Report report = check(spec, std::numeric_limits<int>::max()); !report.valid()) refuse(spec, std::move(report));
+  if (spec.address == 0)
+    throw Error(ErrorCode::null_pointer,
+                {.where = "tensor map: address", .got = "0", .needed = "the address of the tensor in GPU memory"});
+  load_driver(device_index);
+  const int capability = device_info({DeviceType::cuda, device_index}).compute_capability;
+  if (Report report = check(spec, capability); !report.valid()) refuse(spec, std::move(report));
+  TensorMap map;
+  if (const DriverAnswer answer = encode_unchecked(spec, map); !answer.accepted())
+    throw Error(ErrorCode::tensor_map_refused,
+                {.where = spec.text(), .got = answer.name, .needed = "success: every documented rule is kept"});
+  return map;
+}
+
+}  // namespace tmaops::tma

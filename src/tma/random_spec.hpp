@@ -1,0 +1,48 @@
+// Random specifications, most of them near the edge of a rule. The same seed gives the same sequence everywhere.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::tma {
+
+/// What the generator draws from.
+struct RandomSpecOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t base_address = std::uint64_t{1} << 32;  // a multiple of 1024; real memory when a driver is asked
+  bool blackwell = false;                               // packed types and 128B_ATOM swizzles too
+};
+
+class RandomSpecs {
+ public:
+  explicit RandomSpecs(const RandomSpecOptions& options) : options_(options), random_(options.seed) {}
+
+  /// A specification whose every part is ordinary and fits the others; keeps all error-level rules.
+  TensorMapSpec ordinary();
+  /// An ordinary one with up to three parts moved onto, just inside or just outside of a rule's edge. About half of
+  /// them break a rule; all of them can be passed to the driver (fits_driver).
+  TensorMapSpec near_edge();
+  /// A number in [0, count).
+  std::uint64_t below(std::uint64_t count) { return random_() % count; }
+
+ private:
+  template <class T>
+  T pick(std::initializer_list<T> values) {
+    return values.begin()[below(values.size())];
+  }
+  std::size_t index(std::span<const std::int64_t> list) { return static_cast<std::size_t>(below(list.size())); }
+  ElementType any_type();
+  void fill_tiled(TensorMapSpec& spec);
+  void fill_im2col(TensorMapSpec& spec);
+  void move_to_edge(TensorMapSpec& spec);
+  void move_tiled_to_edge(TensorMapSpec& spec);
+  void move_im2col_to_edge(TensorMapSpec& spec);
+
+  RandomSpecOptions options_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace tmaops::tma

@@ -1,0 +1,193 @@
+// The workloads of the three operators: names, shapes, and that every CPU variant passes on small cases.
+#include <gtest/gtest.h>
+
+#include "bench/runner.hpp"
+#include "bench/workload.hpp"
+#include "support/expect_error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+using test::expect_error;
+
+Settings problem(const std::string& op, const std::vector<std::pair<std::string, std::string>>& values) {
+  Settings settings(op, {"c.yaml", 1, 1});
+  int column = 1;
+  for (const auto& [name, value] : values) settings.add({name, value, {"c.yaml", 1, ++column}, false});
+  return settings;
+}
+
+std::string name_of(const Settings& settings) { return make_workload(settings, {})->info().name; }
+
+TEST(Cases, NamesAreThoseOfTheAnchors) {
+  EXPECT_EQ(name_of(problem("gemm", {{"mode", "RC"}, {"size", "1024"}})), "RC 1024");
+  EXPECT_EQ(name_of(problem("gemm", {{"mode", "CR"}, {"m", "64"}, {"n", "4096"}, {"k", "7168"}})), "CR 64x4096x7168");
+  EXPECT_EQ(name_of(problem("gemm", {{"case", "RC 64x4096x7168"}})), "RC 64x4096x7168");
+  EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}})), "enc1/detr");
+  EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256"}})), "32,500->256,256");
+  EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256/random"}})), "32,500->256,256/random");
+}
+
+TEST(Cases, ShapesAreThoseOfTheAnchors) {
+  const auto seed = make_workload(problem("ms_deform_attn", {{"case", "seed/detr"}, {"dtype", "f16"}}), {});
+  EXPECT_EQ(seed->tensor("value", 0).shape_text(), "(48, 19560, 1, 32)");
+  EXPECT_EQ(seed->tensor("sampling_locations", 0).shape_text(), "(48, 15422, 1, 4, 8, 2)");
+  const auto encoder = make_workload(problem("ms_deform_attn", {{"case", "enc/uniform"}}), {});
+  EXPECT_EQ(encoder->tensor("output", 0).shape_text(), "(2, 22223, 256)");
+  const auto backward =
+      make_workload(problem("ms_deform_attn", {{"case", "dec1/detr"}, {"direction", "backward"}}), {});
+  EXPECT_EQ(backward->info().op, "ms_deform_attn_backward");
+  const auto column_major = make_workload(problem("gemm", {{"mode", "CR"}, {"m", "3"}, {"n", "5"}, {"k", "7"}}), {});
+  EXPECT_EQ(column_major->tensor("a", 0).strides_text(), "(1, 3)");
+  EXPECT_EQ(column_major->tensor("b", 0).strides_text(), "(5, 1)");
+}
+
+TEST(Cases, MistakesAreNamedWithTheirPlace) {
+  expect_error(
+      ErrorCode::unknown_case,
+      [] {
+        name_of(problem("ms_deform_attn", {{"case", "encoder/detr"}}));
+      },
+      "c.yaml:1:2", "enc1");
+  expect_error(
+      ErrorCode::unknown_case,
+      [] {
+        name_of(problem("resample", {{"case", "32,500"}}));
+      },
+      "B,S->T,D");
+  expect_error(ErrorCode::unknown_case, [] { name_of(problem("gemm", {{"case", "RX 5"}})); });
+  expect_error(
+      ErrorCode::unknown_key,
+      [] {
+        name_of(problem("gemm", {{"sise", "5"}}));
+      },
+      "Did you mean 'size'?");
+  expect_error(ErrorCode::bad_value, [] { name_of(problem("gemm", {{"size", "-1"}})); });
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("gemm", {{"m", "5"}}));
+      },
+      "no size");
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("gemm", {{"case", "RC 5"}, {"m", "5"}}));
+      },
+      "c.yaml:1:3");
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("gemm", {{"size", "5"}, {"dtype", "i32"}}));
+      },
+      "f16");
+  expect_error(ErrorCode::bad_value, [] { name_of(problem("ms_deform_attn", {{"levels", "3y4"}, {"queries", "2"}})); });
+  expect_error(
+      ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
+}
+
+TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
+  std::vector<Settings> problems;
+  for (const char* dtype : {"f32", "f16", "bf16"}) {
+    for (const char* mode : {"RC", "CR", "RR", "CC"})
+      problems.push_back(problem("gemm", {{"mode", mode},
+                                          {"m", "33"},
+                                          {"n", "20"},
+                                          {"k", "17"},
+                                          {"dtype", dtype},
+                                          {"bias", "column"},
+                                          {"activation", "gelu"},
+                                          {"beta", "0.5"}}));
+    for (const char* direction : {"forward", "backward"})
+      problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                    {"queries", "75"},
+                                                    {"heads", "3"},
+                                                    {"channels", "8"},
+                                                    {"locations", "detr"},
+                                                    {"dtype", dtype},
+                                                    {"direction", direction}}));
+    for (const char* interpolation : {"linear", "previous", "cubic"})
+      problems.push_back(problem("resample", {{"case", "3,50->40,5/random"},
+                                              {"dtype", dtype},
+                                              {"interpolation", interpolation},
+                                              {"times", "f64"},
+                                              {"max_gap", "0.013"}}));
+  }
+  problems.push_back(problem("resample", {{"case", "3,50->40,8"}, {"interpolation", "slerp"}, {"times", "i64"}}));
+  problems.push_back(problem("gemm", {{"size", "24"}, {"batch", "3"}, {"dtype", "bf16"}, {"out", "f32"}}));
+  RunOptions options;
+  options.time = false;
+  options.all_variants = true;
+  const Report report = run(problems, options, {});
+  for (const Row& row : report.failed)
+    ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
+  for (const Refusal& refusal : report.refused) EXPECT_FALSE(refusal.requested) << refusal.reason;
+  EXPECT_GE(report.rows.size(), 2 * problems.size()) << "the chosen variant and at least one other each";
+}
+
+TEST(Cases, ColdInputsRotateOverSetsOfTheSameData) {
+  RunOptions options;
+  options.hot = false;
+  options.cold = true;
+  options.samples = kFewestSamples;
+  options.min_time = 0;
+  options.cold_bytes = std::int64_t{4} << 30;
+  const Report report = run({problem("resample", {{"case", "64,4096->1024,64"}})}, options, {});
+  ASSERT_EQ(report.rows.size() + report.refused.size(), 1u);
+  if (report.refused.empty()) {
+    EXPECT_EQ(report.rows[0].temperature, "cold");
+    EXPECT_EQ(report.rows[0].us->n, kFewestSamples);
+  } else {
+    EXPECT_EQ(report.exit_code(), 5) << report.refused[0].reason;  // a machine with little memory
+  }
+}
+
+TEST(Cases, AColdRunThatDoesNotFitTheCapIsRefusedInWords) {
+  RunOptions options;
+  options.hot = false;
+  options.cold = true;
+  options.cold_bytes = 1 << 20;
+  const Report report = run({problem("gemm", {{"size", "64"}, {"dtype", "f32"}})}, options, {});
+  ASSERT_EQ(report.refused.size(), 1u);
+  EXPECT_NE(report.refused[0].reason.find("copies of the tensors"), std::string::npos) << report.refused[0].reason;
+  EXPECT_TRUE(report.rows.empty());
+}
+
+TEST(Cases, UnknownVariantsAndPeersAreNamed) {
+  const auto run_one = [](const Settings& settings, std::vector<std::string> peers) {
+    RunOptions options;
+    options.peers = std::move(peers);
+    run({settings}, options, {});
+  };
+  expect_error(
+      ErrorCode::unknown_variant,
+      [&] {
+        run_one(problem("gemm", {{"size", "8"}, {"variant", "magic"}}), {});
+      },
+      "c.yaml:1:3", "reference");
+  expect_error(ErrorCode::unknown_variant, [&] { run_one(problem("gemm", {{"size", "8"}, {"version", "99"}}), {}); });
+  expect_error(
+      ErrorCode::bad_value,
+      [&] {
+        run_one(problem("gemm", {{"size", "8"}}), {"nunpy"});
+      },
+      "Did you mean 'numpy'?");
+}
+
+TEST(Cases, AnInterruptEndsTheRunWithWhatItHas) {
+  RunOptions options;
+  options.samples = 1000;
+  options.min_time = 0;
+  int asked = 0;
+  Observer observer;
+  observer.interrupted = [&asked] { return ++asked > 40; };
+  const Report report =
+      run({problem("gemm", {{"size", "8"}, {"dtype", "f32"}}), problem("gemm", {{"size", "16"}, {"dtype", "f32"}})},
+          options, observer);
+  EXPECT_EQ(report.exit_code(), 130);
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_LT(report.rows[0].us->n, 1000);
+}
+
+}  // namespace
+}  // namespace tmaops::bench

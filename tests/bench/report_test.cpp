@@ -1,0 +1,148 @@
+#include "bench/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "bench/compare.hpp"
+#include "support/expect_error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::expect_error;
+
+Row row(const std::string& implementation, Kind kind, double median, double spread = 0.1) {
+  Row made{.info = {.op = "gemm", .name = "RC 256", .dtype = "f32", .floor_bytes = 3e6, .flops = 6e6},
+           .implementation = implementation,
+           .kind = kind,
+           .temperature = "hot"};
+  made.us = Summary{median, median * (1 - spread), median * (1 + spread), 30};
+  made.verified = true;
+  return made;
+}
+
+Refusal refusal(bool requested, int code) { return {{}, "wgmma", "needs a GPU", requested, code}; }
+
+TEST(Report, RatesAreOfTheFloor) {
+  const Row one = row("tmaops", Kind::variant, 100);
+  EXPECT_DOUBLE_EQ(one.gbps(), 30);
+  EXPECT_DOUBLE_EQ(one.tflops(), 0.06);
+}
+
+TEST(Report, ExitCodesSayWhatHappened) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 1));
+  EXPECT_EQ(report.exit_code(), 0);
+  report.refused.push_back(refusal(false, 2));
+  EXPECT_EQ(report.exit_code(), 0) << "a variant nobody asked for";
+  report.refused.push_back(refusal(true, 4));
+  EXPECT_EQ(report.exit_code(), 3) << "done in part";
+  report.rows.clear();
+  EXPECT_EQ(report.exit_code(), 4) << "nothing done for want of a GPU";
+  report.rows.push_back(row("copy", Kind::ceiling, 1));
+  EXPECT_EQ(report.exit_code(), 4) << "a ceiling is not what was asked for";
+  report.failed.push_back(row("simd", Kind::variant, 1));
+  EXPECT_EQ(report.exit_code(), 1);
+  report.status = Status::partial;
+  EXPECT_EQ(report.exit_code(), 130);
+}
+
+TEST(Report, ItsJsonKeepsTheSchema) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 12.5));
+  report.rows.back().selected = "simd";
+  report.rows.push_back(row("copy", Kind::ceiling, 10));
+  const Json document = bench::to_json(report, {{"file", nullptr}});
+  EXPECT_NO_THROW(check_schema(document, "x.json"));
+  const Json& first = document["rows"][0];
+  EXPECT_EQ(first["implementation"], "tmaops");
+  EXPECT_EQ(first["selected"], "simd");
+  EXPECT_EQ(first["kind"], "variant");
+  EXPECT_EQ(first["us"]["median"], 12.5);
+  EXPECT_EQ(first["device"], "cpu");
+  EXPECT_TRUE(document["rows"][1]["selected"].is_null());
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : first.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case", "implementation", "kind", "selected", "dtype", "device",
+                                            "temperature", "us", "gbps", "tflops", "sm_mhz", "error", "verified"}));
+}
+
+TEST(Report, NaNNeverBecomesASilentNull) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 1));
+  report.rows.back().error.relative = std::numeric_limits<double>::quiet_NaN();
+  expect_error(
+      ErrorCode::internal, [&] { bench::to_json(report, Json::object()); }, "not finite");
+}
+
+TEST(Report, BrokenDocumentsAreNamedAtTheFirstBreak) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 1));
+  const Json good = bench::to_json(report, Json::object());
+  const auto broken = [&](const auto& change) {
+    Json document = good;
+    change(document);
+    return document;
+  };
+  const auto expect_broken = [](const Json& document, const std::string& where) {
+    expect_error(
+        ErrorCode::bad_format, [&] { check_schema(document, "x.json"); }, "x.json: " + where);
+  };
+  expect_broken(Json::array(), "document");
+  expect_broken(broken([](Json& d) { d["schema"] = 2; }), "schema");
+  expect_broken(broken([](Json& d) { d.erase("machine"); }), "machine");
+  expect_broken(broken([](Json& d) { d["rows"][0]["us"].erase("p90"); }), "rows[0].us.p90");
+  expect_broken(broken([](Json& d) { d["rows"][0]["kind"] = "other"; }), "rows[0].kind");
+  expect_broken(broken([](Json& d) { d["rows"][0]["verified"] = 1; }), "rows[0].verified");
+}
+
+class Compare : public testing::Test {
+ protected:
+  static Json base() {
+    Report report;
+    report.rows.push_back(row("tmaops", Kind::variant, 100));
+    report.rows.push_back(row("onednn", Kind::peer, 100));
+    return bench::to_json(report, Json::object());
+  }
+  static Change change(double median, double spread = 0.1) {
+    Report report;
+    report.rows.push_back(row("tmaops", Kind::variant, median, spread));
+    return compare(report, base()).front().change;
+  }
+};
+
+TEST_F(Compare, OverlappingSpreadsAreNoChange) {
+  EXPECT_EQ(change(100), Change::same);
+  EXPECT_EQ(change(115), Change::same);  // 103.5 ... 126.5 overlaps 90 ... 110
+  EXPECT_EQ(change(130), Change::slower);
+  EXPECT_EQ(change(70), Change::faster);
+  EXPECT_EQ(change(130, 0.5), Change::same) << "noise as large as the change";
+}
+
+TEST_F(Compare, OnlyVariantsBeyondTheShareAreRegressions) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 130));
+  report.rows.push_back(row("onednn", Kind::peer, 200));
+  const auto differences = compare(report, base());
+  const auto slower = regressions(differences, 0.05);
+  ASSERT_EQ(slower.size(), 1u);
+  EXPECT_EQ(slower[0].implementation, "tmaops");
+  EXPECT_NEAR(slower[0].ratio(), 1.3, 1e-12);
+  EXPECT_TRUE(regressions(differences, 0.5).empty());
+}
+
+TEST_F(Compare, RowsOfOneFileOnlyAreNamed) {
+  Report report;
+  report.rows.push_back(row("blocked", Kind::variant, 1));
+  const auto differences = compare(report, base());
+  ASSERT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences[0].change, Change::added);
+  EXPECT_EQ(differences[1].change, Change::missing);
+  EXPECT_EQ(differences[2].change, Change::missing);
+  EXPECT_TRUE(regressions(differences, 0).empty());
+}
+
+}  // namespace
+}  // namespace tmaops::bench

@@ -1,0 +1,50 @@
+#include "bench/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "support/expect_error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+TEST(Statistics, PercentilesInterpolateBetweenOrderedSamples) {
+  const std::vector<double> samples{4, 1, 3, 2};  // numpy.percentile gives the same
+  EXPECT_DOUBLE_EQ(percentile(samples, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(percentile(samples, 0.1), 1.3);
+  EXPECT_DOUBLE_EQ(percentile(samples, 0.9), 3.7);
+  EXPECT_DOUBLE_EQ(percentile(samples, 0), 1);
+  EXPECT_DOUBLE_EQ(percentile(samples, 1), 4);
+}
+
+TEST(Statistics, OneOutlierDoesNotMoveTheMedian) {
+  const std::vector<double> samples{10, 10, 10, 10, 10, 10, 10, 10, 10, 1e6};
+  const Summary summary = summarize(samples);
+  EXPECT_EQ(summary.median, 10);
+  EXPECT_EQ(summary.n, 10);
+  EXPECT_EQ(summary.p10, 10);
+  EXPECT_GT(summary.p90, 10);
+}
+
+TEST(Statistics, OneSampleIsItsOwnSummary) {
+  const Summary summary = summarize(std::vector<double>{7});
+  EXPECT_EQ(summary.median, 7);
+  EXPECT_EQ(summary.p10, 7);
+  EXPECT_EQ(summary.p90, 7);
+}
+
+TEST(Statistics, NoSamplesAndNaNAreErrors) {
+  test::expect_error(
+      ErrorCode::bad_parameter, [] { summarize(std::vector<double>{}); }, "none");
+  test::expect_error(
+      ErrorCode::bad_parameter,
+      [] {
+        summarize(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()});
+      },
+      "finite");
+}
+
+}  // namespace
+}  // namespace tmaops::bench

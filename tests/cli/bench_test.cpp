@@ -1,0 +1,289 @@
+// `tmaops bench` and `tmaops verify` as a user runs them.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <thread>
+
+#include "support/scratch.hpp"
+#include "support/tool.hpp"
+
+namespace tmaops::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kSmall = "gemm: {mode: RC, size: 32, dtype: f32}";
+
+Json read_json(const std::filesystem::path& path) {
+  Json json = Json::parse(read_all(path), nullptr, false);
+  EXPECT_FALSE(json.is_discarded()) << path << " is no JSON";
+  return json;
+}
+
+/// Five short samples of a small problem, and whatever else.
+std::vector<std::string> bench(const std::filesystem::path& output, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"bench", "-p", kSmall, "--samples", "5", "--min-time", "0", "-o", output.string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(Bench, WritesATableAndAResultFile) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json", {"--peers", "copy", "--all-variants"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.out, "operator", "RC 32", "tmaops (", "copy", "reference");
+  expect_text(result.err, "results: ");
+  EXPECT_EQ(folder.names(), (std::set<std::string>{"r.json"})) << "nothing else is left";
+  const Json json = read_json(folder / "r.json");
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["status"], "complete");
+  for (const char* key : {"cpu", "threads", "simd", "os", "compiler", "gpu", "driver"})
+    EXPECT_TRUE(json["machine"].contains(key)) << key;
+  EXPECT_EQ(json["config"]["problems"][0], kSmall);
+  const Json& row = json["rows"][0];
+  EXPECT_EQ(row["implementation"], "tmaops");
+  EXPECT_TRUE(row["selected"].is_string());
+  EXPECT_EQ(row["us"]["n"], 5);
+  EXPECT_GT(row["us"]["median"], 0);
+  EXPECT_EQ(row["verified"], true);
+  EXPECT_TRUE(row["sm_mhz"].is_null());
+}
+
+TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json", {"--json", "--quiet"}));
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, read_all(folder / "r.json"));
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Bench, AnExistingFileIsKeptWithoutForce) {
+  const Scratch folder;
+  folder.file("r.json", "precious");
+  const ToolResult result = run_tool(bench(folder / "r.json"));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E050");
+  EXPECT_EQ(read_all(folder / "r.json"), "precious");
+  EXPECT_EQ(run_tool(bench(folder / "r.json", {"--force"})).exit_code, 0);
+  // The default name is meant to be written again and again.
+  const std::vector<std::string> there{"-C", folder.path(), TMAOPS_TOOL, "bench", "-p", kSmall, "--samples", "5"};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Tool(there, {}, "env").wait().exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/results.json"));
+}
+
+TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
+  const Scratch folder;
+  const auto expect_failure = [&](const std::string& text, const std::string& number, const std::string& place) {
+    const auto config = folder.file("c.yaml", text);
+    const ToolResult result = run_tool({"bench", config.string(), "-o", (folder / "r.json").string()});
+    EXPECT_EQ(result.exit_code, 2) << text;
+    expect_text(result.err, number, "c.yaml:" + place);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(folder.names(), (std::set<std::string>{"c.yaml"})) << "nothing is written";
+  };
+  expect_failure("gemm: {size: 8\n", "E060", "");
+  expect_failure("gemm: {size: 8, sise: 9}\n", "E061", "1:17: gemm: sise");
+  expect_failure("gemm: {size: 8}\ngemm: {size: 9}\n", "E062", "2:1");
+  expect_failure("gemm:\n  size: eight\n", "E063", "2:9");
+  expect_failure("gemm:\n  size: -8\n", "E064", "2:9");
+  expect_failure("ms_deform_attn: {case: enc9/detr}\n", "E065", "1:24");
+  expect_failure("gemm: {size: 8, variant: magic}\n", "E024", "1:26");
+}
+
+TEST(Bench, AMissingConfigurationIsNamed) {
+  const ToolResult result = run_tool({"bench", "no-such.yaml"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E040", "no-such.yaml");
+  EXPECT_EQ(run_tool({"bench"}).exit_code, 2);
+}
+
+TEST(Bench, FlagsAreCheckedLikeTheConfiguration) {
+  const Scratch folder;
+  for (const auto& [flag, value] : std::vector<std::pair<std::string, std::string>>{{"--samples", "2"},
+                                                                                    {"--threads", "0"},
+                                                                                    {"--seed", "x"},
+                                                                                    {"--temperature", "warm"},
+                                                                                    {"--device", "gpu"},
+                                                                                    {"--peers", "nunpy"},
+                                                                                    {"--operator", "conv"},
+                                                                                    {"--fail-if-slower", "5%"}}) {
+    const ToolResult result = run_tool(bench(folder / "r.json", {flag, value}));
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    expect_text(result.err, flag == "--peers" ? "peers" : flag);
+    EXPECT_TRUE(folder.names().empty()) << flag;
+  }
+}
+
+TEST(Bench, AskingForAGpuWhereNoneIsEndsWithFour) {
+  if (std::filesystem::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a GPU";
+  const ToolResult result = run_tool({"bench", "-p", kSmall, "--device", "cuda"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(std::regex_search(result.err, std::regex("E07[0-7]"))) << result.err;
+}
+
+TEST(Bench, ABadThreadCountIsNamed) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E101", "TMAOPS_NUM_THREADS");
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Bench, NumbersDoNotDependOnTheLocale) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json"), {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_FALSE(std::regex_search(result.out, std::regex("[0-9],[0-9]"))) << result.out;
+  EXPECT_TRUE(read_json(folder / "r.json")["rows"][0]["us"]["median"].is_number());
+}
+
+TEST(Bench, AProblemLargerThanTheMemoryEndsWithFive) {
+  const Scratch folder;
+  for (const char* size : {"300000", "4000000"}) {  // more than is free, and more than can be addressed
+    const std::string problem = std::string("gemm: {dtype: f32, size: ") + size + "}";
+    const ToolResult result = run_tool({"bench", "-p", problem, "-o", (folder / "r.json").string(), "--force"});
+    EXPECT_EQ(result.exit_code, 5) << result.err;
+    expect_text(result.err, "memory");
+  }
+}
+
+TEST(Bench, WithoutPythonItsPeersAreLeftOutWithOneLine) {
+  const Scratch folder;
+  const ToolResult result =
+      run_tool(bench(folder / "r.json", {"--peers", "torch_eager,numpy", "--python", "/no/python"}));
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.err, "/no/python", "install python3-numpy");
+  EXPECT_EQ(read_json(folder / "r.json")["rows"].size(), 1u);
+}
+
+TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
+  const Scratch folder;
+  const auto python =
+      folder.file("python", "#!/bin/sh\nread line\necho '{\"versions\": \"none\"}'\nread line\nexit 3\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const ToolResult result = run_tool(bench(folder / "r.json", {"--peers", "torch_eager", "--python", python.string()}));
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.err, "torch_eager is left out", "it ended");
+}
+
+TEST(Bench, APythonPeerIsCheckedAndTimed) {
+  const Scratch folder;
+  const ToolResult result = run_tool({"bench", "-p", "resample: {case: '4,50->60,8'}", "--samples", "5", "--min-time",
+                                      "0", "--peers", "numpy", "-o", (folder / "r.json").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  if (result.err.find("left out") != std::string::npos) GTEST_SKIP() << result.err;
+  const Json json = read_json(folder / "r.json");
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["rows"][1]["implementation"], "numpy");
+  EXPECT_EQ(json["rows"][1]["kind"], "peer");
+  EXPECT_EQ(json["rows"][1]["verified"], true);
+  EXPECT_LT(json["rows"][1]["error"]["relative"], 1e-5);
+}
+
+TEST(Configs, EveryFileNamesProblemsThereAre) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs")) {
+    const ToolResult result = run_tool({"list", "--config", entry.path().string(), "--device", "cpu", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << entry.path() << "\n" << result.err;
+    const Json json = Json::parse(result.out, nullptr, false);
+    ASSERT_TRUE(json.is_array()) << entry.path();
+    for (const Json& problem : json)
+      EXPECT_FALSE(problem["selected"].is_null()) << entry.path() << ": " << problem["case"];
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+TEST(Bench, AFileNameNeedsNoUtf8) {
+  const Scratch folder;
+  const auto config = folder.file("\xff\xfe.yaml", kSmall + "\nsamples: 5\nmin_time: 0\n");
+  const ToolResult result = run_tool({"bench", config.string(), "-o", (folder / "\xff.json").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(read_json(folder / "\xff.json")["config"]["file"].get<std::string>(), "\\xFF\\xFE.yaml");
+}
+
+TEST(Bench, CtrlCLeavesAValidPartialFile) {
+  const Scratch folder;
+  const auto output = folder / "r.json";
+  Tool tool({"bench", "-p", kSmall, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000", "--min-time", "0.002",
+             "--max-time", "3600", "-o", output.string()});
+  while (!tool.ended() && !std::filesystem::exists(folder / ".r.json.tmaops-partial"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // now in the middle of the first case's samples
+  tool.send(SIGINT);
+  const ToolResult result = tool.wait();
+  EXPECT_EQ(result.exit_code, 130);
+  expect_text(result.err, "interrupted");
+  const Json json = read_json(output);
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["status"], "partial");
+  ASSERT_EQ(json["rows"].size(), 1u);
+  EXPECT_LT(json["rows"][0]["us"]["n"], 10000);
+  EXPECT_EQ(folder.names(), (std::set<std::string>{"r.json"}));
+}
+
+class CompareCommand : public testing::Test {
+ protected:
+  /// A base file whose times are `factor` times the measured ones.
+  std::string base(double factor) {
+    EXPECT_EQ(run_tool(bench(folder / "now.json", {"--force"})).exit_code, 0);
+    Json json = read_json(folder / "now.json");
+    for (Json& row : json["rows"])
+      for (const char* key : {"median", "p10", "p90"}) row["us"][key] = row["us"][key].get<double>() * factor;
+    return folder.file("base.json", json.dump()).string();
+  }
+  Scratch folder;
+};
+
+TEST_F(CompareCommand, SlowerThanAllowedEndsWithOne) {
+  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", base(1e-3), "--fail-if-slower", "5%"}));
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.err, "E091", "RC 32");
+  expect_text(result.out, "slower");
+  EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
+}
+
+TEST_F(CompareCommand, SlowerIsOnlyToldWithoutTheOption) {
+  EXPECT_EQ(run_tool(bench(folder / "new.json", {"--compare", base(1e-3)})).exit_code, 0);
+}
+
+TEST_F(CompareCommand, FasterIsTold) {
+  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", base(1e3), "--fail-if-slower", "5%"}));
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "faster");
+}
+
+TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
+  const auto broken = folder.file("broken.json", "{\"schema\": 1}");
+  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", broken.string()}));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E041", "machine");
+  EXPECT_FALSE(std::filesystem::exists(folder / "new.json"));
+}
+
+TEST(Verify, ChecksEveryVariant) {
+  const ToolResult result = run_tool({"verify", "-p", kSmall, "--seed", "7"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.out, "RC 32", "reference", "ok");
+}
+
+TEST(Verify, AWrongResultEndsWithOneAndTheCommandThatRepeatsIt) {
+  // No f32 result keeps within 1e-12 of the reference, so this tolerance makes every variant fail.
+  const ToolResult result =
+      run_tool({"verify", "-p", "resample: {case: '4,50->60,8'}", "--tolerance", "1e-12", "--seed", "7"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out, "WRONG");
+  expect_text(result.err, "E090", "tmaops verify -p 'resample: {case: \"4,50->60,8\"}' --seed 7");
+}
+
+TEST(Verify, TheRepeatingCommandIsTheSameProblem) {
+  const ToolResult first = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
+  const ToolResult second = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
+  EXPECT_EQ(Json::parse(first.out)["rows"], Json::parse(second.out)["rows"]) << "the same seed gives the same errors";
+}
+
+}  // namespace
+}  // namespace tmaops::test

@@ -1,0 +1,147 @@
+// `tmaops tensormap`, run as a user does. No GPU is needed for any of it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/scratch.hpp"
+#include "support/tool.hpp"
+
+namespace tmaops::test {
+namespace {
+
+ToolResult tensormap(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "tensormap");
+  return run_tool(arguments);
+}
+
+void expect_pieces(const std::string& text, std::initializer_list<std::string> pieces) {
+  for (const std::string& piece : pieces)
+    EXPECT_NE(text.find(piece), std::string::npos) << "no '" << piece << "' in:\n" << text;
+}
+
+TEST(TensorMapCommand, DrawsAValidLoad) {
+  const ToolResult result = tensormap({"--dims", "32,160,92", "--box", "32,2,2", "--at", "0,-1,3"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  expect_pieces(result.out, {"--dtype f16 --dims 32,160,92 --box 32,2,2\nvalid\n",
+                             "tile      32 x 2 x 2 elements, 4 rows of 64 B\n", "expects 256 bytes",
+                             "load      at 0,-1,3: 64 elements of the tensor, 64 of fill (zero)",
+                             "banks     0-3     4-7     8-11    12-15   16-19   20-23   24-27   28-31\n",
+                             "0x0       0,0,0*  8,0,0*  16,0,0* 24,0,0* 0,1,0   8,1,0   16,1,0  24,1,0\n",
+                             "0x80      0,0,1*  8,0,1*  16,0,1* 24,0,1* 0,1,1   8,1,1   16,1,1  24,1,1\n"});
+}
+
+TEST(TensorMapCommand, ShowsTheSwizzleAndItsPhase) {
+  const ToolResult shifted = tensormap({"--dims", "64,64", "--box", "64,8", "--swizzle", "128B", "--base", "0x80"});
+  EXPECT_EQ(shifted.exit_code, 0) << shifted.err;
+  expect_pieces(shifted.out,
+                {"note: destination 0x80 is 128 past a multiple of 1024",
+                 "8 lanes that read 16 B of a row each: 1 wavefront\n", "0x80      8,0     0,0     24,0    16,0"});
+  const ToolResult plain = tensormap({"--dims", "64,64", "--box", "64,8"});
+  expect_pieces(plain.out, {"8 wavefronts, 1 would do"});
+}
+
+TEST(TensorMapCommand, ExplainsThePublishedFailure) {
+  const ToolResult result =
+      tensormap({"--dtype", "f16", "--dims", "92,160,32", "--strides", "10240,64", "--box", "2,2,32"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_pieces(result.out,
+                {"not valid\n", "inner box 2 x 2 B = 4 B, not a multiple of 16 B [box_inner_16]",
+                 "dimensions look outermost first", "tmaops tensormap --dtype f16 --dims 32,160,92 --box 32,2,2\n"});
+  // What it proposes is a command that works.
+  EXPECT_EQ(tensormap({"--dtype", "f16", "--dims", "32,160,92", "--box", "32,2,2"}).exit_code, 0);
+}
+
+TEST(TensorMapCommand, SaysWhenALoadWouldFault) {
+  const ToolResult result = tensormap({"--dims", "64,64", "--box", "16,4", "--at", "3,0"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_pieces(result.out,
+                {"valid\n", "this load would fault", "coordinate[0] = 3 x 2 B = 6 B, not a multiple of 16 B"});
+}
+
+TEST(TensorMapCommand, JsonHasEverything) {
+  const ToolResult good =
+      tensormap({"--json", "--dtype", "f32", "--dims", "64,8", "--box", "8,4", "--fill", "nan", "--at", "60,6"});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  auto json = nlohmann::json::parse(good.out);
+  EXPECT_EQ(json["valid"], true);
+  EXPECT_EQ(json["specification"]["strides"], (std::vector<int>{256}));
+  EXPECT_EQ(json["load"]["tile"]["transaction_bytes"], 128);
+  EXPECT_EQ(json["load"]["tile"]["elements_inside"], 8);
+  EXPECT_EQ(json["load"]["tile"]["lines"][0]["chunks"][1]["inside"], 0);
+  EXPECT_EQ(json["proposal"], nullptr);
+  const ToolResult bad = tensormap({"--json", "--dims", "33,8", "--box", "8,4"});
+  EXPECT_EQ(bad.exit_code, 1);
+  json = nlohmann::json::parse(bad.out);
+  EXPECT_EQ(json["valid"], false);
+  EXPECT_EQ(json["findings"][0]["rule"], "stride_16");
+  EXPECT_EQ(json["proposal"]["specification"]["strides"], (std::vector<int>{80}));
+  EXPECT_EQ(json["load"], nullptr);
+}
+
+TEST(TensorMapCommand, WritesASvgOnceAndNeverHalf) {
+  const Scratch folder;
+  const std::string file = (folder / "tile.svg").string();
+  const std::vector<std::string> arguments = {"--dims", "64,64", "--box", "64,8", "--swizzle", "128B", "--svg", file};
+  EXPECT_EQ(tensormap(arguments).exit_code, 0);
+  const std::string svg = read_all(file);
+  expect_pieces(svg, {"<svg xmlns=", "--swizzle 128B", ">8,1<", "</svg>\n"});
+  const ToolResult again = tensormap(arguments);
+  EXPECT_EQ(again.exit_code, 2);
+  expect_pieces(again.err, {"E050"});
+  EXPECT_EQ(read_all(file), svg);
+  const ToolResult bad = tensormap({"--dims", "64,64", "--box", "3,8", "--svg", (folder / "bad.svg").string()});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder / "bad.svg"));
+}
+
+TEST(TensorMapCommand, ChecksIm2colAndNewerGpus) {
+  const std::vector<std::string> im2col = {"--dims",
+                                           "64,32,16,4",
+                                           "--lower-corner",
+                                           "-1,-1",
+                                           "--upper-corner",
+                                           "-1,-1",
+                                           "--channels-per-pixel",
+                                           "64",
+                                           "--pixels-per-column",
+                                           "32"};
+  const ToolResult result = tensormap(im2col);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_pieces(result.out, {"valid\n", "no picture: im2col is not modelled"});
+  const std::vector<std::string> atom = {"--dims", "64,64", "--box", "64,8", "--swizzle", "128B_ATOM_32B"};
+  EXPECT_EQ(tensormap(atom).exit_code, 1);
+  std::vector<std::string> on_blackwell = atom;
+  on_blackwell.insert(on_blackwell.end(), {"--arch", "10.0"});
+  EXPECT_EQ(tensormap(on_blackwell).exit_code, 0);
+}
+
+TEST(TensorMapCommand, WrongOptionsAreNamed) {
+  const auto refused = [](std::vector<std::string> arguments, std::initializer_list<std::string> pieces) {
+    const ToolResult result = tensormap(std::move(arguments));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    expect_pieces(result.err, {"E100"});
+    expect_pieces(result.err, pieces);
+  };
+  refused({}, {"--dims"});
+  refused({"--dims", "64,x", "--box", "8,8"}, {"--dims", "'64,x'", "separated by commas"});
+  refused({"--dims", "64,", "--box", "8,8"}, {"--dims"});
+  refused({"--dims", "64,99999999999999999999", "--box", "8,8"}, {"--dims"});
+  refused({"--dims", "64,64", "--box", "8,8", "--dtype", "f61"}, {"--dtype", "one of u8, u16", "Did you mean 'f16'?"});
+  refused({"--dims", "64,64", "--box", "8,8", "--swizzle", "96B"}, {"--swizzle", "'96B'"});
+  refused({"--dims", "64,64", "--box", "8,8", "--arch", "8.0"}, {"--arch"});
+  refused({"--dims", "64,64", "--box", "8,8", "--base", "-1"}, {"--base"});
+  refused({"--dims", "64,64,4", "--box", "8,8,1", "--pixels-per-column", "3"}, {"--box", "im2col"});
+}
+
+TEST(TensorMapCommand, ColourOnlyWhereItIsWanted) {
+  const std::vector<std::string> arguments = {"--dims", "64,64", "--box", "64,8"};
+  EXPECT_EQ(tensormap(arguments).out.find('\033'), std::string::npos);
+  std::vector<std::string> always = arguments;
+  always.insert(always.end(), {"--color", "always"});
+  EXPECT_NE(tensormap(always).out.find("\033[30;48;5;"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tmaops::test

@@ -1,0 +1,142 @@
+// The program's manners: exit codes, what goes to which stream, colours, environment.
+#include "support/tool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/scratch.hpp"
+
+namespace tmaops::test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  EXPECT_FALSE(json.is_discarded()) << text;
+  return json;
+}
+
+TEST(Tool, VersionHasTheRevision) {
+  const ToolResult result = run_tool({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "tmaops 0.", " (");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Tool, WithoutArgumentsItPrintsItsHelp) {
+  const ToolResult result = run_tool({});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "doctor", "bench", "verify", "resample", "explain", "completion", "Exit codes");
+}
+
+TEST(Tool, UnknownWordsEndWithTwoAndAHint) {
+  ToolResult result = run_tool({"doctor", "--jsno"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E100", "--jsno", "Did you mean '--json'?", "tmaops doctor --help");
+  EXPECT_EQ(result.out, "");
+  result = run_tool({"bnech"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E100", "Did you mean 'bench'?");
+  result = run_tool({"--color", "sometimes", "doctor"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "--color");
+}
+
+TEST(Explain, PrintsAPageByNumberOrName) {
+  const ToolResult by_number = run_tool({"explain", "e012"});
+  EXPECT_EQ(by_number.exit_code, 0);
+  expect_text(by_number.out, "E012", "dtype_mismatch", "exit code: 2", "What to do:");
+  EXPECT_EQ(run_tool({"explain", "dtype_mismatch"}).out, by_number.out);
+  EXPECT_EQ(parsed(run_tool({"explain", "E012", "--json"}).out)["number"], "E012");
+}
+
+TEST(Explain, ListsEverythingWithoutArgument) {
+  const ToolResult result = run_tool({"explain"});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "E001", "E012", "E093");
+  EXPECT_GT(parsed(run_tool({"--json", "explain"}).out).size(), 50u);
+}
+
+TEST(Explain, AnUnknownErrorIsWrongUsage) {
+  const ToolResult result = run_tool({"explain", "dtype_missmatch"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E100", "Did you mean 'dtype_mismatch'?");
+  EXPECT_EQ(run_tool({"explain", "E999"}).exit_code, 2);
+}
+
+TEST(Doctor, SaysWhatIsThereAndNeverFails) {
+  const ToolResult result = run_tool({"doctor"});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "NVIDIA driver", "GPU");
+  EXPECT_EQ(result.err, "");
+  const Json json = parsed(run_tool({"doctor", "--json"}).out);
+  for (const Json& check : json["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
+}
+
+TEST(Doctor, ABadEnvironmentIsAFinding) {
+  const ToolResult result = run_tool({"doctor"}, {{"TMAOPS_NUM_THREADS", "0"}});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "problem", "E101");
+  const ToolResult two = run_tool({"doctor"}, {{"TMAOPS_NUM_THREADS", "2"}});
+  expect_text(two.out, "2 (TMAOPS_NUM_THREADS)");
+  // The other variables that say how many threads: none of our business, and none may stop us.
+  EXPECT_EQ(run_tool({"doctor"}, {{"OMP_NUM_THREADS", "0"}}).exit_code, 0);
+}
+
+TEST(Color, IsOffInAPipeAndOnWhenAsked) {
+  EXPECT_EQ(run_tool({"doctor"}).out.find('\033'), std::string::npos);
+  EXPECT_NE(run_tool({"doctor", "--color", "always"}).out.find('\033'), std::string::npos);
+  EXPECT_NE(run_tool({"doctor", "--color", "always"}, {{"NO_COLOR", "1"}}).out.find('\033'), std::string::npos)
+      << "an option beats the environment";
+  EXPECT_EQ(run_tool({"doctor", "--color", "never"}).out.find('\033'), std::string::npos);
+}
+
+TEST(List, NamesOperatorsAndVariants) {
+  const ToolResult result = run_tool({"list"});
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "gemm", "ms_deform_attn_backward", "resample", "reference");
+  const Json json = parsed(run_tool({"list", "gemm", "--json"}).out);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["variants"].back()["name"], "reference");
+  const ToolResult unknown = run_tool({"list", "conv"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_text(unknown.err, "E024", "gemm");
+}
+
+TEST(List, SaysWhichVariantAProblemGets) {
+  const Json json = parsed(run_tool({"list", "-p", "gemm: {mode: RC, size: 64, dtype: f32}", "--json"}).out);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["case"], "RC 64");
+  bool chosen_takes = false;
+  for (const Json& variant : json[0]["variants"]) {
+    if (variant["name"] == json[0]["selected"]) chosen_takes = variant["takes"];
+    EXPECT_TRUE(variant["takes"] || variant["reason"] != "") << variant["name"];
+  }
+  EXPECT_TRUE(chosen_takes);
+  expect_text(run_tool({"list", "-p", "gemm: {size: 64}"}).out, "chosen");
+}
+
+TEST(Pipe, AReaderThatLeftIsNoFailure) {
+  const std::string script = "set -o pipefail; \"$0\" explain | { exec <&-; sleep 0.3; }";
+  const ToolResult result = Tool({"-c", script, TMAOPS_TOOL}, {}, "bash").wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Completion, ScriptsAreValidAndKnowTheOptions) {
+  const Scratch folder;
+  const auto script = folder.file("completion.bash", run_tool({"completion", "bash"}).out);
+  EXPECT_EQ(std::system(("bash -n " + script.string()).c_str()), 0);
+  const std::string command =
+      ". " + script.string() +
+      "; COMP_WORDS=(tmaops bench --fail); COMP_CWORD=2; _tmaops; test \"${COMPREPLY[*]}\" = --fail-if-slower";
+  EXPECT_EQ(std::system(("bash -c '" + command + "'").c_str()), 0);
+  expect_text(run_tool({"completion", "zsh"}).out, "bashcompinit", "complete");
+  expect_text(run_tool({"completion", "fish"}).out, "complete -c tmaops", "verify");
+  EXPECT_EQ(run_tool({"completion", "tcsh"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace tmaops::test

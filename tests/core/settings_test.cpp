@@ -1,0 +1,76 @@
+#include "core/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/spelling.hpp"
+#include "support/expect_error.hpp"
+
+namespace tmaops {
+namespace {
+
+using test::expect_error;
+
+Settings one(std::string name, std::string value, bool quoted = false) {
+  Settings settings("gemm", {"a.yaml", 2, 1});
+  settings.add({std::move(name), std::move(value), {"a.yaml", 3, 7}, quoted});
+  return settings;
+}
+
+TEST(Settings, NumbersAreReadWithTheirRange) {
+  EXPECT_EQ(one("m", "256").integer("m", 1, 0, 1024), 256);
+  EXPECT_EQ(one("m", "256").integer("k", 7, 0, 1024), 7);
+  EXPECT_EQ(one("x", "1e-3").number("x", 0, 0, 1), 1e-3);
+  expect_error(
+      ErrorCode::bad_value, [] { one("m", "2000").integer("m", 1, 0, 1024); }, "a.yaml:3:7", "2000", "0 to 1024");
+  expect_error(
+      ErrorCode::bad_value, [] { one("x", "nan").number("x", 0, 0, 1); }, "'nan'");
+  expect_error(ErrorCode::bad_value, [] { one("m", "99999999999999999999").integer("m", 1, 0, 1024); });
+}
+
+TEST(Settings, WordsAreNoNumbers) {
+  expect_error(
+      ErrorCode::wrong_type, [] { one("m", "many").integer("m", 1, 0, 9); }, "'many'");
+  expect_error(ErrorCode::wrong_type, [] { one("m", "1.5").integer("m", 1, 0, 9); });
+  expect_error(ErrorCode::wrong_type, [] { one("m", "5", true).integer("m", 1, 0, 9); });
+  expect_error(ErrorCode::wrong_type, [] { one("x", "1,5").number("x", 0, 0, 9); });
+  expect_error(
+      ErrorCode::wrong_type, [] { one("b", "yes").boolean("b", false); }, "true or false");
+}
+
+TEST(Settings, ChoicesNameTheNearestWord) {
+  EXPECT_EQ(one("bias", "row").choice("bias", "none", {"none", "column", "row"}), 2);
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        one("bias", "colunm").choice("bias", "none", {"none", "column", "row"});
+      },
+      "Did you mean 'column'?");
+}
+
+TEST(Settings, UnknownKeysNameTheNearestOne) {
+  expect_error(
+      ErrorCode::unknown_key,
+      [] {
+        one("actvation", "relu").only({"activation", "size"});
+      },
+      "a.yaml:3:7", "Did you mean 'activation'?");
+}
+
+TEST(Settings, TextIsTheConfigurationsSyntax) {
+  Settings settings("resample", {});
+  settings.add({"case", "32,500->256,256", {}, true});
+  settings.add({"variant", "simd"});
+  settings.add({"dtype", "f32"});
+  settings.add({"variant", "reference"});
+  EXPECT_EQ(settings.to_text(), "resample: {case: \"32,500->256,256\", variant: [simd, reference], dtype: f32}");
+}
+
+TEST(Spelling, FindsTheNearestNameOrNone) {
+  const std::string_view names[] = {"gemm", "resample", "ms_deform_attn"};
+  EXPECT_EQ(nearest_name("gem", names), "gemm");
+  EXPECT_EQ(nearest_name("resmaple", names), "resample");
+  EXPECT_EQ(nearest_name("convolution", names), "");
+}
+
+}  // namespace
+}  // namespace tmaops

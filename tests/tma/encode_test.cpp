@@ -1,0 +1,83 @@
+// Making a descriptor: the rules answer before the driver is asked, so that most of this runs without a GPU.
+#include <gtest/gtest.h>
+
+#include "core/device_info.hpp"
+#include "support/expect_error.hpp"
+#include "tma/driver.hpp"
+
+namespace tmaops::tma {
+namespace {
+
+using tmaops::test::expect_error;
+
+TEST(Encode, AnInvalidMapIsExplainedWithoutADriver) {
+  TensorMapSpec spec;
+  spec.dtype = ElementType::f16;
+  spec.dims = {92, 160, 32};
+  spec.strides = {160 * 32 * 2, 32 * 2};
+  spec.box = {2, 2, 32};
+  spec.element_strides = {1, 1, 9};
+  expect_error(
+      ErrorCode::bad_tensor_map, [&] { encode(spec); }, "inner box 2 x 2 B = 4 B, not a multiple of 16 B",
+      "element_strides[2] = 9, needs 1 to 8", "dimensions look outermost first", "is valid",
+      "--dims 32,160,92 --box 32,2,2");
+}
+
+TEST(Encode, AMapWithoutMemoryIsRefused) {
+  expect_error(
+      ErrorCode::null_pointer,
+      [] {
+        encode(tiled_spec(ElementType::f16, {64, 64}, {64, 8}));
+      },
+      "address");
+}
+
+TEST(Encode, WithoutAGpuTheReasonIsNamed) {
+  if (cuda_device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
+  TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
+  spec.address = 0x7f0000000000;
+  try {
+    encode(spec);
+    FAIL() << "a descriptor without a GPU";
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.code() == ErrorCode::no_cuda_build || error.code() == ErrorCode::no_driver ||
+                error.code() == ErrorCode::driver_too_old || error.code() == ErrorCode::no_device ||
+                error.code() == ErrorCode::device_hidden)
+        << error.what();
+  }
+}
+
+TEST(Encode, OnAGpuTheDescriptorIsMadeAndIsNotEmpty) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
+  TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
+  spec.address = 0x7f0000000000;  // the driver does not look at the memory
+  const TensorMap map = encode(spec);
+  std::uint64_t bits = 0;
+  for (const std::uint64_t word : map.opaque) bits |= word;
+  EXPECT_NE(bits, 0U);
+}
+
+TEST(Encode, TheOpaqueTypeIsWhatAKernelParameterNeeds) {
+  static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 128);
+  static_assert(std::is_trivially_copyable_v<TensorMap> && std::is_standard_layout_v<TensorMap>);
+}
+
+TEST(Encode, TheDriverIsOnlyAskedWhatItsParametersCanHold) {
+  const TensorMapSpec good = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
+  EXPECT_TRUE(fits_driver(good));
+  const auto fits = [&](auto change) {
+    TensorMapSpec spec = good;
+    change(spec);
+    return fits_driver(spec);
+  };
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.box = {64}; }));
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.box = {64, -1}; }));
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.box = {64, std::int64_t{1} << 32}; }));
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.strides = {}; }));
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.strides = {-16}; }));
+  EXPECT_FALSE(fits([](TensorMapSpec& s) { s.element_strides = {1}; }));
+  EXPECT_TRUE(fits([](TensorMapSpec& s) { s.strides = {7}; }));
+}
+
+}  // namespace
+}  // namespace tmaops::tma

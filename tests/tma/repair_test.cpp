@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include "tma/random_spec.hpp"
+#include "tma/rules.hpp"
+
+namespace tmaops::tma {
+namespace {
+
+Proposal proposal_for(const TensorMapSpec& spec) {
+  const Report report = check(spec);
+  EXPECT_FALSE(report.valid()) << spec.text();
+  if (report.proposal) return *report.proposal;
+  ADD_FAILURE() << "no proposal for " << spec.text() << "\n" << report.text();
+  return {};
+}
+
+// The program whose every descriptor failed with CUDA_ERROR_INVALID_VALUE: a 92 x 160 map of 32 channels.
+TEST(Repair, ThePublishedFailureIsExplainedAndReversed) {
+  TensorMapSpec spec;
+  spec.dtype = ElementType::f16;
+  spec.dims = {92, 160, 32};
+  spec.strides = {160 * 32 * 2, 32 * 2};
+  spec.box = {2, 2, 32};
+  const Report report = check(spec);
+  ASSERT_EQ(report.errors.size(), 1U) << report.text();
+  EXPECT_EQ(report.errors[0].text, "inner box 2 x 2 B = 4 B, not a multiple of 16 B");
+  ASSERT_TRUE(report.proposal);
+  EXPECT_EQ(report.proposal->spec.box, (std::vector<std::int64_t>{32, 2, 2}));
+  EXPECT_EQ(report.proposal->spec.dims, (std::vector<std::int64_t>{32, 160, 92}));
+  EXPECT_EQ(report.proposal->spec.strides, (std::vector<std::int64_t>{64, 10240}));
+  EXPECT_NE(report.proposal->change.find("dimensions look outermost first"), std::string::npos);
+  EXPECT_NE(report.text().find("box {32, 2, 2}"), std::string::npos) << report.text();
+  EXPECT_TRUE(check(report.proposal->spec).valid());
+}
+
+// What its author found from outside: 8 x 8 x 32 passes, 4 x 4 x 32 and 2 x 2 x 16 do not.
+TEST(Repair, TheSameProgramsOtherBoxesFollowTheRule) {
+  const auto valid = [](std::vector<std::int64_t> box) {
+    return check(tiled_spec(ElementType::f16, {96, 160, 32}, std::move(box))).valid();
+  };
+  EXPECT_TRUE(valid({8, 8, 32}));
+  EXPECT_FALSE(valid({4, 4, 32}));
+  EXPECT_FALSE(valid({2, 2, 16}));
+  EXPECT_TRUE(check(tiled_spec(ElementType::f16, {32, 160, 92}, {32, 2, 2})).valid());
+}
+
+TEST(Repair, OddPitchIsPaddedThroughAllDimensions) {
+  const Proposal proposal = proposal_for(tiled_spec(ElementType::f16, {33, 10, 4}, {8, 2, 2}));
+  EXPECT_EQ(proposal.spec.strides, (std::vector<std::int64_t>{80, 800}));
+  EXPECT_NE(proposal.change.find("rows padded to a multiple of 16 B"), std::string::npos);
+}
+
+TEST(Repair, ARowWiderThanTheSwizzleTakesTheNextSpanOrIsSplit) {
+  TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {32, 8});
+  spec.swizzle = Swizzle::b32;
+  EXPECT_EQ(proposal_for(spec).spec.swizzle, Swizzle::b64);
+  spec = tiled_spec(ElementType::f16, {256, 64}, {128, 8});
+  spec.swizzle = Swizzle::b128;
+  const Proposal split = proposal_for(spec);
+  EXPECT_EQ(split.spec.box, (std::vector<std::int64_t>{64, 8}));
+  EXPECT_NE(split.change.find("2 loads instead of one"), std::string::npos) << split.change;
+}
+
+TEST(Repair, ABoxOfMoreThan256IsSplit) {
+  EXPECT_EQ(proposal_for(tiled_spec(ElementType::u8, {1024, 1024}, {256, 512})).spec.box[1], 256);
+  EXPECT_EQ(proposal_for(tiled_spec(ElementType::u8, {1024, 1024}, {16, 300})).spec.box[1], 150);
+}
+
+TEST(Repair, AShortInnerBoxIsRoundedUp) {
+  const Proposal proposal = proposal_for(tiled_spec(ElementType::f32, {64, 7}, {3, 7}));
+  EXPECT_EQ(proposal.spec.box, (std::vector<std::int64_t>{4, 7}));
+}
+
+TEST(Repair, SeveralRepairsGoTogether) {
+  TensorMapSpec spec = tiled_spec(ElementType::i32, {33, 10}, {3, 2});
+  spec.fill = Fill::nan;
+  const Proposal proposal = proposal_for(spec);
+  EXPECT_EQ(proposal.spec.strides[0], 144);
+  EXPECT_EQ(proposal.spec.box[0], 4);
+  EXPECT_EQ(proposal.spec.fill, Fill::zero);
+}
+
+TEST(Repair, AStrideListWithTheInnermostStrideLosesIt) {
+  TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 8}, {64, 8});
+  spec.strides = {2, 144};
+  EXPECT_EQ(proposal_for(spec).spec.strides, (std::vector<std::int64_t>{144}));
+}
+
+TEST(Repair, NothingIsProposedForAnEmptyTensor) {
+  const Report report = check(tiled_spec(ElementType::f16, {64, 0}, {64, 1}));
+  EXPECT_FALSE(report.valid());
+  EXPECT_FALSE(report.proposal);
+}
+
+TEST(Repair, AnUnalignedViewIsToBeMoved) {
+  TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 8}, {64, 8});
+  spec.address = 0x7f0000000002;
+  EXPECT_NE(proposal_for(spec).change.find("multiple of 16"), std::string::npos);
+}
+
+TEST(Repair, EveryProposalKeepsTheRulesAndDiffersFromWhatWasAsked) {
+  RandomSpecs random({.seed = 11, .blackwell = true});
+  int proposals = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const TensorMapSpec spec = random.near_edge();
+    const Report report = check(spec, 100);
+    if (report.valid()) {
+      EXPECT_FALSE(report.proposal);
+      continue;
+    }
+    if (!report.proposal) continue;
+    ++proposals;
+    ASSERT_TRUE(check(report.proposal->spec, 100).valid()) << spec.text() << "\n" << report.text();
+    ASSERT_NE(report.proposal->spec, spec);
+    ASSERT_FALSE(report.proposal->change.empty());
+  }
+  EXPECT_GT(proposals, 4000);
+}
+
+}  // namespace
+}  // namespace tmaops::tma

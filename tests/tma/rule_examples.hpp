@@ -1,0 +1,318 @@
+// For every rule: specifications (or loads) just outside of its edge, and just inside.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tma/rules.hpp"
+
+namespace tmaops::tma::test {
+
+struct Example {
+  RuleId id;
+  bool breaks;
+  TensorMapSpec spec;
+  TileLoad load{};  // looked at for load rules only
+  int compute_capability = 100;
+};
+
+inline TensorMapSpec plain() { return tiled_spec(ElementType::f16, {64, 32, 8}, {64, 2, 2}); }
+
+inline TensorMapSpec im2col() {
+  TensorMapSpec spec;
+  spec.mode = Mode::im2col;
+  spec.dtype = ElementType::f16;
+  spec.dims = {64, 32, 16, 4};
+  spec.strides = dense_strides(spec.dtype, spec.dims);
+  spec.lower_corner = {-1, -1};
+  spec.upper_corner = {-1, -1};
+  spec.channels_per_pixel = 64;
+  spec.pixels_per_column = 32;
+  return spec;
+}
+
+template <class Change>
+TensorMapSpec with(TensorMapSpec spec, const Change& change) {
+  change(spec);
+  return spec;
+}
+
+/// One example per call: the base specification, changed.
+class Examples {
+ public:
+  template <class Change>
+  void breaking(RuleId id, const Change& change, int compute_capability = 100) {
+    all.push_back({id, true, with(plain(), change), {}, compute_capability});
+  }
+  template <class Change>
+  void keeping(RuleId id, const Change& change, int compute_capability = 100) {
+    all.push_back({id, false, with(plain(), change), {}, compute_capability});
+  }
+  template <class Change>
+  void breaking_im2col(RuleId id, const Change& change) {
+    all.push_back({id, true, with(im2col(), change)});
+  }
+  template <class Change>
+  void keeping_im2col(RuleId id, const Change& change) {
+    all.push_back({id, false, with(im2col(), change)});
+  }
+  void load(RuleId id, bool breaks, TensorMapSpec spec, std::vector<std::int64_t> at, std::uint32_t address) {
+    all.push_back({id, breaks, std::move(spec), {std::move(at), address}});
+  }
+  std::vector<Example> all;
+};
+
+inline void shape_examples(Examples& e) {
+  using Spec = TensorMapSpec;
+  e.breaking(RuleId::list_lengths, [](Spec& s) { s.strides = {2, 128, 4096}; });
+  e.breaking(RuleId::list_lengths, [](Spec& s) { s.box = {64, 2}; });
+  e.breaking(RuleId::list_lengths, [](Spec& s) { s.element_strides = {1, 1}; });
+  e.breaking_im2col(RuleId::list_lengths, [](Spec& s) { s.lower_corner = {-1}; });
+  e.breaking_im2col(RuleId::list_lengths, [](Spec& s) { s.upper_corner = {-1, -1, -1}; });
+  e.keeping(RuleId::list_lengths, [](Spec& s) { s.element_strides = {1, 1, 1}; });
+  e.breaking(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {}, {}); });
+  e.breaking(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8, 1, 1, 1, 1, 1}, {8, 1, 1, 1, 1, 1}); });
+  e.keeping(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8}, {8}); });
+  e.keeping(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8, 1, 1, 1, 1}, {8, 1, 1, 1, 1}); });
+  e.breaking_im2col(RuleId::rank_im2col, [](Spec& s) {
+    s.dims = {64, 32};
+    s.strides = {128};
+    s.lower_corner = s.upper_corner = {};
+  });
+  e.keeping_im2col(RuleId::rank_im2col, [](Spec& s) {
+    s.dims = {64, 32, 16};
+    s.strides = {128, 4096};
+    s.lower_corner = s.upper_corner = {0};
+  });
+  e.breaking(RuleId::rank_interleaved, [](Spec& s) {
+    s = tiled_spec(ElementType::f16, {64, 32}, {8, 2});
+    s.interleave = Interleave::b16;
+  });
+  e.keeping(RuleId::rank_interleaved, [](Spec& s) { s.interleave = Interleave::b16; });
+  e.breaking(
+      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; }, 90);
+  e.breaking(
+      RuleId::architecture, [](Spec& s) { s.dtype = ElementType::u4x16_align8; }, 90);
+  e.keeping(
+      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; }, 100);
+  e.keeping(
+      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128; }, 90);
+  e.breaking(RuleId::dim_range, [](Spec& s) { s.dims[1] = 0; });
+  e.breaking(RuleId::dim_range, [](Spec& s) { s.dims[1] = (std::int64_t{1} << 32) + 1; });
+  e.keeping(RuleId::dim_range, [](Spec& s) { s.dims[1] = std::int64_t{1} << 32; });
+  e.keeping(RuleId::dim_range, [](Spec& s) { s.dims[1] = 1; });
+  const auto packed = [](ElementType type, std::int64_t dim, std::int64_t box) {
+    return [=](Spec& s) { s = tiled_spec(type, {dim, 32}, {box, 2}); };
+  };
+  e.breaking(RuleId::dim_packed_128, packed(ElementType::u4x16_align16, 192, 128));
+  e.breaking(RuleId::dim_packed_128, packed(ElementType::u6x16_align16, 129, 128));
+  e.keeping(RuleId::dim_packed_128, packed(ElementType::u6x16_align16, 128, 128));
+  e.keeping(RuleId::dim_packed_128, packed(ElementType::u4x16_align8, 192, 64));
+  e.breaking(RuleId::dim_packed_even, packed(ElementType::u4x16_align8, 65, 32));
+  e.keeping(RuleId::dim_packed_even, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align8, {66}, {32}); });
+}
+
+inline void memory_examples(Examples& e) {
+  using Spec = TensorMapSpec;
+  e.breaking(RuleId::address_16, [](Spec& s) { s.address = 0x1008; });
+  e.keeping(RuleId::address_16, [](Spec& s) { s.address = 0x1010; });
+  e.breaking(RuleId::address_32, [](Spec& s) {
+    s.interleave = Interleave::b32;
+    s.swizzle = Swizzle::b32;
+    s.address = 0x1010;
+  });
+  e.breaking(RuleId::address_32, [](Spec& s) {
+    s = tiled_spec(ElementType::u6x16_align16, {128, 2}, {128, 2});
+    s.address = 0x1010;
+  });
+  e.keeping(RuleId::address_32, [](Spec& s) {
+    s.interleave = Interleave::b32;
+    s.swizzle = Swizzle::b32;
+    s.address = 0x1020;
+  });
+  e.keeping(RuleId::address_32, [](Spec& s) {
+    s.interleave = Interleave::b16;
+    s.address = 0x1010;
+  });
+  e.breaking(RuleId::address_range, [](Spec& s) { s.address = std::uint64_t{1} << 57; });
+  e.keeping(RuleId::address_range, [](Spec& s) { s.address = (std::uint64_t{1} << 57) - 16; });
+  e.breaking(RuleId::address_128, [](Spec& s) {
+    s.swizzle = Swizzle::b128;
+    s.address = 0x1040;
+  });
+  e.keeping(RuleId::address_128, [](Spec& s) {
+    s.swizzle = Swizzle::b128;
+    s.address = 0x1080;
+  });
+  e.keeping(RuleId::address_128, [](Spec& s) { s.address = 0x1040; });
+  e.breaking(RuleId::stride_16, [](Spec& s) { s.strides[0] = 136; });
+  e.keeping(RuleId::stride_16, [](Spec& s) { s.strides[0] = 144; });
+  e.breaking(RuleId::stride_32, [](Spec& s) {
+    s.interleave = Interleave::b32;
+    s.swizzle = Swizzle::b32;
+    s.strides[1] = 4112;
+  });
+  e.keeping(RuleId::stride_32, [](Spec& s) {
+    s.interleave = Interleave::b32;
+    s.swizzle = Swizzle::b32;
+    s.strides[1] = 4128;
+  });
+  e.keeping(RuleId::stride_32, [](Spec& s) {
+    s.interleave = Interleave::b16;
+    s.strides[1] = 4112;
+  });
+  e.breaking(RuleId::stride_range, [](Spec& s) { s.strides[1] = std::int64_t{1} << 40; });
+  e.breaking(RuleId::stride_range, [](Spec& s) { s.strides[0] = -128; });
+  e.keeping(RuleId::stride_range, [](Spec& s) { s.strides[1] = (std::int64_t{1} << 40) - 16; });
+  e.keeping(RuleId::stride_range, [](Spec& s) { s.strides[1] = 0; });
+  e.breaking(RuleId::stride_overlap, [](Spec& s) { s.strides[0] = 112; });
+  e.breaking(RuleId::stride_overlap, [](Spec& s) { s.strides[1] = 31 * 128 + 112; });
+  e.keeping(RuleId::stride_overlap, [](Spec& s) { s.strides[1] = 31 * 128 + 128; });
+  e.keeping(RuleId::stride_overlap, [](Spec& s) {  // never stepped
+    s.dims[1] = 1;
+    s.strides[0] = 0;
+  });
+}
+
+inline void box_examples(Examples& e) {
+  using Spec = TensorMapSpec;
+  e.breaking(RuleId::box_range, [](Spec& s) { s.box[1] = 257; });
+  e.breaking(RuleId::box_range, [](Spec& s) { s.box[2] = 0; });
+  e.keeping(RuleId::box_range, [](Spec& s) { s.box[1] = 256; });
+  e.breaking(RuleId::box_inner_16, [](Spec& s) { s.box[0] = 7; });
+  e.breaking(RuleId::box_inner_16, [](Spec& s) {
+    s.interleave = Interleave::b16;
+    s.box[0] = 12;
+  });
+  e.keeping(RuleId::box_inner_16, [](Spec& s) { s.box[0] = 8; });
+  e.breaking(RuleId::box_packed_128, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align16, {128, 2}, {64, 2}); });
+  e.keeping(RuleId::box_packed_128, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align16, {128, 2}, {128, 2}); });
+  e.keeping(RuleId::box_packed_128, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align8, {128, 2}, {64, 2}); });
+  e.breaking(RuleId::box_exceeds_tensor, [](Spec& s) { s.box[2] = 9; });
+  e.keeping(RuleId::box_exceeds_tensor, [](Spec& s) { s.box[2] = 8; });
+  e.breaking(RuleId::tile_bytes, [](Spec& s) { s = tiled_spec(ElementType::f32, {512, 512}, {256, 229}); });
+  e.keeping(RuleId::tile_bytes, [](Spec& s) { s = tiled_spec(ElementType::f32, {512, 512}, {256, 228}); });
+  e.keeping(RuleId::tile_bytes, [](Spec& s) {
+    s = tiled_spec(ElementType::f32, {512, 512}, {256, 256});
+    s.element_strides = {1, 2};
+  });
+  e.breaking_im2col(RuleId::tile_bytes, [](Spec& s) {
+    s.channels_per_pixel = 256;
+    s.pixels_per_column = 457;
+  });
+  e.keeping_im2col(RuleId::tile_bytes, [](Spec& s) {
+    s.channels_per_pixel = 256;
+    s.pixels_per_column = 456;
+  });
+  e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {1, 9, 1}; });
+  e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {0, 1, 1}; });
+  e.keeping(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {8, 8, 1}; });
+  e.breaking(RuleId::swizzle_span, [](Spec& s) {
+    s.box[0] = 24;
+    s.swizzle = Swizzle::b32;
+  });
+  e.breaking(RuleId::swizzle_span, [](Spec& s) {
+    s.box[0] = 40;
+    s.swizzle = Swizzle::b64;
+  });
+  e.breaking_im2col(RuleId::swizzle_span, [](Spec& s) {
+    s.channels_per_pixel = 72;
+    s.swizzle = Swizzle::b128;
+  });
+  e.keeping(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
+  e.keeping_im2col(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
+  e.breaking(RuleId::swizzle_narrow, [](Spec& s) {
+    s.box[0] = 56;
+    s.swizzle = Swizzle::b128;
+  });
+  e.keeping(RuleId::swizzle_narrow, [](Spec& s) { s.swizzle = Swizzle::b128; });
+}
+
+inline void mode_examples(Examples& e) {
+  using Spec = TensorMapSpec;
+  e.breaking(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b32; });
+  e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) {
+    s.interleave = Interleave::b32;
+    s.swizzle = Swizzle::b32;
+  });
+  e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b16; });
+  const auto packed = [](ElementType type, Swizzle swizzle, Interleave interleave = Interleave::none) {
+    return [=](Spec& s) {
+      s = tiled_spec(type, {128, 4, 4}, {128, 2, 2});
+      s.swizzle = swizzle;
+      s.interleave = interleave;
+    };
+  };
+  e.breaking(RuleId::packed6_interleave, packed(ElementType::u6x16_align16, Swizzle::none, Interleave::b16));
+  e.keeping(RuleId::packed6_interleave, packed(ElementType::u6x16_align16, Swizzle::none));
+  e.breaking(RuleId::packed6_swizzle, packed(ElementType::u6x16_align16, Swizzle::b64));
+  e.keeping(RuleId::packed6_swizzle, packed(ElementType::u6x16_align16, Swizzle::b128_atom64));
+  e.breaking(RuleId::packed4_swizzle, packed(ElementType::u4x16_align16, Swizzle::b128_atom64));
+  e.keeping(RuleId::packed4_swizzle, packed(ElementType::u4x16_align16, Swizzle::b128_atom32));
+  e.breaking(RuleId::fill_nan, [](Spec& s) {
+    s.dtype = ElementType::u16;
+    s.fill = Fill::nan;
+  });
+  e.keeping(RuleId::fill_nan, [](Spec& s) { s.fill = Fill::nan; });
+}
+
+inline void im2col_examples(Examples& e) {
+  using Spec = TensorMapSpec;
+  e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.lower_corner[0] = -129; });
+  e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.upper_corner[1] = 128; });
+  e.keeping_im2col(RuleId::corner_range, [](Spec& s) { s.lower_corner = {-128, -1}; });
+  e.keeping_im2col(RuleId::corner_range, [](Spec& s) { s.upper_corner = {-1, 127}; });
+  e.breaking_im2col(RuleId::corner_range, [](Spec& s) {
+    s.dims = {64, 32, 16, 8, 4};
+    s.strides = dense_strides(s.dtype, s.dims);
+    s.lower_corner = {0, 0, -17};
+    s.upper_corner = {0, 0, 0};
+  });
+  e.breaking_im2col(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -33; });
+  e.keeping_im2col(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -32; });
+  e.breaking_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 257; });
+  e.breaking_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 0; });
+  e.keeping_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 256; });
+  const auto packed = [](std::int64_t channels) {
+    return [=](Spec& s) {
+      s.dtype = ElementType::u4x16_align16;
+      s.dims[0] = 128;
+      s.channels_per_pixel = channels;
+    };
+  };
+  e.breaking_im2col(RuleId::channels_packed_128, packed(64));
+  e.keeping_im2col(RuleId::channels_packed_128, packed(128));
+  e.breaking_im2col(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 12; });
+  e.keeping_im2col(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 8; });
+  e.breaking_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1025; });
+  e.breaking_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 0; });
+  e.keeping_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1024; });
+}
+
+inline void load_examples(Examples& e) {
+  TensorMapSpec swizzled_map = plain();
+  swizzled_map.swizzle = Swizzle::b128;
+  e.load(RuleId::load_coordinates, true, plain(), {0, 0}, 0);
+  e.load(RuleId::load_coordinates, true, plain(), {0, std::int64_t{1} << 31, 0}, 0);
+  e.load(RuleId::load_coordinates, false, plain(), {0, (std::int64_t{1} << 31) - 1, -(std::int64_t{1} << 31)}, 0);
+  e.load(RuleId::load_inner_16, true, plain(), {4, 0, 0}, 0);
+  e.load(RuleId::load_inner_16, true, plain(), {-1, 0, 0}, 0);
+  e.load(RuleId::load_inner_16, false, plain(), {-8, 3, 1}, 0);
+  e.load(RuleId::load_destination_128, true, plain(), {0, 0, 0}, 64);
+  e.load(RuleId::load_destination_128, false, plain(), {0, 0, 0}, 128);
+  e.load(RuleId::load_swizzle_phase, true, swizzled_map, {0, 0, 0}, 512);
+  e.load(RuleId::load_swizzle_phase, false, swizzled_map, {0, 0, 0}, 2048);
+}
+
+inline std::vector<Example> rule_examples() {
+  Examples examples;
+  shape_examples(examples);
+  memory_examples(examples);
+  box_examples(examples);
+  mode_examples(examples);
+  im2col_examples(examples);
+  load_examples(examples);
+  return examples.all;
+}
+
+}  // namespace tmaops::tma::test
