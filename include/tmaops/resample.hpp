@@ -62,6 +62,9 @@ struct ResampleOptions {
   /// by policy (outside with Outside::nan, inside a gap, no samples).
   TensorView valid{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
+  /// waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
+  bool dependent_launch = false;
   Stream stream = nullptr;
 };
 
@@ -76,6 +79,8 @@ struct ResampleOptions {
 /// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
 /// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, and the device errors.
 /// On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
+/// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
+/// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
 /// Every edge, and the formulas: docs/resample.md.
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
               const ResampleOptions& options = {});

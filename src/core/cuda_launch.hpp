@@ -15,6 +15,26 @@
 
 namespace tmaops {
 
+/// Makes a device the current one while it lives.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check_cuda(cudaGetDevice(&before_), "cudaGetDevice");
+    if (device == before_) return;
+    check_cuda(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = true;
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  ~CurrentDevice() {
+    if (changed_) (void)cudaSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
 /// Shape and attributes of one launch.
 struct LaunchConfig {
   dim3 grid{};

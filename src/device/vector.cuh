@@ -28,6 +28,16 @@ __device__ __forceinline__ void store_16_streaming(void* to, const uint4& value)
   __stcs(static_cast<uint4*>(to), value);
 }
 
+/// condition ? yes : no as one instruction (PTX ISA "selp"). Both are computed first: the compiler may not turn the
+/// choice into a branch around the one that costs, or load only a part of a vector for it.
+__device__ __forceinline__ std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
+  std::uint32_t result;
+  asm("{\n .reg .pred p;\n setp.ne.u32 p, %3, 0;\n selp.b32 %0, %1, %2, p;\n}"
+      : "=r"(result)
+      : "r"(yes), "r"(no), "r"(static_cast<std::uint32_t>(condition)));
+  return result;
+}
+
 /// Starts fetching the 128-byte line of an address into L1 (prefetch.global.L1) or L2 (prefetch.global.L2).
 __device__ __forceinline__ void prefetch_l1(const void* from) {
   asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");

@@ -95,6 +95,21 @@ bool unit_stride(const Layout& layout, int dimension) {
   return layout.shape[k] <= 1 || layout.strides[k] == 1;
 }
 
+/// The last two dimensions are contiguous.
+bool has_dense_rows(const Layout& layout) {
+  const auto k = static_cast<std::size_t>(layout.rank - 2);
+  return Layout::strided({layout.shape[k], layout.shape[k + 1]}, {layout.strides[k], layout.strides[k + 1]})
+      .is_contiguous();
+}
+
+/// The largest power of two, up to 16, that divides the byte address of every row.
+int row_alignment_of(const ConstTensorView& tensor) {
+  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(tensor.data) | 16;
+  for (std::size_t k = 0; k + 1 < static_cast<std::size_t>(tensor.rank); ++k)
+    if (tensor.shape[k] > 1) bits |= static_cast<std::uint64_t>(tensor.strides[k]) * size_of(tensor.dtype);
+  return static_cast<int>(bits & (~bits + 1));
+}
+
 void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
   if (name_of(options.outside).empty())
     checks.fail(ErrorCode::bad_parameter, "outside", std::to_string(static_cast<int>(options.outside)),
@@ -272,6 +287,10 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
   problem.unit_channel_stride = unit_stride(rows, rows.rank - 1) && unit_stride(made, made.rank - 1);
   problem.unit_time_stride = unit_stride(source_times, source_times.rank - 1) &&
                              (problem.uniform_grid || unit_stride(targets.times, targets.times.rank - 1));
+  problem.dense_rows = has_dense_rows(rows) && has_dense_rows(made);
+  problem.dense_batches = rows.is_contiguous() && made.is_contiguous() && source_times.is_contiguous() &&
+                          (problem.uniform_grid || targets.times.is_contiguous());
+  problem.row_alignment = std::min(row_alignment_of(rows), row_alignment_of(made));
   problem.device = rows.device;
   return problem;
 }
@@ -349,6 +368,7 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& values, 
   arguments.values = make_rows(values, arguments.timeline.source_offsets);
   arguments.output = make_rows(output, arguments.timeline.target_offsets);
   if (problem.valid_mask) arguments.valid = make_rows(options.valid, arguments.timeline.target_offsets);
+  arguments.dependent_launch = options.dependent_launch;
   return arguments;
 }
 

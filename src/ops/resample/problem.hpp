@@ -44,6 +44,9 @@ struct Problem {
   bool valid_mask = false;
   bool unit_channel_stride = true;  // of values and output
   bool unit_time_stride = true;     // of source and target times
+  bool dense_rows = true;           // the rows of a trajectory follow one another without gaps, in values and output
+  bool dense_batches = true;        // all four tensors are contiguous as a whole
+  int row_alignment = 16;           // bytes, at most 16: divides the address of every row of values and output
   Device device{};
 
   /// The problem in the configuration's syntax.
@@ -59,7 +62,7 @@ struct Rows {
   const std::int64_t* offsets = nullptr;  // packed: the first row of each trajectory
 
   /// Element offset of a trajectory's first row.
-  std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
+  constexpr std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
 };
 
 /// Source and target times with the policies about them: all that says which samples a target is made of.
@@ -80,15 +83,15 @@ struct Timeline {
   double max_gap = 0;  // 0: no limit
   std::int64_t max_gap_ns = 0;
 
-  std::int64_t source_count(std::int64_t b) const {
+  constexpr std::int64_t source_count(std::int64_t b) const {
     return source_offsets ? source_offsets[b + 1] - source_offsets[b] : source_rows;
   }
-  std::int64_t target_count(std::int64_t b) const {
+  constexpr std::int64_t target_count(std::int64_t b) const {
     return target_offsets ? target_offsets[b + 1] - target_offsets[b] : target_rows;
   }
   /// Number of targets of the trajectories before b.
-  std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
-  std::int64_t target_total() const { return target_begin(batch); }
+  constexpr std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
+  constexpr std::int64_t target_total() const { return target_begin(batch); }
 };
 
 /// The data of one call. Pointers and spans must outlive it.
@@ -97,6 +100,7 @@ struct Arguments {
   Rows values{};
   Rows output{};  // data is written
   Rows valid{};   // data null: not wanted
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 

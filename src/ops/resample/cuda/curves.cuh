@@ -1,0 +1,91 @@
+// The two interpolations that need more than a weight: PCHIP and slerp. Formulas as in the CPU variants; f32.
+#pragma once
+
+#include "ops/resample/cuda/timeline.cuh"
+#include "ops/resample/cuda/values.cuh"
+
+namespace tmaops::ops::resample::cuda {
+
+/// Lengths of the interval relative to the ones before and after it; negative where there is none in the piece.
+struct Neighbours {
+  float before = -1;
+  float after = -1;
+};
+
+template <class Index, class Time, class At>
+__device__ __forceinline__ Neighbours neighbours(const Timeline& line, const At& at, Index count, Index i) {
+  Neighbours found;
+  const Time x = at(i);
+  const Time next = at(i + 1);
+  const float step = static_cast<float>(difference(next, x));
+  if (i > 0) {
+    const Time previous = at(i - 1);
+    if (joined(line, previous, x)) found.before = step / static_cast<float>(difference(x, previous));
+  }
+  if (i + 2 < count) {
+    const Time second_next = at(i + 2);
+    if (joined(line, next, second_next)) found.after = step / static_cast<float>(difference(second_next, next));
+  }
+  return found;
+}
+
+/// PCHIP's slope inside a piece, times the interval: the harmonic mean of the rises with weights that add up to 1.
+__device__ __forceinline__ float inner_slope(float left, float right, float left_weight) {
+  const bool same_sign = (left > 0 && right > 0) || (left < 0 && right < 0);
+  return same_sign ? left * (right / (left_weight * right + (1 - left_weight) * left)) : 0.0f;
+}
+
+/// At the end of a piece; `share`: the interval's part of its own length and that of the interval behind it.
+__device__ __forceinline__ float end_slope(float rise, float behind, float share) {
+  const float slope = (1 + share) * rise - share * behind;
+  const bool same_sign = (slope > 0 && rise > 0) || (slope < 0 && rise < 0);
+  const bool turns = !((rise > 0 && behind > 0) || (rise < 0 && behind < 0));
+  const float limit = 3 * rise;
+  const bool beyond = rise > 0 ? slope > limit : slope < limit;
+  return same_sign ? (turns && beyond ? limit : slope) : 0.0f;
+}
+
+/// The cubic through y and y_next at weight w. `rise_before` and `rise_after`: the differences of the values before and
+/// after, at the slope of their own interval over the length of this one.
+__device__ __forceinline__ float pchip(const Neighbours& at, float w, float y, float y_next, float rise_before,
+                                       float rise_after) {
+  const bool left = at.before >= 0;
+  const bool right = at.after >= 0;
+  const float rise = y_next - y;
+  if (!left && !right) return fmaf(w, rise, y);
+  const float slope = left ? inner_slope(rise_before, rise, (2 * at.before + 1) / (3 * at.before + 3))
+                           : end_slope(rise, rise_after, at.after / (1 + at.after));
+  const float slope_next = right ? inner_slope(rise, rise_after, (2 + at.after) / (3 + 3 * at.after))
+                                 : end_slope(rise, rise_before, at.before / (1 + at.before));
+  const float square = 3 * rise - 2 * slope - slope_next;
+  const float cube = slope + slope_next - 2 * rise;
+  return fmaf(w, fmaf(w, fmaf(w, cube, square), slope), y);
+}
+
+/// Scaled by the largest component first, so that squares neither overflow nor vanish. NaN for what is no quaternion.
+__device__ __forceinline__ float4 normalized(float4 q) {
+  const float largest = fmaxf(fmaxf(fabsf(q.x), fabsf(q.y)), fmaxf(fabsf(q.z), fabsf(q.w)));
+  // Two factors: 1 / largest alone overflows for a subnormal.
+  const float up = largest < 0x1p-100f ? 0x1p60f : 1.0f;
+  const float scale = 1.0f / (largest * up);
+  q = {q.x * up * scale, q.y * up * scale, q.z * up * scale, q.w * up * scale};
+  const float inverse = 1.0f / sqrtf(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w);
+  return {q.x * inverse, q.y * inverse, q.z * inverse, q.w * inverse};
+}
+
+/// Between two quaternions along the shortest arc. The angle comes from the chord, |to - from| = 2 sin(angle / 2),
+/// whose digits survive between near quaternions; sinpif needs no slow path for the large angles of extrapolation.
+__device__ __forceinline__ float4 slerp(float4 from, float4 to, float w) {
+  from = normalized(from);
+  to = normalized(to);
+  const float sign = from.x * to.x + from.y * to.y + from.z * to.z + from.w * to.w < 0 ? -1.0f : 1.0f;
+  const float4 chord = {sign * to.x - from.x, sign * to.y - from.y, sign * to.z - from.z, sign * to.w - from.w};
+  const float length = sqrtf(chord.x * chord.x + chord.y * chord.y + chord.z * chord.z + chord.w * chord.w);
+  const float angle = 0.63661977236758134f * asinf(fminf(0.5f * length, 1.0f));  // in units of pi
+  const float from_weight = angle > 0 ? sinpif((1 - w) * angle) : 1.0f;
+  const float to_weight = angle > 0 ? sign * sinpif(w * angle) : 0.0f;
+  return normalized({fmaf(from_weight, from.x, to_weight * to.x), fmaf(from_weight, from.y, to_weight * to.y),
+                     fmaf(from_weight, from.z, to_weight * to.z), fmaf(from_weight, from.w, to_weight * to.w)});
+}
+
+}  // namespace tmaops::ops::resample::cuda

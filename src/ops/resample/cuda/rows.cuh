@@ -1,0 +1,85 @@
+// Rows that are multiples of 16 bytes, written by a warp for the targets its lanes have located.
+#pragma once
+
+#include "device/vector.cuh"
+#include "device/warp.cuh"
+#include "ops/resample/cuda/call.cuh"
+#include "ops/resample/cuda/timeline.cuh"
+#include "ops/resample/cuda/values.cuh"
+
+namespace tmaops::ops::resample::cuda {
+
+inline Support supports_16_byte_rows(const Problem& problem) {
+  if (problem.row_alignment < 16 || problem.channels * static_cast<std::int64_t>(size_of(problem.values)) % 16 != 0)
+    return Support::no("needs rows of a multiple of 16 bytes at multiples of 16 bytes");
+  if (problem.channels * static_cast<std::int64_t>(size_of(problem.values)) > 1 << 20)
+    return Support::no("needs rows of at most 1 MiB");
+  return Support::yes();
+}
+
+/// A row as 16-byte chunks, and division by their number as a multiplication: exact for items < 2^32 / count.
+struct Chunks {
+  int count = 1;
+  std::uint32_t reciprocal = 0;
+
+  explicit Chunks(std::int64_t row_bytes)
+      : count(static_cast<int>(row_bytes / 16)),
+        reciprocal(static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + static_cast<std::uint64_t>(count) - 1) /
+                                              static_cast<std::uint64_t>(count))) {}
+  __device__ __forceinline__ int row_of(int item) const {
+    return count == 1 ? item : static_cast<int>(__umulhi(static_cast<std::uint32_t>(item), reciprocal));
+  }
+};
+
+/// Where a trajectory's rows are, in bytes.
+struct RowBytes {
+  const unsigned char* values;
+  std::int64_t value_stride;
+  unsigned char* output;
+  std::int64_t output_stride;
+};
+template <class Value>
+__device__ __forceinline__ RowBytes row_bytes(const Call& call, std::int64_t b) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Value));
+  return {static_cast<const unsigned char*>(call.values.data) + call.values.first(b) * size,
+          call.values.row_stride * size,
+          static_cast<unsigned char*>(const_cast<void*>(call.output.data)) + call.output.first(b) * size,
+          call.output.row_stride * size};
+}
+
+/// Writes output rows [first, first + targets) of a trajectory, whose places are in lanes 0 to targets - 1. Loads only
+/// the rows needed; `flight` pairs of loads per lane are under way before the first is used.
+template <class Value, int flight>
+__device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const Chunks& chunks, const Place<int>& at,
+                                                   int first, int targets) {
+  const int lane = device::lane_index();
+  const int items = targets * chunks.count;
+  for (int base = 0; base < items; base += device::kWarpThreads * flight) {
+    uint4 a[flight];
+    uint4 b[flight];
+    float weight[flight];
+#pragma unroll
+    for (int k = 0; k < flight; ++k) {
+      const int item = base + k * device::kWarpThreads + lane;
+      const int target = chunks.row_of(item);
+      const int row = __shfl_sync(0xffffffffu, at.row, target);
+      weight[k] = __shfl_sync(0xffffffffu, at.weight, target);
+      if (item < items) {
+        const unsigned char* from = rows.values + row * rows.value_stride + (item - target * chunks.count) * 16;
+        a[k] = weight[k] == weight[k] ? device::load_16(from) : uint4{};  // missing: there may be no row at all
+        b[k] = fabsf(weight[k]) > 0.0f ? device::load_16(from + rows.value_stride) : a[k];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < flight; ++k) {
+      const int item = base + k * device::kWarpThreads + lane;
+      const int target = chunks.row_of(item);
+      if (item < items)
+        device::store_16_streaming(
+            rows.output + (first + target) * rows.output_stride + (item - target * chunks.count) * 16,
+            mix_16<Value>(a[k], b[k], weight[k]));
+    }
+  }
+}
+
+}  // namespace tmaops::ops::resample::cuda
