@@ -2,9 +2,12 @@
 #include "core/parallel.hpp"
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -22,6 +25,9 @@ struct Job {
   std::int64_t grain;
   Body body;
   const void* context;
+  int helpers = 0;  // pool threads that may join
+  int caller_processor = sched_getcpu();
+  pid_t caller = gettid();
   std::atomic<std::int64_t> next{0};
   std::mutex failure_mutex{};
   std::exception_ptr failure{};
@@ -43,47 +49,68 @@ struct Job {
 
 thread_local bool inside_chunk = false;
 
-/// Polls before a wait goes to the kernel: a wake-up there costs tens of microseconds, as long as a small call.
-constexpr int kPolls = 2000;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
+/// The kernel leaves a woken thread on the processor it last ran on, which for a new thread is its creator's: there it
+/// waits until the caller is done, while another processor idles, and short jobs never get it moved. So a thread that
+/// finds itself beside the caller leaves, for one of the caller's other processors.
+void leave_processor_of(const Job& job) {
+  if (sched_getcpu() != job.caller_processor) return;
+  cpu_set_t allowed;
+  if (sched_getaffinity(job.caller, sizeof(allowed), &allowed) != 0) return;
+  CPU_CLR(static_cast<unsigned>(job.caller_processor), &allowed);
+  if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
+/// How long a thread polls before it lets the kernel put it to sleep. Waking it from there costs the caller 25 us and
+/// takes up to 200 us on a virtual machine, longer than many calls last; calls that follow each other stay below it.
+constexpr auto kPolling = std::chrono::microseconds(500);
+
+/// Polls until done() holds; false when kPolling is over first.
+template <class Done>
+bool poll(const Done& done) {
+  const auto end = std::chrono::steady_clock::now() + kPolling;
+  do {
+    for (int i = 0; i < 8; ++i) {
+      if (done()) return true;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+/// Threads join and leave a job through atomics alone: a mutex that two threads want at the same moment would send one
+/// of them to sleep. The mutex and the conditions serve those that polled in vain.
 class Pool {
  public:
-  /// Runs the job on the caller and up to `helpers` pool threads; false when another caller holds the pool.
-  bool run(Job& job, int helpers) {
+  /// Runs the job on the caller and on up to job.helpers pool threads that come in time; false when another caller
+  /// holds the pool.
+  bool run(Job& job) {
     const std::unique_lock owner(owner_, std::try_to_lock);
     if (!owner.owns_lock()) return false;
-    start(helpers);
-    helpers = std::min(helpers, static_cast<int>(threads_.size()));
-    {
-      const std::scoped_lock lock(mutex_);
-      job_ = &job;
-      wanted_ = helpers;
-      unfinished_.store(helpers, std::memory_order_relaxed);
-      generation_.fetch_add(1, std::memory_order_release);
+    start(job.helpers);
+    job_.store(&job);
+    generation_.fetch_add(1);
+    if (sleeping_.load() > 0) {
+      { const std::scoped_lock lock(mutex_); }  // one that is about to sleep now does, and is woken
+      wake_.notify_all();
     }
-    wake_.notify_all();
     inside_chunk = true;
     job.work(0);
     inside_chunk = false;
-    for (int i = 0; i < kPolls && unfinished_.load(std::memory_order_acquire) > 0; ++i) pause();
+    job_.store(nullptr);  // every chunk is taken: a thread that comes only now is not waited for
+    if (poll([this] { return active_.load() == 0; })) return true;
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return unfinished_.load(std::memory_order_acquire) == 0; });
-    job_ = nullptr;
+    caller_sleeps_.store(true);
+    done_.wait(lock, [this] { return active_.load() == 0; });
+    caller_sleeps_.store(false);
     return true;
   }
 
   ~Pool() {
-    {
-      const std::scoped_lock lock(mutex_);
-      stop_ = true;
-      generation_.fetch_add(1, std::memory_order_release);
-    }
+    stop_.store(true);
+    generation_.fetch_add(1);
+    { const std::scoped_lock lock(mutex_); }
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -92,7 +119,7 @@ class Pool {
   void start(int helpers) {
     while (static_cast<int>(threads_.size()) < helpers) {
       const int index = static_cast<int>(threads_.size());
-      const std::uint64_t seen = generation_.load(std::memory_order_relaxed);
+      const std::uint64_t seen = generation_.load();
       try {
         threads_.emplace_back([this, index, seen] { loop(index, seen); });
       } catch (const std::system_error&) {
@@ -103,32 +130,39 @@ class Pool {
 
   void loop(int index, std::uint64_t seen) {
     inside_chunk = true;
+    const auto news = [&] { return generation_.load() != seen; };
     for (;;) {
-      for (int i = 0; i < kPolls && generation_.load(std::memory_order_acquire) == seen; ++i) pause();
-      Job* job = nullptr;
-      {
+      if (!poll(news)) {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
-        seen = generation_.load(std::memory_order_relaxed);
-        if (stop_) return;
-        if (index < wanted_) job = job_;
+        sleeping_.fetch_add(1);
+        wake_.wait(lock, news);
+        sleeping_.fetch_sub(1);
       }
-      if (job == nullptr) continue;
-      job->work(index + 1);
-      const std::scoped_lock lock(mutex_);
-      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_.notify_one();
+      seen = generation_.load();
+      if (stop_.load()) return;
+      // Counted before the job is looked at: the caller takes the job away first and then waits for the count.
+      active_.fetch_add(1);
+      if (Job* job = job_.load(); job != nullptr && index < job->helpers) {
+        leave_processor_of(*job);
+        job->work(index + 1);
+      }
+      if (active_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
+        { const std::scoped_lock lock(mutex_); }
+        done_.notify_one();
+      }
     }
   }
 
   std::mutex owner_;  // held by the caller whose job runs
-  std::mutex mutex_;  // guards job_, wanted_, stop_ and both conditions
+  std::mutex mutex_;  // of both conditions
   std::condition_variable wake_;
   std::condition_variable done_;
-  std::atomic<std::uint64_t> generation_{0};
-  std::atomic<int> unfinished_{0};
-  Job* job_ = nullptr;
-  int wanted_ = 0;
-  bool stop_ = false;
+  std::atomic<std::uint64_t> generation_{0};  // counts jobs
+  std::atomic<Job*> job_{nullptr};
+  std::atomic<int> active_{0};  // pool threads that may be inside the job
+  std::atomic<int> sleeping_{0};
+  std::atomic<bool> caller_sleeps_{false};
+  std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };
 
@@ -177,10 +211,10 @@ Pools& pools() {
 void parallel_run(std::int64_t count, std::int64_t grain, Body body, const void* context) {
   if (count <= 0) return;
   grain = std::max<std::int64_t>(1, grain);
-  Job job{.count = count, .grain = grain, .body = body, .context = context};
   const std::int64_t chunks = (count - 1) / grain + 1;
   const int threads = inside_chunk || chunks == 1 ? 1 : static_cast<int>(std::min<std::int64_t>(chunks, num_threads()));
-  if (threads == 1 || !pools().get().run(job, threads - 1)) {
+  Job job{.count = count, .grain = grain, .body = body, .context = context, .helpers = threads - 1};
+  if (threads == 1 || !pools().get().run(job)) {
     const bool outer = inside_chunk;
     inside_chunk = true;
     job.work(0);
