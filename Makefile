@@ -9,7 +9,7 @@ run:
 test:
 	@sh scripts/test.sh
 build:
-	@sh scripts/build.sh
+	@sh scripts/build.sh >/dev/null
 clean:
 	rm -rf build build-* out
 .DEFAULT_GOAL := build

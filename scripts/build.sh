@@ -1,8 +1,10 @@
 #!/bin/sh
-# Sets up, configures and builds one preset (release, or the first argument). Nothing is done twice.
+# Sets up, configures and builds one preset: the first argument, else `release`, or `ci` (warnings as errors) where CI is
+# set. Nothing is done twice. Prints the build folder.
 set -eu
 cd "$(dirname "$0")/.."
-preset=${1:-release}
+preset=${1:-${CI:+ci}}
+preset=${preset:-release}
 case $preset in
   release) directory=build ;;
   *) directory=build-$preset ;;
@@ -30,3 +32,4 @@ if [ "$(cat "$directory/.configured-for" 2>/dev/null)" != "$wanted" ]; then
 fi
 echo "Building ($preset)." >&2
 ninja -C "$directory" >"$directory/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }
+echo "$directory"

@@ -2,6 +2,6 @@
 # The main job: all three operators, verified and timed. Arguments go to `tmaops bench` after the configuration.
 set -eu
 cd "$(dirname "$0")/.."
-sh scripts/build.sh
+directory=$(sh scripts/build.sh)
 mkdir -p out
-exec build/src/cli/tmaops bench configs/quick.yaml --output out/results.json --force "$@"
+exec "$directory/src/cli/tmaops" bench configs/quick.yaml --output out/results.json --force "$@"

@@ -8,7 +8,7 @@ presets=release
 [ "${FAST:-}" = 1 ] || presets="$presets asan tsan"
 jobs=$(nproc)
 for preset in $presets; do
-  sh scripts/build.sh "$preset"
+  sh scripts/build.sh "$preset" >/dev/null
   echo "Testing ($preset)." >&2
   ctest --preset "$preset" -j "$jobs" --output-on-failure --no-tests=error
 done

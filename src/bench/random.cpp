@@ -15,7 +15,7 @@ constexpr std::int64_t kPart = 1 << 14;  // elements filled from one generator
 template <class Generate>
 void fill(const TensorView& tensor, std::uint64_t seed, const Generate& generate) {
   const std::int64_t count = tensor.size();
-  visit(tensor.dtype, [&](auto* type) {
+  visit_dtype(tensor.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     T* data = static_cast<T*>(tensor.data);
     parallel_for((count + kPart - 1) / kPart, 1, [&](std::int64_t first, std::int64_t last) {

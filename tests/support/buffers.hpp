@@ -11,31 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "core/visit_dtype.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::test {
-
-/// Calls fn with a null pointer of the element type, for example dispatch(dtype, [](auto* t) { using T = ...; }).
-template <class Fn>
-decltype(auto) dispatch(DType dtype, const Fn& fn) {
-  switch (dtype) {
-    case DType::f64:
-      return fn(static_cast<double*>(nullptr));
-    case DType::f32:
-      return fn(static_cast<float*>(nullptr));
-    case DType::f16:
-      return fn(static_cast<float16*>(nullptr));
-    case DType::bf16:
-      return fn(static_cast<bfloat16*>(nullptr));
-    case DType::i64:
-      return fn(static_cast<std::int64_t*>(nullptr));
-    case DType::i32:
-      return fn(static_cast<std::int32_t*>(nullptr));
-    case DType::u8:
-      break;
-  }
-  return fn(static_cast<std::uint8_t*>(nullptr));
-}
 
 /// An owned tensor with a strided layout and canary bytes before and after. Values go in and out as double.
 class Buffer {
@@ -77,12 +56,12 @@ class Buffer {
     return at;
   }
   double get(std::int64_t index) const {
-    return dispatch(dtype_, [&](auto* type) {
+    return visit_dtype(dtype_, [&](auto* type) {
       return static_cast<double>(static_cast<std::remove_pointer_t<decltype(type)> const*>(data())[offset(index)]);
     });
   }
   void set(std::int64_t index, double value) {
-    dispatch(dtype_, [&](auto* type) {
+    visit_dtype(dtype_, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       static_cast<T*>(data())[offset(index)] = static_cast<T>(value);
     });

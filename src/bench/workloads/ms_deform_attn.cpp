@@ -207,7 +207,7 @@ Buffer exact_copy(const TensorView& from, std::int64_t start, std::int64_t strid
                   const Layout& layout) {
   Buffer to(DType::f64, layout);
   auto* out = static_cast<double*>(to.view().data);
-  visit(from.dtype, [&](auto* type) {
+  visit_dtype(from.dtype, [&](auto* type) {
     const auto* in = static_cast<const std::remove_pointer_t<decltype(type)>*>(from.data) + start;
     const std::int64_t runs = run == 0 ? 0 : layout.size() / run;
     for (std::int64_t r = 0; r < runs; ++r)
