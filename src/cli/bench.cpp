@@ -130,22 +130,11 @@ int run_bench(const Globals& globals, const Options& options) {
   io::OutputFile file(output, {.force = options.force || options.output.empty()});
 
   Progress progress(globals);
-  bench::Observer observer;
-  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
-    progress.show(done, total, what);
-  };
+  bench::Observer observer = terminal_observer(globals, progress);
   observer.note = [&](const std::string& text) {
     progress.clear();
     print_note(globals, text);
   };
-  observer.refused = [&](const bench::Refusal& refusal) {
-    progress.clear();
-    if (refusal.requested)
-      print_problem(refusal_line(refusal));
-    else
-      print_note(globals, refusal_line(refusal));
-  };
-  observer.interrupted = &StopOnInterrupt::interrupted;
   const bench::Report report = bench::run(config.problems, run, observer);
   progress.clear();
 

@@ -5,6 +5,10 @@
 
 #include "bench/workload.hpp"
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/progress.hpp"
+#include "cli/result_table.hpp"
 #include "core/device_info.hpp"
 #include "core/spelling.hpp"
 #include "io/file_error.hpp"
@@ -113,6 +117,22 @@ bench::RunOptions run_options(const io::RunConfig& config) {
   set_num_threads(static_cast<int>(config.threads));
   num_threads();  // a bad TMAOPS_NUM_THREADS is reported now
   return options;
+}
+
+bench::Observer terminal_observer(const Globals& globals, Progress& progress) {
+  bench::Observer observer;
+  observer.progress = [&progress](std::size_t done, std::size_t total, const std::string& what) {
+    progress.show(done, total, what);
+  };
+  observer.refused = [&globals, &progress](const bench::Refusal& refusal) {
+    progress.clear();
+    if (refusal.requested)
+      print_problem(refusal_line(refusal));
+    else
+      print_note(globals, refusal_line(refusal));
+  };
+  observer.interrupted = &StopOnInterrupt::interrupted;
+  return observer;
 }
 
 nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file) {

@@ -23,6 +23,9 @@ struct ProblemOptions {
   std::string device;                  // empty: the configuration's
 };
 
+class Progress;
+struct Globals;
+
 struct RunFlags : ProblemOptions {
   std::string seed;
   std::string threads;
@@ -42,6 +45,10 @@ Device resolve_device(const std::string& device);
 
 /// RunOptions of a configuration; also sets the number of threads.
 bench::RunOptions run_options(const io::RunConfig& config);
+
+/// What bench and verify show of a run alike: progress and refusals on the terminal, an end at Ctrl-C. Both arguments
+/// must outlive it.
+bench::Observer terminal_observer(const Globals& globals, Progress& progress);
 
 /// The configuration for the result file.
 nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file);

@@ -22,18 +22,7 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
 
   Progress progress(globals);
   const StopOnInterrupt guard;
-  bench::Observer observer;
-  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
-    progress.show(done, total, what);
-  };
-  observer.refused = [&](const bench::Refusal& refusal) {
-    progress.clear();
-    if (refusal.requested)
-      print_problem(refusal_line(refusal));
-    else
-      print_note(globals, refusal_line(refusal));
-  };
-  observer.interrupted = &StopOnInterrupt::interrupted;
+  const bench::Observer observer = terminal_observer(globals, progress);
   const bench::Report report = bench::run(config.problems, run, observer);
   progress.clear();
 
