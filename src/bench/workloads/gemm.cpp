@@ -122,8 +122,11 @@ std::vector<TensorSpec> tensors(const Config& config) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs) {
-  CaseInfo made{.op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype))};
+CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs, Device device) {
+  CaseInfo made{.op = "gemm",
+                .name = case_name(config),
+                .dtype = std::string(to_string(config.dtype)),
+                .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
@@ -134,8 +137,8 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
 
 class GemmWorkload : public Workload {
  public:
-  GemmWorkload(const Settings& problem, const Config& config)
-      : Workload(describe(problem, config, bench::tensors(config)), bench::tensors(config)), config_(config) {}
+  GemmWorkload(const Settings& problem, const Config& config, Device device)
+      : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));
@@ -251,8 +254,8 @@ std::vector<Expected> GemmWorkload::reference(std::uint64_t seed) const {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device) {
-  return std::make_unique<GemmWorkload>(problem, read(problem));
+std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device device) {
+  return std::make_unique<GemmWorkload>(problem, read(problem), device);
 }
 
 }  // namespace tmaops::bench

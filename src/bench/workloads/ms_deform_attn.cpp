@@ -43,11 +43,12 @@ std::vector<TensorSpec> tensors(const Case& c) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs) {
+CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs, Device device) {
   CaseInfo made{.op = c.backward ? "ms_deform_attn_backward" : "ms_deform_attn",
                 .name = c.name,
                 .dtype = std::string(to_string(c.dtype)),
-                .problem = problem.to_text()};
+                .problem = problem.to_text(),
+                .device = device};
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'.
   const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
@@ -58,8 +59,8 @@ CaseInfo describe(const Settings& problem, const Case& c, const std::vector<Tens
 
 class MsDeformAttnWorkload : public Workload {
  public:
-  MsDeformAttnWorkload(const Settings& problem, const Case& c)
-      : Workload(describe(problem, c, bench::tensors(c)), bench::tensors(c)), case_(c) {}
+  MsDeformAttnWorkload(const Settings& problem, const Case& c, Device device)
+      : Workload(describe(problem, c, bench::tensors(c), device), bench::tensors(c)), case_(c) {}
 
   std::vector<VariantChoice> variants() const override;
   std::string selected() const override;
@@ -294,8 +295,8 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
 
 }  // namespace
 
-std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device) {
-  return std::make_unique<MsDeformAttnWorkload>(problem, read_ms_deform_attn_case(problem));
+std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device device) {
+  return std::make_unique<MsDeformAttnWorkload>(problem, read_ms_deform_attn_case(problem), device);
 }
 
 }  // namespace tmaops::bench

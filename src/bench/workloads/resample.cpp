@@ -80,11 +80,12 @@ Config read(const Settings& problem) {
   return config;
 }
 
-CaseInfo describe(const Settings& problem, const Config& config) {
+CaseInfo describe(const Settings& problem, const Config& config, Device device) {
   CaseInfo made{.op = "resample",
                 .name = fmt::format("{},{}->{},{}{}", config.batch, config.samples, config.targets, config.channels,
                                     config.random_times ? "/random" : ""),
-                .dtype = std::string(to_string(config.dtype))};
+                .dtype = std::string(to_string(config.dtype)),
+                .device = device};
   if (config.interpolation != 0)
     made.name += " " + std::string(kInterpolations[static_cast<std::size_t>(config.interpolation)]);
   if (config.time_dtype != DType::f32) made.name += " times=" + std::string(to_string(config.time_dtype));
@@ -106,8 +107,8 @@ std::vector<TensorSpec> tensors(const Config& config) {
 
 class ResampleWorkload : public Workload {
  public:
-  ResampleWorkload(const Settings& problem, const Config& config)
-      : Workload(describe(problem, config), bench::tensors(config)), config_(config) {
+  ResampleWorkload(const Settings& problem, const Config& config, Device device)
+      : Workload(describe(problem, config, device), bench::tensors(config)), config_(config) {
     if (interpolation() != Interpolation::slerp) return;
     for (std::int64_t first = 0; first < config.channels; first += 4)
       groups_.push_back({first, 4, Interpolation::slerp});
@@ -124,10 +125,11 @@ class ResampleWorkload : public Workload {
             {"outside", kOutsides[static_cast<std::size_t>(config_.outside)]},
             {"max_gap", config_.max_gap}};
   }
-  Call bind(const std::string& variant, int set) const override {
-    auto plan = std::make_shared<ResamplePlan>(tensor("values", set), tensor("source_times", set),
-                                               tensor("target_times", set), tensor("output", set), options(variant));
-    return [plan](Stream stream) { plan->run(stream); };
+  Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }
+  Call bind_dependent(const std::string& variant, int set) const override {
+    ResampleOptions dependent = options(variant);
+    dependent.dependent_launch = true;
+    return call(dependent, set);
   }
 
  protected:
@@ -139,6 +141,11 @@ class ResampleWorkload : public Workload {
   }
 
  private:
+  Call call(const ResampleOptions& options, int set) const {
+    auto plan = std::make_shared<ResamplePlan>(tensor("values", set), tensor("source_times", set),
+                                               tensor("target_times", set), tensor("output", set), options);
+    return [plan](Stream stream) { plan->run(stream); };
+  }
   Interpolation interpolation() const { return static_cast<Interpolation>(config_.interpolation); }
   ResampleOptions options(const std::string& variant) const {
     ResampleOptions made;
@@ -263,8 +270,8 @@ std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed) const {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device) {
-  return std::make_unique<ResampleWorkload>(problem, read(problem));
+std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device device) {
+  return std::make_unique<ResampleWorkload>(problem, read(problem), device);
 }
 
 }  // namespace tmaops::bench

@@ -1,0 +1,56 @@
+// The workloads on a GPU: every variant that takes a small case passes the check, also with dependent launch.
+#include <gtest/gtest.h>
+
+#include "bench/runner.hpp"
+#include "core/device_info.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+Settings problem(const std::string& op, const std::vector<std::pair<std::string, std::string>>& values) {
+  Settings settings(op, {"c.yaml", 1, 1});
+  for (const auto& [name, value] : values) settings.add({name, value, {"c.yaml", 1, 1}, false});
+  return settings;
+}
+
+Report run_on_gpu(const std::vector<Settings>& problems, RunOptions options) {
+  options.device = {DeviceType::cuda, 0};
+  options.all_variants = true;
+  return run(problems, options, {});
+}
+
+class BenchOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU that can be used";
+  }
+};
+
+TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
+  std::vector<Settings> problems;
+  for (const char* dtype : {"f32", "f16", "bf16"})
+    for (const char* name : {"3,50->40,8", "3,50->40,5/random", "2,700->300,64/random"})
+      for (const char* interpolation : {"linear", "nearest", "cubic"})
+        problems.push_back(problem(
+            "resample", {{"case", name}, {"dtype", dtype}, {"interpolation", interpolation}, {"times", "f64"}}));
+  const Report report = run_on_gpu(problems, {.time = false});
+  for (const Row& row : report.failed)
+    ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
+  EXPECT_GE(report.rows.size(), 4 * problems.size()) << "the chosen variant and one other, plain and dependent";
+  for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
+}
+
+TEST_F(BenchOnGpu, ColdCasesAreTimedBesideTheCopy) {
+  const Report report = run_on_gpu({problem("resample", {{"case", "32,500->256,256"}, {"dtype", "bf16"}})},
+                                   {.hot = false, .cold = true, .samples = kFewestSamples, .peers = {"copy"}});
+  EXPECT_TRUE(report.failed.empty());
+  bool copied = false;
+  for (const Row& row : report.rows) {
+    EXPECT_TRUE(row.us.has_value());
+    copied = copied || row.implementation == "copy";
+  }
+  EXPECT_TRUE(copied);
+}
+
+}  // namespace
+}  // namespace tmaops::bench
