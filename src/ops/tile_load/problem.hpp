@@ -37,8 +37,8 @@ struct Arguments {
   const void* value = nullptr;                // f16 (batch, length, 32), levels one after the other
   const std::int32_t* coordinates = nullptr;  // (batch, queries, levels, points, 2): x, y of the tile's first pixel
   std::uint32_t* checksums = nullptr;         // (batch, queries, levels, points)
-  /// Measuring only: cycles each block took from its first to its last instruction, for the first `cycle_count` blocks
-  /// of each launch.
+  /// Measuring only: cycles that the slowest warp of each block took, for the first `cycle_count` blocks. What is there
+  /// is raised and never lowered: fill it with -1 or 0 before. Of several launches the slowest block counts.
   std::int64_t* cycles = nullptr;
   int cycle_count = 0;
   bool dependent_launch = false;  // programmatic dependent launch

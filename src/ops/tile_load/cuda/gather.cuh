@@ -138,16 +138,16 @@ __device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, 
   return sum;
 }
 
-/// Counts the cycles of a block, where the caller asked for them. All threads make one; the first one's life is the
-/// block's, up to the skew of its warps.
+/// Counts the cycles of a block, where the caller asked for them: those of its slowest warp.
 class BlockCycles {
  public:
   __device__ __forceinline__ explicit BlockCycles(const DeviceProblem& problem) : problem_(problem) {
     if (problem_.cycles != nullptr) start_ = device::cycles();
   }
   __device__ __forceinline__ void stop() const {
-    if (problem_.cycles != nullptr && threadIdx.x == 0 && blockIdx.x < problem_.cycle_count)
-      problem_.cycles[blockIdx.x] = device::cycles() - start_;
+    if (problem_.cycles == nullptr || blockIdx.x >= problem_.cycle_count || device::lane_index() != 0) return;
+    atomicMax(reinterpret_cast<long long*>(problem_.cycles + blockIdx.x),
+              static_cast<long long>(device::cycles() - start_));
   }
 
  private:
