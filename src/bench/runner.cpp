@@ -10,6 +10,7 @@
 #include "bench/device.hpp"
 #include "bench/machine.hpp"
 #include "bench/peers/peers.hpp"
+#include "bench/wanted_variants.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
@@ -60,7 +61,8 @@ class Run {
   Report all(const std::vector<Settings>& problems) {
     check_options();
     // A mistake in the last problem is reported before the first one is timed.
-    for (const Settings& problem : problems) requested(problem, *make_workload(problem, options_.device));
+    for (const Settings& problem : problems)
+      wanted_variants(problem, make_workload(problem, options_.device)->variants(), options_.all_variants);
     std::vector<std::string> temperatures;
     if (!options_.time) temperatures = {""};
     if (options_.time && options_.hot) temperatures.emplace_back("hot");
@@ -82,13 +84,6 @@ class Run {
   }
 
  private:
-  /// Variants that a problem names, as indices into the operator's list; `chosen` stands for the operator's own choice.
-  struct Wanted {
-    bool chosen = false;
-    bool all = false;
-    std::vector<std::size_t> named{};
-  };
-
   void check_options() const {
     for (const std::string& peer : options_.peers) {
       if (std::ranges::find(kPeers, peer) != kPeers.end()) continue;
@@ -98,46 +93,6 @@ class Run {
                                          .needed = "one of " + joined(kPeers),
                                          .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
     }
-  }
-
-  Wanted requested(const Settings& problem, const Workload& workload) const {
-    Wanted wanted;
-    const auto variants = workload.variants();
-    std::string names = "auto, all";
-    for (const VariantChoice& variant : variants) names += ", " + std::string(variant.info.name);
-    for (const Setting* setting : problem.find_all("variant")) {
-      if (setting->value == "auto") wanted.chosen = true;
-      if (setting->value == "all") wanted.all = wanted.chosen = true;
-      if (setting->value == "auto" || setting->value == "all") continue;
-      const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == setting->value; });
-      if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
-      wanted.named.push_back(static_cast<std::size_t>(found - variants.begin()));
-    }
-    for (const Setting* setting : problem.find_all("version")) {
-      const auto number = setting->quoted ? std::nullopt : parse_integer(setting->value);
-      if (!number) problem.fail(ErrorCode::wrong_type, *setting, "a number");
-      bool found = false;
-      for (std::size_t i = 0; i < variants.size(); ++i) {
-        if (variants[i].info.version != *number || *number == 0) continue;
-        wanted.named.push_back(i);
-        found = true;
-      }
-      if (!found) {
-        std::string versions;
-        for (const VariantChoice& variant : variants)
-          if (variant.info.version > 0)
-            versions +=
-                (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
-        problem.fail(ErrorCode::unknown_variant, *setting,
-                     versions.empty() ? "a variant's name: this operator's variants have no version numbers"
-                                      : "one of " + versions);
-      }
-    }
-    if (!problem.has("variant") && !problem.has("version")) {
-      wanted.chosen = true;
-      wanted.all = options_.all_variants;
-    }
-    return wanted;
   }
 
   bool interrupted() const { return observer_.interrupted && observer_.interrupted(); }
@@ -192,8 +147,8 @@ class Run {
 
   std::vector<std::unique_ptr<Implementation>> implementations(const Settings& problem, const Workload& workload) {
     std::vector<std::unique_ptr<Implementation>> found;
-    const Wanted wanted = requested(problem, workload);
     const auto variants = workload.variants();
+    const WantedVariants wanted = wanted_variants(problem, variants, options_.all_variants);
     std::string chosen;
     if (wanted.chosen) {
       try {

@@ -1,0 +1,21 @@
+// Which variants a problem asks for by its settings `variant` and `version`.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/workload.hpp"
+#include "core/settings.hpp"
+
+namespace tmaops::bench {
+
+struct WantedVariants {
+  bool chosen = false;               // the operator's own choice
+  bool all = false;                  // every variant that takes the problem
+  std::vector<std::size_t> named{};  // indices into the operator's list
+};
+
+/// `all_variants` holds for problems that name none. Throws Error unknown_variant and wrong_type.
+WantedVariants wanted_variants(const Settings& problem, const std::vector<VariantChoice>& variants, bool all_variants);
+
+}  // namespace tmaops::bench
