@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 
@@ -16,21 +15,9 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 7> kPeers{"copy", "empty",        "onednn",        "grid_sample",
-                                                 "torch_eager", "torch_compile", "numpy"};
 /// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
 constexpr double kWarmCall = 0.05;
 constexpr std::int64_t kMostCalls = 100000;
-
-/// Whether a peer does this operator's work at all; where it does not, it is left out without a word.
-bool applies(std::string_view peer, std::string_view op) {
-  if (op == "tile_load") return peer == "copy" || peer == "empty";
-  if (peer == "onednn") return op == "gemm";
-  if (peer == "numpy") return op == "resample";
-  if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
-  if (peer == "torch_eager") return !op.starts_with("ms_deform_attn");  // there it is called grid_sample
-  return true;
-}
 
 /// The reason in an error: what is needed, without the error's number and advice.
 std::string reason_of(const Error& error) {
@@ -56,7 +43,8 @@ class Run {
   Run(const RunOptions& options, const Observer& observer)
       : options_(options),
         observer_(observer),
-        timer_(options.device.type == DeviceType::cuda ? make_cuda_timer(options.device) : make_cpu_timer()) {}
+        timer_(options.device.type == DeviceType::cuda ? make_cuda_timer(options.device) : make_cpu_timer()),
+        peers_(options, observer, *timer_) {}
 
   Report all(const std::vector<Settings>& problems) {
     check_options();
@@ -85,20 +73,18 @@ class Run {
 
  private:
   void check_options() const {
+    const auto known = peer_names();
     for (const std::string& peer : options_.peers) {
-      if (std::ranges::find(kPeers, peer) != kPeers.end()) continue;
-      const std::string_view near = nearest_name(peer, kPeers);
+      if (std::ranges::find(known, peer) != known.end()) continue;
+      const std::string_view near = nearest_name(peer, known);
       throw Error(ErrorCode::bad_value, {.where = "peers",
                                          .got = "'" + peer + "'",
-                                         .needed = "one of " + joined(kPeers),
+                                         .needed = "one of " + joined(known),
                                          .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
     }
   }
 
   bool interrupted() const { return observer_.interrupted && observer_.interrupted(); }
-  void note(const std::string& text) const {
-    if (observer_.note) observer_.note(text);
-  }
   void progress(const Workload& workload, const std::string& what, double part) const {
     if (observer_.progress)
       observer_.progress(done_ * 100 + static_cast<std::size_t>(part * 100), total_ * 100,
@@ -188,49 +174,16 @@ class Run {
   }
 
   void add_peers(const Workload& workload, std::vector<std::unique_ptr<Implementation>>& to) {
-    bool loaded = false;
+    peers_.next_workload();
     for (const std::string& peer : options_.peers) {
-      if (!applies(peer, workload.info().op)) continue;
-      if (peer == "empty" && options_.device.type == DeviceType::cpu) continue;  // a kernel that does nothing
+      if (!Peers::applies(peer, workload.info())) continue;
       try {
-        if (peer == "empty") {
-          to.push_back(make_cuda_empty(workload, *timer_));
-        } else if (peer == "copy") {
-          to.push_back(options_.device.type == DeviceType::cuda ? make_cuda_copy(workload, *timer_)
-                                                                : make_copy(workload, *timer_));
-        } else if (peer == "onednn") {
-#ifdef TMAOPS_HAVE_ONEDNN
-          to.push_back(make_onednn(workload, *timer_));
-#else
-          throw Error(
-              ErrorCode::variant_refuses,
-              {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
-#endif
-        } else if (start_python()) {
-          if (!loaded) python_->load(workload);
-          loaded = true;
-          to.push_back(python_->make(peer, workload));
-        }
+        if (auto made = peers_.make(peer, workload)) to.push_back(std::move(made));
       } catch (const Error& error) {
         if (error.code() != ErrorCode::variant_refuses) throw;
         refuse({workload.info(), peer, reason_of(error), false, 2});
       }
     }
-  }
-
-  bool start_python() {
-    if (!python_ && !python_failed_) {
-      try {
-        python_ = std::make_unique<PythonPeers>(options_, observer_);
-        note("peers: " + python_->versions());
-      } catch (const Error& error) {
-        python_failed_ = true;
-        note("the Python peers are left out (" + error.details().where + ": " + reason_of(error) +
-             "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or "
-             "TMAOPS_PYTHON");
-      }
-    }
-    return python_ != nullptr;
   }
 
   void add_verified(Workload& workload, std::unique_ptr<Implementation> implementation, std::vector<Timed>& timed,
@@ -317,16 +270,13 @@ class Run {
   const RunOptions& options_;
   const Observer& observer_;
   std::unique_ptr<Timer> timer_;
-  std::unique_ptr<PythonPeers> python_;
-  bool python_failed_ = false;
+  Peers peers_;
   Report report_;
   std::size_t done_ = 0;
   std::size_t total_ = 0;
 };
 
 }  // namespace
-
-std::span<const std::string_view> peer_names() { return kPeers; }
 
 Report run(const std::vector<Settings>& problems, const RunOptions& options, const Observer& observer) {
   return Run(options, observer).all(problems);

@@ -1,8 +1,9 @@
-// Other libraries that do the same work, to compare with.
+// What a variant is compared with: ceilings, and other libraries that do the same work.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/implementation.hpp"
@@ -14,6 +15,12 @@ namespace tmaops::bench {
 /// oneDNN called by hand on the workload's tensors. Throws Error variant_refuses with the reason when oneDNN or this
 /// peer does not take the case. Only in builds with oneDNN.
 std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& timer);
+
+/// cublasGemmEx with its own choice of algorithm. Throws Error variant_refuses with the reason when the library is not
+/// found or does not take the case.
+std::unique_ptr<Implementation> make_cublas(const Workload& workload, Timer& timer);
+/// The fastest of up to 16 algorithms that cublasLtMatmulAlgoGetHeuristic proposes, each timed here. Errors as above.
+std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer);
 
 /// Peers that live in a Python process of their own, which is started once and kept for the run. It gets the
 /// workload's inputs through shared memory, and its outputs come back the same way to be checked.
@@ -36,6 +43,30 @@ class PythonPeers {
  private:
   class Process;
   std::shared_ptr<Process> process_;
+};
+
+/// Every peer and ceiling by name.
+class Peers {
+ public:
+  Peers(const RunOptions& options, const Observer& observer, Timer& timer);
+
+  /// Whether a peer does this operator's work on this device at all; where it does not, it is left out without a word.
+  static bool applies(std::string_view peer, const CaseInfo& info);
+  /// The workload is another one from now on.
+  void next_workload() { loaded_ = false; }
+  /// Null when the peer needs Python and there is none, which is noted once. Throws Error variant_refuses with the
+  /// reason when it does not take the case.
+  std::unique_ptr<Implementation> make(const std::string& peer, const Workload& workload);
+
+ private:
+  bool start_python();
+
+  const RunOptions& options_;
+  const Observer& observer_;
+  Timer& timer_;
+  std::unique_ptr<PythonPeers> python_;
+  bool python_failed_ = false;
+  bool loaded_ = false;
 };
 
 }  // namespace tmaops::bench

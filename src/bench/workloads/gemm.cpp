@@ -123,10 +123,8 @@ std::vector<TensorSpec> tensors(const Config& config) {
 }
 
 CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs, Device device) {
-  CaseInfo made{.op = "gemm",
-                .name = case_name(config),
-                .dtype = std::string(to_string(config.dtype)),
-                .device = device};
+  CaseInfo made{
+      .op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype)), .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);

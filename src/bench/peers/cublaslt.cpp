@@ -1,0 +1,129 @@
+// cuBLASLt at its best: every algorithm that its heuristic proposes is timed on the case, and the fastest is the peer.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "bench/device_buffer.hpp"
+#include "bench/peers/cublas_library.hpp"
+#include "bench/peers/peers.hpp"
+#include "bench/statistics.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr int kAlgorithms = 16;
+/// Samples of each algorithm, in turn with the others, and how long one lasts at least.
+constexpr int kSamples = 5;
+constexpr double kSampleSeconds = 5e-4;
+constexpr std::int64_t kMostCalls = 256;
+
+/// Everything but the operands' addresses. Releases what was created when the last call that uses it is gone.
+class Context {
+ public:
+  Context(const cublas::Product& p, Device device)
+      : workspace_(DType::u8, Layout::contiguous({static_cast<std::int64_t>(cublas::kWorkspaceBytes)}), device) {
+    check(library_.create(&handle_));
+    check(library_.product_create(&product_, cublas::kCompute32F, cublas::kReal32F));
+    check(library_.product_set(product_, cublas::kTransposeA, &p.transpose_b, sizeof p.transpose_b));
+    check(library_.product_set(product_, cublas::kTransposeB, &p.transpose_a, sizeof p.transpose_a));
+    matrix(first_, p.input_type, p.rows, p.inner, p.transpose_b, p.leading_b);
+    matrix(second_, p.input_type, p.inner, p.columns, p.transpose_a, p.leading_a);
+    matrix(result_, p.output_type, p.rows, p.columns, 0, p.leading_d);
+    check(library_.preference_create(&preference_));
+    check(library_.preference_set(preference_, cublas::kMaxWorkspaceBytes, &cublas::kWorkspaceBytes,
+                                  sizeof cublas::kWorkspaceBytes));
+  }
+  ~Context() {
+    if (preference_ != nullptr) library_.preference_destroy(preference_);
+    for (cublas::Descriptor one : {first_, second_, result_})
+      if (one != nullptr) library_.matrix_destroy(one);
+    if (product_ != nullptr) library_.product_destroy(product_);
+    if (handle_ != nullptr) library_.destroy(handle_);
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  std::vector<cublas::Algorithm> algorithms() const {
+    std::array<cublas::HeuristicResult, kAlgorithms> results{};
+    int found = 0;
+    check(library_.heuristic(handle_, product_, first_, second_, result_, result_, preference_, kAlgorithms,
+                             results.data(), &found));
+    std::vector<cublas::Algorithm> usable;
+    for (int i = 0; i < found; ++i)
+      if (const auto& one = results[static_cast<std::size_t>(i)]; one.state == 0) usable.push_back(one.algorithm);
+    return usable;
+  }
+  void run(const cublas::Algorithm& algorithm, const void* a, const void* b, void* d, Stream stream) const {
+    const float one = 1;
+    const float zero = 0;
+    check(library_.matmul(handle_, product_, &one, b, first_, a, second_, &zero, d, result_, d, result_, &algorithm,
+                          workspace_.view().data, cublas::kWorkspaceBytes, stream));
+  }
+
+ private:
+  void check(cublas::Status status) const {
+    cublas::check(status, library_.status_text, "a product that cuBLASLt takes");
+  }
+  void matrix(cublas::Descriptor& made, int type, int rows, int columns, int transposed, int leading) {
+    if (transposed != 0) std::swap(rows, columns);
+    check(library_.matrix_create(&made, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                                 leading));
+  }
+
+  const cublas::LtLibrary& library_ = cublas::lt_library();
+  DeviceBuffer workspace_;
+  cublas::Handle handle_ = nullptr;
+  cublas::Descriptor product_ = nullptr;
+  cublas::Descriptor first_ = nullptr;   // our B
+  cublas::Descriptor second_ = nullptr;  // our A
+  cublas::Descriptor result_ = nullptr;
+  cublas::Descriptor preference_ = nullptr;
+};
+
+std::vector<Call> calls_of(const std::shared_ptr<Context>& context, const cublas::Algorithm& algorithm,
+                           const Workload& workload) {
+  std::vector<Call> calls;
+  for (int set = 0; set < workload.sets(); ++set)
+    calls.push_back([context, algorithm, a = workload.tensor("a", set).data, b = workload.tensor("b", set).data,
+                     d = workload.tensor("d", set).data](Stream stream) { context->run(algorithm, a, b, d, stream); });
+  return calls;
+}
+
+struct Candidate {
+  std::vector<Call> calls;
+  std::int64_t count = 1;  // calls of one sample
+  std::vector<double> seconds{};
+};
+
+}  // namespace
+
+std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer) {
+  const auto context = std::make_shared<Context>(cublas::product_of(workload), workload.info().device);
+  std::vector<Candidate> candidates;
+  for (const cublas::Algorithm& algorithm : context->algorithms()) {
+    Candidate one{.calls = calls_of(context, algorithm, workload)};
+    try {
+      timer.run(one.calls.front());
+      const double estimate = timer.seconds(one.calls, 0, 1);
+      one.count =
+          std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / std::max(estimate, 1e-8))), 1, kMostCalls);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      continue;  // proposed, but not taken
+    }
+    candidates.push_back(std::move(one));
+  }
+  if (candidates.empty())
+    throw Error(ErrorCode::variant_refuses,
+                {.where = "cuBLASLt", .got = "", .needed = "a product for which its heuristic proposes an algorithm"});
+  for (int sample = 0; sample < kSamples; ++sample)
+    for (Candidate& one : candidates)
+      one.seconds.push_back(timer.seconds(one.calls, 0, one.count) / static_cast<double>(one.count));
+  const auto best =
+      std::ranges::min_element(candidates, {}, [](const Candidate& one) { return percentile(one.seconds, 0.5); });
+  return make_local("cublaslt", Kind::peer, "", std::move(best->calls), timer);
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,72 @@
+#include "bench/peers/peers.hpp"
+
+#include <array>
+
+#include "bench/device.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr std::array<std::string_view, 9> kPeers{"copy",        "empty",       "onednn",        "cublas", "cublaslt",
+                                                 "grid_sample", "torch_eager", "torch_compile", "numpy"};
+
+}  // namespace
+
+std::span<const std::string_view> peer_names() { return kPeers; }
+
+Peers::Peers(const RunOptions& options, const Observer& observer, Timer& timer)
+    : options_(options), observer_(observer), timer_(timer) {}
+
+bool Peers::applies(std::string_view peer, const CaseInfo& info) {
+  const bool on_gpu = info.device.type == DeviceType::cuda;
+  const std::string_view op = info.op;
+  const bool public_operator = op == "gemm" || op == "resample" || op.starts_with("ms_deform_attn");
+  if (peer == "copy") return true;
+  if (peer == "empty") return on_gpu;  // a kernel that does nothing
+  if (peer == "onednn") return !on_gpu && op == "gemm";
+  if (peer == "cublas" || peer == "cublaslt") return on_gpu && op == "gemm";
+  if (peer == "numpy") return !on_gpu && op == "resample";
+  if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
+  if (peer == "torch_eager") return op == "gemm" || op == "resample";  // of an attention it is called grid_sample
+  return public_operator;
+}
+
+std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workload& workload) {
+  const bool on_gpu = workload.info().device.type == DeviceType::cuda;
+  if (peer == "copy") return on_gpu ? make_cuda_copy(workload, timer_) : make_copy(workload, timer_);
+  if (peer == "empty") return make_cuda_empty(workload, timer_);
+  if (peer == "cublas") return make_cublas(workload, timer_);
+  if (peer == "cublaslt") return make_cublaslt(workload, timer_);
+  if (peer == "onednn") {
+#ifdef TMAOPS_HAVE_ONEDNN
+    return make_onednn(workload, timer_);
+#else
+    throw Error(ErrorCode::variant_refuses,
+                {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
+#endif
+  }
+  if (!start_python()) return nullptr;
+  if (!loaded_) python_->load(workload);
+  loaded_ = true;
+  return python_->make(peer, workload);
+}
+
+bool Peers::start_python() {
+  if (python_ || python_failed_) return python_ != nullptr;
+  const auto note = [this](const std::string& text) {
+    if (observer_.note) observer_.note(text);
+  };
+  try {
+    python_ = std::make_unique<PythonPeers>(options_, observer_);
+    note("peers: " + python_->versions());
+  } catch (const Error& error) {
+    python_failed_ = true;
+    const ErrorDetails& details = error.details();
+    note("the Python peers are left out (" + details.where + ": " + details.got + details.needed +
+         "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or TMAOPS_PYTHON");
+  }
+  return python_ != nullptr;
+}
+
+}  // namespace tmaops::bench
