@@ -1,6 +1,10 @@
 # generated/tmaops_revision.hpp, made anew at each build and touched only when it changes. Run as a script it writes it.
+# Where there is no repository (a copy of the tree on another machine), the environment's TMAOPS_REVISION is the revision.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(revision unknown)
+  if(NOT "$ENV{TMAOPS_REVISION}" STREQUAL "")
+    set(revision "$ENV{TMAOPS_REVISION}")
+  endif()
   execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse --short=12 HEAD
     OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status ERROR_QUIET)
   if(status EQUAL 0)

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer]
+# Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer] [bench]
 # Logs and results go to OUT_DIR; the last lines printed are the verdicts. Without words: tests and sanitizer.
+# A copy of the tree without its repository does not know its revision: TMAOPS_REVISION, when set, goes into the result
+# files, for example TMAOPS_REVISION=$(git rev-parse --short=12 HEAD) from the machine that has the repository.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
@@ -10,6 +12,10 @@ build=$root/build-gpu
 generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
 
+if [[ -z ${TMAOPS_REVISION:-} ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
+  echo "TMAOPS_REVISION is not set and there is no repository: result files will say revision unknown"
+fi
+export TMAOPS_REVISION
 cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON >"$out/configure.log" 2>&1 ||
   { tail -30 "$out/configure.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" >"$out/build.log" 2>&1 ||
@@ -38,6 +44,12 @@ for word in $steps; do
       # and under the sanitizer kernels do not overlap.
       step memcheck timeout 200 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/tests/gpu/test_gpu" \
         --gtest_filter=-DependentLaunch.*
+      ;;
+    bench)
+      for operator in resample ms_deform_attn gemm; do
+        step "bench_$operator" timeout 600 "$build/src/cli/tmaops" bench "$root/configs/h200.yaml" --operator "$operator" \
+          -o "$out/$operator.json"
+      done
       ;;
     *) echo "unknown step $word"; exit 2 ;;
   esac

@@ -18,4 +18,8 @@ std::unique_ptr<Implementation> make_cuda_copy(const Workload& workload, Timer& 
 /// A kernel that does nothing: what a launch costs by itself.
 std::unique_ptr<Implementation> make_cuda_empty(const Workload& workload, Timer& timer);
 
+/// The loads of a multi-scale deformable attention alone: every sample's location and the 16-byte pieces of the four
+/// pixels around it. Throws Error variant_refuses for rows that are not whole pieces.
+std::unique_ptr<Implementation> make_cuda_gather(const Workload& workload, Timer& timer);
+
 }  // namespace tmaops::bench

@@ -16,5 +16,6 @@ bool DeviceBuffer::canaries_intact() const { refuse(); }
 std::unique_ptr<Timer> make_cuda_timer(Device) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_copy(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refuse(); }
+std::unique_ptr<Implementation> make_cuda_gather(const Workload&, Timer&) { refuse(); }
 
 }  // namespace tmaops::bench

@@ -111,6 +111,21 @@ TensorView Workload::tensor(std::string_view name, int set) const {
   return shape;
 }
 
+TensorView Workload::host(std::string_view name, int set) const {
+  const bool on_gpu = info_.device.type == DeviceType::cuda;
+  return sets_.at(on_gpu ? 0 : static_cast<std::size_t>(set))[index(name)].view();
+}
+
+void Workload::fetch(std::string_view name, int set) const {
+  if (info_.device.type == DeviceType::cuda)
+    device_sets_.at(static_cast<std::size_t>(set))[index(name)].download(host(name, set).data);
+}
+
+void Workload::put(std::string_view name, int set) {
+  if (info_.device.type == DeviceType::cuda)
+    device_sets_.at(static_cast<std::size_t>(set))[index(name)].upload(host(name, set).data);
+}
+
 int Workload::sets() const {
   return static_cast<int>(info_.device.type == DeviceType::cuda ? device_sets_.size() : sets_.size());
 }
@@ -150,7 +165,7 @@ Comparison Workload::check(int set, double tolerance) {
     const auto& device = device_sets_.at(static_cast<std::size_t>(set));
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-      if (specs_[i].output) device[i].download(buffers[i].view().data);
+      if (specs_[i].output) fetch(specs_[i].name, set);
     }
   }
   for (std::size_t i = 0; i < specs_.size(); ++i) {

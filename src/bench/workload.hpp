@@ -82,6 +82,12 @@ class Workload {
   int sets() const;
   /// On a GPU: memory of the GPU, but of the host while the data and the reference are made.
   TensorView tensor(std::string_view name, int set) const;
+  /// Where the tensor lies in the host's memory: the tensor itself on the CPU. On a GPU the inputs, which are the same
+  /// in all sets, and room for the outputs.
+  TensorView host(std::string_view name, int set) const;
+  /// Brings an output from its GPU to host(), and the other way. Nothing to do on the CPU.
+  void fetch(std::string_view name, int set) const;
+  void put(std::string_view name, int set);
   /// A planned call of a variant on one set.
   virtual Call bind(const std::string& variant, int set) const = 0;
   /// The same with programmatic dependent launch; empty where the operator has none.

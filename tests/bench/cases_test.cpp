@@ -26,6 +26,7 @@ TEST(Cases, NamesAreThoseOfTheAnchors) {
   EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}})), "enc1/detr");
   EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256"}})), "32,500->256,256");
   EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256/random"}})), "32,500->256,256/random");
+  EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"sampling", "nearest"}})), "enc1/detr nearest");
 }
 
 TEST(Cases, ShapesAreThoseOfTheAnchors) {
@@ -40,6 +41,9 @@ TEST(Cases, ShapesAreThoseOfTheAnchors) {
   const auto column_major = make_workload(problem("gemm", {{"mode", "CR"}, {"m", "3"}, {"n", "5"}, {"k", "7"}}), {});
   EXPECT_EQ(column_major->tensor("a", 0).strides_text(), "(1, 3)");
   EXPECT_EQ(column_major->tensor("b", 0).strides_text(), "(5, 1)");
+  const auto to_values = make_workload(problem("resample", {{"case", "2,9->4,3"}, {"direction", "backward"}}), {});
+  EXPECT_EQ(to_values->info().op, "resample_backward");
+  EXPECT_EQ(to_values->tensor("grad_values", 0).shape_text(), "(2, 9, 3)");
 }
 
 TEST(Cases, MistakesAreNamedWithTheirPlace) {
@@ -83,6 +87,12 @@ TEST(Cases, MistakesAreNamedWithTheirPlace) {
       "f16");
   expect_error(ErrorCode::bad_value, [] { name_of(problem("ms_deform_attn", {{"levels", "3y4"}, {"queries", "2"}})); });
   expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("resample", {{"case", "1,5->5,4"}, {"interpolation", "cubic"}, {"direction", "backward"}}));
+      },
+      "backward");
+  expect_error(
       ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }
 
@@ -114,6 +124,19 @@ TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
                                               {"max_gap", "0.013"}}));
   }
   problems.push_back(problem("resample", {{"case", "3,50->40,8"}, {"interpolation", "slerp"}, {"times", "i64"}}));
+  for (const char* dtype : {"f32", "f16"}) {
+    for (const char* interpolation : {"linear", "nearest"})
+      problems.push_back(problem("resample", {{"case", "3,50->40,5/random"},
+                                              {"dtype", dtype},
+                                              {"interpolation", interpolation},
+                                              {"direction", "backward"}}));
+    for (const char* direction : {"forward", "backward"})
+      problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                    {"queries", "75"},
+                                                    {"dtype", dtype},
+                                                    {"sampling", "nearest"},
+                                                    {"direction", direction}}));
+  }
   problems.push_back(problem("gemm", {{"size", "24"}, {"batch", "3"}, {"dtype", "bf16"}, {"out", "f32"}}));
   RunOptions options;
   options.time = false;

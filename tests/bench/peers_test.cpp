@@ -63,6 +63,7 @@ TEST(Peers, AreThoseOfTheOperatorAndDevice) {
   EXPECT_EQ(names("resample", DeviceType::cpu), "copy torch_eager torch_compile numpy");
   EXPECT_EQ(names("resample", DeviceType::cuda), "copy empty torch_eager torch_compile");
   EXPECT_EQ(names("ms_deform_attn_backward", DeviceType::cpu), "copy grid_sample torch_compile");
+  EXPECT_EQ(names("ms_deform_attn", DeviceType::cuda), "copy empty gather grid_sample torch_compile");
   EXPECT_EQ(names("tile_load", DeviceType::cuda), "copy empty");
 }
 

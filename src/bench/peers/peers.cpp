@@ -8,8 +8,8 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 9> kPeers{"copy",        "empty",       "onednn",        "cublas", "cublaslt",
-                                                 "grid_sample", "torch_eager", "torch_compile", "numpy"};
+constexpr std::array<std::string_view, 10> kPeers{"copy",     "empty",       "gather",      "onednn",        "cublas",
+                                                  "cublaslt", "grid_sample", "torch_eager", "torch_compile", "numpy"};
 
 }  // namespace
 
@@ -24,6 +24,7 @@ bool Peers::applies(std::string_view peer, const CaseInfo& info) {
   const bool public_operator = op == "gemm" || op == "resample" || op.starts_with("ms_deform_attn");
   if (peer == "copy") return true;
   if (peer == "empty") return on_gpu;  // a kernel that does nothing
+  if (peer == "gather") return on_gpu && op == "ms_deform_attn";
   if (peer == "onednn") return !on_gpu && op == "gemm";
   if (peer == "cublas" || peer == "cublaslt") return on_gpu && op == "gemm";
   if (peer == "numpy") return !on_gpu && op == "resample";
@@ -36,6 +37,7 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
   const bool on_gpu = workload.info().device.type == DeviceType::cuda;
   if (peer == "copy") return on_gpu ? make_cuda_copy(workload, timer_) : make_copy(workload, timer_);
   if (peer == "empty") return make_cuda_empty(workload, timer_);
+  if (peer == "gather") return make_cuda_gather(workload, timer_);
   if (peer == "cublas") return make_cublas(workload, timer_);
   if (peer == "cublaslt") return make_cublaslt(workload, timer_);
   if (peer == "onednn") {

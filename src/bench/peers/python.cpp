@@ -1,4 +1,4 @@
-// The peers of scripts/peers/cpu_peers.py.
+// The peers of scripts/peers/python_peers.py.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ std::string script() {
   std::error_code status;
   if (std::filesystem::exists(TMAOPS_PEER_SCRIPT, status)) return TMAOPS_PEER_SCRIPT;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", status);
-  return program.parent_path().parent_path() / "share" / "tmaops" / "cpu_peers.py";
+  return program.parent_path().parent_path() / "share" / "tmaops" / "python_peers.py";
 }
 
 std::size_t byte_size(const TensorSpec& spec) {
@@ -90,9 +90,13 @@ class PythonPeers::Process {
 
   void load(const Workload& workload) {
     const CaseInfo& info = workload.info();
-    nlohmann::json question{{"command", "load"},       {"operator", info.op},
-                            {"case", info.name},       {"parameters", workload.peer_parameters()},
-                            {"sets", workload.sets()}, {"tensors", nlohmann::json::array()}};
+    nlohmann::json question{{"command", "load"},
+                            {"operator", info.op},
+                            {"case", info.name},
+                            {"parameters", workload.peer_parameters()},
+                            {"sets", workload.sets()},
+                            {"device", tmaops::to_string(info.device)},
+                            {"tensors", nlohmann::json::array()}};
     std::size_t total = 0;
     offsets_.clear();
     for (const TensorSpec& spec : workload.tensors()) {
@@ -102,7 +106,7 @@ class PythonPeers::Process {
     memory_ = std::make_unique<SharedMemory>(total);
     for (std::size_t i = 0; i < workload.tensors().size(); ++i) {
       const TensorSpec& spec = workload.tensors()[i];
-      if (!spec.output) std::memcpy(memory_->data() + offsets_[i], workload.tensor(spec.name, 0).data, byte_size(spec));
+      if (!spec.output) std::memcpy(memory_->data() + offsets_[i], workload.host(spec.name, 0).data, byte_size(spec));
       const auto rank = static_cast<std::size_t>(spec.layout.rank);
       question["tensors"].push_back(
           {{"name", spec.name},
@@ -125,8 +129,10 @@ class PythonPeers::Process {
         std::memset(memory_->data() + offsets_[i], 0xFF, byte_size(spec));
     lines_.ask({{"command", "run"}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
     for (std::size_t i = 0; i < workload.tensors().size(); ++i)
-      if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
-        std::memcpy(workload.tensor(spec.name, set).data, memory_->data() + offsets_[i], byte_size(spec));
+      if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
+        std::memcpy(workload.host(spec.name, set).data, memory_->data() + offsets_[i], byte_size(spec));
+        workload.put(spec.name, set);
+      }
   }
 
   double seconds(const std::string& peer, std::int64_t first, std::int64_t count) {

@@ -148,9 +148,10 @@ class GemmWorkload : public Workload {
     return {{"mode", config_.mode}, {"alpha", config_.alpha},           {"beta", config_.beta},
             {"bias", config_.bias}, {"activation", config_.activation}, {"batched", config_.batched}};
   }
-  Call bind(const std::string& variant, int set) const override {
-    auto plan = std::make_shared<GemmPlan>(tensor("a", set), tensor("b", set), tensor("d", set), options(variant, set));
-    return [plan](Stream stream) { plan->run(stream); };
+  Call bind(const std::string& variant, int set) const override { return call(options(variant, set), set); }
+  Call bind_dependent(const std::string& variant, int set) const override {
+    GemmOptions dependent = options(variant, set);
+    return choose_dependent_launch(dependent) ? call(dependent, set) : Call{};
   }
 
  protected:
@@ -164,6 +165,10 @@ class GemmWorkload : public Workload {
   double tolerance() const override { return rounding_tolerance(config_.out); }
 
  private:
+  Call call(const GemmOptions& options, int set) const {
+    auto plan = std::make_shared<GemmPlan>(tensor("a", set), tensor("b", set), tensor("d", set), options);
+    return [plan](Stream stream) { plan->run(stream); };
+  }
   GemmOptions options(const std::string& variant, int set) const {
     GemmOptions made;
     made.alpha = config_.alpha;

@@ -18,8 +18,8 @@ namespace {
 /// Multiply-adds the check may take in the plain reference; a larger case is checked on a random part of its queries
 /// (forward) or of its (image, head) pairs (backward).
 constexpr std::int64_t kCheckedWork = std::int64_t{1} << 26;
-/// The gradient to a location has a step at every pixel centre. Locations nearer to one than this (in pixels) are moved
-/// away, or rounding would decide which side of the step a variant takes.
+/// The gradient to a location, and with nearest sampling the output, has a step at every pixel centre. Locations nearer
+/// to one than this (in pixels) are moved away, or rounding would decide which side of the step a variant takes.
 constexpr double kStepMargin = 1e-2;
 
 using Case = MsDeformAttnCase;
@@ -50,10 +50,13 @@ CaseInfo describe(const Settings& problem, const Case& c, const std::vector<Tens
                 .problem = problem.to_text(),
                 .device = device};
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
-  // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'.
+  // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'. With
+  // nearest sampling 1, and backward the same for each of the two gradients.
   const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
                          static_cast<double>(c.levels.size()) * static_cast<double>(c.points);
-  made.flops = samples * static_cast<double>(c.channels) * (c.backward ? 24.0 : 8.0);
+  const bool nearest = c.sampling == Sampling::nearest;
+  const double operations = c.backward ? (nearest ? 4.0 : 24.0) : (nearest ? 2.0 : 8.0);
+  made.flops = samples * static_cast<double>(c.channels) * operations;
   return made;
 }
 
@@ -67,9 +70,12 @@ class MsDeformAttnWorkload : public Workload {
   nlohmann::json peer_parameters() const override {
     auto levels = nlohmann::json::array();
     for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
-    return {{"levels", levels}, {"direction", case_.backward ? "backward" : "forward"}};
+    return {{"levels", levels},
+            {"sampling", case_.sampling == Sampling::nearest ? "nearest" : "bilinear"},
+            {"direction", case_.backward ? "backward" : "forward"}};
   }
   Call bind(const std::string& variant, int set) const override;
+  Call bind_dependent(const std::string& variant, int set) const override;
 
  protected:
   void fill(std::uint64_t seed) override;
@@ -84,6 +90,13 @@ class MsDeformAttnWorkload : public Workload {
   }
 
  private:
+  Call forward_call(const MsDeformAttnOptions& options, int set) const;
+  MsDeformAttnOptions options(const std::string& variant) const {
+    MsDeformAttnOptions made;
+    made.sampling = case_.sampling;
+    made.variant = variant;
+    return made;
+  }
   MsDeformAttnGradients gradients(int set) const {
     return {tensor("grad_value", set), tensor("grad_sampling_locations", set), tensor("grad_attention_weights", set)};
   }
@@ -101,12 +114,12 @@ std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
     namespace op = ops::ms_deform_attn_backward;
     const op::Problem problem =
         op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), {});
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options(""));
     return choices(op::variants(), problem, device);
   }
   namespace op = ops::ms_deform_attn;
   const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), {});
+                                               tensor("attention_weights", 0), tensor("output", 0), options(""));
   return choices(op::variants(), problem, device);
 }
 
@@ -116,30 +129,33 @@ std::string MsDeformAttnWorkload::selected() const {
     namespace op = ops::ms_deform_attn_backward;
     const op::Problem problem =
         op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), {});
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options(""));
     return std::string(op::select(problem, device, "").name);
   }
   namespace op = ops::ms_deform_attn;
   const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), {});
+                                               tensor("attention_weights", 0), tensor("output", 0), options(""));
   return std::string(op::select(problem, device, "").name);
 }
 
 Call MsDeformAttnWorkload::bind(const std::string& variant, int set) const {
-  MsDeformAttnOptions options;
-  options.variant = variant;
-  const TensorView value = tensor("value", set);
-  const TensorView locations = tensor("sampling_locations", set);
-  const TensorView weights = tensor("attention_weights", set);
-  if (!case_.backward) {
-    auto plan =
-        std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
-    return [plan](Stream stream) { plan->run(stream); };
-  }
-  return [=, this, grad_output = tensor("grad_output", set), grads = gradients(set)](Stream stream) mutable {
+  if (!case_.backward) return forward_call(options(variant), set);
+  return [=, this, options = options(variant), grads = gradients(set)](Stream stream) mutable {
     options.stream = stream;
-    ms_deform_attn_backward(value, case_.levels, locations, weights, grad_output, grads, options);
+    ms_deform_attn_backward(tensor("value", set), case_.levels, tensor("sampling_locations", set),
+                            tensor("attention_weights", set), tensor("grad_output", set), grads, options);
   };
+}
+
+Call MsDeformAttnWorkload::bind_dependent(const std::string& variant, int set) const {
+  MsDeformAttnOptions dependent = options(variant);
+  return !case_.backward && choose_dependent_launch(dependent) ? forward_call(dependent, set) : Call{};
+}
+
+Call MsDeformAttnWorkload::forward_call(const MsDeformAttnOptions& options, int set) const {
+  auto plan = std::make_shared<MsDeformAttnPlan>(tensor("value", set), case_.levels, tensor("sampling_locations", set),
+                                                 tensor("attention_weights", set), tensor("output", set), options);
+  return [plan](Stream stream) { plan->run(stream); };
 }
 
 void MsDeformAttnWorkload::fill(std::uint64_t seed) {
@@ -177,7 +193,7 @@ void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
                                         ? random.uniform()
                                         : centre[static_cast<std::size_t>(axis)] + offset;
             store(to.dtype, to.data, at, location);
-            if (!case_.backward) break;
+            if (!case_.backward && case_.sampling == Sampling::bilinear) break;
             const double pixels = load(to.dtype, to.data, at) * extent - 0.5;
             if (std::abs(pixels - std::round(pixels)) > kStepMargin) break;
           }
@@ -237,9 +253,7 @@ std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed
       const Buffer weights = exact_copy(tensor("attention_weights", 0), row * samples, 0, samples,
                                         Layout::contiguous({1, 1, case_.heads, levels, case_.points}));
       const Buffer want(DType::f64, Layout::contiguous({1, 1, width}));
-      MsDeformAttnOptions options;
-      options.variant = "reference";
-      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), options);
+      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), options("reference"));
       for (std::int64_t i = 0; i < width; ++i) {
         expected.elements.push_back(row * width + i);
         expected.values.push_back(load(DType::f64, want.view().data, i));
@@ -276,10 +290,9 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
     const Buffer grad_value(DType::f64, value_layout);
     const Buffer grad_locations(DType::f64, location_layout);
     const Buffer grad_weights(DType::f64, weight_layout);
-    MsDeformAttnOptions options;
-    options.variant = "reference_backward";
     ms_deform_attn_backward(value.view(), case_.levels, locations.view(), weights.view(), grad_output.view(),
-                            {grad_value.view(), grad_locations.view(), grad_weights.view()}, options);
+                            {grad_value.view(), grad_locations.view(), grad_weights.view()},
+                            options("reference_backward"));
     const auto take = [&](Expected& expected, const Buffer& gradient, std::int64_t rows, std::int64_t run) {
       for (std::int64_t i = 0; i < rows * run; ++i) {
         expected.elements.push_back(start(rows, run) + i / run * case_.heads * run + i % run);

@@ -108,11 +108,13 @@ std::int64_t MsDeformAttnCase::length() const {
 
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   problem.only({"case", "batch", "heads", "channels", "levels", "points", "queries", "locations", "dtype",
-                "location_dtype", "direction", "variant", "version"});
+                "location_dtype", "sampling", "direction", "variant", "version"});
   MsDeformAttnCase made;
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  made.sampling =
+      problem.choice("sampling", "bilinear", {"bilinear", "nearest"}) == 1 ? Sampling::nearest : Sampling::bilinear;
   if (const Setting* named = problem.find("case")) {
     for (const char* other : {"batch", "heads", "channels", "levels", "points", "queries", "locations"})
       if (const Setting* extra = problem.find(other))
@@ -122,6 +124,7 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
     read_shape(problem, made);
   }
   if (made.location_dtype != made.dtype) made.name += " locations=" + std::string(to_string(made.location_dtype));
+  if (made.sampling == Sampling::nearest) made.name += " nearest";
   return made;
 }
 

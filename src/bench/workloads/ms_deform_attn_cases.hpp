@@ -28,12 +28,13 @@ struct MsDeformAttnCase {
   bool raster_queries = true;  // reference points of detr locations: raster order, or random
   DType dtype = DType::f32;
   DType location_dtype = DType::f32;  // of locations and weights
+  Sampling sampling = Sampling::bilinear;
   bool backward = false;
 
   std::int64_t length() const;  // S
 };
 
-/// Reads case (or the shape key by key), dtype and direction. Throws Error for bad settings.
+/// Reads case (or the shape key by key), dtype, sampling and direction. Throws Error for bad settings.
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem);
 
 }  // namespace tmaops::bench

@@ -1,8 +1,8 @@
-"""Peers of `tmaops bench` that live in Python: NumPy and PyTorch on the CPU.
+"""Peers of `tmaops bench` that live in Python: NumPy on the CPU, PyTorch on the CPU and on a GPU.
 
 Talks to the tool in JSON lines on stdin and stdout, one answer per question:
   {"command": "hello", "threads": 2}                     -> {"versions": "python 3.11.2, numpy 2.4.6, torch 2.13.0"}
-  {"command": "load", "operator": ..., "tensors": [...]} -> {}   copies the inputs out of shared memory
+  {"command": "load", "operator": ..., "device": "cuda:0", "tensors": [...]} -> {}   copies the inputs out of shared memory
   {"command": "make", "peer": "numpy"}                   -> {}
   {"command": "run", "peer": "numpy", "set": 0}          -> {}   the outputs are in shared memory
   {"command": "time", "peer": "numpy", "first": 0, "count": 3} -> {"seconds": 0.0123}
@@ -42,18 +42,73 @@ def wait_until_quiet():
             return
 
 
-def as_torch(array, dtype):
+def as_torch(array, dtype, device):
     tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
-    return tensor.view(torch.bfloat16) if dtype == "bf16" else tensor
+    return (tensor.view(torch.bfloat16) if dtype == "bf16" else tensor).to(device)
+
+
+class CpuTimer:
+    """Calls one after the other."""
+
+    @staticmethod
+    def seconds(calls, first, count):
+        start = time.perf_counter()
+        for i in range(count):
+            calls[(first + i) % len(calls)]()
+        return time.perf_counter() - start
+
+
+class CudaTimer:
+    """What the tool does with its own calls (src/bench/cuda): the calls go round the sets in a CUDA graph, and events stand
+    around replays of it, after an untimed one. So no launch from Python is in a number."""
+
+    GRAPH_CALLS = 256
+
+    def __init__(self):
+        self.graphs = {}
+
+    def seconds(self, calls, first, count):
+        del first  # every graph goes round all sets
+        sets = len(calls)
+        size = (min(max(count, 1), self.GRAPH_CALLS) + sets - 1) // sets * sets
+        replays = (count + size - 1) // size
+        graph = self.graph(calls, size)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        graph.replay()
+        begin.record()
+        for _ in range(replays):
+            graph.replay()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e-3 * count / (size * replays)
+
+    def graph(self, calls, size):
+        """Kept: capturing takes longer than a sample. The outputs of one round live at the same time, in different memory
+        as ours do."""
+        key = (id(calls), size)
+        if key not in self.graphs:
+            graph = torch.cuda.CUDAGraph()
+            torch.cuda.synchronize()
+            with torch.cuda.graph(graph):
+                kept = [None] * len(calls)
+                for i in range(size):
+                    kept[i % len(calls)] = calls[i % len(calls)]()
+            self.graphs[key] = (graph, kept)
+        return self.graphs[key][0]
 
 
 class Case:
-    """The inputs of one case in `sets` copies, and the memory its outputs go to."""
+    """The inputs of one case in `sets` copies on its device, and the memory its outputs go to."""
 
     def __init__(self, question):
         self.operator = question["operator"]
         self.parameters = types.SimpleNamespace(**question["parameters"])
         self.sets = question["sets"]
+        self.device = question["device"]
+        self.on_gpu = self.device != "cpu"
+        if self.on_gpu and (torch is None or not torch.cuda.is_available()):
+            raise Refused("a torch that can use the GPU: install it from PyPI")
+        self.timer = CudaTimer() if self.on_gpu else CpuTimer()
         with open(question["memory"]["path"], "r+b") as file:
             self.memory = mmap.mmap(file.fileno(), max(1, question["memory"]["bytes"]))
         self.inputs = [{} for _ in range(self.sets)]
@@ -68,7 +123,10 @@ class Case:
                 self.outputs[tensor["name"]] = self.strided(flat, tensor)
                 continue
             for one in self.inputs:
-                one[tensor["name"]] = self.strided(flat.copy(), tensor)
+                if self.on_gpu:
+                    one[tensor["name"]] = as_torch(self.strided(flat, tensor), tensor["dtype"], self.device)
+                else:
+                    one[tensor["name"]] = self.strided(flat.copy(), tensor)
 
     @staticmethod
     def strided(flat, tensor):
@@ -81,13 +139,14 @@ class Case:
         return self.inputs[number][name]
 
     def torch(self, number, name):
-        return as_torch(self.inputs[number][name], self.dtypes[name])
+        tensor = self.inputs[number][name]
+        return tensor if self.on_gpu else as_torch(tensor, self.dtypes[name], self.device)
 
     def store(self, results):
         for name, result in results.items():
             output = self.outputs[name]
             if torch is not None and isinstance(result, torch.Tensor):
-                result = result.detach()
+                result = result.detach().cpu()
                 result = result.view(torch.uint16).numpy() if self.dtypes[name] == "bf16" else result.numpy()
             output[...] = result.reshape(output.shape)
 
@@ -134,7 +193,7 @@ def make_ms_deform_attn_backward(case, function):
     calls = []
     for number in range(case.sets):
         names = ("value", "sampling_locations", "attention_weights")
-        leaves = [case.torch(number, name).requires_grad_() for name in names]
+        leaves = [case.torch(number, name).detach().requires_grad_() for name in names]
         grad_output = case.torch(number, "grad_output")
 
         def call(leaves=leaves, grad_output=grad_output):
@@ -236,8 +295,17 @@ def make(case, peer):
         return make_resample_numpy(case)
     if torch is None:
         raise Refused("torch: install it with `pip install torch`")
-    compiled = torch.compile if peer == "torch_compile" else lambda function: function
+
+    def compiled(function):
+        """torch.compile for these shapes: without a reset it would go on with one kernel for the shapes of all cases."""
+        if peer != "torch_compile":
+            return function
+        torch._dynamo.reset()
+        return torch.compile(function, dynamic=False)
+
     if case.operator in ("ms_deform_attn", "ms_deform_attn_backward"):
+        if case.parameters.sampling != "bilinear":
+            raise Refused("bilinear sampling: this chain rounds to another pixel")
         maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
         return maker(case, compiled(grid_sample_chain))
     if case.operator == "resample":
@@ -262,13 +330,18 @@ class Worker:
 
     def load(self, question):
         self.calls = {}
+        self.case = None  # its memory first
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
         self.case = Case(question)
         return {}
 
     def make(self, question):
         try:
             calls = make(self.case, question["peer"])
-            calls[0]()
+            calls[0]()  # compiles
+            if self.case.on_gpu:
+                self.case.timer.seconds(calls, 0, 1)  # refuses what cannot be captured
         except Refused:
             raise
         except Exception as error:  # a library that lacks a type or an operator says so in its own words
@@ -283,12 +356,7 @@ class Worker:
         return {}
 
     def time(self, question):
-        calls = self.calls[question["peer"]]
-        first, count = question["first"], question["count"]
-        start = time.perf_counter()
-        for i in range(count):
-            calls[(first + i) % len(calls)]()
-        seconds = time.perf_counter() - start
+        seconds = self.case.timer.seconds(self.calls[question["peer"]], question["first"], question["count"])
         wait_until_quiet()
         return {"seconds": seconds}
 

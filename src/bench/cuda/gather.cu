@@ -1,0 +1,91 @@
+// What fetching the corners costs by itself: the loads of a multi-scale deformable attention whose rows are read 16
+// bytes per lane, without weights and without arithmetic on the values.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "bench/cuda/gather.hpp"
+#include "core/cuda_launch.hpp"
+#include "device/vector.cuh"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kFlight = 4;  // samples whose loads are under way at once
+
+__device__ float2 as_floats(__half2 pair) { return __half22float2(pair); }
+__device__ float2 as_floats(__nv_bfloat162 pair) { return __bfloat1622float2(pair); }
+__device__ float2 as_floats(float2 pair) { return pair; }
+
+__device__ int corner(float location, int extent) {
+  const int first = __float2int_rd(fmaf(location, static_cast<float>(extent), -0.5F));
+  return max(0, min(first, extent - 2));
+}
+
+__device__ void exclusive_or(uint4& to, const uint4& from) {
+  to.x ^= from.x;
+  to.y ^= from.y;
+  to.z ^= from.z;
+  to.w ^= from.w;
+}
+
+template <class Pair>
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value, const Pair* locations, uint4* output) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t row = i / shape.chunks;
+  if (row >= shape.rows) return;
+  const int chunk = static_cast<int>(i % shape.chunks);
+  const std::int64_t image = row / shape.rows_per_image;
+  const std::int64_t pixel = std::int64_t{shape.heads} * shape.chunks;  // chunks from one pixel to the next
+  const uint4* of_head = value + image * shape.length * pixel + row % shape.heads * shape.chunks + chunk;
+  const Pair* at = locations + row * shape.levels * shape.points;
+  uint4 sum{};
+  for (int l = 0; l < shape.levels; ++l) {
+    const GatherLevel level = shape.level[l];
+    const uint4* map = of_head + level.start * pixel;
+#pragma unroll kFlight
+    for (int p = 0; p < shape.points; ++p, ++at) {
+      const float2 location = as_floats(*at);
+      const int x = corner(location.x, level.width);
+      const int y = corner(location.y, level.height);
+      const uint4* upper = map + (std::int64_t{y} * level.width + x) * pixel;
+      const uint4* lower = upper + (level.height > 1 ? level.width * pixel : 0);
+      const std::int64_t right = level.width > 1 ? pixel : 0;
+      exclusive_or(sum, device::load_16(upper));
+      exclusive_or(sum, device::load_16(upper + right));
+      exclusive_or(sum, device::load_16(lower));
+      exclusive_or(sum, device::load_16(lower + right));
+    }
+  }
+  device::store_16(output + i, sum);
+}
+
+template <class Pair>
+void launch(const GatherShape& shape, const void* value, const void* locations, void* output, Stream stream) {
+  const std::int64_t threads = shape.rows * shape.chunks;
+  if (threads == 0) return;
+  const LaunchConfig config{.grid = static_cast<unsigned>((threads + kThreads - 1) / kThreads), .block = kThreads};
+  launch_kernel<gather_kernel<Pair>>("gather", config, stream, shape, static_cast<const uint4*>(value),
+                                     static_cast<const Pair*>(locations), static_cast<uint4*>(output));
+}
+
+}  // namespace
+
+void launch_gather(const GatherShape& shape, const void* value, const ConstTensorView& locations, void* output,
+                   Stream stream) {
+  switch (locations.dtype) {
+    case DType::f16:
+      return launch<__half2>(shape, value, locations.data, output, stream);
+    case DType::bf16:
+      return launch<__nv_bfloat162>(shape, value, locations.data, output, stream);
+    case DType::f32:
+      return launch<float2>(shape, value, locations.data, output, stream);
+    default:
+      throw Error(ErrorCode::variant_refuses,
+                  {.where = "gather", .got = "", .needed = "locations of f16, bf16 or f32"});
+  }
+}
+
+}  // namespace tmaops::bench
