@@ -47,7 +47,7 @@ for word in $steps; do
       ;;
     bench)
       for operator in resample ms_deform_attn gemm; do
-        step "bench_$operator" timeout 600 "$build/src/cli/tmaops" bench "$root/configs/h200.yaml" --operator "$operator" \
+        step "bench_$operator" timeout 600 "$build/src/cli/tmaops" bench "$root/configs/h200_$operator.yaml" \
           -o "$out/$operator.json"
       done
       ;;

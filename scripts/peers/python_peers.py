@@ -372,8 +372,11 @@ def main():
             answer = getattr(worker, question["command"])(question)
         except Refused as refusal:
             answer = {"refuse": str(refusal)}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+        try:
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # the tool was interrupted
+            os._exit(0)
 
 
 if __name__ == "__main__":

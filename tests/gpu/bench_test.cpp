@@ -1,6 +1,8 @@
 // The workloads on a GPU: every variant that takes a small case passes the check, also with dependent launch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/runner.hpp"
 #include "core/device_info.hpp"
 
@@ -13,8 +15,10 @@ Settings problem(const std::string& op, const std::vector<std::pair<std::string,
   return settings;
 }
 
+constexpr Device kGpu{DeviceType::cuda, 0};
+
 Report run_on_gpu(const std::vector<Settings>& problems, RunOptions options) {
-  options.device = {DeviceType::cuda, 0};
+  options.device = kGpu;
   options.all_variants = true;
   return run(problems, options, {});
 }
@@ -38,6 +42,46 @@ TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
     ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
   EXPECT_GE(report.rows.size(), 4 * problems.size()) << "the chosen variant and one other, plain and dependent";
   for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
+}
+
+TEST_F(BenchOnGpu, EveryVariantOfEveryOperatorPasses) {
+  std::vector<Settings> problems;
+  for (const char* dtype : {"f16", "bf16"})
+    for (const char* name : {"RC 256", "CR 256", "RR 129x70x33", "CC 129x70x33"})
+      problems.push_back(problem("gemm", {{"case", name}, {"dtype", dtype}}));
+  for (const char* dtype : {"f32", "f16", "bf16"})
+    for (const char* sampling : {"bilinear", "nearest"})
+      for (const char* direction : {"forward", "backward"})
+        for (const char* channels : {"32", "7"})
+          problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                        {"queries", "75"},
+                                                        {"channels", channels},
+                                                        {"dtype", dtype},
+                                                        {"sampling", sampling},
+                                                        {"direction", direction}}));
+  for (const char* dtype : {"f32", "f16", "bf16"})
+    problems.push_back(
+        problem("resample", {{"case", "3,50->40,8/random"}, {"dtype", dtype}, {"direction", "backward"}}));
+  const Report report = run_on_gpu(problems, {.time = false});
+  for (const Row& row : report.failed)
+    ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
+  for (const Settings& one : problems) {
+    const auto workload = make_workload(one, kGpu);
+    if (std::ranges::none_of(workload->variants(), [](const VariantChoice& v) { return v.support.ok; })) continue;
+    EXPECT_TRUE(std::ranges::any_of(
+        report.rows,
+        [&](const Row& row) { return row.info.problem == workload->info().problem && row.implementation == "tmaops"; }))
+        << workload->info().problem << ": a variant takes it, and none was chosen";
+  }
+}
+
+TEST_F(BenchOnGpu, CeilingsArePassedByTheirOwnChecks) {
+  const Report report =
+      run_on_gpu({problem("ms_deform_attn", {{"case", "dec1/detr"}, {"dtype", "f16"}}),
+                  problem("ms_deform_attn", {{"levels", "9x7 1x3 5x1"}, {"queries", "75"}, {"dtype", "f32"}})},
+                 {.samples = kFewestSamples, .peers = {"copy", "empty", "gather"}});
+  for (const Refusal& refusal : report.refused) EXPECT_NE(refusal.implementation, "gather") << refusal.reason;
+  EXPECT_GE(report.rows.size(), 6u);
 }
 
 TEST_F(BenchOnGpu, ColdCasesAreTimedBesideTheCopy) {

@@ -29,6 +29,8 @@ GatherShape shape_of(const Workload& workload) {
   const auto row_bytes = static_cast<std::size_t>(value.shape[3]) * size_of(value.dtype);
   if (row_bytes % kChunkBytes != 0) refuse("rows of a multiple of 16 bytes");
   if (parameters["levels"].size() > kGatherMostLevels) refuse("at most 8 levels");
+  if (value.shape[1] * value.shape[2] * static_cast<std::int64_t>(row_bytes / kChunkBytes) >= std::int64_t{1} << 31)
+    refuse("images below 2^31 pieces of 16 bytes");
   GatherShape shape{.rows = value.shape[0] * locations.shape[1] * value.shape[2],
                     .rows_per_image = locations.shape[1] * value.shape[2],
                     .length = value.shape[1],

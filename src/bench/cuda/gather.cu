@@ -12,7 +12,9 @@ namespace tmaops::bench {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kFlight = 4;  // samples whose loads are under way at once
+/// Samples whose locations are read at once, 16 bytes per load. One by one the locations cost as much as an eighth of
+/// the whole.
+constexpr int kTogether = 4;
 
 __device__ float2 as_floats(__half2 pair) { return __half22float2(pair); }
 __device__ float2 as_floats(__nv_bfloat162 pair) { return __bfloat1622float2(pair); }
@@ -30,45 +32,60 @@ __device__ void exclusive_or(uint4& to, const uint4& from) {
   to.w ^= from.w;
 }
 
-template <class Pair>
-__global__ void __launch_bounds__(kThreads)
-    gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value, const Pair* locations, uint4* output) {
+template <class Pair, int kSamples>
+struct alignas(kSamples * sizeof(Pair) < 16 ? kSamples * sizeof(Pair) : 16) Locations {
+  Pair pair[kSamples];
+};
+
+template <class Pair, int kSamples>
+__global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value,
+                                                          const Locations<Pair, kSamples>* locations, uint4* output) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::int64_t row = i / shape.chunks;
   if (row >= shape.rows) return;
   const int chunk = static_cast<int>(i % shape.chunks);
   const std::int64_t image = row / shape.rows_per_image;
-  const std::int64_t pixel = std::int64_t{shape.heads} * shape.chunks;  // chunks from one pixel to the next
+  const int pixel = shape.heads * shape.chunks;  // chunks from one pixel to the next; an image has less than 2^31
   const uint4* of_head = value + image * shape.length * pixel + row % shape.heads * shape.chunks + chunk;
-  const Pair* at = locations + row * shape.levels * shape.points;
+  const int steps = shape.points / kSamples;
+  const Locations<Pair, kSamples>* at = locations + row * shape.levels * steps;
   uint4 sum{};
   for (int l = 0; l < shape.levels; ++l) {
     const GatherLevel level = shape.level[l];
     const uint4* map = of_head + level.start * pixel;
-#pragma unroll kFlight
-    for (int p = 0; p < shape.points; ++p, ++at) {
-      const float2 location = as_floats(*at);
-      const int x = corner(location.x, level.width);
-      const int y = corner(location.y, level.height);
-      const uint4* upper = map + (std::int64_t{y} * level.width + x) * pixel;
-      const uint4* lower = upper + (level.height > 1 ? level.width * pixel : 0);
-      const std::int64_t right = level.width > 1 ? pixel : 0;
-      exclusive_or(sum, device::load_16(upper));
-      exclusive_or(sum, device::load_16(upper + right));
-      exclusive_or(sum, device::load_16(lower));
-      exclusive_or(sum, device::load_16(lower + right));
+    const int down = level.height > 1 ? level.width * pixel : 0;
+    const int right = level.width > 1 ? pixel : 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step, ++at) {
+      const Locations<Pair, kSamples> some = *at;
+#pragma unroll
+      for (int p = 0; p < kSamples; ++p) {
+        const float2 location = as_floats(some.pair[p]);
+        const int upper = (corner(location.y, level.height) * level.width + corner(location.x, level.width)) * pixel;
+        exclusive_or(sum, device::load_16(map + upper));
+        exclusive_or(sum, device::load_16(map + (upper + right)));
+        exclusive_or(sum, device::load_16(map + (upper + down)));
+        exclusive_or(sum, device::load_16(map + (upper + down + right)));
+      }
     }
   }
   device::store_16(output + i, sum);
 }
 
-template <class Pair>
-void launch(const GatherShape& shape, const void* value, const void* locations, void* output, Stream stream) {
+template <class Pair, int kSamples>
+void launch_with(const GatherShape& shape, const void* value, const void* locations, void* output, Stream stream) {
   const std::int64_t threads = shape.rows * shape.chunks;
   if (threads == 0) return;
   const LaunchConfig config{.grid = static_cast<unsigned>((threads + kThreads - 1) / kThreads), .block = kThreads};
-  launch_kernel<gather_kernel<Pair>>("gather", config, stream, shape, static_cast<const uint4*>(value),
-                                     static_cast<const Pair*>(locations), static_cast<uint4*>(output));
+  launch_kernel<gather_kernel<Pair, kSamples>>("gather", config, stream, shape, static_cast<const uint4*>(value),
+                                               static_cast<const Locations<Pair, kSamples>*>(locations),
+                                               static_cast<uint4*>(output));
+}
+
+template <class Pair>
+void launch(const GatherShape& shape, const void* value, const void* locations, void* output, Stream stream) {
+  if (shape.points % kTogether == 0) return launch_with<Pair, kTogether>(shape, value, locations, output, stream);
+  launch_with<Pair, 1>(shape, value, locations, output, stream);
 }
 
 }  // namespace
