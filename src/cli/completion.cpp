@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
@@ -12,6 +13,11 @@ namespace {
 struct Options {
   std::string shell;
 };
+
+/// The subcommands that --help shows.
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
 
 std::string long_options(const CLI::App& command, const CLI::App& app) {
   std::string words;
@@ -27,7 +33,7 @@ std::string long_options(const CLI::App& command, const CLI::App& app) {
 std::string bash_script(const CLI::App& app) {
   std::string commands;
   std::string cases;
-  for (const CLI::App* command : app.get_subcommands({})) {
+  for (const CLI::App* command : shown_commands(app)) {
     commands += " " + command->get_name();
     std::string words = long_options(*command, app);
     if (command->get_name() == "completion") words += " bash zsh fish";
@@ -67,7 +73,7 @@ std::string fish_script(const CLI::App& app) {
         text += "complete -c tmaops" + condition + " -l " + name + " -d " + fish_text(option->get_description()) + "\n";
   };
   add_options(app, "");
-  for (const CLI::App* command : app.get_subcommands({})) {
+  for (const CLI::App* command : shown_commands(app)) {
     const std::string& name = command->get_name();
     text += "complete -c tmaops -n __fish_use_subcommand -a " + name + " -d " + fish_text(command->get_description()) +
             "\n";

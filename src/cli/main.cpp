@@ -23,6 +23,7 @@ void add_commands(CLI::App& app, Globals& globals) {
   add_verify_command(app, globals);
   add_resample_command(app, globals);
   add_tensormap_command(app, globals);
+  add_probe_command(app, globals);
   add_explain_command(app, globals);
   add_completion_command(app, globals);
 }
@@ -41,7 +42,8 @@ std::string advice(const CLI::App& app, const std::string& message) {
     for (const CLI::Option* option : level->get_options())
       for (const std::string& name : option->get_lnames()) owned.push_back("--" + name);
   }
-  for (const CLI::App* other : app.get_subcommands({})) owned.push_back(other->get_name());
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
+    owned.push_back(other->get_name());
   const std::vector<std::string_view> known(owned.begin(), owned.end());
   const std::size_t colon = message.rfind(": ");
   std::string word = colon == std::string::npos ? message : message.substr(colon + 2);

@@ -19,7 +19,6 @@ constexpr Rule kRules[] = {
 
 constexpr std::int64_t kLargestDim = std::int64_t{1} << 32;
 constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
-constexpr std::int64_t kLargestTile = 233472;  // 228 KB
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 57;
 
 bool packed_16(ElementType type) { return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16; }
@@ -145,16 +144,17 @@ void check_span(const TensorMapSpec& spec, std::string_view name, std::int64_t i
               inner_text(name, spec, inner) + ", less than the " + std::to_string(span_of(spec.swizzle)) + " B" + with);
 }
 
-/// ceil(box / element stride), as the driver counts: along dimension 0 too, where the hardware loads every element.
-std::int64_t counted(const TensorMapSpec& spec, std::size_t i) {
+/// Elements that a load brings along a dimension: ceil(box / element stride); without interleave all of dimension 0.
+std::int64_t loaded(const TensorMapSpec& spec, std::size_t i) {
+  if (i == 0 && spec.interleave == Interleave::none) return spec.box[0];
   const std::int64_t step = i < spec.element_strides.size() ? std::max<std::int64_t>(1, spec.element_strides[i]) : 1;
   return (spec.box[i] + step - 1) / step;
 }
 
 /// For a box within 1 to 256 elements along every dimension.
 std::int64_t tile_bytes(const TensorMapSpec& spec) {
-  std::int64_t bytes = shared_row_bytes(spec.dtype, counted(spec, 0));
-  for (std::size_t i = 1; i < spec.box.size() && bytes < kStrideLimit; ++i) bytes *= counted(spec, i);
+  std::int64_t bytes = shared_row_bytes(spec.dtype, loaded(spec, 0));
+  for (std::size_t i = 1; i < spec.box.size() && bytes < kStrideLimit; ++i) bytes *= loaded(spec, i);
   return bytes;
 }
 

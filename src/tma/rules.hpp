@@ -1,6 +1,7 @@
 // The rules by name, and the checks without the search for a repair.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ enum class RuleId : std::size_t {
 };
 
 const Rule& rule(RuleId id);
+
+/// Most bytes of one load: the 228 KB of shared memory of a multiprocessor.
+inline constexpr std::int64_t kLargestTile = 233472;
 
 /// What is found, in the order of the checks.
 class Findings {

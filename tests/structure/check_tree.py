@@ -4,7 +4,8 @@
   check_tree.py SOURCE_DIR            check the tree; prints every violation, exits 1 when there is one
   check_tree.py --self-test           show that each rule catches its violation
 
-Dependency direction (left may include right): cli -> bench, io, ops, tma, core; bench -> ops, core; io -> core;
+Dependency direction (left may include right): cli -> bench, probe, io, ops, tma, core; bench -> ops, core;
+probe -> device (CUDA files only), tma, core; io -> core;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
 """
 import pathlib
@@ -18,7 +19,8 @@ ALLOWED = {
     "ops": {"ops", "tma", "core"},
     "io": {"io", "core"},
     "bench": {"bench", "ops", "core"},
-    "cli": {"cli", "bench", "io", "ops", "tma", "core"},
+    "probe": {"probe", "tma", "core"},
+    "cli": {"cli", "bench", "probe", "io", "ops", "tma", "core"},
 }
 ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -44,7 +46,7 @@ def check_source(path, text):
         layer = parts[1]
         if quote == '"' and target in ALLOWED and target != "tmaops":
             allowed = ALLOWED[layer] | ({"device"} if layer == "ops" and path.suffix in (".cu", ".cuh") else set())
-            allowed |= {"device"} if layer == "bench" and path.suffix in (".cu", ".cuh") else set()
+            allowed |= {"device"} if layer in ("bench", "probe") and path.suffix in (".cu", ".cuh") else set()
             if target not in allowed:
                 found.append(f"{path}: {layer} may not include {name}")
         if layer == "device" and quote == '"' and name.startswith("tmaops/"):
@@ -53,7 +55,7 @@ def check_source(path, text):
             for room in ROOMS:
                 if room != parts[2] and name.startswith(f"ops/{room}/"):
                     found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
-    if parts[:2] == ("src", "ops") and "asm volatile" in text:
+    if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
     lines = text.count("\n")
     if lines > LONGEST:
@@ -82,11 +84,15 @@ def self_test():
         ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
         ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
         ("src/ops/gemm/cuda/a.cu", 'asm volatile("");\n', "inline PTX"),
+        ("src/probe/a.cpp", '#include "bench/machine.hpp"\n', "probe may not include"),
+        ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
+        ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
         ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
     ]
     good = [
         ("src/ops/gemm/cuda/a.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
-        ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+        ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+        ("src/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),
     ]
     for name, text, expected in cases:
         found = check_source(pathlib.PurePosixPath(name), text)

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tma/quirks.hpp"
 #include "tma/rules_table.hpp"
 #include "tmaops/error.hpp"
 
@@ -20,6 +21,12 @@ std::string document() {
 TEST(TmaDocument, HasTheRuleTable) {
   EXPECT_NE(document().find("\n" + rules_table() + "\n"), std::string::npos)
       << "the table in docs/tma.md differs from src/tma/rules.def; `tmaops tensormap --rules` prints it";
+}
+
+TEST(TmaDocument, HasTheQuirkTable) {
+  EXPECT_NE(document().find("\n" + quirks_table() + "\n"), std::string::npos)
+      << "the table in docs/tma.md differs from src/tma/quirks.def; it should be\n"
+      << quirks_table();
 }
 
 TEST(TmaDocument, NamesTheErrorsAboutMaps) {

@@ -69,8 +69,9 @@ bool naive_is_legal(const TensorMapSpec& s, int compute_capability) {
   double bytes = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     if (s.box[i] < 1 || s.box[i] > 256) return false;
-    std::int64_t count = 0;                          // elements 0, step, 2 step, ... of the box
-    const std::int64_t step = s.element_strides[i];  // along dimension 0 too, although the hardware ignores it
+    std::int64_t count = 0;  // elements 0, step, 2 step, ... of the box
+    // Without interleave the hardware loads every element of dimension 0.
+    const std::int64_t step = i == 0 && s.interleave == Interleave::none ? 1 : s.element_strides[i];
     for (std::int64_t at = 0; at < s.box[i]; at += step) ++count;
     if (i == 0 && align16) count = (count + 15) / 16 * 16;  // whole groups of 16 values, 16 bytes each
     bytes *= static_cast<double>(count);

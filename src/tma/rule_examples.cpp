@@ -1,24 +1,11 @@
-// For every rule: specifications (or loads) just outside of its edge, and just inside.
-#pragma once
+#include "tma/rule_examples.hpp"
 
-#include <string>
-#include <vector>
+namespace tmaops::tma {
+namespace {
 
-#include "tma/rules.hpp"
+TensorMapSpec plain() { return tiled_spec(ElementType::f16, {64, 32, 8}, {64, 2, 2}); }
 
-namespace tmaops::tma::test {
-
-struct Example {
-  RuleId id;
-  bool breaks;
-  TensorMapSpec spec;
-  TileLoad load{};  // looked at for load rules only
-  int compute_capability = 100;
-};
-
-inline TensorMapSpec plain() { return tiled_spec(ElementType::f16, {64, 32, 8}, {64, 2, 2}); }
-
-inline TensorMapSpec im2col() {
+TensorMapSpec im2col() {
   TensorMapSpec spec;
   spec.mode = Mode::im2col;
   spec.dtype = ElementType::f16;
@@ -59,10 +46,10 @@ class Examples {
   void load(RuleId id, bool breaks, TensorMapSpec spec, std::vector<std::int64_t> at, std::uint32_t address) {
     all.push_back({id, breaks, std::move(spec), {std::move(at), address}});
   }
-  std::vector<Example> all;
+  std::vector<RuleExample> all;
 };
 
-inline void shape_examples(Examples& e) {
+void shape_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::list_lengths, [](Spec& s) { s.strides = {2, 128, 4096}; });
   e.breaking(RuleId::list_lengths, [](Spec& s) { s.box = {64, 2}; });
@@ -112,7 +99,7 @@ inline void shape_examples(Examples& e) {
   e.keeping(RuleId::dim_packed_even, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align8, {66}, {32}); });
 }
 
-inline void memory_examples(Examples& e) {
+void memory_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::address_16, [](Spec& s) { s.address = 0x1008; });
   e.keeping(RuleId::address_16, [](Spec& s) { s.address = 0x1010; });
@@ -174,7 +161,7 @@ inline void memory_examples(Examples& e) {
   });
 }
 
-inline void box_examples(Examples& e) {
+void box_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::box_range, [](Spec& s) { s.box[1] = 257; });
   e.breaking(RuleId::box_range, [](Spec& s) { s.box[2] = 0; });
@@ -228,7 +215,7 @@ inline void box_examples(Examples& e) {
   e.keeping(RuleId::swizzle_narrow, [](Spec& s) { s.swizzle = Swizzle::b128; });
 }
 
-inline void mode_examples(Examples& e) {
+void mode_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b32; });
   e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) {
@@ -256,7 +243,7 @@ inline void mode_examples(Examples& e) {
   e.keeping(RuleId::fill_nan, [](Spec& s) { s.fill = Fill::nan; });
 }
 
-inline void im2col_examples(Examples& e) {
+void im2col_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.lower_corner[0] = -129; });
   e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.upper_corner[1] = 128; });
@@ -289,7 +276,7 @@ inline void im2col_examples(Examples& e) {
   e.keeping_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1024; });
 }
 
-inline void load_examples(Examples& e) {
+void load_examples(Examples& e) {
   TensorMapSpec swizzled_map = plain();
   swizzled_map.swizzle = Swizzle::b128;
   e.load(RuleId::load_coordinates, true, plain(), {0, 0}, 0);
@@ -304,7 +291,9 @@ inline void load_examples(Examples& e) {
   e.load(RuleId::load_swizzle_phase, false, swizzled_map, {0, 0, 0}, 2048);
 }
 
-inline std::vector<Example> rule_examples() {
+}  // namespace
+
+std::vector<RuleExample> rule_examples() {
   Examples examples;
   shape_examples(examples);
   memory_examples(examples);
@@ -315,4 +304,4 @@ inline std::vector<Example> rule_examples() {
   return examples.all;
 }
 
-}  // namespace tmaops::tma::test
+}  // namespace tmaops::tma

@@ -1,0 +1,120 @@
+// `tmaops probe`: the rules, the load model and the classic mistakes against this machine's driver and GPU.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/report.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/probe_output.hpp"
+#include "cli/progress.hpp"
+#include "core/device_info.hpp"
+#include "io/file_error.hpp"
+#include "io/output_file.hpp"
+#include "tma/driver.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+/// A fault takes about a second, most of it for the process's context; its watchdog bites after 0.2 s.
+constexpr std::chrono::seconds kFaultLimit{30};
+
+struct Options {
+  std::uint64_t seed = 1;
+  std::size_t specifications = 100'000;
+  std::size_t loads = 5'000;
+  bool skip_faults = false;
+  std::string output;
+  bool force = false;
+};
+
+/// Memory for the maps to point at: the driver may look at what the address is.
+std::uint64_t address_of_real_memory(probe::Loader& loader) {
+  return loader.memory(std::vector<std::byte>(static_cast<std::size_t>(probe::kLoadMemoryBytes)));
+}
+
+probe::Report run_parts(const Options& options, const probe::Observer& observer) {
+  // A process may be started anew only by the file it came from.
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  probe::Report report{.seed = options.seed};
+  tma::load_driver(0);
+  report.compute_capability = device_info({DeviceType::cuda, 0}).compute_capability;
+  const auto loader = probe::make_gpu_loader();
+  const std::uint64_t address = address_of_real_memory(*loader);
+  const probe::AskDriver ask = [](const tma::TensorMapSpec& spec) {
+    tma::TensorMap map;
+    return tma::encode_unchecked(spec, map);
+  };
+  report.matrix = probe::run_matrix(address, report.compute_capability, ask);
+  report.specifications =
+      probe::run_specifications({.seed = options.seed, .count = options.specifications, .address = address},
+                                report.compute_capability, ask, observer);
+  report.loads = probe::run_loads(options.seed, options.loads, *loader, observer);
+  if (!options.skip_faults) report.faults = probe::run_faults(program, kFaultLimit, observer);
+  report.complete = !observer.stop();
+  return report;
+}
+
+int run_probe(const Globals& globals, const Options& options) {
+  const StopOnInterrupt guard;
+  std::optional<io::OutputFile> file;
+  tma::load_driver(0);  // says what is missing before a file is opened
+  if (!options.output.empty()) file.emplace(options.output, io::OutputOptions{.force = options.force});
+
+  Progress progress(globals);
+  probe::Observer observer;
+  observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
+    progress.show(done, total, what);
+  };
+  observer.stop = [] { return StopOnInterrupt::interrupted(); };
+  const probe::Report report = run_parts(options, observer);
+  progress.clear();
+
+  const std::string text = probe::to_json(report, bench::machine_json()).dump(1) + "\n";
+  if (file) {
+    file->write(text);
+    file->commit();
+  }
+  print_data(globals.json ? text : probe_text(report, use_color(globals, Stream::data)));
+  if (file)
+    print_note(globals, "results: " + io::display(options.output) + (report.complete ? "" : " (interrupted: partial)"));
+  return report.exit_code();
+}
+
+int run_one_fault(const std::string& name) {
+  print_data("outcome: " + probe::run_fault(name) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_probe_command(CLI::App& app, Globals& globals) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("probe", "Put the rules of TMA to this machine's driver and GPU");
+  command->add_option("--seed", options->seed, "Seed of everything random [1]")->type_name("N");
+  command->add_option("--specs", options->specifications, "Random specifications to put to the driver [100000]")
+      ->check(CLI::Range(0, 100'000'000))
+      ->type_name("N");
+  command->add_option("--loads", options->loads, "Random loads to compare with the model [5000]")
+      ->check(CLI::Range(0, 10'000'000))
+      ->type_name("N");
+  command->add_flag("--skip-faults", options->skip_faults, "Leave out the faults, which take a second each");
+  command->add_option("-o,--output", options->output, "Result file (JSON, schema in docs/tma.md)")->type_name("FILE");
+  command->add_flag("-f,--force", options->force, "Replace FILE when it exists");
+  command->footer("Ends with 0 when all is as documented, 1 when something is not. docs/tma.md says what is compared.");
+  command->callback(
+      [&globals, options] { globals.run = [&globals, options] { return run_probe(globals, *options); }; });
+
+  // What `probe` starts for each fault; no name in the help or the completions.
+  auto name = std::make_shared<std::string>();
+  CLI::App* fault = app.add_subcommand("probe-fault", "")->group("");
+  fault->add_option("NAME", *name)->required();
+  fault->callback([&globals, name] { globals.run = [name] { return run_one_fault(*name); }; });
+}
+
+}  // namespace tmaops::cli

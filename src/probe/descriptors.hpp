@@ -1,0 +1,73 @@
+// What the driver accepts against what the rules say. The driver is a function, so that tests need none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tma/driver.hpp"
+#include "tma/quirks.hpp"
+#include "tma/rules.hpp"
+
+namespace tmaops::probe {
+
+/// Called now and then while a part of the probe runs.
+struct Observer {
+  std::function<void(std::size_t done, std::size_t total, const std::string& what)> progress =
+      [](std::size_t, std::size_t, const std::string&) {};
+  std::function<bool()> stop = [] { return false; };
+};
+
+/// The driver's answer to a specification for which fits_driver() holds.
+using AskDriver = std::function<tma::DriverAnswer(const tma::TensorMapSpec&)>;
+
+/// agrees: rules and driver give the same answer. quirk: they do not, and the table of quirks says why. not_asked: the
+/// driver's parameters cannot hold the specification.
+enum class Agreement { agrees, quirk, disagrees, not_asked };
+std::string_view to_string(Agreement agreement);
+
+/// One specification, put to both.
+struct Verdict {
+  tma::TensorMapSpec spec;
+  bool valid = false;                 // no error-level rule is broken
+  std::vector<std::string> broken{};  // ids of the error-level rules that are
+  tma::DriverAnswer driver{};
+  Agreement agreement = Agreement::not_asked;
+  const tma::Quirk* quirk = nullptr;
+};
+Verdict put_to_driver(const tma::TensorMapSpec& spec, int compute_capability, const AskDriver& ask);
+
+/// An example of a rule's edge: the specification just outside, or just inside, of it.
+struct MatrixRow {
+  const tma::Rule* rule = nullptr;
+  bool outside = false;
+  Verdict verdict;
+};
+
+/// Every example of every rule about maps. Specifications without an address get `address`, that of real memory.
+std::vector<MatrixRow> run_matrix(std::uint64_t address, int compute_capability, const AskDriver& ask);
+
+struct SpecificationOptions {
+  std::uint64_t seed = 1;
+  std::size_t count = 100'000;
+  std::uint64_t address = 0;  // of real memory, a multiple of 1024
+};
+
+struct SpecificationRun {
+  std::size_t count = 0;
+  std::size_t tiled = 0;
+  std::size_t accepted = 0;  // by the driver
+  std::size_t agreed = 0;
+  std::map<std::string, std::size_t> quirks{};  // by id
+  std::size_t disagreed = 0;
+  std::vector<Verdict> disagreements{};  // the first kMostShown
+  static constexpr std::size_t kMostShown = 50;
+};
+
+/// Random specifications, most of them near a rule's edge.
+SpecificationRun run_specifications(const SpecificationOptions& options, int compute_capability, const AskDriver& ask,
+                                    const Observer& observer);
+
+}  // namespace tmaops::probe

@@ -1,0 +1,68 @@
+#include "probe/faults.hpp"
+
+#include <algorithm>
+
+#include "probe/child.hpp"
+
+namespace tmaops::probe {
+namespace {
+
+constexpr Fault kFaults[] = {
+#define TMAOPS_FAULT(name, expected, text) {#name, expected, text},
+#include "probe/faults.def"
+#undef TMAOPS_FAULT
+};
+
+constexpr std::string_view kOutcome = "outcome: ";
+constexpr std::string_view kWatchdog = "tmaops: wait for ";
+
+/// The first line that begins so, without that beginning; empty when there is none.
+std::string line_after(std::string_view text, std::string_view beginning) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    if (line.starts_with(beginning)) return std::string(line.substr(beginning.size()));
+    at = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Fault> faults() { return kFaults; }
+
+bool is_expected(const Fault& fault, std::string_view outcome) {
+  std::string_view rest = fault.expected;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    if (outcome.starts_with(rest.substr(0, end))) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+std::string outcome_of(std::string_view printed, int exit_code, bool timed_out) {
+  if (const std::string line = line_after(printed, kWatchdog); !line.empty()) {
+    // Without the block and the thread: which of them the watchdog saw first is chance.
+    return "watchdog: wait for " + line.substr(0, line.find(": block"));
+  }
+  if (timed_out) return "killed: no end, and no word from the watchdog";
+  if (std::string line = line_after(printed, kOutcome); !line.empty()) return line;
+  return "failed: exit code " + std::to_string(exit_code);
+}
+
+std::vector<FaultRun> run_faults(const std::string& program, std::chrono::milliseconds limit,
+                                 const Observer& observer) {
+  std::vector<FaultRun> runs;
+  for (const Fault& fault : faults()) {
+    if (observer.stop()) break;
+    observer.progress(runs.size(), faults().size(), "fault " + std::string(fault.name));
+    const Child child = run_child(program, {"probe-fault", std::string(fault.name)}, limit);
+    FaultRun run{.fault = &fault, .outcome = outcome_of(child.printed, child.exit_code, child.timed_out)};
+    run.expected = is_expected(fault, run.outcome);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace tmaops::probe

@@ -1,0 +1,69 @@
+#include "probe/loads.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "tma/tile.hpp"
+
+namespace tmaops::probe {
+namespace {
+
+std::vector<std::byte> random_memory(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> memory(static_cast<std::size_t>(kLoadMemoryBytes));
+  for (std::byte& byte : memory) byte = static_cast<std::byte>(random() & 0xFFU);
+  return memory;
+}
+
+void count_properties(const tma::RandomLoad& one, LoadRun& run) {
+  const tma::TensorMapSpec& spec = one.spec;
+  const auto add = [&](const std::string& what) { ++run.covered[what]; };
+  add("rank " + std::to_string(spec.rank()));
+  add("type " + std::string(tma::to_string(spec.dtype)));
+  add("swizzle " + std::string(tma::to_string(spec.swizzle)));
+  add("fill " + std::string(tma::to_string(spec.fill)));
+  if (std::ranges::any_of(spec.element_strides, [](std::int64_t step) { return step > 1; })) add("element strides");
+  if (std::ranges::any_of(one.load.coordinates, [](std::int64_t at) { return at < 0; })) add("negative coordinates");
+  if (one.load.shared_address % 1024 != 0) add("destination out of phase");
+  bool across = false, outside = false;
+  for (std::size_t d = 0; d < spec.dims.size(); ++d) {
+    const std::int64_t first = one.load.coordinates[d], last = first + spec.box[d] - 1;
+    outside = outside || last < 0 || first >= spec.dims[d];
+    across = across || first < 0 || last >= spec.dims[d];
+  }
+  add(outside ? "wholly outside" : across ? "across a border" : "wholly inside");
+}
+
+}  // namespace
+
+LoadRun run_loads(std::uint64_t seed, std::size_t count, Loader& loader, const Observer& observer) {
+  LoadRun run;
+  if (count == 0) return run;
+  const std::vector<std::byte> memory = random_memory(seed);
+  const std::uint64_t base = loader.memory(memory);
+  tma::RandomLoads random(seed, kLoadMemoryBytes, kLoadWindowBytes);
+  std::vector<std::byte> want(static_cast<std::size_t>(kLoadWindowBytes));
+  while (run.count < count && !observer.stop()) {
+    if (run.count % 50 == 0) observer.progress(run.count, count, "loads against the model");
+    const tma::RandomLoad one = random.next();
+    std::ranges::fill(want, kLoadPoison);
+    tma::load_tile(one.spec, one.load, std::span(memory).subspan(one.spec.address),
+                   std::span(want).subspan(one.load.shared_address));
+    tma::TensorMapSpec real = one.spec;
+    real.address += base;
+    const std::vector<std::byte> got = loader.window(real, one.load);
+    ++run.count;
+    run.bytes += kLoadWindowBytes;
+    count_properties(one, run);
+    if (got == want) {
+      ++run.exact;
+    } else if (run.mismatches.size() < LoadRun::kMostShown) {
+      const auto at = std::ranges::mismatch(got, want).in1 - got.begin();
+      run.mismatches.push_back({one, at, std::to_integer<int>(got[static_cast<std::size_t>(at)]),
+                                std::to_integer<int>(want[static_cast<std::size_t>(at)])});
+    }
+  }
+  return run;
+}
+
+}  // namespace tmaops::probe

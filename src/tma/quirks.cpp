@@ -1,0 +1,59 @@
+#include "tma/quirks.hpp"
+
+namespace tmaops::tma {
+namespace {
+
+enum class QuirkId : std::size_t {
+#define TMAOPS_TMA_QUIRK(id, driver, text) id,
+#include "tma/quirks.def"
+#undef TMAOPS_TMA_QUIRK
+};
+
+constexpr Quirk kQuirks[] = {
+#define TMAOPS_TMA_QUIRK(id, driver, text) {#id, Driver::driver, text},
+#include "tma/quirks.def"
+#undef TMAOPS_TMA_QUIRK
+};
+
+const Quirk& quirk(QuirkId id) { return kQuirks[static_cast<std::size_t>(id)]; }
+
+/// Bytes of a load as the driver counts them, for a box that is in range.
+std::int64_t bytes_by_driver(const TensorMapSpec& spec) {
+  std::int64_t bytes = bits_of(spec.dtype) / 8;
+  for (std::size_t i = 0; i < spec.box.size() && bytes <= kLargestTile; ++i)
+    bytes *= spec.box[i] / (spec.element_strides.empty() ? 1 : spec.element_strides[i]);
+  return bytes;
+}
+
+/// The quirk that lets a specification pass although it breaks this rule.
+const Quirk* quirk_about(const Rule& broken, const TensorMapSpec& spec) {
+  if (&broken == &rule(RuleId::interleave_32_swizzle)) return &quirk(QuirkId::interleave_32_any_swizzle);
+  if (&broken == &rule(RuleId::tile_bytes) && spec.mode == Mode::tiled && bytes_by_driver(spec) <= kLargestTile)
+    return &quirk(QuirkId::element_strides_round_down);
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const Quirk> quirks() { return kQuirks; }
+
+const Quirk* quirk_of(const TensorMapSpec& spec, const Findings& found, bool accepted) {
+  if (!accepted) return nullptr;  // what every rule allows was never seen refused
+  const Quirk* last = nullptr;
+  for (const Finding& finding : found.all()) {
+    if (finding.rule->severity != Severity::error) continue;
+    last = quirk_about(*finding.rule, spec);
+    if (last == nullptr) return nullptr;
+  }
+  return last;
+}
+
+std::string quirks_table() {
+  std::string table = "| quirk | the driver | when |\n|---|---|---|\n";
+  for (const Quirk& one : quirks())
+    table += "| `" + std::string(one.id) + "` | " + std::string(to_string(one.driver)) + " | " + std::string(one.text) +
+             " |\n";
+  return table;
+}
+
+}  // namespace tmaops::tma
