@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "bench/report.hpp"
+#include "core/cache_size.hpp"
 #include "core/device_info.hpp"
 #include "tmaops/threads.hpp"
 
@@ -30,18 +31,6 @@ std::string value_in(const char* path, const std::string& key, char separator) {
     if (first != std::string::npos) return line.substr(first, last - first + 1);
   }
   return {};
-}
-
-std::int64_t last_level_cache() {
-  std::int64_t largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
-    std::int64_t size = 0;
-    char unit = 0;
-    if (!(file >> size >> unit)) break;
-    largest = std::max(largest, size * (unit == 'M' ? std::int64_t{1} << 20 : std::int64_t{1} << 10));
-  }
-  return largest;
 }
 
 std::string simd_target() {
@@ -71,7 +60,7 @@ Machine inspect() {
   found.processors = static_cast<int>(std::thread::hardware_concurrency());
   found.simd = simd_target();
   found.memory_bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  found.last_level_cache_bytes = last_level_cache();
+  found.last_level_cache_bytes = detail::last_level_cache_bytes();
   found.os = value_in("/etc/os-release", "PRETTY_NAME", '=');
   utsname system{};
   if (uname(&system) == 0)

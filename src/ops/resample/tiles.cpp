@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/cache_size.hpp"
 #include "core/parallel.hpp"
 #include "ops/resample/data_checks.hpp"
 #include "ops/resample/definition.hpp"
@@ -17,6 +18,9 @@ constexpr std::int64_t kTargetCost = 24;
 /// Cost of a chunk: large enough to hide the hand-out of a chunk, small enough to balance the threads.
 constexpr std::int64_t kChunkCost = 64 * 1024;
 
+/// Elements of a piece, at most: pieces are located one ahead, and should stay in the L2 until they are written.
+constexpr std::int64_t kPieceElements = 4 * 1024;
+
 /// Targets per chunk; a whole number of chunks per trajectory or of trajectories per chunk where they are equally long.
 std::int64_t targets_per_chunk(const Problem& problem, const Timeline& line) {
   const std::int64_t wanted = std::max<std::int64_t>(64, kChunkCost / (kTargetCost + problem.channels));
@@ -24,6 +28,12 @@ std::int64_t targets_per_chunk(const Problem& problem, const Timeline& line) {
   if (wanted >= line.target_rows) return line.target_rows * (wanted / line.target_rows);
   const std::int64_t parts = (line.target_rows + wanted - 1) / wanted;
   return (line.target_rows + parts - 1) / parts;
+}
+
+/// Targets per piece of a chunk: several pieces, so that one is located while the samples of another are on their way.
+std::int64_t targets_per_piece(const Problem& problem) {
+  return std::clamp<std::int64_t>(kPieceElements / std::max<std::int64_t>(1, problem.channels) / 16 * 16, 32,
+                                  kTileTargets);
 }
 
 /// The trajectory of target `index` of all.
@@ -50,25 +60,47 @@ bool check_ends_of(const Timeline& line, std::int64_t b) {
   return true;
 }
 
+/// Whether values and output together are more than half of the last-level cache: part of it holds other data.
+bool exceeds_caches(const Problem& problem) {
+  const std::int64_t rows = (problem.packed_source ? 1 : problem.batch) * problem.source +
+                            (problem.packed_target ? 1 : problem.batch) * problem.target;
+  const std::int64_t cache = detail::last_level_cache_bytes();
+  return cache > 0 && rows * problem.channels * static_cast<std::int64_t>(size_of(problem.values)) > cache / 2;
+}
+
+/// Targets [t, t + count) of trajectory b, count up to kTileTargets.
+struct Range {
+  std::int64_t b = 0;
+  std::int64_t t = 0;
+  std::int64_t count = 0;
+};
+
+/// Targets on their way from being located to being written.
+struct Piece {
+  Range targets;
+  Tile tile;
+};
+
 class TileRun {
  public:
   TileRun(const Problem& problem, const Arguments& arguments, const TileKernels& kernels)
-      : problem_(problem), arguments_(arguments), line_(arguments.timeline), kernels_(kernels) {
+      : problem_(problem),
+        arguments_(arguments),
+        line_(arguments.timeline),
+        kernels_(kernels),
+        beyond_caches_(exceeds_caches(problem)) {
     for (const ChannelGroup& group : problem.groups) {
       nearest_ = nearest_ || group.interpolation == Interpolation::nearest;
       cubic_ = cubic_ || group.interpolation == Interpolation::cubic;
     }
   }
 
-  /// Targets [t, t + count) of trajectory b, count up to kTileTargets.
-  bool tile(std::int64_t b, std::int64_t t, std::int64_t count) const {
+  /// Where the targets of a piece lie, and the checks of their times.
+  bool locate(Piece& piece) const {
+    const auto [b, t, count] = piece.targets;
     const std::int64_t n = line_.source_count(b);
+    if (n == 0) return line_.outside == Outside::nan;
     const std::int64_t targets = line_.target_count(b);
-    if (n == 0) {
-      if (line_.outside == Outside::nan) write_missing(b, t, count);
-      return line_.outside == Outside::nan;
-    }
-    Tile tile;
     const bool shared = line_.source.trajectory_stride == 0 && !line_.source.offsets && !line_.target_offsets;
     if (!shared || b == 0)
       if (!check_source(b, share(n, t, targets), share(n, t + count, targets), t == 0)) return false;
@@ -82,10 +114,33 @@ class TileRun {
                           .target_count = count,
                           .nearest = nearest_};
     set_targets(request, b, t, count, grid);
-    if (!kernels_.locate(request, tile)) return false;
-    if (cubic_) kernels_.ratios(request, tile);
-    if (arguments_.valid.data) write_valid(tile, b, t, count);
-    return combine(tile, b, t, count, n);
+    if (!kernels_.locate(request, piece.tile)) return false;
+    if (cubic_) kernels_.ratios(request, piece.tile);
+    return true;
+  }
+
+  /// Asks for the times that locating a piece reads.
+  void fetch_times(const Range& piece) const {
+    const auto [b, t, count] = piece;
+    const auto size = static_cast<std::int64_t>(size_of(line_.dtype));
+    const std::int64_t n = line_.source_count(b);
+    const std::int64_t first = share(n, t, line_.target_count(b));
+    if (line_.source.row_stride == 1)
+      fetch_ahead(source_time_address(line_, b, first), size * (share(n, t + count, line_.target_count(b)) - first));
+    if (!line_.uniform_grid && line_.target.row_stride == 1)
+      fetch_ahead(static_cast<const char*>(line_.target.data) + size * (line_.target.first(b) + t), size * count);
+  }
+
+  /// Writes the targets of a located piece; `coming` is the one after it.
+  bool write(const Piece& piece, const Piece& coming) const {
+    const auto [b, t, count] = piece.targets;
+    const std::int64_t n = line_.source_count(b);
+    if (n == 0) {
+      write_missing(b, t, count);
+      return true;
+    }
+    if (arguments_.valid.data) write_valid(piece.tile, b, t, count);
+    return combine(piece, coming, n);
   }
 
  private:
@@ -130,10 +185,12 @@ class TileRun {
           problem_.values == DType::f64 ? !std::isnan(tile.weight<double>()[k]) : !std::isnan(tile.weight<float>()[k]);
   }
 
-  bool combine(const Tile& tile, std::int64_t b, std::int64_t t, std::int64_t count, std::int64_t n) const {
+  bool combine(const Piece& piece, const Piece& coming, std::int64_t n) const {
+    const auto [b, t, count] = piece.targets;
     const Rows& from = arguments_.values;
     const Rows& to = arguments_.output;
     const auto size = static_cast<std::int64_t>(size_of(problem_.values));
+    const bool more = coming.targets.count > 0 && line_.source_count(coming.targets.b) > 0;
     for (const ChannelGroup& group : problem_.groups) {
       const ChannelRequest request{
           .values = static_cast<const char*>(from.data) + size * (from.first(b) + group.first * from.channel_stride),
@@ -145,8 +202,13 @@ class TileRun {
           .output_row_stride = to.row_stride,
           .output_channel_stride = to.channel_stride,
           .channel_count = group.count,
-          .target_count = count};
-      if (!kernels_.combine[static_cast<std::size_t>(group.interpolation)](request, tile)) return false;
+          .target_count = count,
+          .beyond_caches = beyond_caches_,
+          .coming = {.values = static_cast<const char*>(from.data) +
+                               size * (from.first(coming.targets.b) + group.first * from.channel_stride),
+                     .tile = &coming.tile,
+                     .target_count = more ? coming.targets.count : 0}};
+      if (!kernels_.combine[static_cast<std::size_t>(group.interpolation)](request, piece.tile)) return false;
     }
     return true;
   }
@@ -155,6 +217,7 @@ class TileRun {
   const Arguments& arguments_;
   const Timeline& line_;
   const TileKernels& kernels_;
+  bool beyond_caches_;
   bool nearest_ = false;
   bool cubic_ = false;
 };
@@ -204,16 +267,35 @@ void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::in
 void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels) {
   const Timeline& line = arguments.timeline;
   const TileRun run(problem, arguments, kernels);
+  const std::int64_t most = targets_per_piece(problem);
   std::atomic<bool> failed{false};
   parallel_for(line.target_total(), targets_per_chunk(problem, line), [&](std::int64_t begin, std::int64_t end) {
     std::int64_t b = trajectory_of(line, begin);
-    while (begin < end && !failed.load(std::memory_order_relaxed)) {
+    const auto next_targets = [&]() -> Range {
+      if (begin == end) return {};
       while (line.target_begin(b) + line.target_count(b) <= begin) ++b;
       const std::int64_t t = begin - line.target_begin(b);
-      const std::int64_t count = std::min({line.target_count(b) - t, end - begin, std::int64_t{kTileTargets}});
-      if (!run.tile(b, t, count)) failed.store(true, std::memory_order_relaxed);
+      const std::int64_t count = std::min({line.target_count(b) - t, end - begin, most});
       begin += count;
+      return {b, t, count};
+    };
+    // A piece is located before the one in front of it is written, which then asks for the samples of both.
+    Piece pieces[2];
+    Range coming = next_targets();
+    bool good = true;
+    for (int i = 0; good && !failed.load(std::memory_order_relaxed); ++i) {
+      Piece& piece = pieces[i % 2];
+      piece.targets = coming;
+      if (coming.count > 0) {
+        coming = next_targets();
+        good = run.locate(piece);
+        if (coming.count > 0) run.fetch_times(coming);
+      }
+      if (good && i > 0) good = run.write(pieces[(i + 1) % 2], piece);
+      if (piece.targets.count == 0) break;
     }
+    kernels.finish();
+    if (!good) failed.store(true, std::memory_order_relaxed);
   });
   if (failed.load()) throw_data_error(problem, line, &arguments.values);
 }

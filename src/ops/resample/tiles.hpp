@@ -69,6 +69,13 @@ struct LocateRequest {
   bool nearest;  // the weight must tell which sample is nearer
 };
 
+/// The tile that is combined after the one at hand: its samples are asked for in time.
+struct Coming {
+  const void* values = nullptr;  // first row, the same channels
+  const Tile* tile = nullptr;
+  std::int64_t target_count = 0;
+};
+
 /// One channel group of a tile's targets: first row and first channel on both sides, strides in elements.
 struct ChannelRequest {
   const void* values;
@@ -80,7 +87,19 @@ struct ChannelRequest {
   std::int64_t output_channel_stride;
   std::int64_t channel_count;
   std::int64_t target_count;
+  bool beyond_caches;  // the call moves more than the caches hold: what is written now is gone before anybody reads it
+  Coming coming;
 };
+
+/// Bytes of samples asked for ahead of the target at hand (docs/findings/resample_cpu.md).
+inline constexpr std::int64_t kAheadBytes = 8192;
+inline constexpr std::int64_t kCacheLine = 64;
+
+/// Brings memory into the L2: a fetch into the L1 would hold one of its few miss buffers until memory answers.
+inline void fetch_ahead(const void* from, std::int64_t bytes) {
+  for (std::int64_t byte = 0; byte < bytes; byte += kCacheLine)
+    __builtin_prefetch(static_cast<const char*>(from) + byte, 0, 2);
+}
 
 /// The kernels of a variant for one combination of types.
 struct TileKernels {
@@ -92,6 +111,8 @@ struct TileKernels {
   void (*ratios)(const LocateRequest&, Tile&);
   /// Writes the targets of a group, by interpolation. False when a quaternion is none.
   std::array<bool (*)(const ChannelRequest&, const Tile&), 6> combine;
+  /// Called when a thread is done with a chunk: other threads must see what combine wrote past the caches.
+  void (*finish)() = [] {};
 };
 
 /// Runs a whole problem with a variant's kernels. Throws what check_data throws.

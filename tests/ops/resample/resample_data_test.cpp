@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <vector>
 
+#include "core/cache_size.hpp"
 #include "ops/resample/resample_call.hpp"
 #include "ops/resample/resample_cases.hpp"
 #include "support/expect_error.hpp"
@@ -236,6 +240,36 @@ TEST_P(ResampleData, AnyNumberOfChannelsGivesTheSame) {
     c.run(GetParam(), got, nullptr);
     c.run("reference", want, nullptr);
     EXPECT_EQ(difference_of(got, want, tolerance_of(shape)), "") << channels;
+  }
+}
+
+TEST_P(ResampleData, RowsWrittenPastTheCachesAreTheSame) {
+  constexpr std::size_t kLine = 64;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    CaseShape shape;
+    shape.values = dtype;
+    shape.target = 700;
+    shape.channels = 96;
+    const Case c(shape);
+    ResampleOptions options = c.options();
+    options.variant = GetParam();
+    const std::size_t bytes = static_cast<std::size_t>(c.output().layout().size()) * size_of(dtype);
+    const auto run = [&](std::int64_t cache, std::size_t shift) {  // the output `shift` bytes behind a cache line
+      const detail::PretendedCache pretended(cache);
+      std::vector<unsigned char> memory(bytes + 2 * kLine, 0xA5);
+      void* start = memory.data();
+      std::size_t room = memory.size();
+      std::align(kLine, bytes + shift, start, room);
+      unsigned char* output = static_cast<unsigned char*>(start) + shift;
+      resample(c.values(), c.source_times(), c.target_times(), {output, dtype, c.output().layout()}, options);
+      EXPECT_TRUE(std::all_of(memory.data(), output, [](unsigned char byte) { return byte == 0xA5; }));
+      EXPECT_TRUE(
+          std::all_of(output + bytes, memory.data() + memory.size(), [](unsigned char b) { return b == 0xA5; }));
+      return std::vector<unsigned char>(output, output + bytes);
+    };
+    const std::vector<unsigned char> want = run(std::int64_t{1} << 40, 0);
+    EXPECT_EQ(run(1, 0), want) << to_string(dtype);
+    EXPECT_EQ(run(1, 16), want) << to_string(dtype);
   }
 }
 

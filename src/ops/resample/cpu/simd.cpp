@@ -1,7 +1,7 @@
 // Vectors through Highway, the instruction set chosen at run time. Adds to `portable`: targets located a vector at a
-// time without branches (locate-inl.hpp), linear rows combined by two fused operations per vector, and slerp of a vector
-// of targets at a time. The other modes are the plain loops compiled for the same instruction set. Against `portable`:
-// 1.2 to 2.7 times faster for linear f32, 5 times for slerp (docs/findings/resample_cpu.md).
+// time without branches (locate-inl.hpp), linear rows combined by two fused operations per vector, and slerp of a
+// vector of targets at a time. The other modes are the plain loops compiled for the same instruction set. Against
+// `portable`: 1.2 to 2.7 times faster for linear f32, 5 times for slerp (docs/findings/resample_cpu.md).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/resample/cpu/simd.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -48,21 +48,30 @@ auto LoadWide(D d, const bfloat16* from) {
                      hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from)))));
 }
 
-template <class D, class V>
+/// Past the caches when `streamed`; the address is a multiple of the vector's size then.
+template <bool streamed, class D, class V, class T>
+void Put(D d, V v, T* to) {
+  if constexpr (streamed)
+    hn::Stream(v, d, to);
+  else
+    hn::StoreU(v, d, to);
+}
+
+template <bool streamed, class D, class V>
 void StoreNarrow(D d, V v, float* to) {
-  hn::StoreU(v, d, to);
+  Put<streamed>(d, v, to);
 }
-template <class D, class V>
+template <bool streamed, class D, class V>
 void StoreNarrow(D d, V v, double* to) {
-  hn::StoreU(v, d, to);
+  Put<streamed>(d, v, to);
 }
-template <class D, class V>
+template <bool streamed, class D, class V>
 void StoreNarrow(D d, V v, float16* to) {
   const hn::Rebind<hwy::float16_t, D> dh;
-  hn::StoreU(hn::DemoteTo(dh, v), dh, reinterpret_cast<hwy::float16_t*>(to));
+  Put<streamed>(dh, hn::DemoteTo(dh, v), reinterpret_cast<hwy::float16_t*>(to));
 }
 /// Rounds to nearest even (DemoteTo of Highway 1.0 cuts off); NaN stays NaN.
-template <class D, class V>
+template <bool streamed, class D, class V>
 void StoreNarrow(D d, V v, bfloat16* to) {
   const hn::RebindToUnsigned<D> du;
   const hn::Rebind<std::uint16_t, D> dh;
@@ -70,15 +79,11 @@ void StoreNarrow(D d, V v, bfloat16* to) {
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
   const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu)));
   const auto kept = hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(du, 0x400000u)));
-  hn::StoreU(hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), dh, reinterpret_cast<std::uint16_t*>(to));
+  Put<streamed>(dh, hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// Bytes of samples fetched ahead of the target at hand; gains 2 to 15 % (docs/findings/resample_cpu.md).
-constexpr std::int64_t kAheadBytes = 4096;
-constexpr std::int64_t kCacheLine = 64;
-
 /// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before.
-template <class D, class Value>
+template <bool streamed, class D, class Value>
 void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   using C = hn::TFromD<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -87,31 +92,33 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   const std::int32_t* HWY_RESTRICT rows = tile.row.data();
   const C* HWY_RESTRICT weights = tile.weight<C>();
   const auto row_bytes = static_cast<std::int64_t>(sizeof(Value)) * channels;
+  const Value* HWY_RESTRICT coming = static_cast<const Value*>(request.coming.values);
   const std::int64_t ahead = std::max<std::int64_t>(1, kAheadBytes / (2 * row_bytes));
+  const auto fetch = [&](const Value* sample) HWY_ATTR {  // and the one after it, or harmlessly what lies there
+    fetch_ahead(sample, row_bytes);
+    fetch_ahead(sample + request.row_stride, row_bytes);
+  };
   for (std::int64_t k = 0; k < request.target_count; ++k) {
     const std::int64_t row = rows[k];
-    if (k + ahead < request.target_count) {
-      const Value* coming = values + rows[k + ahead] * request.row_stride;
-      const Value* coming_next = rows[k + ahead] + 1 < request.row_count ? coming + request.row_stride : coming;
-      for (std::int64_t byte = 0; byte < row_bytes; byte += kCacheLine) {
-        hwy::Prefetch(reinterpret_cast<const char*>(coming) + byte);
-        hwy::Prefetch(reinterpret_cast<const char*>(coming_next) + byte);
-      }
-    }
+    // A steady stream, on into the next tile: asking for much at once exceeds the miss buffers and is ignored.
+    if (const std::int64_t there = k + ahead; there < request.target_count)
+      fetch(values + rows[there] * request.row_stride);
+    else if (const std::int64_t later = there - request.target_count; later < request.coming.target_count)
+      fetch(coming + request.coming.tile->row[static_cast<std::size_t>(later)] * request.row_stride);
     const Value* HWY_RESTRICT a = values + row * request.row_stride;
     const Value* HWY_RESTRICT b = a + (row + 1 < request.row_count ? request.row_stride : 0);
     Value* HWY_RESTRICT out = static_cast<Value*>(request.output) + k * request.output_row_stride;
     if (weights[k] == 0) {
       std::int64_t c = 0;
-      for (; c + lanes <= channels; c += lanes) StoreNarrow(d, LoadWide(d, a + c), out + c);
-      if (c < channels) StoreNarrow(d, LoadWide(d, a + channels - lanes), out + channels - lanes);
+      for (; c + lanes <= channels; c += lanes) StoreNarrow<streamed>(d, LoadWide(d, a + c), out + c);
+      if (c < channels) StoreNarrow<streamed>(d, LoadWide(d, a + channels - lanes), out + channels - lanes);
       continue;
     }
     const auto w = hn::Set(d, weights[k]);
     // a - w a + w b in two fused operations: exact for a == b, and no overflow between.
     const auto combine = [&](std::int64_t c) HWY_ATTR {
       const auto from = LoadWide(d, a + c);
-      StoreNarrow(d, hn::MulAdd(w, LoadWide(d, b + c), hn::NegMulAdd(w, from, from)), out + c);
+      StoreNarrow<streamed>(d, hn::MulAdd(w, LoadWide(d, b + c), hn::NegMulAdd(w, from, from)), out + c);
     };
     std::int64_t c = 0;
     for (; c + lanes <= channels; c += lanes) combine(c);
@@ -119,9 +126,24 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   }
 }
 
+/// Whether the rows may be written past the caches: whole cache lines, and more data than the caches hold.
+template <class Value>
+bool MayStream(const ChannelRequest& request) {
+  const auto start = reinterpret_cast<std::uintptr_t>(request.output);
+  const auto row = static_cast<std::uintptr_t>(request.channel_count) * sizeof(Value);
+  const auto pitch = static_cast<std::uintptr_t>(request.output_row_stride) * sizeof(Value);
+  return request.beyond_caches && (start | row | pitch) % kCacheLine == 0;
+}
+
 template <class Value, std::size_t lanes>
 bool LinearOfWidth(const ChannelRequest& request, const Tile& tile) {
-  LinearRows<hn::CappedTag<Compute<Value>, lanes>, Value>({}, request, tile);
+  using Tag = hn::CappedTag<Compute<Value>, lanes>;
+  if constexpr (lanes * sizeof(Compute<Value>) == HWY_MAX_BYTES)
+    if (MayStream<Value>(request)) {
+      LinearRows<true, Tag, Value>({}, request, tile);
+      return true;
+    }
+  LinearRows<false, Tag, Value>({}, request, tile);
   return true;
 }
 
@@ -246,7 +268,8 @@ TileKernels KernelsOf() {
           Locator<Time, C>(),
           time_ratios<Time, C>,
           {CombineLinear<Value>, combine_step<Value, Interpolation::previous>, combine_step<Value, Interpolation::next>,
-           combine_step<Value, Interpolation::nearest>, combine_cubic<Value>, CombineSlerp<Value>}};
+           combine_step<Value, Interpolation::nearest>, combine_cubic<Value>, CombineSlerp<Value>},
+          [] { hwy::FlushStream(); }};
 }
 
 template <class Time>
