@@ -31,6 +31,11 @@ struct MsDeformAttnOptions {
   std::span<const std::int32_t> points_per_level{};
   Sampling sampling = Sampling::bilinear;
   std::string variant{};  // name of a variant; empty: the best one for the problem
+  /// Backward on a GPU: the same bits from run to run, at some cost. On the CPU that is always so.
+  bool deterministic = false;
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
+  /// waits for it before it reads anything. The CPU variants ignore it.
+  bool dependent_launch = false;
   Stream stream = nullptr;
 };
 
@@ -76,13 +81,35 @@ struct MsDeformAttnGradients {
   TensorView attention_weights{};   // shape of attention_weights, f32 (f64 when value is f64) or its dtype
 };
 
-/// Gradients of ms_deform_attn for grad_output (N, Lq, M * D). Deterministic: the same bits for any number of threads.
+/// Gradients of ms_deform_attn for grad_output (N, Lq, M * D). On the CPU the same bits for any number of threads; on a
+/// GPU the order of the sums in the value's gradient varies unless options.deterministic is set.
 /// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0. Where a location
 /// lies on a pixel, its gradient is the one to the right and down. grad_output: dtype of value, or f32. The output must
-/// not share memory with an input. Needs scratch of two maps of one head per thread. Errors as for ms_deform_attn.
+/// not share memory with an input. The CPU needs scratch of two maps of one head per thread; a GPU needs 4 bytes per
+/// element of value for a value gradient that is not f32, and 8 more when deterministic. Errors as for ms_deform_attn.
 void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                              ConstTensorView sampling_locations, ConstTensorView attention_weights,
                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
                              const MsDeformAttnOptions& options = {});
+
+/// A backward call whose checks and host work are done once, scratch memory included. run() only launches. Runs that
+/// share a plan must follow one another.
+class MsDeformAttnBackwardPlan {
+ public:
+  MsDeformAttnBackwardPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                           ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                           ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                           const MsDeformAttnOptions& options = {});
+  ~MsDeformAttnBackwardPlan();
+  MsDeformAttnBackwardPlan(MsDeformAttnBackwardPlan&&) noexcept;
+  MsDeformAttnBackwardPlan& operator=(MsDeformAttnBackwardPlan&&) noexcept;
+
+  void run(Stream stream = nullptr) const;
+  std::string_view variant() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace tmaops

@@ -184,4 +184,11 @@ bool has_distinct_elements(const Layout& layout) {
   return true;
 }
 
+int row_alignment(const ConstTensorView& tensor) {
+  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(tensor.data) | 16;
+  for (std::size_t k = 0; k + 1 < static_cast<std::size_t>(tensor.rank); ++k)
+    if (tensor.shape[k] > 1) bits |= static_cast<std::uint64_t>(tensor.strides[k]) * size_of(tensor.dtype);
+  return static_cast<int>(bits & (~bits + 1));
+}
+
 }  // namespace tmaops

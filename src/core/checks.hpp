@@ -58,4 +58,7 @@ bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);
 /// Whether every index has an element of its own. Says no for a few exotic layouts that interleave without overlap.
 bool has_distinct_elements(const Layout& layout);
 
+/// The largest power of two, up to 16, that divides the byte address of every row (the elements of the last dimension).
+int row_alignment(const ConstTensorView& tensor);
+
 }  // namespace tmaops

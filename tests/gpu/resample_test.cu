@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 
+#include "gpu/mirror.cuh"
 #include "gpu/support.cuh"
 #include "ops/resample/problem.hpp"
 #include "support/buffers.hpp"
@@ -14,6 +15,7 @@ namespace tmaops {
 namespace {
 
 using test::Buffer;
+using test::Mirror;
 
 /// What makes a problem; everything else is drawn from the seed.
 struct Case {
@@ -59,39 +61,6 @@ std::string text(const Case& c) {
     if (set) line += name;
   return line;
 }
-
-/// A buffer on both sides: the host's bytes, canaries included, copied to and from device memory.
-class Mirror {
- public:
-  Mirror(const Buffer& host, int shift) : host_(host) {
-    bytes_ = host.bits().size() + 2 * Buffer::kCanary;
-    shift_ = static_cast<std::size_t>(shift) * size_of(host.dtype());
-    check_cuda(cudaMalloc(&memory_, bytes_ + shift_ + 16), "cudaMalloc");
-    check_cuda(cudaMemset(memory_, 0xA5, bytes_ + shift_ + 16), "cudaMemset");
-    check_cuda(cudaMemcpy(start(), raw(host), bytes_, cudaMemcpyHostToDevice), "upload");
-  }
-  Mirror(const Mirror&) = delete;
-  Mirror& operator=(const Mirror&) = delete;
-  ~Mirror() { cudaFree(memory_); }
-
-  TensorView view() const { return {start() + Buffer::kCanary, host_.dtype(), host_.layout(), {DeviceType::cuda, 0}}; }
-  Buffer download() const {
-    Buffer copy = host_;
-    check_cuda(cudaMemcpy(const_cast<unsigned char*>(raw(copy)), start(), bytes_, cudaMemcpyDeviceToHost), "download");
-    return copy;
-  }
-
- private:
-  static const unsigned char* raw(const Buffer& buffer) {
-    return static_cast<const unsigned char*>(buffer.data()) - Buffer::kCanary;
-  }
-  unsigned char* start() const { return static_cast<unsigned char*>(memory_) + shift_; }
-
-  Buffer host_;
-  void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::size_t shift_ = 0;
-};
 
 /// B + 1 offsets of trajectories with 0 to 2 * mean rows; at least `least`.
 std::vector<std::int64_t> offsets(std::mt19937_64& random, std::int64_t batch, std::int64_t mean, std::int64_t least) {

@@ -21,7 +21,8 @@ MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelS
                                          {.value = value,
                                           .sampling_locations = sampling_locations,
                                           .attention_weights = attention_weights,
-                                          .output = output},
+                                          .output = output,
+                                          .dependent_launch = options.dependent_launch},
                                          &variant});
   if (variant.prepare != nullptr) state_->arguments.prepared = variant.prepare(state_->problem, state_->arguments);
 }
@@ -39,21 +40,48 @@ void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, C
   MsDeformAttnPlan(value, levels, sampling_locations, attention_weights, output, options).run(options.stream);
 }
 
+struct MsDeformAttnBackwardPlan::State {
+  ops::ms_deform_attn_backward::Problem problem;
+  ops::ms_deform_attn_backward::Arguments arguments;
+  const Variant<ops::ms_deform_attn_backward::Problem, ops::ms_deform_attn_backward::Arguments>* variant;
+};
+
+MsDeformAttnBackwardPlan::MsDeformAttnBackwardPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                                                   ConstTensorView sampling_locations,
+                                                   ConstTensorView attention_weights, ConstTensorView grad_output,
+                                                   const MsDeformAttnGradients& gradients,
+                                                   const MsDeformAttnOptions& options) {
+  namespace backward = ops::ms_deform_attn_backward;
+  backward::Problem problem =
+      backward::make_problem(value, levels, sampling_locations, attention_weights, grad_output, gradients, options);
+  const auto& variant = backward::select(problem, device_info(problem.forward.device), options.variant);
+  state_ = std::make_unique<State>(State{std::move(problem),
+                                         {.value = value,
+                                          .sampling_locations = sampling_locations,
+                                          .attention_weights = attention_weights,
+                                          .grad_output = grad_output,
+                                          .gradients = gradients,
+                                          .dependent_launch = options.dependent_launch},
+                                         &variant});
+  if (variant.prepare != nullptr) state_->arguments.prepared = variant.prepare(state_->problem, state_->arguments);
+}
+
+MsDeformAttnBackwardPlan::~MsDeformAttnBackwardPlan() = default;
+MsDeformAttnBackwardPlan::MsDeformAttnBackwardPlan(MsDeformAttnBackwardPlan&&) noexcept = default;
+MsDeformAttnBackwardPlan& MsDeformAttnBackwardPlan::operator=(MsDeformAttnBackwardPlan&&) noexcept = default;
+
+void MsDeformAttnBackwardPlan::run(Stream stream) const {
+  state_->variant->launch(state_->problem, state_->arguments, stream);
+}
+
+std::string_view MsDeformAttnBackwardPlan::variant() const { return state_->variant->name; }
+
 void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                              ConstTensorView sampling_locations, ConstTensorView attention_weights,
                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
                              const MsDeformAttnOptions& options) {
-  namespace backward = ops::ms_deform_attn_backward;
-  const backward::Problem problem =
-      backward::make_problem(value, levels, sampling_locations, attention_weights, grad_output, gradients, options);
-  const auto& variant = backward::select(problem, device_info(problem.forward.device), options.variant);
-  backward::Arguments arguments{.value = value,
-                                .sampling_locations = sampling_locations,
-                                .attention_weights = attention_weights,
-                                .grad_output = grad_output,
-                                .gradients = gradients};
-  if (variant.prepare != nullptr) arguments.prepared = variant.prepare(problem, arguments);
-  variant.launch(problem, arguments, options.stream);
+  MsDeformAttnBackwardPlan(value, levels, sampling_locations, attention_weights, grad_output, gradients, options)
+      .run(options.stream);
 }
 
 }  // namespace tmaops

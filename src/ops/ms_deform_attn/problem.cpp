@@ -103,6 +103,24 @@ void set_points(const ArgumentChecks& checks, const ConstTensorView& locations, 
   problem.queries = locations.shape[1];
 }
 
+bool xy_are_dense(const ConstTensorView& locations) {
+  return locations.strides[static_cast<std::size_t>(locations.rank - 1)] == 1 &&
+         static_cast<std::size_t>(row_alignment(locations)) % (2 * size_of(locations.dtype)) == 0;
+}
+
+/// Bytes from the first to the last element of one image and head; the largest number when that does not fit.
+std::int64_t map_bytes(const ConstTensorView& value) {
+  std::int64_t last = 0;
+  for (const std::size_t k : {1, 3}) {
+    std::int64_t reach = 0;
+    if (value.shape[k] > 1 && (__builtin_mul_overflow(value.shape[k] - 1, std::abs(value.strides[k]), &reach) ||
+                               __builtin_add_overflow(last, reach, &last)))
+      return INT64_MAX;
+  }
+  const auto size = static_cast<std::int64_t>(size_of(value.dtype));
+  return __builtin_mul_overflow(last + 1, size, &last) ? INT64_MAX : last;
+}
+
 }  // namespace
 
 std::string Problem::text() const {
@@ -143,6 +161,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.weight_dtype = attention_weights.dtype;
   problem.sampling = options.sampling;
   problem.dense_channels = value.strides[3] == 1 || problem.channels <= 1;
+  problem.row_alignment = row_alignment(value);
 
   if (options.sampling != Sampling::bilinear && options.sampling != Sampling::nearest)
     checks.fail(ErrorCode::bad_parameter, "sampling", std::to_string(static_cast<int>(options.sampling)),
@@ -169,6 +188,8 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                   problem.levels.front().points},
                  "(N, Lq, M, L, P)");
   }
+  problem.dense_pairs = xy_are_dense(sampling_locations);
+  problem.map_bytes = map_bytes(value);
   checks.memory("value", value);
   checks.memory("sampling_locations", sampling_locations);
   checks.memory("attention_weights", attention_weights);
@@ -192,6 +213,7 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.no_overlap("output", output, "sampling_locations", sampling_locations);
   checks.no_overlap("output", output, "attention_weights", attention_weights);
   problem.dense_channels = problem.dense_channels && (output.strides[2] == 1 || width <= 1);
+  problem.row_alignment = std::min(problem.row_alignment, row_alignment(output));
   return problem;
 }
 

@@ -37,6 +37,9 @@ struct Problem {
   DType location_dtype = DType::f32;
   DType weight_dtype = DType::f32;
   bool dense_channels = true;  // the D channels of value, and of output, lie next to each other
+  int row_alignment = 16;      // bytes, at most 16: divides the address of every row of channels, of value and output
+  bool dense_pairs = true;     // x and y of a location lie next to each other, at a multiple of their common size
+  std::int64_t map_bytes = 0;  // from the first to the last byte of one image and head of value
   Device device{};
 
   /// The problem in the syntax of the configuration.
@@ -48,6 +51,7 @@ struct Arguments {
   ConstTensorView sampling_locations{};
   ConstTensorView attention_weights{};
   TensorView output{};
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 

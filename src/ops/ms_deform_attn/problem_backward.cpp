@@ -55,7 +55,9 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.same_device("grad_output", grad_output, "value", value);
   checks.memory("grad_output", grad_output);
   forward.dense_channels = forward.dense_channels && (grad_output.strides[2] == 1 || width <= 1);
+  forward.row_alignment = std::min(forward.row_alignment, row_alignment(grad_output));
   problem.grad_output_dtype = grad_output.dtype;
+  problem.deterministic = options.deterministic;
 
   const DType compute = value.dtype == DType::f64 ? DType::f64 : DType::f32;
   struct Gradient {

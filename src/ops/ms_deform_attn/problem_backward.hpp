@@ -19,6 +19,7 @@ struct Problem {
   DType grad_value_dtype = DType::f32;
   DType grad_sampling_locations_dtype = DType::f32;
   DType grad_attention_weights_dtype = DType::f32;
+  bool deterministic = false;
 
   /// The problem in the syntax of the configuration.
   std::string text() const;
@@ -30,6 +31,7 @@ struct Arguments {
   ConstTensorView attention_weights{};
   ConstTensorView grad_output{};
   MsDeformAttnGradients gradients{};
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 

@@ -102,14 +102,6 @@ bool has_dense_rows(const Layout& layout) {
       .is_contiguous();
 }
 
-/// The largest power of two, up to 16, that divides the byte address of every row.
-int row_alignment_of(const ConstTensorView& tensor) {
-  std::uint64_t bits = reinterpret_cast<std::uintptr_t>(tensor.data) | 16;
-  for (std::size_t k = 0; k + 1 < static_cast<std::size_t>(tensor.rank); ++k)
-    if (tensor.shape[k] > 1) bits |= static_cast<std::uint64_t>(tensor.strides[k]) * size_of(tensor.dtype);
-  return static_cast<int>(bits & (~bits + 1));
-}
-
 void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
   if (name_of(options.outside).empty())
     checks.fail(ErrorCode::bad_parameter, "outside", std::to_string(static_cast<int>(options.outside)),
@@ -290,7 +282,7 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
   problem.dense_rows = has_dense_rows(rows) && has_dense_rows(made);
   problem.dense_batches = rows.is_contiguous() && made.is_contiguous() && source_times.is_contiguous() &&
                           (problem.uniform_grid || targets.times.is_contiguous());
-  problem.row_alignment = std::min(row_alignment_of(rows), row_alignment_of(made));
+  problem.row_alignment = std::min(row_alignment(rows), row_alignment(made));
   problem.device = rows.device;
   return problem;
 }

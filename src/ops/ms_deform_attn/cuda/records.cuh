@@ -1,0 +1,160 @@
+// A sample as kernels that read 16 bytes per thread take it: one address inside the map, four weights, no branches.
+#pragma once
+
+#include "device/warp.cuh"
+#include "ops/ms_deform_attn/cuda/sample.cuh"
+
+namespace tmaops::ops::ms_deform_attn::cuda {
+
+/// x, y and attention weight of a sample.
+struct Point3 {
+  float x = 0;
+  float y = 0;
+  float weight = 0;
+};
+
+template <class Point>
+__device__ __forceinline__ Point3 load_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
+  const float weight = read_point<Point>(call.weights, weight_at);
+  if constexpr (std::is_same_v<Point, __half>) {
+    const auto pair = __ldg(reinterpret_cast<const __half2*>(static_cast<const Point*>(call.locations.data) + location_at));
+    return {__low2float(pair), __high2float(pair), weight};
+  } else if constexpr (std::is_same_v<Point, __nv_bfloat16>) {
+    const auto pair =
+        __ldg(reinterpret_cast<const __nv_bfloat162*>(static_cast<const Point*>(call.locations.data) + location_at));
+    return {__low2float(pair), __high2float(pair), weight};
+  } else if constexpr (std::is_same_v<Point, float>) {
+    const auto pair = __ldg(reinterpret_cast<const float2*>(static_cast<const Point*>(call.locations.data) + location_at));
+    return {pair.x, pair.y, weight};
+  } else {
+    return {read_point<Point>(call.locations, location_at), read_point<Point>(call.locations, location_at + 1), weight};
+  }
+}
+
+/// Weights of pixels `base` and `base + 1`, both inside a level of at least two pixels a side; in a level of one pixel
+/// the second weight is 0. What lies outside has weight 0.
+struct Pair {
+  int base = 0;
+  float low = 0;
+  float high = 0;
+};
+
+__device__ __forceinline__ Pair inside(const Side& side, int size) {
+  Pair pair;
+  pair.base = min(max(side.first, 0), max(size - 2, 0));
+  const int moved = side.first - pair.base;  // -1 at the first border, 1 at the last one
+  pair.low = moved == 0 ? side.low : moved < 0 ? side.high : 0.0f;
+  pair.high = moved == 0 ? (size > 1 ? side.high : 0.0f) : moved > 0 ? side.low : 0.0f;
+  return pair;
+}
+
+/// Pixel (row, column) of the level and the three next to it, with bilinear times attention weights.
+struct Corners {
+  int row = 0;
+  int column = 0;
+  float weight[4] = {0, 0, 0, 0};  // upper left, upper right, lower left, lower right
+};
+
+/// A skipped sample has four weights of 0 and stays inside the level.
+__device__ __forceinline__ Corners corners_of(const Point3& point, int height, int width, bool nearest) {
+  Side across;
+  Side down;
+  bool taken = false;
+  if (nearest) {
+    taken = locate_nearest(point.x, width, across.first) && locate_nearest(point.y, height, down.first);
+    across.low = 1;
+    down.low = 1;
+  } else {
+    taken = locate(point.x, width, across);
+    taken = locate(point.y, height, down) && taken;
+  }
+  const Pair columns = inside(across, width);
+  const Pair rows = inside(down, height);
+  const float upper = taken ? point.weight * rows.low : 0.0f;
+  const float lower = taken ? point.weight * rows.high : 0.0f;
+  Corners corners;
+  corners.row = taken ? rows.base : 0;
+  corners.column = taken ? columns.base : 0;
+  corners.weight[0] = upper * columns.low;
+  corners.weight[1] = upper * columns.high;
+  corners.weight[2] = lower * columns.low;
+  corners.weight[3] = lower * columns.high;
+  return corners;
+}
+
+/// Where a level lies behind [n, 0, m, 0], in units of 16 bytes. Steps are 0 where there is no second pixel.
+struct Map {
+  int start = 0;
+  int right = 0;
+  int down = 0;
+};
+
+template <class Value>
+__device__ __forceinline__ Map map_of(const Call& call, const DeviceLevel& level) {
+  const int pixel = static_cast<int>(call.value.row / kPerVector<Value>);
+  return {static_cast<int>(level.value_at / kPerVector<Value>), level.width > 1 ? pixel : 0,
+          level.height > 1 ? level.width * pixel : 0};
+}
+template <class Value>
+__device__ __forceinline__ int offset_of(const Call& call, const DeviceLevel& level, const Corners& corners) {
+  return static_cast<int>(level.value_at / kPerVector<Value>) +
+         (corners.row * level.width + corners.column) * static_cast<int>(call.value.row / kPerVector<Value>);
+}
+
+/// Whether a sum may have met 0 * infinity, or a value that is not finite: then the definition decides.
+template <int count>
+__device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
+  float zero = 0;
+#pragma unroll
+  for (int i = 0; i < count; ++i) zero = fmaf(sum[i], 0.0f, zero);
+  return zero == 0.0f;
+}
+
+/// The channels d, d + 1, ... of an item by the definition: weights of 0 do not touch what they multiply. Rare.
+template <class Value, class Point>
+__device__ __forceinline__ void sum_exactly(const Call& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+#pragma unroll 1
+  for (int i = 0; i < kPerVector<Value>; ++i) {
+    const float exact = sum_channel<Value, Point>(call, item, d + i);
+#pragma unroll
+    for (int k = 0; k < kPerVector<Value>; ++k)
+      if (k == i) sum[k] = exact;
+  }
+}
+
+/// Stores 16 bytes of channels; sums that are not finite are made again by the definition.
+template <class Value, class Point>
+__device__ __forceinline__ void store_sums(const Call& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+  if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, d, sum);
+  auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
+  device::store_16_streaming(to, pack_vector<Value>(sum));
+}
+
+/// log2 of the threads that read one pixel of a head together, 16 bytes each; -1 when its channels are no such power of
+/// two.
+inline int lane_bits(const Problem& problem) {
+  const std::int64_t bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.value_dtype));
+  for (int bits = 0; 1 << bits <= device::kWarpThreads; ++bits)
+    if (bytes == 16 << bits) return bits;
+  return -1;
+}
+
+/// What variants of 16-byte loads ask for.
+inline Support supports_vectors(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_device(problem, device); !support) return support;
+  if (lane_bits(problem) < 0)
+    return Support::no("needs channels of 16, 32, 64, 128, 256 or 512 bytes, D = " + std::to_string(problem.channels) +
+                       " of " + std::string(to_string(problem.value_dtype)) + " has " +
+                       std::to_string(problem.channels * static_cast<std::int64_t>(size_of(problem.value_dtype))));
+  if (!problem.dense_channels || problem.row_alignment < 16)
+    return Support::no("needs channels next to each other, at multiples of 16 bytes");
+  if (!problem.dense_pairs) return Support::no("needs x and y next to each other, at multiples of their size");
+  if (problem.levels.size() > kInlineLevels)
+    return Support::no("needs at most " + std::to_string(kInlineLevels) + " levels");
+  if (problem.map_bytes > std::int64_t{INT32_MAX} * 8)
+    return Support::no("needs maps of an image and head that span less than 16 GiB");
+  if (problem.points > INT32_MAX / 2) return Support::no("needs less than 2^30 sampling points per query");
+  return Support::yes();
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::cuda

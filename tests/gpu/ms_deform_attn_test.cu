@@ -1,0 +1,267 @@
+// Every GPU variant of multi-scale deformable attention against the reference on the CPU: random problems over all that
+// the definition allows, outputs poisoned and between canaries, with and without dependent launch.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "gpu/mirror.cuh"
+#include "gpu/support.cuh"
+#include "ops/ms_deform_attn/case.hpp"
+
+namespace tmaops::test {
+namespace {
+
+namespace forward = ops::ms_deform_attn;
+
+/// How often each variant ran.
+std::map<std::string, int>& runs() {
+  static std::map<std::string, int> counts;
+  return counts;
+}
+
+/// Runs every GPU variant that takes the case. `want` is the reference's output; `shift` as in Mirror.
+void check(const Case& made, int shift = 0) {
+  Case c = made;
+  SCOPED_TRACE(c.text() + ", shift " + std::to_string(shift));
+  const Buffer want = c.reference();
+  const Mirror value(c.value(), shift);
+  const Mirror locations(c.locations(), shift);
+  const Mirror weights(c.weights(), shift);
+  for (const auto& variant : forward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    for (const bool dependent : {false, true}) {
+      const Mirror output(c.output(), shift);
+      MsDeformAttnOptions options = c.options(variant.name);
+      options.dependent_launch = dependent;
+      try {
+        ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(), options);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+        ASSERT_NE(variant.name, "channel_per_thread") << error.what();
+        break;
+      }
+      check_cuda(cudaDeviceSynchronize(), variant.name);
+      ++runs()[options.variant];
+      expect_forward(output.download(), want, options.variant + (dependent ? ", dependent launch" : ""));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+Shape random_shape(std::mt19937_64& random) {
+  const auto pick = [&](auto... choices) {
+    const std::common_type_t<decltype(choices)...> all[] = {choices...};
+    return all[random() % sizeof...(choices)];
+  };
+  const auto chance = [&](int one_in) { return random() % static_cast<unsigned>(one_in) == 0; };
+  Shape shape;
+  shape.batch = pick(1, 2, 3);
+  shape.heads = pick(1, 1, 2, 5, 8);
+  shape.channels = pick(1, 3, 7, 8, 16, 16, 24, 30, 32, 32, 32, 64, 64, 71, 128, 256);
+  shape.queries = pick(1, 2, 7, 33, 64, 100, 259);
+  shape.points = pick(1, 2, 3, 4, 4, 5, 8, 8, 11);
+  shape.levels.clear();
+  const std::int64_t levels = pick(1, 2, 3, 4, 4, 5, 17);
+  for (std::int64_t l = 0; l < levels; ++l)
+    shape.levels.push_back({pick(1, 2, 3, 4, 8, 16, 21, 40), pick(1, 2, 4, 5, 8, 16, 27, 50)});
+  if (chance(5)) {
+    for (std::int64_t l = 0; l < levels; ++l) shape.ragged.push_back(pick(0, 1, 3, 4, 8));
+    shape.ragged.front() += 1;
+  }
+  shape.value_dtype = pick(DType::f32, DType::f16, DType::bf16);
+  shape.location_dtype = chance(2) ? shape.value_dtype : pick(DType::f32, DType::f16, DType::bf16, DType::f64);
+  shape.weight_dtype = chance(2) ? shape.location_dtype : pick(DType::f32, DType::f16, DType::bf16, DType::f64);
+  shape.sampling = chance(5) ? Sampling::nearest : Sampling::bilinear;
+  shape.strided = chance(4);
+  return shape;
+}
+
+class GpuMsDeformAttn : public testing::TestWithParam<int> {};
+
+TEST_P(GpuMsDeformAttn, VariantsAgreeWithTheReferenceOnRandomProblems) {
+  TMAOPS_NEEDS_GPU();
+  std::mt19937_64 random(static_cast<std::uint64_t>(500 + GetParam()));
+  for (int i = 0; i < 40; ++i) {
+    const Shape shape = random_shape(random);
+    const int shift = random() % 4 == 0 ? 1 + static_cast<int>(random() % 5) : 0;
+    check(Case(shape, random()), shift);
+    if (HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttn, testing::Range(0, 6));
+
+TEST(GpuMsDeformAttnShapes, MeasuredShapesInSmall) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 1;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const DType points : {dtype, DType::f32})
+      for (const std::int64_t heads : {1, 8}) {
+        check(Case({.batch = 3,
+                    .heads = heads,
+                    .channels = 32,
+                    .queries = 1021,
+                    .levels = {{46, 80}, {23, 40}, {12, 20}, {6, 10}},
+                    .points = heads == 1 ? 8 : 4,
+                    .value_dtype = dtype,
+                    .location_dtype = points,
+                    .weight_dtype = points},
+                   ++seed));
+        if (testing::Test::HasFailure()) return;
+      }
+  for (const auto& variant : forward::variants())
+    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
+}
+
+TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
+  TMAOPS_NEEDS_GPU();
+  for (std::int64_t side = 1; side <= 12; ++side)
+    for (const std::int64_t heads : {1, 2}) {
+      check(Case({.heads = heads,
+                  .channels = 32,
+                  .queries = 70,
+                  .levels = {{side, 1}, {1, side}, {side, side}, {2, side}},
+                  .points = 8,
+                  .value_dtype = DType::f16,
+                  .location_dtype = DType::f32},
+                 static_cast<std::uint64_t>(side)));
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
+  TMAOPS_NEEDS_GPU();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const std::int64_t heads : {1, 8})
+      for (const int every : {97, 1009}) {
+        Case c({.heads = heads,
+                .channels = 32,
+                .queries = 500,
+                .levels = {{16, 16}, {8, 8}, {16, 8}, {4, 4}},
+                .points = 8,
+                .value_dtype = dtype},
+               5);
+        for (std::int64_t at = 3; at < c.value().layout().size(); at += every)
+          c.value().set(at, at % 3 == 0   ? std::numeric_limits<double>::quiet_NaN()
+                            : at % 3 == 1 ? kInfinity
+                                          : -kInfinity);
+        std::int64_t finite = 0;
+        for (const double x : c.reference().values()) finite += std::isfinite(x);
+        if (every == 1009) EXPECT_GT(finite, c.output().layout().size() / 4);
+        check(c);
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+TEST(GpuMsDeformAttnShapes, NonFiniteWeightsReachTheirOutputsAlone) {
+  TMAOPS_NEEDS_GPU();
+  Case c({.batch = 1,
+          .heads = 1,
+          .channels = 32,
+          .queries = 64,
+          .levels = {{4, 4}, {8, 8}},
+          .points = 4,
+          .value_dtype = DType::f16,
+          .odd_locations = false},
+         8);
+  c.locations().fill([] { return 0.4; });
+  for (std::int64_t q = 0; q < 64; q += 5) c.weights().set(q * 8 + 3, std::numeric_limits<double>::infinity());
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+  for (const auto& variant : forward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror output(c.output());
+    try {
+      ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
+                     c.options(variant.name));
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+      continue;
+    }
+    const Buffer got = output.download();
+    for (std::int64_t i = 0; i < 64 * 32; ++i)
+      ASSERT_EQ(std::isfinite(got.get(i)), i / 32 % 5 != 0) << variant.name << ", element " << i;
+  }
+}
+
+TEST(GpuMsDeformAttnShapes, EmptyProblemsDoNothing) {
+  TMAOPS_NEEDS_GPU();
+  for (const auto& [batch, heads, channels, queries] :
+       std::vector<std::array<std::int64_t, 4>>{{0, 2, 8, 5}, {2, 0, 8, 5}, {2, 2, 0, 5}, {2, 2, 8, 0}})
+    check(Case({.batch = batch, .heads = heads, .channels = channels, .queries = queries}, 1));
+}
+
+/// Two images 2^32 elements apart, the second one's levels listed out of order.
+TEST(GpuMsDeformAttnShapes, OffsetsBeyond32Bits) {
+  TMAOPS_NEEDS_GPU();
+  constexpr std::int64_t kApart = (std::int64_t{1} << 32) + 512;
+  Case c({.heads = 1,
+          .channels = 32,
+          .queries = 200,
+          .levels = {{8, 16}, {4, 4}},
+          .points = 8,
+          .value_dtype = DType::f16,
+          .odd_locations = false},
+         4);
+  const Buffer want = c.reference();
+  const std::int64_t image = c.value().layout().size() / 2;
+  unsigned char* memory = nullptr;
+  if (cudaMalloc(&memory, static_cast<std::size_t>(kApart + image) * 2) != cudaSuccess) {
+    (void)cudaGetLastError();
+    GTEST_SKIP() << "needs 8 GiB of device memory";
+  }
+  for (const std::int64_t n : {0, 1})
+    check_cuda(cudaMemcpy(memory + n * kApart * 2, static_cast<unsigned char*>(c.value().data()) + n * image * 2,
+                          static_cast<std::size_t>(image) * 2, cudaMemcpyHostToDevice),
+               "upload");
+  const ConstTensorView value(memory, DType::f16,
+                              Layout::strided({2, c.shape().length(), 1, 32}, {kApart, 32, 32, 1}),
+                              {DeviceType::cuda, 0});
+  const Mirror locations(c.locations()), weights(c.weights());
+  for (const auto& variant : forward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror output(c.output());
+    try {
+      ms_deform_attn(value, c.shape().levels, locations.view(), weights.view(), output.view(),
+                     c.options(variant.name));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+      continue;
+    }
+    expect_forward(output.download(), want, std::string(variant.name));
+  }
+  cudaFree(memory);
+}
+
+TEST(GpuMsDeformAttnShapes, PlanRunsInsideACapturedGraph) {
+  TMAOPS_NEEDS_GPU();
+  Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);
+  const Buffer want = c.reference();
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+  for (const auto& variant : forward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror output(c.output());
+    try {
+      const MsDeformAttnPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
+                                  c.options(variant.name));
+      cudaStream_t stream = nullptr;
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t replay = nullptr;
+      check_cuda(cudaStreamCreate(&stream), "stream");
+      check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+      plan.run(stream);
+      check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+      check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+      check_cuda(cudaGraphLaunch(replay, stream), "replay");
+      check_cuda(cudaStreamSynchronize(stream), "replay");
+      expect_forward(output.download(), want, std::string(variant.name));
+      cudaGraphExecDestroy(replay);
+      cudaGraphDestroy(graph);
+      cudaStreamDestroy(stream);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::test
