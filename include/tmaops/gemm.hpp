@@ -40,6 +40,9 @@ struct GemmOptions {
   ConstTensorView bias{};  // (N) or (M), f16, bf16 or f32, any stride; optional
   BiasAxis bias_axis = BiasAxis::column;
   Activation activation = Activation::none;
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
+  /// waits for it before it reads or writes; back-to-back calls overlap their start-up.
+  bool dependent_launch = false;
   std::string variant{};  // name of a variant; empty: the best one for the problem
   Stream stream = nullptr;
 };

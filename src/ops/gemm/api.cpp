@@ -33,7 +33,8 @@ struct GemmPlan::State {
                  .b = b.data,
                  .d = d.data,
                  .c = problem.c ? options.c.data : nullptr,
-                 .bias = problem.bias_dtype ? options.bias.data : nullptr};
+                 .bias = problem.bias_dtype ? options.bias.data : nullptr,
+                 .dependent_launch = options.dependent_launch};
     if (variant->prepare && !empty())
       arguments.prepared = with_memory(problem, [&] { return variant->prepare(problem, arguments); });
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <sstream>
+#include <utility>
 
 #include "core/checks.hpp"
 
@@ -87,6 +88,13 @@ void check_enum(const ArgumentChecks& check, std::string_view argument, std::siz
     check.fail(ErrorCode::bad_parameter, argument, std::to_string(value), "0 to " + std::to_string(count - 1));
 }
 
+MatrixLayout transposed(MatrixLayout layout) {
+  std::swap(layout.rows, layout.columns);
+  std::swap(layout.row_stride, layout.column_stride);
+  layout.order = order_of(layout.rows, layout.columns, layout.row_stride, layout.column_stride);
+  return layout;
+}
+
 void add_layout(std::ostringstream& text, std::string_view name, const MatrixLayout& layout) {
   const std::int64_t dense = layout.order == Order::column ? layout.rows : layout.columns;
   if (layout.order == Order::general)
@@ -168,6 +176,7 @@ Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const T
   check.no_overlap("d", d, "b", b);
 
   Problem problem{.m = m, .n = n, .k = k, .batch = d.rank == 3 ? d.shape[0] : 1};
+  problem.device = d.device;
   problem.a = matrix_layout(a, problem.batch);
   problem.b = matrix_layout(b, problem.batch);
   problem.d = matrix_layout(d, problem.batch);
@@ -204,6 +213,17 @@ Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const T
     problem.bias_stride = bias.strides[0];
   }
   return problem;
+}
+
+Problem transposed(const Problem& problem) {
+  Problem made = problem;
+  std::swap(made.m, made.n);
+  made.a = transposed(problem.b);
+  made.b = transposed(problem.a);
+  made.d = transposed(problem.d);
+  if (problem.c) made.c = transposed(*problem.c);
+  made.bias_axis = problem.bias_axis == BiasAxis::column ? BiasAxis::row : BiasAxis::column;
+  return made;
 }
 
 }  // namespace ops::gemm

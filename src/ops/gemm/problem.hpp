@@ -55,6 +55,7 @@ struct Problem {
   BiasAxis bias_axis = BiasAxis::column;
   std::int64_t bias_stride = 1;
   Activation activation = Activation::none;
+  Device device{};
 
   /// RC, CR, RR or CC; nothing when A or B is contiguous along neither of its indices.
   std::optional<GemmMode> mode() const;
@@ -71,12 +72,17 @@ struct Arguments {
   void* d = nullptr;
   const void* c = nullptr;     // null when beta is 0
   const void* bias = nullptr;  // null when there is none
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 
 /// Checks every argument and says what is to be computed. Throws Error as gemm() does.
 Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
                      const GemmOptions& options);
+
+/// The same product as D^T = B^T A^T: extents, operands and the bias's index exchanged. A column-major D becomes
+/// row-major. The caller exchanges the pointers of a and b.
+Problem transposed(const Problem& problem);
 
 /// The variant that runs: the named one, or the first that takes the problem when the name is empty.
 const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);

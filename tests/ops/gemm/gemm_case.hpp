@@ -19,13 +19,23 @@
 
 namespace tmaops::test {
 
+/// How far a layout reaches from its first element downwards (negative strides) and upwards, in elements.
+inline std::int64_t elements_reached(const Layout& layout, int sign) {
+  std::int64_t reach = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.rank); ++i)
+    if (layout.shape[i] > 0 && layout.strides[i] * sign > 0) reach += (layout.shape[i] - 1) * layout.strides[i] * sign;
+  return reach;
+}
+inline std::int64_t elements_below(const Layout& layout) { return elements_reached(layout, -1); }
+inline std::int64_t elements_above(const Layout& layout) { return elements_reached(layout, 1); }
+
 /// A matrix or vector somewhere in a buffer of NaN between canaries; strides may be negative or 0.
 class Placed {
  public:
   Placed(DType dtype, const Layout& layout, std::int64_t shift)
       : layout_(layout),
-        first_(kAfter + shift + below(layout)),
-        storage_(dtype, {2 * kAfter + shift + below(layout) + above(layout)}) {}
+        first_(kAfter + shift + elements_below(layout)),
+        storage_(dtype, {2 * kAfter + shift + elements_below(layout) + elements_above(layout)}) {}
 
   ConstTensorView view() const { return {address(), storage_.dtype(), layout_}; }
   TensorView view() { return {const_cast<void*>(address()), storage_.dtype(), layout_}; }
@@ -68,15 +78,6 @@ class Placed {
   }
 
  private:
-  static std::int64_t reach(const Layout& layout, int sign) {
-    std::int64_t reach = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(layout.rank); ++i)
-      if (layout.shape[i] > 0 && layout.strides[i] * sign > 0)
-        reach += (layout.shape[i] - 1) * layout.strides[i] * sign;
-    return reach;
-  }
-  static std::int64_t below(const Layout& layout) { return reach(layout, -1); }
-  static std::int64_t above(const Layout& layout) { return reach(layout, 1); }
   const void* address() const {
     return static_cast<const char*>(storage_.data()) + static_cast<std::size_t>(first_) * size_of(storage_.dtype());
   }

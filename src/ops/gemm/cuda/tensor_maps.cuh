@@ -1,0 +1,119 @@
+// Tensor maps of A, B and D, and the loads of one stage through them.
+//
+// An operand's map is {64, outer, inner / 64, batch} where that describes it, so that one instruction fetches panels of
+// 64 side by side; otherwise {inner, outer, 1, batch} and one load per panel. `inner` is the index along which memory
+// is contiguous. Elements outside are zero.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "device/pipeline.cuh"
+#include "device/tensor_copy.cuh"
+#include "ops/gemm/cuda/multiply.cuh"
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::ops::gemm::cuda {
+
+/// How a kernel loads an operand. The map is kept beside it, since a map has to be a kernel parameter of its own type.
+struct TensorOperand {
+  int batch_step = 0;   // 0: one matrix serves every batch
+  bool folded = false;  // the map has panels of 64 as its third dimension
+};
+
+/// Loads `panels` panels of 64 along `inner`, at (inner, outer), by one thread. `blocks`: 0 for this block alone, else
+/// the blocks of the cluster that all get them.
+template <int panels, int panel_bytes>
+__device__ __forceinline__ void load_panels(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
+                                            int inner, int outer, int batch, device::Barrier& full,
+                                            std::uint16_t blocks) {
+  const auto load = [&](unsigned char* place, int first, int panel) {
+    const std::int32_t at[4] = {first, outer, panel, batch * operand.batch_step};
+    if (blocks == 0)
+      device::tensor_load<4>(place, &map, at, full);
+    else
+      device::tensor_load_multicast<4>(place, &map, at, full, blocks);
+  };
+  if (panels > 1 && operand.folded) {
+    load(to, 0, inner / 64);
+  } else {
+#pragma unroll
+    for (int panel = 0; panel < panels; ++panel) load(to + panel * panel_bytes, inner + 64 * panel, 0);
+  }
+}
+
+/// Loads the tile of `extent` rows of A or columns of B that begins at (mn, k) by one thread.
+template <Major major, int extent>
+__device__ __forceinline__ void load_tile(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
+                                          int mn, int k, int batch, device::Barrier& full, std::uint16_t blocks = 0) {
+  if constexpr (major == Major::k)
+    load_panels<1, 0>(to, map, operand, k, mn, batch, full, blocks);
+  else
+    load_panels<extent / 64, kPanelBytes>(to, map, operand, mn, k, batch, full, blocks);
+}
+
+/// An operand and its map on the host.
+struct MappedOperand {
+  tma::TensorMapSpec spec;
+  TensorOperand operand;
+
+  /// One load brings `panels` panels of 64 along the contiguous index, `outer_box` long along the other.
+  MappedOperand(const MatrixLayout& layout, const void* data, std::int64_t batch, bool inner_is_column, int panels,
+                int outer_box) {
+    const std::int64_t inner = inner_is_column ? layout.columns : layout.rows;
+    const std::int64_t outer = inner_is_column ? layout.rows : layout.columns;
+    const std::int64_t stride = inner_is_column ? layout.row_stride : layout.column_stride;
+    const std::int64_t outer_bytes = outer > 1 ? 2 * stride : (2 * inner + 15) / 16 * 16;
+    operand.batch_step = layout.batch_stride != 0 ? 1 : 0;
+    operand.folded = panels > 1 && inner % 64 == 0;
+    const std::int64_t batches = operand.batch_step != 0 ? batch : 1;
+    const std::int64_t batch_bytes = operand.batch_step != 0 ? 2 * layout.batch_stride : 16;
+    spec.dtype = tma::element_type(layout.dtype);
+    spec.address = reinterpret_cast<std::uintptr_t>(data);
+    spec.dims = {operand.folded ? 64 : inner, outer, operand.folded ? inner / 64 : 1, batches};
+    spec.strides = {outer_bytes, kRowBytes, batch_bytes};
+    spec.box = {64, outer_box, operand.folded ? panels : 1, 1};
+    spec.swizzle = tma::Swizzle::b128;
+    spec.l2_promotion = tma::L2Promotion::b256;
+  }
+};
+
+/// Maps for load_tile with the same extent.
+inline MappedOperand map_a(const RowMajorCall& call, int extent) {
+  const bool k_major = major_of_a(call.problem) == Major::k;
+  return {call.problem.a, call.arguments.a,        call.problem.batch,
+          k_major,        k_major ? 1 : extent / 64, k_major ? extent : kDepth};
+}
+inline MappedOperand map_b(const RowMajorCall& call, int extent) {
+  const bool k_major = major_of_b(call.problem) == Major::k;
+  return {call.problem.b, call.arguments.b,        call.problem.batch,
+          !k_major,       k_major ? 1 : extent / 64, k_major ? extent : kDepth};
+}
+
+/// Whether a matrix can be loaded by TMA, and why not.
+inline Support supports_map(const MatrixLayout& layout, const char* name) {
+  const auto no = [&](const char* why) { return Support::no(std::string(name) + why); };
+  if (layout.order == Order::general) return no(" is contiguous along neither index, TMA needs one");
+  if (layout.alignment % 16 != 0) return no(" does not start at a multiple of 16 bytes, as TMA needs");
+  const std::int64_t lines = layout.order == Order::row ? layout.rows : layout.columns;
+  const std::int64_t line = layout.order == Order::row ? layout.columns : layout.rows;
+  if (lines > 1 && layout.leading_dimension() % 8 != 0)
+    return no("'s leading dimension is not a multiple of 8 elements, as TMA needs");
+  if (lines > 1 && layout.leading_dimension() < line)
+    return no("'s rows or columns overlap or run backwards, which TMA cannot describe");
+  if (layout.batch_stride < 0) return no("'s batches run backwards, which TMA cannot describe");
+  constexpr std::int64_t most = std::int64_t{1} << 38;  // elements; 2^40 bytes less some
+  if ((lines > 1 && layout.leading_dimension() >= most) || layout.batch_stride >= most)
+    return no("'s strides are 2^39 bytes or more");
+  return Support::yes();
+}
+
+/// What a variant that loads A and B by TMA asks for.
+inline Support supports_tensor_loads(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_wgmma(problem, device); !support) return support;
+  if (problem.k == 0) return Support::no("needs K of at least 1");
+  if (Support support = supports_map(problem.a, "a"); !support) return support;
+  return supports_map(problem.b, "b");
+}
+
+}  // namespace tmaops::ops::gemm::cuda

@@ -1,0 +1,124 @@
+// Version 1: wgmma fed by the threads themselves. One warpgroup computes 64 x 128 of D from a ring of four stages that
+// it fills by cp.async, two stages ahead of the product; two blocks share a multiprocessor, so that one's loads hide the
+// other's epilogue. Takes every problem: any strides, any alignment, K = 0.
+#include "device/fence.cuh"
+#include "ops/gemm/cuda/direct_epilogue.cuh"
+#include "ops/gemm/cuda/thread_loads.cuh"
+#include "ops/gemm/cuda/tile_order.cuh"
+
+namespace tmaops::ops::gemm::wgmma_cp_async {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kRows = 64;
+constexpr int kColumns = 128;
+constexpr int kThreads = device::kWarpgroupThreads;
+constexpr int kStages = 4;
+constexpr int kAhead = kStages - 2;  // the product of the stage before the last may still be running
+
+struct Stage {
+  unsigned char a[kRows * kRowBytes];
+  unsigned char b[kColumns * kRowBytes];
+};
+union Storage {
+  alignas(1024) Stage stage[kStages];
+  WarpStaging staging[kThreads / device::kWarpThreads];
+};
+
+struct Job {
+  ThreadOperand a;
+  ThreadOperand b;
+  Epilogue epilogue;
+  TileOrder order;
+  int k_tiles = 0;
+  int batch = 0;
+  bool direct = false;
+};
+
+template <class T, Major a_major, Major b_major>
+__global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Job job) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  device::let_next_kernel_start();
+  const TilePosition tile(job.order);
+  if (!tile.inside(job.order)) return;
+  const int row = tile.row * kRows;
+  const int column = tile.column * kColumns;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int warp = device::warp_index();
+  device::wait_for_previous_kernel();
+
+  for (int p = static_cast<int>(blockIdx.z); p < job.batch; p += static_cast<int>(gridDim.z)) {
+    ThreadTile<a_major, kRows, kThreads> a(job.a, job.a.data + p * job.a.batch_stride, row, thread);
+    ThreadTile<b_major, kColumns, kThreads> b(job.b, job.b.data + p * job.b.batch_stride, column, thread);
+    const auto fetch = [&](int k_tile) {  // in order
+      if (k_tile < job.k_tiles) {
+        a.fetch(shared.stage[k_tile % kStages].a);
+        b.fetch(shared.stage[k_tile % kStages].b);
+      }
+      device::commit_copies();  // also without copies, so that groups count tiles
+    };
+
+    float sums[kColumns / 2] = {};
+#pragma unroll
+    for (int k_tile = 0; k_tile < kAhead; ++k_tile) fetch(k_tile);
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
+      device::wait_copies<kAhead - 1>();
+      device::fence_async_shared();
+      __syncthreads();  // the stage is there, and the product of the stage before the last is done in every warp
+      multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[k_tile % kStages].a,
+                                                    shared.stage[k_tile % kStages].b, true);
+      fetch(k_tile + kAhead);
+      device::wgmma_wait<1>();
+    }
+    device::wgmma_wait<0>();
+    device::pin_registers(sums);
+    __syncthreads();  // the stages become staging, or the next batch's
+
+    if (job.direct) {
+      store_directly<kColumns>(job.epilogue, sums, row + warp * kStagedRows, column, p);
+    } else {
+      write_tile<kColumns>(job.epilogue, sums, shared.staging[warp], row + warp * kStagedRows, column, p);
+      __syncthreads();
+    }
+  }
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_wgmma(problem, device); !support) return support;
+  if (!TileOrder(problem.d.order == Order::column ? transposed(problem) : problem, kRows, kColumns).fits() ||
+      problem.batch > INT32_MAX)
+    return Support::no("needs fewer than 2^31 tiles");
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& given, const Arguments& given_arguments) {
+  const RowMajorCall call(given, given_arguments);
+  const Problem& problem = call.problem;
+  auto job = std::make_shared<Job>();
+  job->a = thread_a(call);
+  job->b = thread_b(call);
+  job->epilogue = call.epilogue();
+  job->direct = stores_directly(job->epilogue);
+  job->order = TileOrder(problem, kRows, kColumns);
+  job->k_tiles = call.k_tiles();
+  job->batch = static_cast<int>(problem.batch);
+  return job;
+}
+
+void launch(const Problem& given, const Arguments& arguments, Stream stream) {
+  const auto& job = *static_cast<const Job*>(arguments.prepared.get());
+  const CurrentDevice current(given.device.index);
+  const LaunchConfig config{.grid = job.order.grid(job.batch),
+                            .block = dim3(kThreads),
+                            .shared_bytes = shared_bytes(sizeof(Storage), job.order, given),
+                            .dependent = arguments.dependent_launch};
+  with_kernel_types(given, [&]<class T, Major a, Major b>() {
+    launch_kernel<kernel<T, a, b>>("gemm: wgmma_cp_async", config, stream, job);
+  });
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_cp_async

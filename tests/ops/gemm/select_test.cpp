@@ -1,0 +1,94 @@
+// The default choice on a GPU, which needs no GPU to be made.
+#include <gtest/gtest.h>
+
+#include "ops/gemm/problem.hpp"
+#include "ops/gemm/tiling.hpp"
+
+namespace tmaops::ops::gemm {
+namespace {
+
+DeviceInfo hopper() {
+  DeviceInfo info;
+  info.device = {DeviceType::cuda, 0};
+  info.name = "H200";
+  info.compute_capability = 90;
+  info.multiprocessors = 132;
+  return info;
+}
+
+MatrixLayout row_major(std::int64_t rows, std::int64_t columns, DType dtype = DType::f16) {
+  return {.dtype = dtype, .rows = rows, .columns = columns, .row_stride = columns, .column_stride = 1, .alignment = 128};
+}
+
+Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = row_major(m, k),
+          .b = row_major(k, n),
+          .d = row_major(m, n),
+          .device = {DeviceType::cuda, 0}};
+}
+
+class GemmSelect : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!variants().front().built()) GTEST_SKIP() << variants().front().missing;
+  }
+};
+
+TEST_F(GemmSelect, large_products_run_persistent) {
+  EXPECT_EQ(select(problem(4096, 4096, 4096), hopper(), "").name, "wgmma_persistent");
+  EXPECT_EQ(select(problem(8192, 8192, 8192), hopper(), "").name, "wgmma_persistent");
+}
+
+TEST_F(GemmSelect, one_wave_does_not) {
+  EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").name, "wgmma_specialized");
+}
+
+TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
+  Problem odd = problem(4096, 4096, 4095);
+  EXPECT_EQ(select(odd, hopper(), "").name, "wgmma_cp_async");
+  Problem shifted = problem(4096, 4096, 4096);
+  shifted.b.alignment = 2;
+  EXPECT_EQ(select(shifted, hopper(), "").name, "wgmma_cp_async");
+  EXPECT_EQ(select(problem(64, 64, 0), hopper(), "").name, "wgmma_cp_async");
+}
+
+TEST_F(GemmSelect, other_architectures_are_refused_with_a_reason) {
+  DeviceInfo old = hopper();
+  old.compute_capability = 80;
+  try {
+    (void)select(problem(64, 64, 64), old, "");
+    FAIL() << "chose a variant";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::variant_refuses);
+    EXPECT_NE(std::string(error.what()).find("needs compute capability 9.0"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(GemmSelect, a_column_major_d_is_judged_by_its_transpose) {
+  Problem given = problem(64, 8192, 4096);
+  given.d = {.dtype = DType::f16, .order = Order::column, .rows = 64, .columns = 8192, .row_stride = 1,
+             .column_stride = 64, .alignment = 128};
+  const Problem turned = transposed(given);
+  EXPECT_EQ(turned.m, 8192);
+  EXPECT_EQ(turned.d.order, Order::row);
+  EXPECT_EQ(turned.a.order, Order::column);
+  EXPECT_EQ(transposed(turned), given);
+  EXPECT_NO_THROW((void)select(given, hopper(), ""));
+}
+
+TEST_F(GemmSelect, more_work_never_takes_less_time) {
+  for (const char* variant : {"wgmma_cp_async", "wgmma_tma", "wgmma_specialized", "wgmma_persistent"})
+    for (const std::int64_t size : {64, 256, 1000, 2048, 4096}) {
+      const Problem small = problem(size, size, size);
+      const Problem large = problem(2 * size, size, 2 * size);
+      EXPECT_LE(microseconds(best_tiling(variant, small, 132), small, 132),
+                microseconds(best_tiling(variant, large, 132), large, 132))
+          << variant << " " << size;
+    }
+}
+
+}  // namespace
+}  // namespace tmaops::ops::gemm
