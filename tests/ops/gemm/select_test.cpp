@@ -46,6 +46,20 @@ TEST_F(GemmSelect, one_wave_does_not) {
   EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").name, "wgmma_specialized");
 }
 
+TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
+  for (const std::int64_t size : {256, 512, 768, 1024})
+    EXPECT_EQ(select(problem(size, size, size), hopper(), "").name, "wgmma_small") << size;
+  EXPECT_EQ(select(problem(64, 4096, 7168), hopper(), "").name, "wgmma_small");
+  EXPECT_EQ(best_tiling("wgmma_small", problem(64, 4096, 7168), 132).splits, 2);
+  EXPECT_EQ(best_tiling("wgmma_small", problem(512, 512, 512), 132).columns, 32);
+  EXPECT_EQ(best_tiling("wgmma_small", problem(1024, 1024, 1024), 132).columns, 128);
+}
+
+TEST_F(GemmSelect, rows_across_lines_favour_large_tiles) {
+  Problem odd = problem(1000, 1000, 1000);
+  EXPECT_EQ(select(odd, hopper(), "").name, "wgmma_specialized");
+}
+
 TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
   Problem odd = problem(4096, 4096, 4095);
   EXPECT_EQ(select(odd, hopper(), "").name, "wgmma_cp_async");
@@ -80,7 +94,7 @@ TEST_F(GemmSelect, a_column_major_d_is_judged_by_its_transpose) {
 }
 
 TEST_F(GemmSelect, more_work_never_takes_less_time) {
-  for (const char* variant : {"wgmma_cp_async", "wgmma_tma", "wgmma_specialized", "wgmma_persistent"})
+  for (const char* variant : {"wgmma_cp_async", "wgmma_tma", "wgmma_specialized", "wgmma_persistent", "wgmma_small"})
     for (const std::int64_t size : {64, 256, 1000, 2048, 4096}) {
       const Problem small = problem(size, size, size);
       const Problem large = problem(2 * size, size, 2 * size);

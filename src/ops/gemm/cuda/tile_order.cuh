@@ -1,5 +1,6 @@
 // Which tile of D a block computes. Blocks that run at the same time work on a nearly square part of D, so that they
-// share rows of A and columns of B in the L2: groups of up to 8 tile rows are walked column by column. The grid has the
+// share rows of A and columns of B in the L2: groups of up to 16 tile rows are walked column by column (64 x 128 at 1024:
+// 5.6 us, against 5.75 with groups of 8 and 5.97 row by row). The grid has the
 // shape of the walk, so that a block finds its tile without a division (which costs a small product 0.1 to 0.2 us).
 #pragma once
 
@@ -21,7 +22,7 @@ struct TileOrder {
   TileOrder(const Problem& problem, int rows, int columns)
       : tile_rows(static_cast<int>((problem.m + rows - 1) / rows)),
         tile_columns(static_cast<int>((problem.n + columns - 1) / columns)) {
-    while (group_shift < 3 && (2 << group_shift) <= tile_rows) ++group_shift;
+    while (group_shift < 4 && (2 << group_shift) <= tile_rows) ++group_shift;
     while ((tile_rows >> group_shift) >= kMostGridRows) ++group_shift;
   }
   std::int64_t tiles() const { return std::int64_t{tile_rows} * tile_columns; }

@@ -1,0 +1,224 @@
+// One warpgroup, a warp that fetches, and stages of 128 deep, for one wave of tiles: an instruction of the copy engine
+// costs 100 to 160 cycles whatever it brings, so fewer and larger ones. The first stage comes by cp.async from the
+// consumers while the fetching warp still sets up barriers and descriptors. Tiles of 64 x 128; or of 64 x 64 by two
+// blocks of a cluster that take half of K each: at the end each sends the other half of its sums through distributed
+// shared memory and writes the half of D that it keeps. A sum is always the same two numbers added, so the bits are the
+// same in every run.
+#pragma once
+
+#include "device/cluster.cuh"
+#include "device/fence.cuh"
+#include "ops/gemm/cuda/chunk_loads.cuh"
+#include "ops/gemm/cuda/direct_epilogue.cuh"
+#include "ops/gemm/cuda/tensor_maps.cuh"
+#include "ops/gemm/cuda/tile_order.cuh"
+
+namespace tmaops::ops::gemm::cuda {
+
+inline constexpr int kDeepRows = 64;
+inline constexpr int kHalves = 2;  // products of kDepth in a stage
+inline constexpr int kDeepDepth = kHalves * kDepth;
+inline constexpr int kDeepConsumers = device::kWarpgroupThreads;
+inline constexpr int kDeepThreads = kDeepConsumers + device::kWarpThreads;
+inline constexpr int kRingReady = 1;      // named barriers
+inline constexpr int kConsumersOnly = 2;
+
+template <int n, int splits>
+struct DeepStorage {
+  static constexpr int stages = n == 64 ? 5 : 3;
+  struct Stage {
+    unsigned char a[kHalves][kDeepRows * kRowBytes];
+    unsigned char b[kHalves][n * kRowBytes];
+  };
+  alignas(1024) Stage first;  // by cp.async; then staging
+  Stage stage[stages];
+  static_assert(sizeof(Stage) >= kDeepConsumers / device::kWarpThreads * sizeof(WarpStaging));
+  float4 from_other[splits > 1 ? n / splits / 8 : 1][kDeepConsumers];
+  device::Ring<stages> ring;
+};
+
+struct DeepJob {
+  tma::TensorMap map_a;
+  tma::TensorMap map_b;
+  TensorOperand a;
+  TensorOperand b;
+  ThreadOperand thread_a;
+  ThreadOperand thread_b;
+  TileOrder order;
+  int k_tiles = 0;  // of kDeepDepth, at least one per split
+  bool direct = false;
+  Epilogue epilogue;
+};
+
+/// The map and the load of a tile of `extent` rows or columns, kDeepDepth deep.
+inline MappedOperand map_deep(const MatrixLayout& layout, const void* data, std::int64_t batch, bool inner_is_column,
+                              Major major, int extent) {
+  if (major == Major::k) return {layout, data, batch, inner_is_column, kHalves, extent};
+  return {layout, data, batch, inner_is_column, extent / 64, extent == 64 ? kDeepDepth : kDepth};
+}
+template <Major major, int extent>
+__device__ __forceinline__ void load_deep(unsigned char (&to)[kHalves][extent * kRowBytes], const tma::TensorMap& map,
+                                          const TensorOperand& operand, int mn, int k, int batch,
+                                          device::Barrier& full) {
+  if constexpr (major == Major::k) {
+    load_panels<kHalves, extent * kRowBytes>(to[0], map, operand, k, mn, batch, full, 0);
+  } else if constexpr (extent == 64) {
+    load_panels<1, 0>(to[0], map, operand, mn, k, batch, full, 0);
+  } else {
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half)
+      load_tile<major, extent>(to[half], map, operand, mn, k + half * kDepth, batch, full);
+  }
+}
+
+template <class T, int n, int splits, Major a_major, Major b_major>
+__global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_constant__ DeepJob job) {
+  using Storage = DeepStorage<n, splits>;
+  constexpr int kStages = Storage::stages;
+  constexpr int kKept = n / splits;  // columns that this block finishes
+  Storage& shared = device::dynamic_shared<Storage>();
+  device::let_next_kernel_start();
+  const TilePosition tile(job.order, blockIdx.x / splits);
+  if (!tile.inside(job.order)) return;  // all blocks of the cluster
+  const int rank = static_cast<int>(blockIdx.x % splits);
+  const int row = tile.row * kDeepRows;
+  const int column = tile.column * n;
+  const int batch = static_cast<int>(blockIdx.z);
+  const int first = job.k_tiles * rank / splits;
+  const int last = job.k_tiles * (rank + 1) / splits;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (splits > 1) device::cluster_arrive_relaxed();  // the other block has started once this is waited for
+
+  const int warp = device::warp_index();
+
+  if (thread >= kDeepConsumers) {
+    if (device::elect_one()) shared.ring.init(1, kDeepConsumers / device::kWarpThreads);
+    __syncwarp();
+    device::arrive_threads<kRingReady>(kDeepThreads);
+    device::wait_for_previous_kernel();
+    if (device::elect_one()) {
+      device::Producer<kStages> producer(shared.ring);
+#pragma unroll 1
+      for (int k_tile = first + 1; k_tile < last; ++k_tile) {
+        const int stage = producer.acquire();
+        producer.expect(stage, sizeof(typename Storage::Stage));
+        load_deep<b_major, n>(shared.stage[stage].b, job.map_b, job.b, column, k_tile * kDeepDepth, batch,
+                              producer.full(stage));
+        load_deep<a_major, kDeepRows>(shared.stage[stage].a, job.map_a, job.a, row, k_tile * kDeepDepth, batch,
+                                      producer.full(stage));
+      }
+    }
+    __syncwarp();
+    if (splits > 1) {
+      device::cluster_wait();
+      device::cluster_sync();
+    }
+    return;
+  }
+
+  device::wait_for_previous_kernel();
+  ChunkTile<a_major, kDeepRows, kDeepConsumers> a(
+      job.thread_a, job.thread_a.data + batch * job.thread_a.batch_stride, row, first * kDeepDepth,
+      (first + 1) * kDeepDepth, thread);
+  ChunkTile<b_major, n, kDeepConsumers> b(
+      job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column, first * kDeepDepth,
+      (first + 1) * kDeepDepth, thread);
+  if (a.whole() && b.whole()) {
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+      a.fetch_whole(shared.first.a[half]);
+      b.fetch_whole(shared.first.b[half]);
+      device::commit_copies();
+    }
+  } else {
+#pragma unroll 1
+    for (int half = 0; half < kHalves; ++half) {
+      a.fetch_edge(shared.first.a[half]);
+      b.fetch_edge(shared.first.b[half]);
+      device::commit_copies();
+    }
+  }
+  device::sync_threads<kRingReady>(kDeepThreads);
+
+  float sums[n / 2];
+  const auto multiply_first = [&](int half) {
+    device::fence_async_shared();
+    device::sync_threads<kConsumersOnly>(kDeepConsumers);
+    multiply_stage<T, n, a_major, b_major>(sums, shared.first.a[half], shared.first.b[half], half > 0);
+  };
+  device::wait_copies<1>();
+  multiply_first(0);
+  device::wait_copies<0>();
+  multiply_first(1);
+  device::Consumer<kStages> consumer(shared.ring);
+  int previous = -1;
+#pragma unroll 1
+  for (int k_tile = first + 1; k_tile < last; ++k_tile) {
+    const int stage = consumer.acquire();
+    __syncwarp();
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half)
+      multiply_stage<T, n, a_major, b_major>(sums, shared.stage[stage].a[half], shared.stage[stage].b[half], true);
+    device::wgmma_wait<kHalves>();
+    if (previous >= 0 && device::lane_index() == 0) consumer.release(previous);
+    previous = stage;
+  }
+  device::wgmma_wait<0>();
+  device::pin_registers(sums);
+
+  float kept[kKept / 2];
+  if constexpr (splits == 1) {
+#pragma unroll
+    for (int i = 0; i < kKept / 2; ++i) kept[i] = sums[i];
+  } else {
+    static_assert(splits == 2);
+    device::cluster_wait();
+#pragma unroll
+    for (int i = 0; i < kKept / 8; ++i) {
+      float word[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) word[j] = rank == 0 ? sums[kKept / 2 + 4 * i + j] : sums[4 * i + j];
+      *device::in_block(&shared.from_other[i][thread], static_cast<std::uint32_t>(rank ^ 1)) =
+          make_float4(word[0], word[1], word[2], word[3]);
+    }
+    device::cluster_sync();
+#pragma unroll
+    for (int i = 0; i < kKept / 8; ++i) {
+      const float4 sent = shared.from_other[i][thread];
+      const float word[4] = {sent.x, sent.y, sent.z, sent.w};
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        kept[4 * i + j] = (rank == 0 ? sums[4 * i + j] : sums[kKept / 2 + 4 * i + j]) + word[j];
+    }
+  }
+  const int kept_row = row + warp * kStagedRows;
+  const int kept_column = column + rank * kKept;
+  if (job.direct) {
+    store_directly<kKept>(job.epilogue, kept, kept_row, kept_column, batch);
+  } else {
+    device::sync_threads<kConsumersOnly>(kDeepConsumers);  // the first stage becomes staging
+    write_tile<kKept>(job.epilogue, kept, reinterpret_cast<WarpStaging*>(&shared.first)[warp], kept_row, kept_column,
+                      batch);
+  }
+}
+
+inline DeepJob make_deep_job(const RowMajorCall& call, int columns) {
+  const Problem& problem = call.problem;
+  const Major a_major = major_of_a(problem);
+  const Major b_major = major_of_b(problem);
+  const MappedOperand a =
+      map_deep(problem.a, call.arguments.a, problem.batch, a_major == Major::k, a_major, kDeepRows);
+  const MappedOperand b = map_deep(problem.b, call.arguments.b, problem.batch, b_major == Major::mn, b_major, columns);
+  return {.map_a = tma::encode(a.spec, problem.device.index),
+          .map_b = tma::encode(b.spec, problem.device.index),
+          .a = a.operand,
+          .b = b.operand,
+          .thread_a = thread_a(call),
+          .thread_b = thread_b(call),
+          .order = TileOrder(problem, kDeepRows, columns),
+          .k_tiles = static_cast<int>((problem.k + kDeepDepth - 1) / kDeepDepth),
+          .direct = stores_directly(call.epilogue()),
+          .epilogue = call.epilogue()};
+}
+
+}  // namespace tmaops::ops::gemm::cuda

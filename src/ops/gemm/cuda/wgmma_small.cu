@@ -1,0 +1,170 @@
+// Version 5: latency first, for products that are one wave of small tiles. What is new against the others: 64 x 32 of D
+// by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
+// descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
+// D is written from registers. Longer K: deep_stages.cuh.
+#include "device/fence.cuh"
+#include "ops/gemm/cuda/deep_stages.cuh"
+#include "ops/gemm/tiling.hpp"
+
+namespace tmaops::ops::gemm::wgmma_small {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kRows = 64;
+constexpr int kColumns = 32;
+constexpr int kThreads = device::kWarpgroupThreads;
+constexpr int kStages = 10;          // 120 KiB: more than half, so that dependent launches do not pair up
+constexpr int kAhead = kStages - 2;  // the product of the stage before the last may still be running
+constexpr int kSplits = 2;
+
+struct Stage {
+  unsigned char a[kRows * kRowBytes];
+  unsigned char b[kColumns * kRowBytes];
+};
+union Storage {
+  alignas(1024) Stage stage[kStages];
+  WarpStaging staging[kThreads / device::kWarpThreads];
+};
+static_assert(sizeof(Storage) >= kMoreThanHalf);
+
+struct Job {
+  ThreadOperand a;
+  ThreadOperand b;
+  TileOrder order;
+  int k_tiles = 0;
+  bool direct = false;
+  Epilogue epilogue;
+};
+
+template <class T, Major a_major, Major b_major>
+__global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Job job) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  device::let_next_kernel_start();
+  const TilePosition tile(job.order);
+  if (!tile.inside(job.order)) return;
+  const int row = tile.row * kRows;
+  const int column = tile.column * kColumns;
+  const int batch = static_cast<int>(blockIdx.z);
+  const int thread = static_cast<int>(threadIdx.x);
+  ChunkTile<a_major, kRows, kThreads> a(job.a, job.a.data + batch * job.a.batch_stride, row, 0,
+                                         job.k_tiles * kDepth, thread);
+  ChunkTile<b_major, kColumns, kThreads> b(job.b, job.b.data + batch * job.b.batch_stride, column, 0,
+                                            job.k_tiles * kDepth, thread);
+  device::wait_for_previous_kernel();
+
+  const bool whole = a.whole() && b.whole();
+  if (whole) {
+#pragma unroll
+    for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
+      if (k_tile < job.k_tiles) {
+        a.fetch_whole(shared.stage[k_tile].a);
+        b.fetch_whole(shared.stage[k_tile].b);
+      }
+      device::commit_copies();  // also without copies, so that groups count tiles
+    }
+  } else {
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
+      if (k_tile < job.k_tiles) {
+        a.fetch_edge(shared.stage[k_tile].a);
+        b.fetch_edge(shared.stage[k_tile].b);
+      }
+      device::commit_copies();
+    }
+  }
+
+  float sums[kColumns / 2];
+  int stage = 0;
+#pragma unroll 1
+  for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
+    device::wait_copies<kAhead - 1>();
+    device::fence_async_shared();
+    __syncthreads();  // the stage is there, and the product of the stage before the last is done in every warp
+    multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a, shared.stage[stage].b, k_tile > 0);
+    if (k_tile + kAhead < job.k_tiles) {
+      Stage& free = shared.stage[stage < kStages - kAhead ? stage + kAhead : stage + kAhead - kStages];
+      if (whole) {
+        a.fetch_whole(free.a);
+        b.fetch_whole(free.b);
+      } else {
+        a.fetch_edge(free.a);
+        b.fetch_edge(free.b);
+      }
+    }
+    device::commit_copies();
+    device::wgmma_wait<1>();
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+  }
+  device::wgmma_wait<0>();
+  device::pin_registers(sums);
+
+  const int warp = device::warp_index();
+  if (job.direct) {
+    store_directly<kColumns>(job.epilogue, sums, row + warp * kStagedRows, column, batch);
+  } else {
+    __syncthreads();  // the stages become staging
+    write_tile<kColumns>(job.epilogue, sums, shared.staging[warp], row + warp * kStagedRows, column, batch);
+  }
+}
+
+struct Prepared {
+  Job job;       // 64 x 32
+  DeepJob deep;  // 64 x 128, or 64 x 64 with K split
+  int columns = 0;
+};
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_tensor_loads(problem, device); !support) return support;
+  return supports_grid(problem, kRows, kColumns);
+}
+
+std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
+  const RowMajorCall call(given, arguments);
+  const Tiling& tiling = best_tiling("wgmma_small", call.problem, device_info(given.device).multiprocessors);
+  auto prepared = std::make_shared<Prepared>();
+  prepared->columns = tiling.columns;
+  if (tiling.columns == kColumns)
+    prepared->job = {.a = thread_a(call),
+                     .b = thread_b(call),
+                     .order = TileOrder(call.problem, kRows, kColumns),
+                     .k_tiles = call.k_tiles(),
+                     .direct = stores_directly(call.epilogue()),
+                     .epilogue = call.epilogue()};
+  else
+    prepared->deep = make_deep_job(call, tiling.columns);
+  return prepared;
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
+  const CurrentDevice current(problem.device.index);
+  constexpr auto kWhere = "gemm: wgmma_small";
+  LaunchConfig config{.dependent = arguments.dependent_launch};
+  if (prepared.columns == kColumns) {
+    config.grid = prepared.job.order.grid(problem.batch);
+    config.block = dim3(kThreads);
+    config.shared_bytes = sizeof(Storage);
+    with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+      launch_kernel<kernel<T, a, b>>(kWhere, config, stream, prepared.job);
+    });
+    return;
+  }
+  config.grid = prepared.deep.order.grid(problem.batch);
+  config.block = dim3(kDeepThreads);
+  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+    if (prepared.columns == 128) {
+      config.shared_bytes = sizeof(DeepStorage<128, 1>);
+      launch_kernel<deep_kernel<T, 128, 1, a, b>>(kWhere, config, stream, prepared.deep);
+    } else {
+      config.grid.x *= kSplits;
+      config.cluster = kSplits;
+      config.shared_bytes = sizeof(DeepStorage<64, kSplits>);
+      launch_kernel<deep_kernel<T, 64, kSplits, a, b>>(kWhere, config, stream, prepared.deep);
+    }
+  });
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_small
