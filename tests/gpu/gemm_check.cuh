@@ -77,7 +77,9 @@ class DevicePlaced {
   void poison() { check_cuda(cudaMemsetAsync(memory_, 0xFF, bytes_), "poison"); }
   TensorView view() const {
     return {static_cast<char*>(memory_) + static_cast<std::size_t>(tensor_.first) * size_of(tensor_.dtype),
-            tensor_.dtype, layout_, {DeviceType::cuda, 0}};
+            tensor_.dtype,
+            layout_,
+            {DeviceType::cuda, 0}};
   }
   const DeviceTensor& tensor() const { return tensor_; }
   std::size_t bytes() const { return bytes_; }

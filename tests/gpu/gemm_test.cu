@@ -123,7 +123,8 @@ TEST_P(GpuGemm, VariantsAgreeWithTheDefinitionOnRandomProblems) {
     for (const std::string& variant : check(runner, draw.gemm())) ++runs[variant];
     if (HasFailure()) return;
   }
-  for (const std::string& variant : gpu_variants()) EXPECT_GE(runs[variant], 5) << variant << " took hardly any problem";
+  for (const std::string& variant : gpu_variants())
+    EXPECT_GE(runs[variant], 5) << variant << " took hardly any problem";
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 
@@ -131,9 +132,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
-  const std::int64_t sizes[][3] = {{256, 256, 256},   {512, 512, 512},    {1024, 1024, 1024}, {1000, 1000, 1000},
-                                   {64, 4096, 7168},  {2048, 1536, 320},  {4096, 640, 64},    {136, 2056, 4096},
-                                   {1, 4096, 1024},   {4096, 1, 1024},    {3000, 2504, 200},  {17, 33, 8192}};
+  const std::int64_t sizes[][3] = {{256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024}, {1000, 1000, 1000},
+                                   {64, 4096, 7168}, {2048, 1536, 320}, {4096, 640, 64},    {136, 2056, 4096},
+                                   {1, 4096, 1024},  {4096, 1, 1024},   {3000, 2504, 200},  {17, 33, 8192}};
   std::uint64_t seed = 1;
   for (const auto& [m, n, k] : sizes)
     for (const bool a_column : {false, true})
@@ -175,7 +176,8 @@ TEST(GpuGemmShapes, NotANumberStaysInItsRowAndColumn) {
       for (std::int64_t j = 0; j < n; ++j) {
         const float got = d[static_cast<std::size_t>(i * n + j)];
         const float want = i == 65 ? NAN : j == 130 ? INFINITY : 36.0F;
-        ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << variant << " " << i << ", " << j << ": " << got;
+        ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+            << variant << " " << i << ", " << j << ": " << got;
       }
   }
 }
@@ -190,8 +192,8 @@ TEST(GpuGemmShapes, PlanRunsInsideACapturedGraph) {
   for (const std::string& variant : gpu_variants()) {
     const test::DeviceArray<float> d(size * size);
     const GemmPlan plan(ConstTensorView(a.get(), DType::f16, square, gpu),
-                        ConstTensorView(b.get(), DType::f16, square, gpu),
-                        TensorView(d.get(), DType::f32, square, gpu), {.variant = variant});
+                        ConstTensorView(b.get(), DType::f16, square, gpu), TensorView(d.get(), DType::f32, square, gpu),
+                        {.variant = variant});
     cudaStream_t stream = nullptr;
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;

@@ -1,8 +1,5 @@
 // Which variant runs when the caller names none: on the CPU the first of the list that takes the problem, on a GPU the
 // one that the model of tiling.hpp expects to be fastest.
-#include <algorithm>
-#include <vector>
-
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tiling.hpp"
 

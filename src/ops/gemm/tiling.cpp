@@ -29,8 +29,8 @@ constexpr Tiling kTilings[] = {
     {.variant = "wgmma_cp_async", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.4, .step = 0.38},
 };
 
-/// Lines of 128 bytes that the L2 gives to all multiprocessors together, per us. Measured at 1024 and 1000 with 64 x 128
-/// (92,000 to 102,000); TMA and cp.async alike.
+/// Lines of 128 bytes that the L2 gives to all multiprocessors together, per us. Measured at 1024 and 1000 with 64 x
+/// 128 (92,000 to 102,000); TMA and cp.async alike.
 constexpr double kL2Lines = 100e3;
 constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
 

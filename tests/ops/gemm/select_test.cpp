@@ -17,7 +17,8 @@ DeviceInfo hopper() {
 }
 
 MatrixLayout row_major(std::int64_t rows, std::int64_t columns, DType dtype = DType::f16) {
-  return {.dtype = dtype, .rows = rows, .columns = columns, .row_stride = columns, .column_stride = 1, .alignment = 128};
+  return {
+      .dtype = dtype, .rows = rows, .columns = columns, .row_stride = columns, .column_stride = 1, .alignment = 128};
 }
 
 Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -83,8 +84,13 @@ TEST_F(GemmSelect, other_architectures_are_refused_with_a_reason) {
 
 TEST_F(GemmSelect, a_column_major_d_is_judged_by_its_transpose) {
   Problem given = problem(64, 8192, 4096);
-  given.d = {.dtype = DType::f16, .order = Order::column, .rows = 64, .columns = 8192, .row_stride = 1,
-             .column_stride = 64, .alignment = 128};
+  given.d = {.dtype = DType::f16,
+             .order = Order::column,
+             .rows = 64,
+             .columns = 8192,
+             .row_stride = 1,
+             .column_stride = 64,
+             .alignment = 128};
   const Problem turned = transposed(given);
   EXPECT_EQ(turned.m, 8192);
   EXPECT_EQ(turned.d.order, Order::row);

@@ -27,7 +27,7 @@ struct Epilogue {
   std::int64_t d_row_stride = 0, d_column_stride = 0, d_batch_stride = 0;
   const void* c = nullptr;  // null: no C
   std::int64_t c_row_stride = 0, c_column_stride = 0, c_batch_stride = 0;
-  const void* bias = nullptr;  // null: none
+  const void* bias = nullptr;                                // null: none
   std::int64_t bias_row_stride = 0, bias_column_stride = 0;  // one of them is 0
   int rows = 0, columns = 0;
   float alpha = 1.0F, beta = 0.0F;
@@ -70,8 +70,7 @@ struct RowMajorCall {
       made.bias_dtype = *problem.bias_dtype;
       (problem.bias_axis == BiasAxis::row ? made.bias_row_stride : made.bias_column_stride) = problem.bias_stride;
     }
-    made.plain =
-        problem.alpha == 1.0F && !problem.c && !problem.bias_dtype && problem.activation == Activation::none;
+    made.plain = problem.alpha == 1.0F && !problem.c && !problem.bias_dtype && problem.activation == Activation::none;
     made.vectors = aligned_rows(problem.d);
     return made;
   }

@@ -20,14 +20,14 @@ class ChunkTile {
   static_assert(kPanelLines % kLinesAtOnce == 0);
 
  public:
-  /// Begins at row or column `mn` and at k, and will fetch up to `k_end`. `from` has width 16; `data` is the operand's, of
-  /// the batch.
+  /// Begins at row or column `mn` and at k, and will fetch up to `k_end`. `from` has width 16; `data` is the operand's,
+  /// of the batch.
   __device__ __forceinline__ ChunkTile(const ThreadOperand& from, const unsigned char* data, int mn, int k, int k_end,
                                        int thread) {
     const int chunk = thread % kChunks;
     const int first = thread / kChunks;
-    place_ = static_cast<int>(device::swizzled<kTileSwizzle<major, extent>>(
-        static_cast<std::uint32_t>(first * kLine + chunk * 16)));
+    place_ = static_cast<int>(
+        device::swizzled<kTileSwizzle<major, extent>>(static_cast<std::uint32_t>(first * kLine + chunk * 16)));
     const int inner = (major == Major::k ? k : mn) + chunk * 8;
     const int outer = (major == Major::k ? mn : k) + first;
     inner_left_ = from.inner - inner;
@@ -50,8 +50,7 @@ class ChunkTile {
   /// Fetches the next tile, which is whole.
   __device__ __forceinline__ void fetch_whole(unsigned char* tile) {
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i)
-      device::copy_async_16(tile + place_ + i * kLinesAtOnce * kLine, line_[i] + done_);
+    for (int i = 0; i < kCopies; ++i) device::copy_async_16(tile + place_ + i * kLinesAtOnce * kLine, line_[i] + done_);
     done_ += k_step_;
   }
   /// Fetches the next tile; what lies outside is zero.

@@ -20,7 +20,7 @@ inline constexpr int kHalves = 2;  // products of kDepth in a stage
 inline constexpr int kDeepDepth = kHalves * kDepth;
 inline constexpr int kDeepConsumers = device::kWarpgroupThreads;
 inline constexpr int kDeepThreads = kDeepConsumers + device::kWarpThreads;
-inline constexpr int kRingReady = 1;      // named barriers
+inline constexpr int kRingReady = 1;  // named barriers
 inline constexpr int kConsumersOnly = 2;
 
 template <int n, int splits>
@@ -117,12 +117,10 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
   }
 
   device::wait_for_previous_kernel();
-  ChunkTile<a_major, kDeepRows, kDeepConsumers> a(
-      job.thread_a, job.thread_a.data + batch * job.thread_a.batch_stride, row, first * kDeepDepth,
-      (first + 1) * kDeepDepth, thread);
-  ChunkTile<b_major, n, kDeepConsumers> b(
-      job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column, first * kDeepDepth,
-      (first + 1) * kDeepDepth, thread);
+  ChunkTile<a_major, kDeepRows, kDeepConsumers> a(job.thread_a, job.thread_a.data + batch * job.thread_a.batch_stride,
+                                                  row, first * kDeepDepth, (first + 1) * kDeepDepth, thread);
+  ChunkTile<b_major, n, kDeepConsumers> b(job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column,
+                                          first * kDeepDepth, (first + 1) * kDeepDepth, thread);
   if (a.whole() && b.whole()) {
 #pragma unroll
     for (int half = 0; half < kHalves; ++half) {
@@ -206,8 +204,7 @@ inline DeepJob make_deep_job(const RowMajorCall& call, int columns) {
   const Problem& problem = call.problem;
   const Major a_major = major_of_a(problem);
   const Major b_major = major_of_b(problem);
-  const MappedOperand a =
-      map_deep(problem.a, call.arguments.a, problem.batch, a_major == Major::k, a_major, kDeepRows);
+  const MappedOperand a = map_deep(problem.a, call.arguments.a, problem.batch, a_major == Major::k, a_major, kDeepRows);
   const MappedOperand b = map_deep(problem.b, call.arguments.b, problem.batch, b_major == Major::mn, b_major, columns);
   return {.map_a = tma::encode(a.spec, problem.device.index),
           .map_b = tma::encode(b.spec, problem.device.index),

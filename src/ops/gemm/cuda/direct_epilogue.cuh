@@ -1,6 +1,7 @@
-// The epilogue of a plain product with a 16-bit D, from registers: the four threads that hold a row's 32 columns exchange
-// words so that each has 16 bytes in a row, and write those. No shared memory and no barrier, which a block that lives
-// for two microseconds feels; writing the fragments as they are takes four times as many stores (1.3 us at 1024).
+// The epilogue of a plain product with a 16-bit D, from registers: the four threads that hold a row's 32 columns
+// exchange words so that each has 16 bytes in a row, and write those. No shared memory and no barrier, which a block
+// that lives for two microseconds feels; writing the fragments as they are takes four times as many stores (1.3 us at
+// 1024).
 #pragma once
 
 #include "device/vector.cuh"
@@ -29,8 +30,8 @@ __device__ __forceinline__ void exchange_in_four(std::uint32_t (&word)[4], int q
 
 /// A warp's 16 x n sums, which begin at (row, column), to D.
 template <int n>
-__device__ __forceinline__ void store_directly(const Epilogue& epilogue, const float (&sums)[n / 2], int row, int column,
-                                               std::int64_t batch) {
+__device__ __forceinline__ void store_directly(const Epilogue& epilogue, const float (&sums)[n / 2], int row,
+                                               int column, std::int64_t batch) {
   static_assert(n % 32 == 0);
   const int q = device::lane_index() % 4;
   const int first = row + device::lane_index() / 4;

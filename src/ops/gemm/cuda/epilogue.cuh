@@ -73,7 +73,8 @@ __device__ __forceinline__ void finish_staged(const Epilogue& epilogue, WarpStag
   }
 }
 
-/// Sixteen bytes a lane of the staged rows, to rows of D that start at multiples of 16 bytes. width: elements in 16 bytes.
+/// Sixteen bytes a lane of the staged rows, to rows of D that start at multiples of 16 bytes. width: elements in 16
+/// bytes.
 template <int width>
 __device__ __forceinline__ void write_vectors(const Epilogue& epilogue, const WarpStaging& staging, std::int64_t first,
                                               int rows, int columns) {

@@ -84,8 +84,8 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], const Stage 
 
 /// A consumer warp's part of the tile at (row, column), to D.
 template <int n>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&sums)[n / 2],
-                                            WarpStaging& staging, int row, int column, int batch) {
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&sums)[n / 2], WarpStaging& staging,
+                                            int row, int column, int batch) {
   if (job.tensor_store) {
     store_tile<n>(job.map_d, job.epilogue, sums, staging, row, column, batch);
   } else {

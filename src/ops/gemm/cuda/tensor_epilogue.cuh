@@ -1,5 +1,5 @@
-// The epilogue of a plain product with a 16-bit D: each warp rounds 64 columns of its sums, lays them into shared memory
-// by stmatrix and hands them to the copy engine, which writes whole lines and clips at the edges of D, at the
+// The epilogue of a plain product with a 16-bit D: each warp rounds 64 columns of its sums, lays them into shared
+// memory by stmatrix and hands them to the copy engine, which writes whole lines and clips at the edges of D, at the
 // right edge in steps of 16 bytes (seen on an H200: rows of 10 bytes got 16). No barrier but
 // the warp's, and the warp goes on while the engine reads.
 #pragma once

@@ -81,12 +81,12 @@ struct MappedOperand {
 /// Maps for load_tile with the same extent.
 inline MappedOperand map_a(const RowMajorCall& call, int extent) {
   const bool k_major = major_of_a(call.problem) == Major::k;
-  return {call.problem.a, call.arguments.a,        call.problem.batch,
+  return {call.problem.a, call.arguments.a,          call.problem.batch,
           k_major,        k_major ? 1 : extent / 64, k_major ? extent : kDepth};
 }
 inline MappedOperand map_b(const RowMajorCall& call, int extent) {
   const bool k_major = major_of_b(call.problem) == Major::k;
-  return {call.problem.b, call.arguments.b,        call.problem.batch,
+  return {call.problem.b, call.arguments.b,          call.problem.batch,
           !k_major,       k_major ? 1 : extent / 64, k_major ? extent : kDepth};
 }
 

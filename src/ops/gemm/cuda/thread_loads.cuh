@@ -38,8 +38,8 @@ inline ThreadOperand thread_b(const RowMajorCall& call) {
   return thread_operand(call.problem.b, call.arguments.b, major_of_b(call.problem) == Major::mn);
 }
 
-/// One thread's part of fetching tiles of `extent` rows of A or columns of B: always the same places in the tile, 64 of k
-/// further each time. Addresses move by additions only: working them out anew for each tile made the loop three times
+/// One thread's part of fetching tiles of `extent` rows of A or columns of B: always the same places in the tile, 64 of
+/// k further each time. Addresses move by additions only: working them out anew for each tile made the loop three times
 /// as long as its products.
 template <Major major, int extent, int threads>
 class ThreadTile {
@@ -58,8 +58,8 @@ class ThreadTile {
       : inner_stride_(from.inner_stride), outer_step_(kLinesAtOnce * from.outer_stride), width_(from.width) {
     const int chunk = thread % kChunks;
     first_ = thread / kChunks;
-    place_ = static_cast<int>(device::swizzled<kTileSwizzle<major, extent>>(
-        static_cast<std::uint32_t>(first_ * kLine + chunk * 16)));
+    place_ = static_cast<int>(
+        device::swizzled<kTileSwizzle<major, extent>>(static_cast<std::uint32_t>(first_ * kLine + chunk * 16)));
     const int inner = (major == Major::k ? 0 : mn) + chunk * 8;
     const int outer = (major == Major::k ? mn : 0) + first_;
     inner_left_ = from.inner - inner;

@@ -1,7 +1,7 @@
 // Which tile of D a block computes. Blocks that run at the same time work on a nearly square part of D, so that they
-// share rows of A and columns of B in the L2: groups of up to 16 tile rows are walked column by column (64 x 128 at 1024:
-// 5.6 us, against 5.75 with groups of 8 and 5.97 row by row). The grid has the
-// shape of the walk, so that a block finds its tile without a division (which costs a small product 0.1 to 0.2 us).
+// share rows of A and columns of B in the L2: groups of up to 16 tile rows are walked column by column (64 x 128 at
+// 1024: 5.6 us, against 5.75 with groups of 8 and 5.97 row by row). The grid has the shape of the walk, so that a block
+// finds its tile without a division (which costs a small product 0.1 to 0.2 us).
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,9 @@ inline Support supports_grid(const Problem& problem, int rows, int columns) {
   return Support::no("needs at most 65,535 batches, and tiles that fit in a grid");
 }
 
-/// Shared memory to ask for where two blocks could share a multiprocessor. A grid that fits with one block each asks for
-/// more than half: with dependent launch the next kernel's blocks would otherwise pile up on the multiprocessors that
-/// are free, and run in pairs (1024: 13.6 instead of 10 us).
+/// Shared memory to ask for where two blocks could share a multiprocessor. A grid that fits with one block each asks
+/// for more than half: with dependent launch the next kernel's blocks would otherwise pile up on the multiprocessors
+/// that are free, and run in pairs (1024: 13.6 instead of 10 us).
 inline constexpr int kMoreThanHalf = 120 * 1024;
 inline int shared_bytes(std::size_t needed, const TileOrder& order, const Problem& problem) {
   const bool one_each = order.tiles() * problem.batch <= device_info(problem.device).multiprocessors;

@@ -1,6 +1,7 @@
 // Version 4: blocks that stay. What is new against version 3: one block per multiprocessor computes tile after tile, so
 // that the loads of the next tile and the stores of the last run beside the epilogue; two blocks of a cluster compute
 // 256 x 256 of D and send each other their half of B (multicast), which takes a third off the bytes that leave the L2.
+// (4096: 206 us instead of 211; 4096x24576x1536: 486 instead of 515. Where a launch is one wave it only costs.)
 #include <algorithm>
 
 #include "device/cluster.cuh"
@@ -93,10 +94,11 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     for (int tile = first; tile < job.walk.tiles; tile += step) {
       int row, column, batch;
       job.walk.locate(tile, row, column, batch);
-      multiply_tile<T, kColumns, a_major, b_major>(
-          sums, shared.stage, consumer, parts.k_tiles, consumer_warp / 4, [&](int stage) {
-            if (lane < kCluster) consumer.release_to(stage, static_cast<std::uint32_t>(lane));
-          });
+      multiply_tile<T, kColumns, a_major, b_major>(sums, shared.stage, consumer, parts.k_tiles, consumer_warp / 4,
+                                                   [&](int stage) {
+                                                     if (lane < kCluster)
+                                                       consumer.release_to(stage, static_cast<std::uint32_t>(lane));
+                                                   });
       finish_tile<kColumns>(parts, sums, shared.staging[consumer_warp],
                             row + rank * kSpecializedRows + consumer_warp * kStagedRows, column, batch);
     }

@@ -2,6 +2,7 @@
 // by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
 // D is written from registers. Longer K: deep_stages.cuh.
+// (256: 2.3 us instead of 3.5 of version 1; 1024: 5.6 instead of 7.3 of version 3; 64x4096x7168: 17.4 instead of 35.4.)
 #include "device/fence.cuh"
 #include "ops/gemm/cuda/deep_stages.cuh"
 #include "ops/gemm/tiling.hpp"
@@ -47,10 +48,10 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   const int column = tile.column * kColumns;
   const int batch = static_cast<int>(blockIdx.z);
   const int thread = static_cast<int>(threadIdx.x);
-  ChunkTile<a_major, kRows, kThreads> a(job.a, job.a.data + batch * job.a.batch_stride, row, 0,
-                                         job.k_tiles * kDepth, thread);
+  ChunkTile<a_major, kRows, kThreads> a(job.a, job.a.data + batch * job.a.batch_stride, row, 0, job.k_tiles * kDepth,
+                                        thread);
   ChunkTile<b_major, kColumns, kThreads> b(job.b, job.b.data + batch * job.b.batch_stride, column, 0,
-                                            job.k_tiles * kDepth, thread);
+                                           job.k_tiles * kDepth, thread);
   device::wait_for_previous_kernel();
 
   const bool whole = a.whole() && b.whole();

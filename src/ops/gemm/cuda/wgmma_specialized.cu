@@ -1,6 +1,7 @@
 // Version 3: roles. What is new against version 2: a warp that does nothing but fetch, so that fetching never waits for
 // a product; two consumer warpgroups, which get its warpgroup's registers (setmaxnreg) for 128 x 256 of D; a ring of
 // 192 KiB; D written by the copy engine from each warp's own staging. One block per multiprocessor and tile.
+// (256: 3.6 us instead of 4.4; 1024: 7.3 instead of 9.0; 4096: 211 instead of 220.)
 #include "ops/gemm/cuda/specialized.cuh"
 #include "ops/gemm/tiling.hpp"
 
@@ -70,10 +71,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
   const RowMajorCall call(given, arguments);
-  const int columns =
-      best_tiling("wgmma_specialized", call.problem, device_info(given.device).multiprocessors).columns;
-  return std::make_shared<Prepared>(
-      Prepared{make_specialized_job(call, columns, kSpecializedRows, columns), columns});
+  const int columns = best_tiling("wgmma_specialized", call.problem, device_info(given.device).multiprocessors).columns;
+  return std::make_shared<Prepared>(Prepared{make_specialized_job(call, columns, kSpecializedRows, columns), columns});
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {

@@ -2,6 +2,8 @@
 // operand, and mbarriers say when a stage is full and when it is free again, instead of barriers of the whole block.
 // Every warp still has the same role: the thread that fetches also multiplies, so fetching waits for its own product.
 // Two warpgroups compute 128 x 128 of D from a ring of three stages; two blocks share a multiprocessor.
+// (4096: 220 us instead of 373. Below 1024 the descriptors and barriers cost more than they save: 256 4.4 instead
+// of 3.5.)
 #include "ops/gemm/cuda/direct_epilogue.cuh"
 #include "ops/gemm/cuda/tensor_maps.cuh"
 #include "ops/gemm/cuda/tile_order.cuh"
