@@ -14,10 +14,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <new>
+#include <optional>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/aligned_buffer.hpp"
 #include "ops/ms_deform_attn/cpu/point_rows.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
@@ -29,23 +30,7 @@ inline constexpr std::int64_t kChannelBlock = 16;
 /// Tables and rows of points are padded by as many elements.
 inline constexpr std::size_t kPointPadding = 16;
 
-/// Memory aligned to cache lines, zeroed.
-template <class T>
-class AlignedBuffer {
- public:
-  explicit AlignedBuffer(std::size_t count)
-      : data_(static_cast<T*>(::operator new (std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {
-    std::fill_n(data_.get(), count, T{});
-  }
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(T* pointer) const { ::operator delete (pointer, std::align_val_t{64}); }
-  };
-  std::unique_ptr<T, Free> data_;
-};
+using ms_deform_attn::AlignedBuffer;
 
 /// Where the levels lie in a map, in elements; one entry per point (and padding) as the kernels load it.
 template <class T>
@@ -133,7 +118,7 @@ class Driver {
   void run() {
     if (forward_.batch * forward_.heads == 0) return;
     const bool sampled = forward_.queries > 0;
-    if (sampled) order_ = ms_deform_attn::query_order(forward_, arguments_.sampling_locations);
+    if (sampled) order_.emplace(forward_, arguments_.sampling_locations);
     const std::int64_t heads = forward_.batch * forward_.heads;
     const auto levels = static_cast<std::int64_t>(forward_.levels.size());
     const int threads = num_threads();
@@ -154,10 +139,10 @@ class Driver {
   /// What a thread works with.
   struct Worker {
     explicit Worker(const Driver& driver)
-        : value(driver.points_wanted() ? static_cast<std::size_t>(driver.tables_.size) : 0),
-          grad_value(driver.problem_.grad_value ? static_cast<std::size_t>(driver.tables_.size) : 0),
-          rows((2 + 1 + 2 + 1 + 12) * driver.padded()),
-          grad_output(static_cast<std::size_t>(driver.tables_.channels)) {}
+        : value(driver.points_wanted() ? static_cast<std::size_t>(driver.tables_.size) : 0, T{}),
+          grad_value(driver.problem_.grad_value ? static_cast<std::size_t>(driver.tables_.size) : 0, T{}),
+          rows((2 + 1 + 2 + 1 + 12) * driver.padded(), T{}),
+          grad_output(static_cast<std::size_t>(driver.tables_.channels), T{}) {}
     AlignedBuffer<T> value;
     AlignedBuffer<T> grad_value;
     AlignedBuffer<T> rows;
@@ -199,8 +184,9 @@ class Driver {
     std::fill(rows, rows + 2 * step, std::numeric_limits<T>::quiet_NaN());
     const std::int64_t last_query = (n + 1) * forward_.queries - 1;
     for (std::int64_t i = n * forward_.queries; i <= last_query; ++i) {
-      const std::int64_t q = order_[static_cast<std::size_t>(i)] % forward_.queries;
-      prefetch(n, order_[static_cast<std::size_t>(std::min(i + kAhead, last_query))] % forward_.queries, m, begin, end);
+      const std::int64_t q = order_->queries[static_cast<std::size_t>(i)] % forward_.queries;
+      const std::int64_t ahead = order_->queries[static_cast<std::size_t>(std::min(i + kAhead, last_query))];
+      prefetch(n, ahead % forward_.queries, m, begin, end);
       locations_.load(n, q, m, 2 * begin, 2 * end, rows);
       weights_.load(n, q, m, begin, end, rows + 2 * step);
       read_grad_output(worker.grad_output.data(), n, q, m);
@@ -305,7 +291,7 @@ class Driver {
   ms_deform_attn::PointRows weights_;
   std::vector<ms_deform_attn::PointRows> grad_locations_;  // one, or none when it is not wanted
   std::vector<ms_deform_attn::PointRows> grad_weights_;
-  std::vector<std::int64_t> order_;
+  std::optional<ms_deform_attn::QueryOrder> order_;
 };
 
 }  // namespace tmaops::ops::ms_deform_attn_backward

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -15,45 +14,67 @@ namespace tmaops::ops::ms_deform_attn {
 /// back. A query belongs to the tile that its first point samples. Results do not depend on the order. Neighbouring
 /// queries sample neighbouring pixels, so the pixels around a tile stay in the L2 cache while it is worked on; in
 /// raster order a whole band of the image would have to.
-inline std::vector<std::int64_t> query_order(const Problem& problem, const ConstTensorView& locations) {
-  constexpr std::int64_t kTile = 16;       // pixels of the largest level
-  constexpr std::int64_t kMaxTiles = 256;  // along one side
-  const Level& largest =
-      *std::max_element(problem.levels.begin(), problem.levels.end(),
-                        [](const Level& a, const Level& b) { return a.height * a.width < b.height * b.width; });
-  const std::int64_t columns = std::clamp<std::int64_t>(largest.width / kTile, 1, kMaxTiles);
-  const std::int64_t rows = std::clamp<std::int64_t>(largest.height / kTile, 1, kMaxTiles);
-  const std::int64_t tiles = rows * columns;
-  const std::int64_t total = problem.batch * problem.queries;
-  std::vector<std::int32_t> tile(static_cast<std::size_t>(total));
-  const auto cell = [](double coordinate, std::int64_t count) {
-    const double scaled = coordinate * static_cast<double>(count);
-    return scaled > 0 ? static_cast<std::int64_t>(std::min(scaled, static_cast<double>(count - 1))) : std::int64_t{0};
-  };
-  constexpr std::int64_t kGrain = 512;
-  parallel_for(total, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t at = head_offset(locations, i / problem.queries, i % problem.queries, 0);
-      const std::int64_t row = cell(read(locations, at + xy_stride(locations)), rows);
-      const std::int64_t column = cell(read(locations, at), columns);
-      const std::int64_t snake = row % 2 == 0 ? column : columns - 1 - column;
-      tile[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(row * columns + snake);
-    }
-  });
-  std::vector<std::int64_t> order(static_cast<std::size_t>(total));
-  std::vector<std::int64_t> next(static_cast<std::size_t>(tiles));
-  for (std::int64_t n = 0; n < problem.batch; ++n) {
-    const std::int64_t first = n * problem.queries;
-    std::fill(next.begin(), next.end(), 0);
-    for (std::int64_t q = 0; q < problem.queries; ++q)
-      ++next[static_cast<std::size_t>(tile[static_cast<std::size_t>(first + q)])];
-    std::int64_t sum = first;
-    for (std::int64_t& entry : next) sum += std::exchange(entry, sum);
-    for (std::int64_t q = 0; q < problem.queries; ++q)
-      order[static_cast<std::size_t>(next[static_cast<std::size_t>(tile[static_cast<std::size_t>(first + q)])]++)] =
-          first + q;
+struct QueryOrder {
+  std::vector<std::int64_t> queries;
+  /// Tile t of image n is queries[begin[n * tiles() + t]] and on, up to the next entry.
+  std::vector<std::int64_t> begin;
+  std::int64_t rows;
+  std::int64_t columns;
+
+  std::int64_t tiles() const { return rows * columns; }
+  std::int64_t row(std::int64_t tile) const { return tile / columns; }
+  /// Even rows of tiles run to the right, odd ones back.
+  std::int64_t column(std::int64_t tile) const {
+    const std::int64_t along = tile % columns;
+    return row(tile) % 2 == 0 ? along : columns - 1 - along;
   }
-  return order;
-}
+
+  QueryOrder(const Problem& problem, const ConstTensorView& locations) {
+    constexpr std::int64_t kTile = 16;       // pixels of the largest level
+    constexpr std::int64_t kMaxTiles = 256;  // along one side
+    const Level& largest =
+        *std::max_element(problem.levels.begin(), problem.levels.end(),
+                          [](const Level& a, const Level& b) { return a.height * a.width < b.height * b.width; });
+    columns = std::clamp<std::int64_t>(largest.width / kTile, 1, kMaxTiles);
+    rows = std::clamp<std::int64_t>(largest.height / kTile, 1, kMaxTiles);
+    sort(problem, tiles_of(problem, locations));
+  }
+
+ private:
+  /// The tile of every query.
+  std::vector<std::int32_t> tiles_of(const Problem& problem, const ConstTensorView& locations) const {
+    const std::int64_t total = problem.batch * problem.queries;
+    std::vector<std::int32_t> tile(static_cast<std::size_t>(total));
+    const auto cell = [](double coordinate, std::int64_t count) {
+      const double scaled = coordinate * static_cast<double>(count);
+      return scaled > 0 ? static_cast<std::int64_t>(std::min(scaled, static_cast<double>(count - 1))) : std::int64_t{0};
+    };
+    constexpr std::int64_t kGrain = 512;
+    parallel_for(total, kGrain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::int64_t at = head_offset(locations, i / problem.queries, i % problem.queries, 0);
+        const std::int64_t r = cell(read(locations, at + xy_stride(locations)), rows);
+        const std::int64_t c = cell(read(locations, at), columns);
+        tile[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(r * columns + (r % 2 == 0 ? c : columns - 1 - c));
+      }
+    });
+    return tile;
+  }
+
+  void sort(const Problem& problem, const std::vector<std::int32_t>& tile) {
+    queries.resize(tile.size());
+    begin.assign(static_cast<std::size_t>(problem.batch * tiles() + 1), 0);
+    const auto slot = [&](std::int64_t n, std::int64_t q) {
+      return static_cast<std::size_t>(n * tiles() + tile[static_cast<std::size_t>(n * problem.queries + q)]);
+    };
+    for (std::int64_t n = 0; n < problem.batch; ++n)
+      for (std::int64_t q = 0; q < problem.queries; ++q) ++begin[slot(n, q) + 1];
+    for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+    std::vector<std::int64_t> next = begin;
+    for (std::int64_t n = 0; n < problem.batch; ++n)
+      for (std::int64_t q = 0; q < problem.queries; ++q)
+        queries[static_cast<std::size_t>(next[slot(n, q)]++)] = n * problem.queries + q;
+  }
+};
 
 }  // namespace tmaops::ops::ms_deform_attn

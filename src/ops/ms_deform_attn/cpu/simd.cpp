@@ -19,10 +19,10 @@
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/cpu/simd.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "ops/ms_deform_attn/cpu/simd_elements.hpp"
+#include "ops/ms_deform_attn/cpu/simd_rows.hpp"
+#include "ops/ms_deform_attn/cpu/simd_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
@@ -30,11 +30,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Corners of the points of one query and head: offset (in elements, or in pixels when that does not fit in 32 bits) of
 /// the first channel, and attention weight times bilinear weight. [corner * capacity + record].
+template <bool kNearest, bool kWide>
 struct Records {
+  static constexpr std::size_t kCorners = kNearest ? 1 : 4;
   std::int32_t* HWY_RESTRICT offset;
   float* HWY_RESTRICT weight;
   std::size_t capacity;
+  std::int64_t pixel_stride;
   std::size_t count = 0;
+
+  std::int64_t Offset(std::size_t corner, std::size_t k) const {
+    const std::int64_t at = offset[corner * capacity + k];
+    return kWide ? at * pixel_stride : at;
+  }
+  float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
 };
 
 template <class D, class V, class M>
@@ -44,16 +53,16 @@ void Append(D d, M keep, bool all, V vector, void* to) {
 }
 
 /// Fills the records from rows of x, y and attention weights whose padding holds NaN.
-template <bool kNearest>
-void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RESTRICT xy,
-                 const float* HWY_RESTRICT attention, Records& records) {
+template <bool kNearest, bool kWide>
+void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const float* HWY_RESTRICT attention,
+                 Records<kNearest, kWide>& records) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const std::size_t lanes = hn::Lanes(d);
   const auto points = static_cast<std::size_t>(job.problem.points);
   const auto one = hn::Set(d, 1.0F);
   const auto half = hn::Set(d, 0.5F);
-  const auto pixel_stride = hn::Set(di, stride);
+  const auto pixel_stride = hn::Set(di, kWide ? 1 : static_cast<std::int32_t>(records.pixel_stride));
   records.count = 0;
   for (std::size_t k = 0; k < points; k += lanes) {
     hn::Vec<decltype(d)> x;
@@ -129,131 +138,9 @@ void MakeRecords(const ForwardJob& job, std::int32_t stride, const float* HWY_RE
   }
 }
 
-/// Keeps the compiler from folding the address into every load: with an index register a multiply-add from memory takes
-/// two slots of the processor's front end, with a plain base register one.
-template <class T>
-HWY_INLINE const T* PlainBase(const T* address) {
-#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
-  __asm__("" : "+r"(address));
-#endif
-  return address;
-}
-
-/// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
-template <std::size_t kVectors, std::size_t kCorners, bool kWide, class D, class Stored>
-void SumBlock(D d, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
-              Stored* HWY_RESTRICT output) {
-  // Two multiply-adds per cycle with a latency of four want eight chains.
-  constexpr std::size_t kChains = kVectors == 1 ? kCorners : kVectors == 2 ? kCorners : (kCorners + 1) / 2;
-  const std::size_t lanes = hn::Lanes(d);
-  hn::Vec<D> sum[kChains][kVectors];
-  for (std::size_t chain = 0; chain < kChains; ++chain)
-    for (std::size_t v = 0; v < kVectors; ++v) sum[chain][v] = hn::Zero(d);
-  for (std::size_t k = 0; k < records.count; ++k) {
-    HWY_UNROLL(4)
-    for (std::size_t corner = 0; corner < kCorners; ++corner) {
-      const std::size_t at = corner * records.capacity + k;
-      const Stored* from = PlainBase(value + (kWide ? records.offset[at] * stride : std::int64_t{records.offset[at]}));
-      const auto weight = hn::Set(d, records.weight[at]);
-      auto& chain = sum[corner % kChains];
-      if constexpr (kVectors == 1) {
-        chain[0] = hn::MulAdd(weight, LoadF32(d, from), chain[0]);
-      } else {
-        HWY_UNROLL(2)
-        for (std::size_t v = 0; v < kVectors; v += 2) {
-          hn::Vec<D> first;
-          hn::Vec<D> second;
-          LoadPair(d, from + v * lanes, first, second);
-          chain[v] = hn::MulAdd(weight, first, chain[v]);
-          chain[v + 1] = hn::MulAdd(weight, second, chain[v + 1]);
-        }
-      }
-    }
-  }
-  for (std::size_t v = 0; v < kVectors; ++v)
-    for (std::size_t chain = 1; chain < kChains; ++chain) sum[0][v] = hn::Add(sum[0][v], sum[chain][v]);
-  if constexpr (kVectors == 1) {
-    StoreF32(d, sum[0][0], output);
-  } else {
-    for (std::size_t v = 0; v < kVectors; v += 2) StorePair(d, sum[0][v], sum[0][v + 1], output + v * lanes);
-  }
-}
-
-/// All channels, in blocks of vectors; the last vector overlaps the one before instead of running past the end.
-template <std::size_t kCorners, bool kWide, class D, class Stored>
-void SumChannels(D d, std::size_t channels, const Records& records, std::int64_t stride,
-                 const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output) {
-  const std::size_t lanes = hn::Lanes(d);
-  std::size_t c = 0;
-  for (; channels - c >= 4 * lanes; c += 4 * lanes)
-    SumBlock<4, kCorners, kWide>(d, records, stride, value + c, output + c);
-  if (channels - c >= 2 * lanes) {
-    SumBlock<2, kCorners, kWide>(d, records, stride, value + c, output + c);
-    c += 2 * lanes;
-  }
-  if (channels - c >= lanes) {
-    SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
-    c += lanes;
-  }
-  if (c == channels) return;
-  c = channels - lanes;
-  SumBlock<1, kCorners, kWide>(d, records, stride, value + c, output + c);
-}
-
-/// The widest vectors that the channels fill.
-template <std::size_t kCorners, bool kWide, class Stored>
-void SumAllChannels(std::size_t channels, const Records& records, std::int64_t stride, const Stored* HWY_RESTRICT value,
-                    Stored* HWY_RESTRICT output) {
-  const hn::ScalableTag<float> full;
-  const hn::CappedTag<float, 8> eight;
-  const hn::CappedTag<float, 4> four;
-  const hn::CappedTag<float, 1> single;
-  if (channels >= hn::Lanes(full))
-    SumChannels<kCorners, kWide>(full, channels, records, stride, value, output);
-  else if (channels >= hn::Lanes(eight))
-    SumChannels<kCorners, kWide>(eight, channels, records, stride, value, output);
-  else if (channels >= hn::Lanes(four))
-    SumChannels<kCorners, kWide>(four, channels, records, stride, value, output);
-  else
-    SumChannels<kCorners, kWide>(single, channels, records, stride, value, output);
-}
-
-template <class Stored>
-void ConvertRow(const Stored* from, std::size_t length, float* HWY_RESTRICT to) {
-  const hn::ScalableTag<float> d;
-  const std::size_t lanes = hn::Lanes(d);
-  std::size_t i = 0;
-  for (; i + lanes <= length; i += lanes) hn::StoreU(LoadF32(d, from + i), d, to + i);
-  for (; i < length; ++i) to[i] = convert<float>(from[i]);
-}
-
-/// A row padded with NaN to whole vectors: the caller's own where that already fits.
-const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
-                 std::size_t padded, float* HWY_RESTRICT scratch) {
-  const float* own = rows.direct<float>(n, q, m);
-  if (own != nullptr && length == padded) return own;
-  if (own != nullptr)
-    std::copy_n(own, length, scratch);
-  else if (const auto* halves = rows.direct<float16>(n, q, m))
-    ConvertRow(halves, length, scratch);
-  else if (const auto* brains = rows.direct<bfloat16>(n, q, m))
-    ConvertRow(brains, length, scratch);
-  else
-    rows.load(n, q, m, scratch);
-  std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
-  return scratch;
-}
-
-/// Asks for the cache lines that `bytes` from `address` on lie in.
-inline void PrefetchRow(const void* address, std::size_t bytes) {
-  const char* line = static_cast<const char*>(address);
-  for (std::size_t i = 0; i < bytes; i += 64) hwy::Prefetch(line + i);
-}
-
-/// The queries order[begin, end).
+/// The queries order[begin, end), these heads.
 template <class Stored, bool kNearest, bool kWide>
-void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
-  constexpr std::size_t kCorners = kNearest ? 1 : 4;
+void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
   const Problem& problem = job.problem;
   const Layout& layout = job.arguments.value;
@@ -261,7 +148,6 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
   const std::size_t lanes = hn::Lanes(hn::ScalableTag<float>());
   const std::size_t padded = hwy::RoundUpTo(points, lanes);
   const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
-  const auto pixel_stride = kWide ? 1 : static_cast<std::int32_t>(layout.strides[1]);
 
   // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
   HWY_ALIGN float stack[7 * (kStackPoints + kMaxLanes)];
@@ -269,9 +155,10 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
   std::vector<float> heap(points > kStackPoints ? 7 * capacity : 0);
   std::vector<std::int32_t> heap_offsets(points > kStackPoints ? 4 * capacity : 0);
   float* scratch = points > kStackPoints ? heap.data() : stack;
-  Records records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
-                  .weight = scratch + 3 * capacity,
-                  .capacity = capacity};
+  Records<kNearest, kWide> records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
+                                   .weight = scratch + 3 * capacity,
+                                   .capacity = capacity,
+                                   .pixel_stride = layout.strides[1]};
 
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
   auto* output = static_cast<Stored*>(job.arguments.output.data);
@@ -279,38 +166,39 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
     const std::int64_t n = order[i] / problem.queries;
     const std::int64_t q = order[i] % problem.queries;
     const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
-    for (std::int64_t m = 0; m < problem.heads; ++m) {
+    for (std::int64_t m = heads.first; m < heads.last; ++m) {
       // The order jumps from row to row, which the hardware does not foresee.
       PrefetchRow(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
       PrefetchRow(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
       const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
       const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
-      MakeRecords<kNearest>(job, pixel_stride, xy, attention, records);
-      SumAllChannels<kCorners, kWide>(static_cast<std::size_t>(problem.channels), records, layout.strides[1],
-                                      value + value_offset(layout, n, 0, m),
-                                      output + output_offset(problem, job.arguments.output, n, q, m));
+      MakeRecords(job, xy, attention, records);
+      SumAllChannels(static_cast<std::size_t>(problem.channels), records, value + value_offset(layout, n, 0, m),
+                     output + output_offset(problem, job.arguments.output, n, q, m));
     }
   }
 }
 
 template <class Stored>
-void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
   const bool nearest = job.problem.sampling == Sampling::nearest;
   if (job.offsets_fit_32_bits)
-    nearest ? Rows<Stored, true, false>(job, order, begin, end) : Rows<Stored, false, false>(job, order, begin, end);
+    nearest ? Rows<Stored, true, false>(job, order, begin, end, heads)
+            : Rows<Stored, false, false>(job, order, begin, end, heads);
   else
-    nearest ? Rows<Stored, true, true>(job, order, begin, end) : Rows<Stored, false, true>(job, order, begin, end);
+    nearest ? Rows<Stored, true, true>(job, order, begin, end, heads)
+            : Rows<Stored, false, true>(job, order, begin, end, heads);
 }
 
-/// The queries order[begin, end), counted n * queries + q.
-void Forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+/// The queries order[begin, end), counted n * queries + q, these heads.
+void Forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
   switch (job.problem.value_dtype) {
     case DType::f16:
-      return RowsOf<float16>(job, order, begin, end);
+      return RowsOf<float16>(job, order, begin, end, heads);
     case DType::bf16:
-      return RowsOf<bfloat16>(job, order, begin, end);
+      return RowsOf<bfloat16>(job, order, begin, end, heads);
     default:
-      return RowsOf<float>(job, order, begin, end);
+      return RowsOf<float>(job, order, begin, end, heads);
   }
 }
 
@@ -343,14 +231,19 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   return std::make_shared<const ForwardJob>(problem, arguments);
 }
 
+void forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
+  HWY_DYNAMIC_DISPATCH(Forward)(job, order, begin, end, heads);
+}
+
 void launch(const Problem& problem, const Arguments& arguments, Stream) {
   if (problem.batch * problem.heads * problem.channels == 0) return;
   const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
-  const auto forward = HWY_DYNAMIC_DISPATCH(Forward);
-  const std::vector<std::int64_t> order = query_order(problem, arguments.sampling_locations);
-  const auto total = static_cast<std::int64_t>(order.size());
+  const QueryOrder order(problem, arguments.sampling_locations);
+  const auto total = static_cast<std::int64_t>(order.queries.size());
   const std::int64_t grain = std::clamp<std::int64_t>(total / (num_threads() * kChunksPerThread), 1, kMaxGrain);
-  parallel_for(total, grain, [&](std::int64_t begin, std::int64_t end) { forward(job, order.data(), begin, end); });
+  parallel_for(total, grain, [&](std::int64_t begin, std::int64_t end) {
+    forward(job, order.queries.data(), begin, end, {0, problem.heads});
+  });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd

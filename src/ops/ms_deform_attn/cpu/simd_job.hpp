@@ -50,4 +50,18 @@ struct ForwardJob {
   bool offsets_fit_32_bits;  // (pixel index) * (pixel stride), in elements
 };
 
+namespace simd {
+
+Support supports(const Problem& problem, const DeviceInfo& device);
+
+/// Heads [first, last).
+struct HeadRange {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+/// The queries order[begin, end), counted n * queries + q, of these heads, on the calling thread.
+void forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads);
+
+}  // namespace simd
 }  // namespace tmaops::ops::ms_deform_attn
