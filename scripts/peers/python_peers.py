@@ -42,6 +42,12 @@ def wait_until_quiet():
             return
 
 
+def release_memory():
+    """What PyTorch keeps of the GPU for later: the tool's own tensors are there too."""
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
 def as_torch(array, dtype, device):
     tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     return (tensor.view(torch.bfloat16) if dtype == "bf16" else tensor).to(device)
@@ -93,7 +99,7 @@ class CudaTimer:
                 kept = [None] * len(calls)
                 for i in range(size):
                     kept[i % len(calls)] = calls[i % len(calls)]()
-            self.graphs[key] = (graph, kept)
+            self.graphs[key] = (graph, kept, calls)  # an id is a list's own while the list lives
         return self.graphs[key][0]
 
 
@@ -331,22 +337,15 @@ class Worker:
     def load(self, question):
         self.calls = {}
         self.case = None  # its memory first
-        if torch is not None and torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        release_memory()
         self.case = Case(question)
         return {}
 
     def make(self, question):
-        try:
-            calls = make(self.case, question["peer"])
-            calls[0]()  # compiles
-            if self.case.on_gpu:
-                self.case.timer.seconds(calls, 0, 1)  # refuses what cannot be captured
-        except Refused:
-            raise
-        except Exception as error:  # a library that lacks a type or an operator says so in its own words
-            text = str(error).splitlines()
-            raise Refused(f"something else: {type(error).__name__}: {text[0] if text else ''}") from error
+        calls = make(self.case, question["peer"])
+        calls[0]()  # compiles
+        if self.case.on_gpu:
+            self.case.timer.seconds(calls, 0, 1)  # refuses what cannot be captured
         self.calls[question["peer"]] = calls
         return {}
 
@@ -372,6 +371,10 @@ def main():
             answer = getattr(worker, question["command"])(question)
         except Refused as refusal:
             answer = {"refuse": str(refusal)}
+        except Exception as error:  # a library that lacks a type, an operator or memory says so in its own words
+            text = str(error).splitlines()
+            answer = {"refuse": f"something else: {type(error).__name__}: {text[0] if text else ''}"}
+            release_memory()
         try:
             answers.write(json.dumps(answer) + "\n")
             answers.flush()

@@ -189,9 +189,15 @@ class Run {
 
   void add_verified(Workload& workload, std::unique_ptr<Implementation> implementation, std::vector<Timed>& timed,
                     const std::string& temperature) {
-    Comparison error = implementation->verify(workload, 0, options_.tolerance);
-    if (error.ok && workload.sets() > 1)
-      error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
+    Comparison error;
+    try {
+      error = implementation->verify(workload, 0, options_.tolerance);
+      if (error.ok && workload.sets() > 1)
+        error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
+    } catch (const Error& refusal) {  // of a peer that cannot go on, for example for want of memory
+      if (implementation->kind() == Kind::variant || refusal.code() != ErrorCode::variant_refuses) throw;
+      return refuse({workload.info(), implementation->name(), reason_of(refusal), false, 2});
+    }
     if (error.ok) {
       timed.push_back({std::move(implementation), error});
       return;

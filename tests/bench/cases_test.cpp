@@ -27,6 +27,9 @@ TEST(Cases, NamesAreThoseOfTheAnchors) {
   EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256"}})), "32,500->256,256");
   EXPECT_EQ(name_of(problem("resample", {{"case", "32,500->256,256/random"}})), "32,500->256,256/random");
   EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"sampling", "nearest"}})), "enc1/detr nearest");
+  EXPECT_EQ(
+      name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"direction", "backward"}, {"deterministic", "true"}})),
+      "enc1/detr deterministic");
 }
 
 TEST(Cases, ShapesAreThoseOfTheAnchors) {
@@ -92,6 +95,12 @@ TEST(Cases, MistakesAreNamedWithTheirPlace) {
         name_of(problem("resample", {{"case", "1,5->5,4"}, {"interpolation", "cubic"}, {"direction", "backward"}}));
       },
       "backward");
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"deterministic", "true"}}));
+      },
+      "direction: backward");
   expect_error(
       ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }

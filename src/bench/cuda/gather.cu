@@ -3,6 +3,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstring>
+
 #include "bench/cuda/gather.hpp"
 #include "core/cuda_launch.hpp"
 #include "device/vector.cuh"
@@ -32,14 +34,25 @@ __device__ void exclusive_or(uint4& to, const uint4& from) {
   to.w ^= from.w;
 }
 
+/// Neighbouring locations, in pieces of 16 bytes where they are whole pieces.
 template <class Pair, int kSamples>
-struct alignas(kSamples * sizeof(Pair) < 16 ? kSamples * sizeof(Pair) : 16) Locations {
-  Pair pair[kSamples];
-};
+__device__ void load_locations(Pair (&to)[kSamples], const Pair* from) {
+  if constexpr (sizeof to % sizeof(uint4) == 0) {
+    constexpr int each = sizeof(uint4) / sizeof(Pair);
+#pragma unroll
+    for (int i = 0; i < kSamples; i += each) {
+      const uint4 piece = device::load_16(from + i);
+      memcpy(static_cast<void*>(to + i), &piece, sizeof piece);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kSamples; ++i) to[i] = from[i];
+  }
+}
 
 template <class Pair, int kSamples>
-__global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value,
-                                                          const Locations<Pair, kSamples>* locations, uint4* output) {
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value, const Pair* locations, uint4* output) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::int64_t row = i / shape.chunks;
   if (row >= shape.rows) return;
@@ -47,8 +60,7 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant_
   const std::int64_t image = row / shape.rows_per_image;
   const int pixel = shape.heads * shape.chunks;  // chunks from one pixel to the next; an image has less than 2^31
   const uint4* of_head = value + image * shape.length * pixel + row % shape.heads * shape.chunks + chunk;
-  const int steps = shape.points / kSamples;
-  const Locations<Pair, kSamples>* at = locations + row * shape.levels * steps;
+  const Pair* at = locations + row * shape.levels * shape.points;
   uint4 sum{};
   for (int l = 0; l < shape.levels; ++l) {
     const GatherLevel level = shape.level[l];
@@ -56,11 +68,12 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant_
     const int down = level.height > 1 ? level.width * pixel : 0;
     const int right = level.width > 1 ? pixel : 0;
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step, ++at) {
-      const Locations<Pair, kSamples> some = *at;
+    for (int first = 0; first < shape.points; first += kSamples, at += kSamples) {
+      Pair some[kSamples];
+      load_locations(some, at);
 #pragma unroll
       for (int p = 0; p < kSamples; ++p) {
-        const float2 location = as_floats(some.pair[p]);
+        const float2 location = as_floats(some[p]);
         const int upper = (corner(location.y, level.height) * level.width + corner(location.x, level.width)) * pixel;
         exclusive_or(sum, device::load_16(map + upper));
         exclusive_or(sum, device::load_16(map + (upper + right)));
@@ -78,8 +91,7 @@ void launch_with(const GatherShape& shape, const void* value, const void* locati
   if (threads == 0) return;
   const LaunchConfig config{.grid = static_cast<unsigned>((threads + kThreads - 1) / kThreads), .block = kThreads};
   launch_kernel<gather_kernel<Pair, kSamples>>("gather", config, stream, shape, static_cast<const uint4*>(value),
-                                               static_cast<const Locations<Pair, kSamples>*>(locations),
-                                               static_cast<uint4*>(output));
+                                               static_cast<const Pair*>(locations), static_cast<uint4*>(output));
 }
 
 template <class Pair>

@@ -74,8 +74,12 @@ class MsDeformAttnWorkload : public Workload {
             {"sampling", case_.sampling == Sampling::nearest ? "nearest" : "bilinear"},
             {"direction", case_.backward ? "backward" : "forward"}};
   }
-  Call bind(const std::string& variant, int set) const override;
-  Call bind_dependent(const std::string& variant, int set) const override;
+  Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }
+  Call bind_dependent(const std::string& variant, int set) const override {
+    MsDeformAttnOptions dependent = options(variant);
+    dependent.dependent_launch = true;
+    return call(dependent, set);
+  }
 
  protected:
   void fill(std::uint64_t seed) override;
@@ -90,10 +94,11 @@ class MsDeformAttnWorkload : public Workload {
   }
 
  private:
-  Call forward_call(const MsDeformAttnOptions& options, int set) const;
+  Call call(const MsDeformAttnOptions& options, int set) const;
   MsDeformAttnOptions options(const std::string& variant) const {
     MsDeformAttnOptions made;
     made.sampling = case_.sampling;
+    made.deterministic = case_.deterministic;
     made.variant = variant;
     return made;
   }
@@ -138,23 +143,17 @@ std::string MsDeformAttnWorkload::selected() const {
   return std::string(op::select(problem, device, "").name);
 }
 
-Call MsDeformAttnWorkload::bind(const std::string& variant, int set) const {
-  if (!case_.backward) return forward_call(options(variant), set);
-  return [=, this, options = options(variant), grads = gradients(set)](Stream stream) mutable {
-    options.stream = stream;
-    ms_deform_attn_backward(tensor("value", set), case_.levels, tensor("sampling_locations", set),
-                            tensor("attention_weights", set), tensor("grad_output", set), grads, options);
-  };
-}
-
-Call MsDeformAttnWorkload::bind_dependent(const std::string& variant, int set) const {
-  MsDeformAttnOptions dependent = options(variant);
-  return !case_.backward && choose_dependent_launch(dependent) ? forward_call(dependent, set) : Call{};
-}
-
-Call MsDeformAttnWorkload::forward_call(const MsDeformAttnOptions& options, int set) const {
-  auto plan = std::make_shared<MsDeformAttnPlan>(tensor("value", set), case_.levels, tensor("sampling_locations", set),
-                                                 tensor("attention_weights", set), tensor("output", set), options);
+Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) const {
+  const TensorView value = tensor("value", set);
+  const TensorView locations = tensor("sampling_locations", set);
+  const TensorView weights = tensor("attention_weights", set);
+  if (case_.backward) {
+    auto plan = std::make_shared<MsDeformAttnBackwardPlan>(value, case_.levels, locations, weights,
+                                                           tensor("grad_output", set), gradients(set), options);
+    return [plan](Stream stream) { plan->run(stream); };
+  }
+  auto plan =
+      std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
   return [plan](Stream stream) { plan->run(stream); };
 }
 

@@ -108,9 +108,12 @@ std::int64_t MsDeformAttnCase::length() const {
 
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   problem.only({"case", "batch", "heads", "channels", "levels", "points", "queries", "locations", "dtype",
-                "location_dtype", "sampling", "direction", "variant", "version"});
+                "location_dtype", "sampling", "direction", "deterministic", "variant", "version"});
   MsDeformAttnCase made;
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
+  made.deterministic = problem.boolean("deterministic", false);
+  if (made.deterministic && !made.backward)
+    problem.fail(ErrorCode::bad_value, *problem.find("deterministic"), "direction: backward; forward it is always so");
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.sampling =
@@ -125,6 +128,7 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   }
   if (made.location_dtype != made.dtype) made.name += " locations=" + std::string(to_string(made.location_dtype));
   if (made.sampling == Sampling::nearest) made.name += " nearest";
+  if (made.deterministic) made.name += " deterministic";
   return made;
 }
 

@@ -30,6 +30,7 @@ struct MsDeformAttnCase {
   DType location_dtype = DType::f32;  // of locations and weights
   Sampling sampling = Sampling::bilinear;
   bool backward = false;
+  bool deterministic = false;  // backward
 
   std::int64_t length() const;  // S
 };
