@@ -31,16 +31,6 @@ inline std::vector<std::int64_t> sample_indices(std::int64_t count, std::int64_t
   return chosen;
 }
 
-/// Asks for programmatic dependent launch; false where an operator's options have no such choice.
-template <class Options>
-bool choose_dependent_launch(Options& options) {
-  if constexpr (requires { options.dependent_launch = true; }) {
-    options.dependent_launch = true;
-    return true;
-  }
-  return false;
-}
-
 /// Bytes of a dense tensor.
 inline double byte_count(const TensorSpec& tensor) {
   return static_cast<double>(tensor.layout.size()) * static_cast<double>(size_of(tensor.dtype));
