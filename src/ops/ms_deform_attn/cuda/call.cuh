@@ -28,6 +28,7 @@ struct DeviceLevel {
   int height = 0;
   int width = 0;
   int last_point = 0;  // points of this level and those before
+  std::int64_t first_pixel = 0;  // in S
 };
 
 /// Where the points' locations, or their weights, lie.
@@ -148,7 +149,8 @@ inline Prepared prepare_inputs(const Problem& problem, const ConstTensorView& va
                       .points = level.points,
                       .height = static_cast<int>(level.height),
                       .width = static_cast<int>(level.width),
-                      .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX))});
+                      .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
+                      .first_pixel = level.start});
   }
   if (levels.size() <= kInlineLevels) {
     std::copy(levels.begin(), levels.end(), call.levels);
@@ -189,6 +191,17 @@ inline Support supports_device(const Problem& problem, const DeviceInfo& device)
   return Support::yes();
 }
 
+/// Calls fn with a null pointer of the value's type.
+template <class Fn>
+void with_value_type(DType dtype, const Fn& fn) {
+  if (dtype == DType::f32)
+    fn(static_cast<float*>(nullptr));
+  else if (dtype == DType::f16)
+    fn(static_cast<__half*>(nullptr));
+  else
+    fn(static_cast<__nv_bfloat16*>(nullptr));
+}
+
 /// A type known at run time only, for locations and weights.
 struct AnyType {};
 
@@ -207,12 +220,7 @@ void with_types(const Problem& problem, const Fn& fn) {
     else
       fn(value, static_cast<AnyType*>(nullptr));
   };
-  if (problem.value_dtype == DType::f32)
-    with_points(static_cast<float*>(nullptr));
-  else if (problem.value_dtype == DType::f16)
-    with_points(static_cast<__half*>(nullptr));
-  else
-    with_points(static_cast<__nv_bfloat16*>(nullptr));
+  with_value_type(problem.value_dtype, with_points);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::cuda

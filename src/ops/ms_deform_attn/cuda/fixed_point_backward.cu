@@ -1,0 +1,25 @@
+// The same bits from run to run: as warp_atomics_backward, but the value's gradient is summed in 64-bit integers, where
+// the order of additions does not matter. A first pass finds the largest gradient and weight, whose product, times the
+// most terms a sum may have, sets the unit: 2^-60 of that, far below an f32's rounding. Four channels
+// per thread, as in vector_atomics_backward, gained nothing: the 64-bit additions are what takes the time.
+#include "ops/ms_deform_attn/cuda/backward.cuh"
+
+namespace tmaops::ops::ms_deform_attn_backward::fixed_point_backward {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+Support supports(const Problem& problem, const DeviceInfo& device) { return supports_items(problem, device); }
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return prepare_backward(problem, arguments, {.fixed = true});
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
+    launch_kernel<warp_per_item<std::remove_pointer_t<decltype(value)>, FixedSums>>(
+        "ms_deform_attn_backward: fixed_point_backward", item_grid(arguments, call.inputs.items, kBackwardWarps),
+        stream, call);
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn_backward::fixed_point_backward

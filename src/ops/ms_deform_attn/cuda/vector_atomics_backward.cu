@@ -1,0 +1,146 @@
+// Adds to warp_atomics_backward: four channels per thread, so that a corner of 32 f32 channels is one 16-byte addition
+// by each of eight threads (red.global.add.v4.f32); the threads of an item load one point each, coalesced, and pass
+// them round by shuffles; and each writes the gradients of the point it loaded.
+#include "device/vector.cuh"
+#include "ops/ms_deform_attn/cuda/backward.cuh"
+#include "ops/ms_deform_attn/cuda/records.cuh"
+
+namespace tmaops::ops::ms_deform_attn_backward::vector_atomics_backward {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kChannels = 4;  // per thread
+
+/// Four neighbouring values as f32.
+template <class Value>
+__device__ __forceinline__ void load_four(const Value* from, float (&to)[kChannels]) {
+  if constexpr (std::is_same_v<Value, float>) {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+  } else {
+    const uint2 words = __ldg(reinterpret_cast<const uint2*>(from));
+    const auto pair = [](std::uint32_t word) {
+      if constexpr (std::is_same_v<Value, __half>)
+        return __half22float2(*reinterpret_cast<const __half2*>(&word));
+      else
+        return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&word));
+    };
+    const float2 low = pair(words.x);
+    const float2 high = pair(words.y);
+    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+  }
+}
+
+template <class Value>
+__global__ void __launch_bounds__(kBackwardThreads, 3)
+    kernel(const __grid_constant__ BackwardCall call, const int lane_bits) {
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const Call& in = call.inputs;
+  const int lanes = 1 << lane_bits;
+  const int part = device::lane_index() & (lanes - 1);
+  const std::int64_t first =
+      (static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index()) << (5 - lane_bits);
+  if (first >= in.items) return;
+  const std::int64_t number = first + (device::lane_index() >> lane_bits);
+  const bool there = number < in.items;
+  const Item item = item_at(in, min(number, in.items - 1));
+  const int d = part * kChannels;
+  const Value* value = static_cast<const Value*>(in.value.data) + in.value.at(item.n, 0, item.m) + d;
+  float* sums = static_cast<float*>(const_cast<void*>(call.sums.data)) + call.sums.at(item.n, 0, item.m) + d;
+  const bool wanted = there && call.sums.data != nullptr;
+
+  float gradient[kChannels];
+  const std::int64_t gradient_at = in.output.at(item.n, item.q, item.m) + d;
+  if (call.grad_output == DType::f32)
+    load_four(static_cast<const float*>(in.output.data) + gradient_at, gradient);
+  else
+    load_four(static_cast<const Value*>(in.output.data) + gradient_at, gradient);
+
+  const std::int64_t location_row = in.locations.row(item.n, item.q, item.m);
+  const std::int64_t weight_row = in.weights.row(item.n, item.q, item.m);
+  for (int l = 0; l < in.level_count; ++l) {
+    const DeviceLevel& level = in.levels[l];
+    const Value* map = value + level.value_at;
+    float* map_sums = sums + level.first_pixel * call.sums.row;
+    const int points = static_cast<int>(level.points);
+    for (int p0 = 0; p0 < points; p0 += lanes) {
+      const int mine = p0 + part;
+      Point3 own;
+      if (mine < points)
+        own = load_point<AnyType>(in, location_row + level.location_at + mine * in.locations.point,
+                                  weight_row + level.weight_at + mine * in.weights.point);
+      PointSums own_sums;
+      for (int p = p0; p < min(points, p0 + lanes); ++p) {
+        const float weight = __shfl_sync(0xffffffffu, own.weight, p - p0, lanes);
+        const Footprint where = footprint(__shfl_sync(0xffffffffu, own.x, p - p0, lanes),
+                                          __shfl_sync(0xffffffffu, own.y, p - p0, lanes), level, in.nearest);
+        const std::int64_t pixel = static_cast<std::int64_t>(where.row) * level.width + where.column;
+        float corner[4][kChannels] = {};
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+          if (where.has(k)) load_four(map + (pixel + k / 2 * level.width + k % 2) * in.value.row, corner[k]);
+        float c[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          c[k] = gradient[0] * corner[k][0];
+#pragma unroll
+          for (int i = 1; i < kChannels; ++i) c[k] = fmaf(gradient[i], corner[k][i], c[k]);
+          if (!where.has(k)) c[k] = 0;
+          if (!wanted || !where.has(k)) continue;
+          const float scale = weight * where.bilinear(k);
+          device::add_16(map_sums + (pixel + k / 2 * level.width + k % 2) * call.sums.row,
+                         float4{scale * gradient[0], scale * gradient[1], scale * gradient[2], scale * gradient[3]});
+        }
+        PointSums made = point_sums(where, c);
+        for (int offset = lanes / 2; offset > 0; offset /= 2) {
+          made.weight += __shfl_xor_sync(0xffffffffu, made.weight, offset);
+          made.x += __shfl_xor_sync(0xffffffffu, made.x, offset);
+          made.y += __shfl_xor_sync(0xffffffffu, made.y, offset);
+        }
+        if (p == mine) own_sums = made;
+      }
+      if (there && mine < points) write_point(call, item, l, mine, level, own.weight, own_sums);
+    }
+  }
+}
+
+/// log2 of the threads of an item, -1 when there is no such power of two.
+int thread_bits(const Problem& problem) {
+  for (int bits = 0; bits <= 5; ++bits)
+    if (problem.forward.channels == kChannels << bits) return bits;
+  return -1;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (problem.deterministic && problem.grad_value)
+    return Support::no("adds in any order, deterministic sums are asked for");
+  if (Support support = supports_items(problem, device); !support) return support;
+  if (thread_bits(problem) < 0) return Support::no("needs 4, 8, 16, 32, 64 or 128 channels");
+  const ms_deform_attn::Problem& forward = problem.forward;
+  if (!forward.dense_channels || forward.row_alignment < 16)
+    return Support::no("needs channels next to each other, at multiples of 16 bytes");
+  if (!forward.dense_pairs) return Support::no("needs x and y next to each other, at multiples of their size");
+  if (forward.levels.size() > kInlineLevels)
+    return Support::no("needs at most " + std::to_string(kInlineLevels) + " levels");
+  if (forward.points > INT32_MAX / 2) return Support::no("needs less than 2^30 sampling points per query");
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return prepare_backward(problem, arguments, {.aligned = true});
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  const int bits = thread_bits(problem);
+  launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
+    launch_kernel<kernel<std::remove_pointer_t<decltype(value)>>>(
+        "ms_deform_attn_backward: vector_atomics_backward",
+        item_grid(arguments, call.inputs.items, kBackwardThreads >> bits), stream, call, bits);
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn_backward::vector_atomics_backward

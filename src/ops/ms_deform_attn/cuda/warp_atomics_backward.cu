@@ -1,0 +1,27 @@
+// One warp per item, its threads on the channels, and one atomic f32 addition per corner and channel into the value's
+// gradient. Takes every problem: any strides, types, levels, points and sizes.
+#include "ops/ms_deform_attn/cuda/backward.cuh"
+
+namespace tmaops::ops::ms_deform_attn_backward::warp_atomics_backward {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (problem.deterministic && problem.grad_value)
+    return Support::no("adds in any order, deterministic sums are asked for");
+  return supports_items(problem, device);
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return prepare_backward(problem, arguments, {});
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
+    launch_kernel<warp_per_item<std::remove_pointer_t<decltype(value)>, FloatSums>>(
+        "ms_deform_attn_backward: warp_atomics_backward", item_grid(arguments, call.inputs.items, kBackwardWarps),
+        stream, call);
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn_backward::warp_atomics_backward

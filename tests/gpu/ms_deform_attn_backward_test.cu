@@ -1,0 +1,192 @@
+// Every GPU variant of the backward pass against the reference on the CPU: random problems, each subset of gradients,
+// outputs poisoned and between canaries; deterministic sums bit by bit.
+#include <map>
+#include <memory>
+#include <random>
+
+#include "gpu/mirror.cuh"
+#include "gpu/ms_deform_attn_shapes.hpp"
+#include "gpu/support.cuh"
+#include "ops/ms_deform_attn/problem_backward.hpp"
+
+namespace tmaops::test {
+namespace {
+
+namespace backward = ops::ms_deform_attn_backward;
+
+std::map<std::string, int>& runs() {
+  static std::map<std::string, int> counts;
+  return counts;
+}
+
+/// The three gradients of a case on the host, poisoned; only those of `wanted` (bits) are given.
+struct Gradients {
+  Buffer value, locations, weights;
+  Gradients(Case& c, DType value_dtype, bool own)
+      : value(value_dtype, c.value().layout()),
+        locations(own ? c.locations().dtype() : DType::f32, c.locations().layout()),
+        weights(own ? c.weights().dtype() : DType::f32, c.weights().layout()) {}
+};
+
+/// `own`: each gradient has the type of its input, else f32.
+void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, int shift = 0) {
+  Case c = made;
+  SCOPED_TRACE(c.text() + (own ? ", own types" : "") + ", gradients " + std::to_string(wanted) + ", shift " +
+               std::to_string(shift));
+  std::mt19937_64 random(seed);
+  Buffer grad_output(random() % 2 ? c.shape().value_dtype : DType::f32, c.output().layout());
+  grad_output.fill_normal(random);
+  Gradients want(c, own ? c.shape().value_dtype : DType::f32, own);
+  const Gradients poisoned = want;
+  c.backward(grad_output, {.value = want.value, .sampling_locations = want.locations, .attention_weights = want.weights},
+             "reference_backward");
+
+  const Mirror value(c.value(), shift), locations(c.locations(), shift), weights(c.weights(), shift),
+      gradient(grad_output, shift);
+  for (const auto& variant : backward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    for (const bool deterministic : {false, true}) {
+      const Mirror to_value(poisoned.value, shift), to_locations(poisoned.locations, shift),
+          to_weights(poisoned.weights, shift);
+      MsDeformAttnGradients gradients;
+      if (wanted & 1) gradients.value = to_value.view();
+      if (wanted & 2) gradients.sampling_locations = to_locations.view();
+      if (wanted & 4) gradients.attention_weights = to_weights.view();
+      MsDeformAttnOptions options = c.options(variant.name);
+      options.deterministic = deterministic;
+      options.dependent_launch = deterministic;
+      try {
+        const MsDeformAttnBackwardPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(),
+                                            gradient.view(), gradients, options);
+        std::vector<unsigned char> bits;
+        for (int repeat = 0; repeat < 2; ++repeat) {
+          plan.run();
+          check_cuda(cudaDeviceSynchronize(), variant.name);
+          const Buffer got = to_value.download();
+          if (repeat == 1 && deterministic) EXPECT_EQ(bits, got.bits()) << variant.name << ": other bits in the second run";
+          bits = got.bits();
+        }
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+        ASSERT_NE(variant.name, "fixed_point_backward") << error.what();
+        continue;
+      }
+      ++runs()[options.variant];
+      const std::string what = options.variant + (deterministic ? ", deterministic" : "");
+      if (wanted & 1) expect_gradient(to_value.download(), want.value, false, what + ", value");
+      if (wanted & 2) expect_gradient(to_locations.download(), want.locations, false, what + ", locations");
+      if (wanted & 4) expect_gradient(to_weights.download(), want.weights, false, what + ", weights");
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+class GpuMsDeformAttnBackward : public testing::TestWithParam<int> {};
+
+TEST_P(GpuMsDeformAttnBackward, VariantsAgreeWithTheReferenceOnRandomProblems) {
+  TMAOPS_NEEDS_GPU();
+  std::mt19937_64 random(static_cast<std::uint64_t>(900 + GetParam()));
+  for (int i = 0; i < 25; ++i) {
+    const Shape shape = random_gpu_shape(random);
+    const int shift = random() % 4 == 0 ? 1 + static_cast<int>(random() % 5) : 0;
+    const unsigned wanted = random() % 3 == 0 ? 1 + static_cast<unsigned>(random() % 7) : 7;
+    check(Case(shape, random()), random(), random() % 2 == 0, wanted, shift);
+    if (HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttnBackward, testing::Range(0, 6));
+
+TEST(GpuMsDeformAttnBackwardShapes, MeasuredShapesInSmall) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 50;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const bool own : {false, true}) {
+      ++seed;
+      check(Case({.batch = 2,
+                  .heads = 8,
+                  .channels = 32,
+                  .queries = 301,
+                  .levels = {{23, 40}, {12, 20}, {6, 10}},
+                  .points = 4,
+                  .value_dtype = dtype,
+                  .location_dtype = DType::f32,
+                  .weight_dtype = DType::f32},
+                 seed),
+            seed, own);
+      if (testing::Test::HasFailure()) return;
+    }
+  for (const auto& variant : backward::variants())
+    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
+}
+
+TEST(GpuMsDeformAttnBackwardShapes, EmptyProblemsClearTheGradients) {
+  TMAOPS_NEEDS_GPU();
+  for (const auto& [batch, heads, channels, queries] :
+       std::vector<std::array<std::int64_t, 4>>{{0, 2, 8, 5}, {2, 0, 8, 5}, {2, 2, 0, 5}, {2, 2, 8, 0}})
+    check(Case({.batch = batch, .heads = heads, .channels = channels, .queries = queries}, 1), 2, true);
+}
+
+/// Infinite and NaN values stay with the points that sample them, and so do those of the incoming gradient.
+TEST(GpuMsDeformAttnBackwardShapes, NonFiniteDataStaysWhereItBelongs) {
+  TMAOPS_NEEDS_GPU();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Case c({.heads = 2, .channels = 32, .queries = 300, .levels = {{16, 16}, {8, 8}}, .points = 4}, 5);
+  for (std::int64_t at = 3; at < c.value().layout().size(); at += 401)
+    c.value().set(at, at % 2 ? kInfinity : std::numeric_limits<double>::quiet_NaN());
+  check(c, 6, false, 6);
+
+  Case clean({.heads = 2, .channels = 32, .queries = 300, .levels = {{16, 16}, {8, 8}}, .points = 4}, 7);
+  Buffer grad_output = clean.output();
+  grad_output.fill_normal(clean.random());
+  for (const std::int64_t q : {7, 150}) grad_output.set((300 + q) * 64 + 5, kInfinity);
+  const auto finite_part = [&](const std::string& name, const TensorView& value, const TensorView& locations,
+                               const TensorView& weights, const TensorView& gradient, const TensorView& to) {
+    ms_deform_attn_backward(value, clean.shape().levels, locations, weights, gradient, {.value = to},
+                            clean.options(name));
+  };
+  Buffer want(DType::f32, clean.value().layout());
+  finite_part("reference_backward", clean.value(), clean.locations(), clean.weights(), grad_output, want);
+  const Mirror value(clean.value()), locations(clean.locations()), weights(clean.weights()), gradient(grad_output);
+  for (const auto& variant : backward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror to(Buffer(DType::f32, clean.value().layout()));
+    finite_part(std::string(variant.name), value.view(), locations.view(), weights.view(), gradient.view(), to.view());
+    const Buffer got = to.download();
+    for (std::int64_t i = 0; i < got.layout().size(); ++i)
+      ASSERT_EQ(std::isfinite(got.get(i)), std::isfinite(want.get(i))) << variant.name << ", element " << i;
+  }
+}
+
+TEST(GpuMsDeformAttnBackwardShapes, PlanRunsInsideACapturedGraph) {
+  TMAOPS_NEEDS_GPU();
+  Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);
+  Buffer grad_output = c.output();
+  grad_output.fill_normal(c.random());
+  Gradients want(c, DType::f16, true);
+  const Gradients poisoned = want;
+  c.backward(grad_output, {.value = want.value}, "reference_backward");
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), gradient(grad_output);
+  for (const auto& variant : backward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror to(poisoned.value);
+    const MsDeformAttnBackwardPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(),
+                                        gradient.view(), {.value = to.view()}, c.options(variant.name));
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    check_cuda(cudaStreamCreate(&stream), "stream");
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    plan.run(stream);
+    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+    check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+    for (int repeat = 0; repeat < 2; ++repeat) check_cuda(cudaGraphLaunch(replay, stream), "replay");
+    check_cuda(cudaStreamSynchronize(stream), "replay");
+    expect_gradient(to.download(), want.value, false, std::string(variant.name));
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::test

@@ -1,0 +1,38 @@
+// Random problems of multi-scale deformable attention for the GPU variants: what they are fast at, and everything else.
+#pragma once
+
+#include <random>
+
+#include "ops/ms_deform_attn/case.hpp"
+
+namespace tmaops::test {
+
+inline Shape random_gpu_shape(std::mt19937_64& random) {
+  const auto pick = [&](auto... choices) {
+    const std::common_type_t<decltype(choices)...> all[] = {choices...};
+    return all[random() % sizeof...(choices)];
+  };
+  const auto chance = [&](int one_in) { return random() % static_cast<unsigned>(one_in) == 0; };
+  Shape shape;
+  shape.batch = pick(1, 2, 3);
+  shape.heads = pick(1, 1, 2, 5, 8);
+  shape.channels = pick(1, 3, 7, 8, 16, 16, 24, 30, 32, 32, 32, 64, 64, 71, 128, 256);
+  shape.queries = pick(1, 2, 7, 33, 64, 100, 259);
+  shape.points = pick(1, 2, 3, 4, 4, 5, 8, 8, 11);
+  shape.levels.clear();
+  const std::int64_t levels = pick(1, 2, 3, 4, 4, 5, 17);
+  for (std::int64_t l = 0; l < levels; ++l)
+    shape.levels.push_back({pick(1, 2, 3, 4, 8, 16, 21, 40), pick(1, 2, 4, 5, 8, 16, 27, 50)});
+  if (chance(5)) {
+    for (std::int64_t l = 0; l < levels; ++l) shape.ragged.push_back(pick(0, 1, 3, 4, 8));
+    shape.ragged.front() += 1;
+  }
+  shape.value_dtype = pick(DType::f32, DType::f16, DType::bf16);
+  shape.location_dtype = chance(2) ? shape.value_dtype : pick(DType::f32, DType::f16, DType::bf16, DType::f64);
+  shape.weight_dtype = chance(2) ? shape.location_dtype : pick(DType::f32, DType::f16, DType::bf16, DType::f64);
+  shape.sampling = chance(5) ? Sampling::nearest : Sampling::bilinear;
+  shape.strided = chance(4);
+  return shape;
+}
+
+}  // namespace tmaops::test
