@@ -32,27 +32,29 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map,
                                   blocks);
 }
 
-/// The same with a cache hint, which CCCL has no wrapper for.
+// What CCCL has no wrapper for is written here once for all ranks: ISSUE(dimensions, coordinates) is the instruction
+// with the coordinates as operands 0 to 4, of which the first `rank` are named, and its own from operand 5 on.
+#define TMAOPS_EACH_RANK(ISSUE)                             \
+  if constexpr (rank == 1) ISSUE("1d", "{%0}");             \
+  if constexpr (rank == 2) ISSUE("2d", "{%0, %1}");         \
+  if constexpr (rank == 3) ISSUE("3d", "{%0, %1, %2}");     \
+  if constexpr (rank == 4) ISSUE("4d", "{%0, %1, %2, %3}"); \
+  if constexpr (rank == 5) ISSUE("5d", "{%0, %1, %2, %3, %4}")
+#define TMAOPS_COORDINATES \
+  "r"(at[0]), "r"(at[rank > 1 ? 1 : 0]), "r"(at[rank > 2 ? 2 : 0]), "r"(at[rank > 3 ? 3 : 0]), "r"(at[rank > 4 ? 4 : 0])
+
+/// The same with a cache hint.
 template <int rank>
 __device__ __forceinline__ void tensor_load(void* to, const void* map, const std::int32_t (&at)[rank], Barrier& barrier,
                                             CacheHint hint) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  const std::uint32_t address = shared_address(to);
-  const std::uint32_t signal = shared_address(&barrier);
-  const auto descriptor = reinterpret_cast<std::uint64_t>(map);
-  const auto policy = static_cast<std::uint64_t>(hint);
-#define TMAOPS_LOAD(dimensions, coordinates, ...)                                                                 \
+#define TMAOPS_LOAD(dimensions, coordinates)                                                                      \
   asm volatile("cp.async.bulk.tensor." dimensions                                                                 \
-               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, " coordinates \
-               "], [%2], %3;" ::"r"(address),                                                                     \
-               "l"(descriptor), "r"(signal), "l"(policy), __VA_ARGS__                                             \
+               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%5], [%6, " coordinates \
+               "], [%7], %8;" ::TMAOPS_COORDINATES,                                                               \
+               "r"(shared_address(to)), "l"(map), "r"(shared_address(&barrier)), "l"(hint)                        \
                : "memory")
-  if constexpr (rank == 1) TMAOPS_LOAD("1d", "{%4}", "r"(at[0]));
-  if constexpr (rank == 2) TMAOPS_LOAD("2d", "{%4, %5}", "r"(at[0]), "r"(at[1]));
-  if constexpr (rank == 3) TMAOPS_LOAD("3d", "{%4, %5, %6}", "r"(at[0]), "r"(at[1]), "r"(at[2]));
-  if constexpr (rank == 4) TMAOPS_LOAD("4d", "{%4, %5, %6, %7}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
-  if constexpr (rank == 5)
-    TMAOPS_LOAD("5d", "{%4, %5, %6, %7, %8}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]));
+  TMAOPS_EACH_RANK(TMAOPS_LOAD);
 #undef TMAOPS_LOAD
 }
 
@@ -61,22 +63,13 @@ template <int rank>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map, const std::int32_t (&at)[rank],
                                                       Barrier& barrier, std::uint16_t blocks, CacheHint hint) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  const std::uint32_t address = shared_address(to);
-  const std::uint32_t signal = shared_address(&barrier);
-  const auto descriptor = reinterpret_cast<std::uint64_t>(map);
-  const auto policy = static_cast<std::uint64_t>(hint);
-#define TMAOPS_LOAD(dimensions, coordinates, ...)                                                                   \
+#define TMAOPS_LOAD(dimensions, coordinates)                                                                        \
   asm volatile("cp.async.bulk.tensor." dimensions                                                                   \
-               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], " \
-               "[%1, " coordinates "], [%2], %4, %3;" ::"r"(address),                                               \
-               "l"(descriptor), "r"(signal), "l"(policy), "h"(blocks), __VA_ARGS__                                  \
+               ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%5], " \
+               "[%6, " coordinates "], [%7], %9, %8;" ::TMAOPS_COORDINATES,                                         \
+               "r"(shared_address(to)), "l"(map), "r"(shared_address(&barrier)), "l"(hint), "h"(blocks)             \
                : "memory")
-  if constexpr (rank == 1) TMAOPS_LOAD("1d", "{%5}", "r"(at[0]));
-  if constexpr (rank == 2) TMAOPS_LOAD("2d", "{%5, %6}", "r"(at[0]), "r"(at[1]));
-  if constexpr (rank == 3) TMAOPS_LOAD("3d", "{%5, %6, %7}", "r"(at[0]), "r"(at[1]), "r"(at[2]));
-  if constexpr (rank == 4) TMAOPS_LOAD("4d", "{%5, %6, %7, %8}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
-  if constexpr (rank == 5)
-    TMAOPS_LOAD("5d", "{%5, %6, %7, %8, %9}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]));
+  TMAOPS_EACH_RANK(TMAOPS_LOAD);
 #undef TMAOPS_LOAD
 }
 
@@ -101,19 +94,16 @@ __device__ __forceinline__ void tensor_add(const void* map, const std::int32_t (
 template <int rank>
 __device__ __forceinline__ void tensor_prefetch(const void* map, const std::int32_t (&at)[rank]) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  const auto descriptor = reinterpret_cast<std::uint64_t>(map);
-#define TMAOPS_PREFETCH(dimensions, coordinates, ...)                                                                  \
-  asm volatile("cp.async.bulk.prefetch.tensor." dimensions ".L2.global.tile [%0, " coordinates "];" ::"l"(descriptor), \
-               __VA_ARGS__                                                                                             \
+#define TMAOPS_PREFETCH(dimensions, coordinates)                                               \
+  asm volatile("cp.async.bulk.prefetch.tensor." dimensions ".L2.global.tile [%5, " coordinates \
+               "];" ::TMAOPS_COORDINATES,                                                      \
+               "l"(map)                                                                        \
                : "memory")
-  if constexpr (rank == 1) TMAOPS_PREFETCH("1d", "{%1}", "r"(at[0]));
-  if constexpr (rank == 2) TMAOPS_PREFETCH("2d", "{%1, %2}", "r"(at[0]), "r"(at[1]));
-  if constexpr (rank == 3) TMAOPS_PREFETCH("3d", "{%1, %2, %3}", "r"(at[0]), "r"(at[1]), "r"(at[2]));
-  if constexpr (rank == 4) TMAOPS_PREFETCH("4d", "{%1, %2, %3, %4}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
-  if constexpr (rank == 5)
-    TMAOPS_PREFETCH("5d", "{%1, %2, %3, %4, %5}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]));
+  TMAOPS_EACH_RANK(TMAOPS_PREFETCH);
 #undef TMAOPS_PREFETCH
 }
+#undef TMAOPS_EACH_RANK
+#undef TMAOPS_COORDINATES
 
 /// Starts fetching the map itself (128 B), so that the first load does not wait for it (PTX ISA "prefetch",
 /// prefetch.tensormap).

@@ -47,25 +47,21 @@ struct RowCopy {
   }
 };
 
-__global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
-  __shared__ RingStorage shared;
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring(problem, shared, RowCopy{problem});
+  run_warp_ring(problem, RowCopy{problem});
   cycles.stop();
 }
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return ring_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>("tile_load: bulk_rows",
-                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kRingBlocksPerMultiprocessor), stream,
-                        device_problem(problem, arguments));
+  launch_resident<kernel>("tile_load: bulk_rows", problem, arguments, ring_shape(problem.tiles()), stream);
 }
 
 }  // namespace tmaops::ops::tile_load::bulk_rows

@@ -40,13 +40,11 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem&, const DeviceInfo& device) { return needs_hopper(device); }
+Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>("tile_load: cooperative_copy",
-                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kBlocksPerMultiprocessor), stream,
-                        device_problem(problem, arguments));
+  launch_resident<kernel>("tile_load: cooperative_copy", problem, arguments,
+                          {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::cooperative_copy

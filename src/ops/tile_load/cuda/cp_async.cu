@@ -54,16 +54,11 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
-  return needs_hopper(device);
-}
+Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>("tile_load: cp_async",
-                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kBlocksPerMultiprocessor), stream,
-                        device_problem(problem, arguments));
+  launch_resident<kernel>("tile_load: cp_async", problem, arguments,
+                          {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::cp_async

@@ -193,18 +193,42 @@ inline Support needs_hopper(const DeviceInfo& device) {
                      std::to_string(device.compute_capability % 10));
 }
 
-/// Blocks for work in units of `tiles_per_block`, at most `blocks_per_multiprocessor` resident ones each: the kernel
-/// then goes round.
-inline LaunchConfig resident_grid(const Arguments& arguments, std::int64_t tiles, int tiles_per_block,
-                                  int blocks_per_multiprocessor) {
+/// For kernels whose blocks stay and go round: the rounds ahead of the last tile must still fit in 32 bits.
+inline Support resident_supports(const Problem& problem, const DeviceInfo& device) {
+  if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
+  return needs_hopper(device);
+}
+
+/// Threads of a block and how many blocks of a multiprocessor stay: the kernel goes round.
+struct ResidentShape {
+  int threads = kBlockThreads;
+  int blocks_per_multiprocessor = 1;
+  int shared_bytes = 0;
+};
+
+inline std::int64_t multiprocessors() {
   int device = 0;
   check_cuda(cudaGetDevice(&device), "tile_load");
-  const std::int64_t resident =
-      std::int64_t{device_info({DeviceType::cuda, device}).multiprocessors} * blocks_per_multiprocessor;
+  return device_info({DeviceType::cuda, device}).multiprocessors;
+}
+
+/// As many blocks as there is work for, at most those that stay.
+inline LaunchConfig resident_grid(const Arguments& arguments, std::int64_t tiles, const ResidentShape& shape) {
+  const std::int64_t tiles_per_block = shape.threads / kLanesPerTile;
   const std::int64_t wanted = (tiles + tiles_per_block - 1) / tiles_per_block;
-  return {.grid = static_cast<unsigned>(std::min(wanted, resident)),
-          .block = kBlockThreads,
+  return {.grid = static_cast<unsigned>(std::min(wanted, multiprocessors() * shape.blocks_per_multiprocessor)),
+          .block = static_cast<unsigned>(shape.threads),
+          .shared_bytes = shape.shared_bytes,
           .dependent = arguments.dependent_launch};
+}
+
+/// All levels in one launch of a kernel that goes round.
+template <auto kernel>
+void launch_resident(std::string_view where, const Problem& problem, const Arguments& arguments,
+                     const ResidentShape& shape, Stream stream) {
+  if (problem.tiles() == 0) return;
+  launch_kernel<kernel>(where, resident_grid(arguments, problem.tiles(), shape), stream,
+                        device_problem(problem, arguments));
 }
 
 }  // namespace tmaops::ops::tile_load

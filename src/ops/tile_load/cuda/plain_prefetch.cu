@@ -49,17 +49,11 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  // Four rounds ahead of the last tile must still fit in 32 bits.
-  if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
-  return needs_hopper(device);
-}
+Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>("tile_load: plain_prefetch",
-                        resident_grid(arguments, problem.tiles(), kTilesPerBlock, kBlocksPerMultiprocessor), stream,
-                        device_problem(problem, arguments));
+  launch_resident<kernel>("tile_load: plain_prefetch", problem, arguments,
+                          {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::plain_prefetch

@@ -1,15 +1,14 @@
 // Version 6: tensor loads the way a first TMA kernel is written. Warp 0 issues 32 boxes, one barrier tells the whole
 // block, and a block barrier gives the stage back. One launch per level, each with a rank-4 map.
-#include "device/tensor_copy.cuh"
-#include "ops/tile_load/cuda/warp_ring.cuh"
-#include "ops/tile_load/maps.hpp"
+#include "ops/tile_load/cuda/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_block {
 namespace {
 
 constexpr int kStages = 2;
+constexpr int kBlocksPerMultiprocessor = 12;
 
-__global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
   __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
   __shared__ device::Barrier full[kStages];
@@ -32,9 +31,7 @@ __global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
     const Tile tile = valid ? tile_at(problem, tile_number(problem, first + static_cast<std::uint32_t>(lane))) : Tile{};
     if (lane == 0) device::arrive_expect_bytes(full[stage], count * kTileBytes);
     __syncwarp();
-    if (valid)
-      device::tensor_load(tiles[stage] + lane * kTileBytes, &map, {0, tile.x, tile.y, static_cast<int>(tile.image)},
-                          full[stage]);
+    if (valid) load_box<4>(tile, tiles[stage] + lane * kTileBytes, map, full[stage]);
   };
 
   const std::uint32_t stride = gridDim.x * kTilesPerBlock;
@@ -59,21 +56,16 @@ __global__ void __launch_bounds__(kBlockThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return ring_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return make_maps(problem, arguments, 4);
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  const auto& maps = *static_cast<const LevelMaps*>(arguments.prepared.get());
-  for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
-    const DeviceProblem one = level_problem(problem, arguments, level);
-    launch_kernel<kernel>("tile_load: tensor_block",
-                          resident_grid(arguments, one.tiles, kTilesPerBlock, kRingBlocksPerMultiprocessor), stream,
-                          one, maps.level[level]);
-  }
+  constexpr ResidentShape shape{.blocks_per_multiprocessor = kBlocksPerMultiprocessor};
+  launch_each_level<kernel>(
+      "tile_load: tensor_block", problem, arguments, [&](std::int64_t) { return shape; }, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_block

@@ -1,34 +1,38 @@
-// A warp's own two-stage ring of eight tiles each: it issues the copies of the next eight tiles, waits for these eight
-// on its own barrier, and sums them. No block barrier anywhere.
+// A warp's own ring of stages of eight tiles: it issues the copies of the eight tiles two rounds ahead, waits for these
+// eight on its own barrier, and sums them. No block barrier anywhere.
+//
+// H200, 23.7 million tiles: 48 warps with two stages each stop at 22 G tiles/s, 32 warps with three at 27 to 29, with
+// as many tiles in flight. (docs/findings/tile_load.md)
 #pragma once
 
 #include "device/barrier.cuh"
+#include "device/shared_memory.cuh"
 #include "ops/tile_load/cuda/gather.cuh"
 
 namespace tmaops::ops::tile_load {
 
-inline constexpr int kRingStages = 2;
-/// 48 warps with 4 KiB each: 192 KiB of the multiprocessor's shared memory, 768 tiles in flight.
-inline constexpr int kRingBlocksPerMultiprocessor = 12;
+inline constexpr int kRingStages = 3;
+inline constexpr int kRingThreads = 512;  // of a block at most
+/// Two blocks of 16 warps of 6 KiB: 192 KiB of the multiprocessor's shared memory, 768 tiles in flight.
+inline constexpr int kRingBlocksPerMultiprocessor = 2;
 
-struct alignas(128) WarpTiles {
+struct alignas(128) WarpRing {
   unsigned char stage[kRingStages][kTilesPerWarp * kTileBytes];
+  device::Barrier full[kRingStages];
 };
 struct RingStorage {
-  WarpTiles warp[kBlockThreads / device::kWarpThreads];
-  device::Barrier full[kBlockThreads / device::kWarpThreads][kRingStages];
+  WarpRing warp[kRingThreads / device::kWarpThreads];
 };
 
 /// Copy is how a tile gets into shared memory: `lanes` threads issue one tile's copies by `issue(tile, part, to,
 /// barrier)`, each `bytes(tile, part)` long unless `whole_tiles` says that together they are always the whole tile.
 template <class Copy>
-__device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, RingStorage& shared, const Copy& copy) {
+__device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, const Copy& copy) {
   const int warp = device::warp_index();
   const int lane = device::lane_index();
-  auto& stages = shared.warp[warp].stage;
-  auto& full = shared.full[warp];
+  WarpRing& ring = device::dynamic_shared<RingStorage>().warp[warp];
   if (lane == 0) {
-    for (device::Barrier& barrier : full) device::init_barrier(barrier, 1);
+    for (device::Barrier& barrier : ring.full) device::init_barrier(barrier, 1);
     device::fence_barrier_init();
   }
   __syncwarp();
@@ -40,38 +44,53 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, Ring
     return issues && t < problem.tiles ? tile_at(problem, tile_number(problem, t)) : Tile{};
   };
   const auto fill = [&](std::uint32_t first, int stage, const Tile& tile) {
+    if (first >= problem.tiles) return;
     const bool valid = issues && first + static_cast<std::uint32_t>(slot) < problem.tiles;
     std::uint32_t bytes = kTileBytes * min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerWarp));
     if constexpr (!Copy::whole_tiles) bytes = device::warp_sum(valid ? copy.bytes(tile, lane % Copy::lanes) : 0);
-    if (lane == 0) device::arrive_expect_bytes(full[stage], bytes);
+    if (lane == 0) device::arrive_expect_bytes(ring.full[stage], bytes);
     __syncwarp();
-    if (valid) copy.issue(tile, lane % Copy::lanes, stages[stage] + slot * kTileBytes, full[stage]);
+    if (valid) copy.issue(tile, lane % Copy::lanes, ring.stage[stage] + slot * kTileBytes, ring.full[stage]);
   };
 
-  const std::uint32_t stride = gridDim.x * kTilesPerBlock;
-  std::uint32_t first = blockIdx.x * kTilesPerBlock + static_cast<std::uint32_t>(warp * kTilesPerWarp);
-  if (first < problem.tiles) fill(first, 0, coordinates(first));
-  Tile next = coordinates(first + stride);
-  std::uint32_t phase = 0;
-  for (int stage = 0; first < problem.tiles; first += stride) {
-    if (first + stride < problem.tiles) fill(first + stride, stage ^ 1, next);
-    next = coordinates(first + 2 * stride);
-    device::wait(full[stage], phase, {"eight tiles of a warp", stage});
-    const int mine = lane / kLanesPerTile;
-    const std::uint32_t sum = device::group_sum<kLanesPerTile>(
-        checksum_of(stages[stage] + mine * kTileBytes, lane % kLanesPerTile, mine % 2));
-    const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
-    if (t < problem.tiles && lane % kLanesPerTile == 0) problem.checksums[tile_number(problem, t)] = sum;
-    __syncwarp();  // all have read the stage before it is filled again
-    stage ^= 1;
-    if (stage == 0) phase ^= 1;
+  const std::uint32_t tiles_per_block = blockDim.x / kLanesPerTile;
+  const std::uint32_t stride = gridDim.x * tiles_per_block;
+  std::uint32_t first = blockIdx.x * tiles_per_block + static_cast<std::uint32_t>(warp * kTilesPerWarp);
+  Tile begin[kRingStages];  // all coordinates are on their way before the first is used
+#pragma unroll
+  for (int stage = 0; stage < kRingStages; ++stage)
+    begin[stage] = coordinates(first + static_cast<std::uint32_t>(stage) * stride);
+  std::uint32_t ahead = first;  // the tiles whose copies are issued next
+#pragma unroll
+  for (int stage = 0; stage < kRingStages - 1; ++stage, ahead += stride) fill(ahead, stage, begin[stage]);
+  Tile next = begin[kRingStages - 1];
+  for (std::uint32_t phase = 0; first < problem.tiles; phase ^= 1) {
+#pragma unroll
+    for (int stage = 0; stage < kRingStages; ++stage) {
+      if (first >= problem.tiles) break;
+      fill(ahead, (stage + kRingStages - 1) % kRingStages, next);  // the stage that was read last
+      ahead += stride;
+      next = coordinates(ahead);
+      device::wait(ring.full[stage], phase, {"eight tiles of a warp", stage});
+      const int mine = lane / kLanesPerTile;
+      const std::uint32_t sum = device::group_sum<kLanesPerTile>(
+          checksum_of(ring.stage[stage] + mine * kTileBytes, lane % kLanesPerTile, mine % 2));
+      const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
+      if (t < problem.tiles && lane % kLanesPerTile == 0) problem.checksums[tile_number(problem, t)] = sum;
+      __syncwarp();  // all have read the stage before it is filled again
+      first += stride;
+    }
   }
 }
 
-inline Support ring_supports(const Problem& problem, const DeviceInfo& device) {
-  // Two rounds ahead of the last tile must still fit in 32 bits.
-  if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
-  return needs_hopper(device);
+/// Large blocks give some 10 % more where there are many tiles; small ones start earlier.
+inline ResidentShape ring_shape(std::int64_t tiles) {
+  constexpr std::int64_t few_rounds = 8;
+  const std::int64_t round = multiprocessors() * kRingBlocksPerMultiprocessor * (kRingThreads / kLanesPerTile);
+  const int threads = tiles < few_rounds * round ? kBlockThreads : kRingThreads;
+  return {.threads = threads,
+          .blocks_per_multiprocessor = kRingBlocksPerMultiprocessor * kRingThreads / threads,
+          .shared_bytes = threads / device::kWarpThreads * static_cast<int>(sizeof(WarpRing))};
 }
 
 }  // namespace tmaops::ops::tile_load

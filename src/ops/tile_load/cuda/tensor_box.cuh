@@ -1,0 +1,64 @@
+// What the variants with tensor maps share: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/maps.hpp),
+// rings that load through them, and launches.
+#pragma once
+
+#include "device/tensor_copy.cuh"
+#include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/maps.hpp"
+
+namespace tmaops::ops::tile_load {
+
+template <int rank>
+__device__ __forceinline__ void load_box(const Tile& tile, unsigned char* to, const tma::TensorMap& map,
+                                         device::Barrier& barrier) {
+  static_assert(rank >= 3 && rank <= 5, "a tile has x, y and image");
+  const auto image = static_cast<std::int32_t>(tile.image);
+  if constexpr (rank == 3) device::tensor_load(to, &map, {tile.x * kChannels, tile.y, image}, barrier);
+  if constexpr (rank == 4) device::tensor_load(to, &map, {0, tile.x, tile.y, image}, barrier);
+  if constexpr (rank == 5) device::tensor_load(to, &map, {0, 0, tile.x, tile.y, image}, barrier);
+}
+
+/// For run_warp_ring: `maps` leads to the maps of all levels, or to the one of a launch for one level.
+template <int rank, bool one_level>
+struct BoxCopy {
+  static constexpr int lanes = 1;
+  static constexpr bool whole_tiles = true;
+  const tma::TensorMap* maps;
+  __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
+    load_box<rank>(tile, to, maps[one_level ? 0 : tile.level], barrier);
+  }
+};
+
+/// All levels in one launch, through maps of this rank.
+template <int rank>
+__global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
+    levels_kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ LevelMaps maps) {
+  if (threadIdx.x < problem.level_count) device::prefetch_tensor_map(&maps.level[threadIdx.x]);
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const BlockCycles cycles(problem);
+  run_warp_ring(problem, BoxCopy<rank, false>{maps.level});
+  cycles.stop();
+}
+
+template <int rank>
+void launch_levels(std::string_view where, const Problem& problem, const Arguments& arguments, Stream stream) {
+  if (problem.tiles() == 0) return;
+  launch_kernel<levels_kernel<rank>>(where, resident_grid(arguments, problem.tiles(), ring_shape(problem.tiles())),
+                                     stream, device_problem(problem, arguments),
+                                     *static_cast<const LevelMaps*>(arguments.prepared.get()));
+}
+
+/// A launch for each level in turn; `shape` of its number of tiles.
+template <auto kernel, class Shape>
+void launch_each_level(std::string_view where, const Problem& problem, const Arguments& arguments, const Shape& shape,
+                       Stream stream) {
+  if (problem.tiles() == 0) return;
+  const auto& maps = *static_cast<const LevelMaps*>(arguments.prepared.get());
+  for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
+    const DeviceProblem one = level_problem(problem, arguments, level);
+    launch_kernel<kernel>(where, resident_grid(arguments, one.tiles, shape(one.tiles)), stream, one, maps.level[level]);
+  }
+}
+
+}  // namespace tmaops::ops::tile_load
