@@ -40,6 +40,9 @@ TEST(Quirks, LoadsTooLargeForTheHardwarePassWhereTheDriverRoundsDown) {
   spec.element_strides = {1, 1, 8, 1};
   spec.box = {60, 256, 7, 256};  // fewer than one stride: counted as nothing
   EXPECT_NE(quirk_of(spec, find_violations(spec, kHopper), true), nullptr);
+  spec.element_strides = {1, 1, 1, 8};
+  spec.box = {60, 256, 16, 7};  // the zero comes last
+  EXPECT_NE(quirk_of(spec, find_violations(spec, kHopper), true), nullptr);
 }
 
 }  // namespace
