@@ -64,8 +64,9 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
 #pragma unroll
   for (int stage = 0; stage < kRingStages - 1; ++stage, ahead += stride) fill(ahead, stage, begin[stage]);
   Tile next = begin[kRingStages - 1];
+  constexpr int unrolled = Copy::whole_tiles ? kRingStages : 1;  // what zeroes borders by hand would spill
   for (std::uint32_t phase = 0; first < problem.tiles; phase ^= 1) {
-#pragma unroll
+#pragma unroll unrolled
     for (int stage = 0; stage < kRingStages; ++stage) {
       if (first >= problem.tiles) break;
       fill(ahead, (stage + kRingStages - 1) % kRingStages, next);  // the stage that was read last
