@@ -35,4 +35,5 @@ install(FILES ${PROJECT_BINARY_DIR}/tmaops.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tmaops)
 if(TARGET tmaops_tool)
   install(TARGETS tmaops_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES scripts/peers/python_peers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tmaops)
 endif()

@@ -8,5 +8,6 @@
 #include "tmaops/registry.hpp"
 #include "tmaops/resample.hpp"
 #include "tmaops/tensor.hpp"
+#include "tmaops/tensor_map.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"

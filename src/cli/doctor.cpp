@@ -92,8 +92,7 @@ Finding highway() {
   return {"Highway", State::ok, "in"};
 #else
   return {"Highway", State::missing, "built without",
-          "explicit vectors chosen at run time: several times the speed of plain loops",
-          "apt install libhwy-dev, then build again"};
+          "explicit vectors chosen at run time: several times the speed of plain loops", TMAOPS_HOW_HIGHWAY};
 #endif
 }
 
@@ -102,7 +101,7 @@ Finding onednn() {
   return {"oneDNN", State::ok, "in"};
 #else
   return {"oneDNN", State::missing, "built without", "the fast matrix multiplication on the CPU, bf16 above all",
-          "apt install libdnnl-dev, then build again"};
+          TMAOPS_HOW_ONEDNN};
 #endif
 }
 

@@ -3,13 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -26,8 +26,6 @@ struct Job {
   Body body;
   const void* context;
   int helpers = 0;  // pool threads that may join
-  int caller_processor = sched_getcpu();
-  pid_t caller = gettid();
   std::atomic<std::int64_t> next{0};
   std::mutex failure_mutex{};
   std::exception_ptr failure{};
@@ -49,15 +47,21 @@ struct Job {
 
 thread_local bool inside_chunk = false;
 
-/// The kernel leaves a woken thread on the processor it last ran on, which for a new thread is its creator's: there it
-/// waits until the caller is done, while another processor idles, and short jobs never get it moved. So a thread that
-/// finds itself beside the caller leaves, for one of the caller's other processors.
-void leave_processor_of(const Job& job) {
-  if (sched_getcpu() != job.caller_processor) return;
+/// A thread of the pool, and the processor it was last seen on.
+struct Helper {
+  std::atomic<int> processor;
+  std::thread thread{};
+};
+
+/// The kernel puts a woken thread on the processor it last ran on, which for a new thread is its creator's: beside the
+/// caller it waits until the caller is done, while another processor idles, and short jobs never get it moved. So the
+/// caller, which may itself have been moved meanwhile, sends a helper it finds beside itself to its other processors.
+void send_away(Helper& helper, int processor) {
+  if (helper.processor.load(std::memory_order_relaxed) != processor) return;
   cpu_set_t allowed;
-  if (sched_getaffinity(job.caller, sizeof(allowed), &allowed) != 0) return;
-  CPU_CLR(static_cast<unsigned>(job.caller_processor), &allowed);
-  if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof(allowed), &allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  CPU_CLR(static_cast<unsigned>(processor), &allowed);
+  if (CPU_COUNT(&allowed) > 0) (void)pthread_setaffinity_np(helper.thread.native_handle(), sizeof(allowed), &allowed);
 }
 
 /// How long a thread polls before it lets the kernel put it to sleep. Waking it from there costs the caller 25 us and
@@ -89,6 +93,9 @@ class Pool {
     const std::unique_lock owner(owner_, std::try_to_lock);
     if (!owner.owns_lock()) return false;
     start(job.helpers);
+    const int processor = sched_getcpu();
+    for (std::size_t i = 0; i < std::min(helpers_.size(), static_cast<std::size_t>(job.helpers)); ++i)
+      send_away(*helpers_[i], processor);
     job_.store(&job);
     generation_.fetch_add(1);
     if (sleeping_.load() > 0) {
@@ -112,23 +119,25 @@ class Pool {
     generation_.fetch_add(1);
     { const std::scoped_lock lock(mutex_); }
     wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (const auto& helper : helpers_) helper->thread.join();
   }
 
  private:
   void start(int helpers) {
-    while (static_cast<int>(threads_.size()) < helpers) {
-      const int index = static_cast<int>(threads_.size());
+    while (static_cast<int>(helpers_.size()) < helpers) {
+      const int index = static_cast<int>(helpers_.size());
       const std::uint64_t seen = generation_.load();
+      auto helper = std::make_unique<Helper>(sched_getcpu());
       try {
-        threads_.emplace_back([this, index, seen] { loop(index, seen); });
+        helper->thread = std::thread([this, index, seen, self = helper.get()] { loop(index, seen, *self); });
       } catch (const std::system_error&) {
         return;  // no more threads to be had: the ones there are do the work
       }
+      helpers_.push_back(std::move(helper));
     }
   }
 
-  void loop(int index, std::uint64_t seen) {
+  void loop(int index, std::uint64_t seen, Helper& self) {
     inside_chunk = true;
     const auto news = [&] { return generation_.load() != seen; };
     for (;;) {
@@ -142,10 +151,8 @@ class Pool {
       if (stop_.load()) return;
       // Counted before the job is looked at: the caller takes the job away first and then waits for the count.
       active_.fetch_add(1);
-      if (Job* job = job_.load(); job != nullptr && index < job->helpers) {
-        leave_processor_of(*job);
-        job->work(index + 1);
-      }
+      if (Job* job = job_.load(); job != nullptr && index < job->helpers) job->work(index + 1);
+      self.processor.store(sched_getcpu(), std::memory_order_relaxed);
       if (active_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
         { const std::scoped_lock lock(mutex_); }
         done_.notify_one();
@@ -163,7 +170,7 @@ class Pool {
   std::atomic<int> sleeping_{0};
   std::atomic<bool> caller_sleeps_{false};
   std::atomic<bool> stop_{false};
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Helper>> helpers_;
 };
 
 /// The process' pool. A forked child has none of its threads, so it leaves the parent's pool alone and makes a new one.

@@ -12,3 +12,6 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCM
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release)
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 step(${WORK_DIR}/build/consumer)
+if(NOT EXISTS ${WORK_DIR}/prefix/share/tmaops/python_peers.py)
+  message(FATAL_ERROR "the installed tool does not find its Python peers: share/tmaops/python_peers.py is missing")
+endif()

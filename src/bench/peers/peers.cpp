@@ -45,7 +45,7 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
     return make_onednn(workload, timer_);
 #else
     throw Error(ErrorCode::variant_refuses,
-                {.where = "onednn", .got = "", .needed = "built without oneDNN: install libdnnl-dev and build again"});
+                {.where = "onednn", .got = "", .needed = "built without oneDNN: " TMAOPS_HOW_ONEDNN});
 #endif
   }
   if (!start_python()) return nullptr;
