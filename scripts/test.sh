@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every test there is: the build's own, then the CPU half under AddressSanitizer + UBSan.
 #   FAST=1                    without the sanitizer builds
-#   SANITIZERS="asan tsan"    with these (ThreadSanitizer takes another quarter of an hour to build on 2 cores)
+#   SANITIZERS="asan tsan"    with these (ThreadSanitizer takes about 9 minutes of processor time to build)
 # CI=true builds with warnings as errors.
 set -eu
 cd "$(dirname "$0")/.."
