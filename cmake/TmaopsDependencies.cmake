@@ -26,7 +26,10 @@ if(NOT TMAOPS_CUDA STREQUAL "OFF")
       file(REAL_PATH ${cuda_include} cuda_include)
       find_library(TMAOPS_CUDART_LIBRARY cudart_static REQUIRED
         HINTS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} ${nvcc_directory}/../lib64 ${cuda_include}/../lib64 ${cuda_include}/../lib)
-      mark_as_advanced(TMAOPS_CUDART_LIBRARY)
+      # CUPTI's headers, for the counters of bench; its library is loaded at run time, from here where nothing else has it.
+      find_path(TMAOPS_CUPTI_INCLUDE cupti_range_profiler.h HINTS ${cuda_include} ${nvcc_directory}/../extras/CUPTI/include)
+      cmake_path(GET nvcc_directory PARENT_PATH TMAOPS_CUDA_ROOT)
+      mark_as_advanced(TMAOPS_CUDART_LIBRARY TMAOPS_CUPTI_INCLUDE)
       add_library(tmaops_cudart INTERFACE)
       target_include_directories(tmaops_cudart SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
       target_link_libraries(tmaops_cudart INTERFACE ${TMAOPS_CUDART_LIBRARY} Threads::Threads rt ${CMAKE_DL_LIBS})

@@ -1,4 +1,5 @@
 // Without CUDA no workload is ever on a GPU: device_info() has thrown before.
+#include "bench/counters.hpp"
 #include "bench/device.hpp"
 #include "tmaops/error.hpp"
 
@@ -17,5 +18,11 @@ std::unique_ptr<Timer> make_cuda_timer(Device) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_copy(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_gather(const Workload&, Timer&) { refuse(); }
+std::unique_ptr<CounterReader> make_cuda_counters(Device) { refuse(); }
+CountersState counters_state() {
+  return {.found = {},
+          .problem = "built without CUDA",
+          .mend = "`CUDA=1 make run` fetches a compiler and builds again"};
+}
 
 }  // namespace tmaops::bench

@@ -30,6 +30,7 @@ class Local : public Implementation {
     return workload.check(set, tolerance);
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
   std::vector<Call> calls_;
@@ -54,6 +55,11 @@ std::string_view to_string(Kind kind) {
       break;
   }
   return "ceiling";
+}
+
+const std::vector<Call>& Implementation::calls() const {
+  static const std::vector<Call> none;
+  return none;
 }
 
 std::unique_ptr<Timer> make_cpu_timer() { return std::make_unique<CpuTimer>(); }

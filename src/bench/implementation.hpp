@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/nvml.hpp"
 #include "bench/workload.hpp"
 
 namespace tmaops::bench {
+
+/// Ends the names of rows with programmatic dependent launch.
+inline constexpr std::string_view kDependentSuffix = "_pdl";
 
 enum class Kind { variant, peer, ceiling };
 /// "variant", "peer" or "ceiling".
@@ -23,6 +28,12 @@ class Timer {
   virtual double seconds(const std::vector<Call>& calls, std::int64_t first, std::int64_t count) = 0;
   /// Runs one call and waits for it.
   virtual void run(const Call& call) = 0;
+  /// The same where a profiler sees it and nothing else (cudaProfilerStart and Stop around it).
+  virtual void run_profiled(const Call& call) { run(call); }
+  /// The clock at the end of the last seconds(), once. None on a CPU.
+  virtual std::optional<ClockReading> take_clocks() { return {}; }
+  /// Why it is not known what holds the clock of a GPU down; else empty.
+  virtual std::string clocks_problem() const { return {}; }
 };
 
 std::unique_ptr<Timer> make_cpu_timer();
@@ -48,6 +59,8 @@ class Implementation {
   virtual Comparison verify(Workload& workload, int set, double tolerance) = 0;
   /// Seconds for `count` calls on the sets in turn.
   virtual double seconds(std::int64_t first, std::int64_t count) = 0;
+  /// What it launches in this process, one call per set; empty when it runs elsewhere.
+  virtual const std::vector<Call>& calls() const;
 
  private:
   std::string name_;

@@ -28,7 +28,34 @@ double rounded(double value) {
   return std::isfinite(scale) ? std::round(value * scale) / scale : value;
 }
 
-Json row_json(const Row& row) {
+/// Null, or the number.
+Json number(std::optional<double> value, const Row& row, const char* what) {
+  return value ? Json(rounded(finite(*value, row, what))) : Json(nullptr);
+}
+
+Json counters_json(const Counters& counters, const Row& row) {
+  Json json{{"kernels", counters.kernels}};
+  for (std::size_t i = 0; i < kCounters.size(); ++i)
+    json[kCounters[i].name] = rounded(finite(counters.values[i], row, kCounters[i].name));
+  return json;
+}
+
+Json loads_json(const Report& report, const Row& row) {
+  const double seconds = row.us->median * 1e-6;
+  Json json{{"count", row.info.loads},
+            {"per_second", rounded(finite(row.info.loads / seconds, row, "a rate"))},
+            {"ns_each", rounded(finite(seconds * 1e9 / row.info.loads, row, "a time"))},
+            {"vs_manual", number(vs_manual(report, row), row, "a ratio")}};
+  json["cycles_per_block"] = nullptr;
+  if (row.block_cycles)
+    json["cycles_per_block"] = {{"mean", rounded(row.block_cycles->mean)},
+                                {"min", row.block_cycles->min},
+                                {"max", row.block_cycles->max},
+                                {"blocks", row.block_cycles->n}};
+  return json;
+}
+
+Json row_json(const Report& report, const Row& row) {
   Json json{{"operator", row.info.op},
             {"case", row.info.name},
             {"implementation", row.implementation},
@@ -41,16 +68,29 @@ Json row_json(const Row& row) {
     json["us"] = {{"median", rounded(finite(row.us->median, row, "a median"))},
                   {"p10", rounded(finite(row.us->p10, row, "a percentile"))},
                   {"p90", rounded(finite(row.us->p90, row, "a percentile"))},
-                  {"n", row.us->n}};
+                  {"n", row.us->n},
+                  {"mean", rounded(finite(row.us->mean, row, "a mean"))},
+                  {"min", rounded(finite(row.us->min, row, "a minimum"))},
+                  {"max", rounded(finite(row.us->max, row, "a maximum"))},
+                  {"std", rounded(finite(row.us->deviation, row, "a deviation"))}};
     json["gbps"] = rounded(finite(row.gbps(), row, "a bandwidth"));
     json["tflops"] = rounded(finite(row.tflops(), row, "a rate"));
   } else {
     json["us"] = json["gbps"] = json["tflops"] = nullptr;
   }
+  json["of_copy"] = number(of_copy(report, row), row, "a share");
   json["sm_mhz"] = nullptr;  // a CPU has no SM clock
+  json["clock_held"] = nullptr;
+  if (row.clocks) {
+    json["sm_mhz"] = std::round(row.clocks->sm_mhz);
+    json["clock_held"] = Json::object();
+    for (const auto& [reason, share] : row.clocks->held) json["clock_held"][reason] = rounded(share);
+  }
   json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
                    {"max", finite(row.error.max, row, "an error")}};
   json["verified"] = row.verified;
+  if (row.us && row.info.loads > 0) json["loads"] = loads_json(report, row);
+  if (row.counters) json["counters"] = counters_json(*row.counters, row);
   return json;
 }
 
@@ -91,6 +131,35 @@ void check_row(const Json& row, const std::string& source, const std::string& wh
 double Row::gbps() const { return us && us->median > 0 ? info.floor_bytes / us->median * 1e-3 : 0; }
 double Row::tflops() const { return us && us->median > 0 ? info.flops / us->median * 1e-6 : 0; }
 
+bool same_case(const Row& a, const Row& b) {
+  return a.info.op == b.info.op && a.info.name == b.info.name && a.info.dtype == b.info.dtype &&
+         a.temperature == b.temperature;
+}
+
+const Row* row_beside(const Report& report, const Row& row, std::string_view implementation) {
+  for (const Row& other : report.rows)
+    if (other.us && other.implementation == implementation && same_case(other, row)) return &other;
+  return nullptr;
+}
+
+std::optional<double> of_copy(const Report& report, const Row& row) {
+  const Row* copy = row_beside(report, row, "copy");
+  if (!row.us || row.kind == Kind::ceiling || copy == nullptr || !(copy->gbps() > 0)) return {};
+  return row.gbps() / copy->gbps();
+}
+
+std::optional<double> vs_manual(const Report& report, const Row& row) {
+  if (!row.us || row.kind == Kind::ceiling || !(row.us->median > 0)) return {};
+  std::optional<double> manual;
+  for (const Row& other : report.rows) {
+    if (!other.us || !same_case(other, row) || other.implementation.ends_with(kDependentSuffix)) continue;
+    if (std::ranges::find(row.info.manual, other.selected) == row.info.manual.end()) continue;
+    if (!manual || other.us->median < *manual) manual = other.us->median;
+  }
+  if (!manual) return {};
+  return *manual / row.us->median;
+}
+
 int Report::exit_code() const {
   if (status == Status::partial) return 130;
   if (!failed.empty()) return 1;
@@ -107,7 +176,7 @@ Json to_json(const Report& report, const Json& config) {
   document["revision"] = revision();
   document["config"] = config;
   document["rows"] = Json::array();
-  for (const Row& row : report.rows) document["rows"].push_back(row_json(row));
+  for (const Row& row : report.rows) document["rows"].push_back(row_json(report, row));
   document["failed"] = Json::array();
   for (const Row& row : report.failed)
     document["failed"].push_back({{"operator", row.info.op},

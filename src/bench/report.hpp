@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/counters.hpp"
 #include "bench/implementation.hpp"
+#include "bench/nvml.hpp"
 #include "bench/statistics.hpp"
 #include "bench/workload.hpp"
 
@@ -23,6 +25,9 @@ struct Row {
   std::optional<Summary> us{};  // microseconds per call; none when only verified
   Comparison error{};
   bool verified = false;
+  std::optional<Clocks> clocks{};         // while it was timed
+  std::optional<Counters> counters{};     // of one call, read when all was timed
+  std::optional<Summary> block_cycles{};  // of one call's blocks, in a run of its own
 
   double gbps() const;    // of the floor bytes, 1e9 bytes per second
   double tflops() const;  // 1e12 operations per second
@@ -48,6 +53,15 @@ struct Report {
   /// 130 interrupted; 1 a wrong result; 3 done in part; the refusals' own when nothing was done; else 0.
   int exit_code() const;
 };
+
+/// Whether two rows are of one case, with inputs of one temperature.
+bool same_case(const Row& a, const Row& b);
+/// The timed row of that implementation in the same case; null when there is none.
+const Row* row_beside(const Report& report, const Row& row, std::string_view implementation);
+/// Bandwidth in parts of the copy's in the same case; none for the copy itself and where it was not timed.
+std::optional<double> of_copy(const Report& report, const Row& row);
+/// Of a case that measures loading: how many times as fast as the fastest variant that loads by hand.
+std::optional<double> vs_manual(const Report& report, const Row& row);
 
 /// What the numbers were measured on.
 nlohmann::ordered_json machine_json();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "bench/block_cycles.hpp"
 #include "bench/device.hpp"
 #include "bench/machine.hpp"
 #include "bench/peers/peers.hpp"
@@ -36,6 +37,8 @@ struct Timed {
   double spent = 0;               // seconds
   bool lost = false;              // its process ended
   std::vector<double> samples{};  // microseconds per call
+  std::vector<ClockReading> clocks{};
+  BlockCycles cycles{};
 };
 
 class Run {
@@ -53,26 +56,44 @@ class Run {
       wanted_variants(problem, make_workload(problem, options_.device)->variants(), options_.all_variants);
     std::vector<std::string> temperatures;
     if (!options_.time) temperatures = {""};
-    if (options_.time && options_.hot) temperatures.emplace_back("hot");
+    if (options_.time && options_.hot && !(options_.single_run && options_.cold)) temperatures.emplace_back("hot");
     if (options_.time && options_.cold) temperatures.emplace_back("cold");
-    total_ = problems.size() * temperatures.size();
-    for (const Settings& problem : problems) {
-      for (const std::string& temperature : temperatures) {
-        if (interrupted()) break;
-        try {
-          one(problem, temperature);
-        } catch (const Error& error) {
-          if (error.code() != ErrorCode::interrupted) throw;  // while a peer was asked
-        }
-        ++done_;
-      }
+    total_ = problems.size() * temperatures.size() * (options_.counters ? 2 : 1);
+    if (const std::string why = timer_->clocks_problem(); options_.time && !why.empty())
+      note("what holds SM clocks down is not recorded: " + why);
+    if (const auto state = options_.counters ? counters_state() : CountersState{}; !state.problem.empty())
+      note("there will be no counters: " + state.problem);
+    each(problems, temperatures, [this](const Settings& problem, const std::string& t) { one(problem, t); });
+    // When all is timed, since launches stay a hundredth slower once CUPTI has been at work.
+    if (options_.counters) {
+      refusing_ = false;
+      each(problems, temperatures, [this](const Settings& problem, const std::string& t) { count(problem, t); });
     }
     if (interrupted()) report_.status = Status::partial;
     return std::move(report_);
   }
 
  private:
+  void each(const std::vector<Settings>& problems, const std::vector<std::string>& temperatures,
+            const std::function<void(const Settings&, const std::string&)>& work) {
+    for (const Settings& problem : problems) {
+      for (const std::string& temperature : temperatures) {
+        if (interrupted()) return;
+        try {
+          work(problem, temperature);
+        } catch (const Error& error) {
+          if (error.code() != ErrorCode::interrupted) throw;  // while a peer was asked
+        }
+        ++done_;
+      }
+    }
+  }
+
   void check_options() const {
+    if (options_.counters && options_.device.type == DeviceType::cpu)
+      throw Error(ErrorCode::usage, {.where = "--counters",
+                                     .got = "a run on the CPU",
+                                     .needed = "a GPU, whose hardware counters are read: --device cuda"});
     const auto known = peer_names();
     for (const std::string& peer : options_.peers) {
       if (std::ranges::find(known, peer) != known.end()) continue;
@@ -90,7 +111,11 @@ class Run {
       observer_.progress(done_ * 100 + static_cast<std::size_t>(part * 100), total_ * 100,
                          workload.info().op + " " + workload.info().name + ": " + what);
   }
+  void note(const std::string& text) const {
+    if (observer_.note) observer_.note(text);
+  }
   void refuse(Refusal refusal) {
+    if (!refusing_) return;  // was told the first time round
     if (observer_.refused) observer_.refused(refusal);
     report_.refused.push_back(std::move(refusal));
   }
@@ -112,23 +137,90 @@ class Run {
     return static_cast<int>(sets);
   }
 
-  void one(const Settings& problem, const std::string& temperature) {
-    const std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
+  /// Null, and refused, when there is not enough memory.
+  std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature) {
+    std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
     progress(*workload, "data and reference", 0);
     try {
       workload->prepare(options_.seed, temperature == "cold" ? cold_sets(*workload) : 1);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
-      return refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});
+      refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});
+      return nullptr;
     }
+    return workload;
+  }
+
+  void one(const Settings& problem, const std::string& temperature) {
+    const std::unique_ptr<Workload> workload = prepared(problem, temperature);
+    if (!workload) return;
     std::vector<Timed> timed;
     for (auto& implementation : implementations(problem, *workload)) {
       if (interrupted()) return;
       progress(*workload, "checking " + implementation->name(), 0.1);
       add_verified(*workload, std::move(implementation), timed, temperature);
     }
-    if (options_.time) time(*workload, timed);
+    if (options_.single_run) {
+      for (const Timed& one : timed) launch_once(*workload, *one.implementation);
+    } else if (options_.time) {
+      time(*workload, timed);
+      for (std::size_t i = 0; i < timed.size() && !interrupted(); ++i) {
+        const Implementation& done = *timed[i].implementation;
+        if (done.kind() == Kind::variant && !done.name().ends_with(kDependentSuffix))
+          timed[i].cycles = count_block_cycles(*workload, *timer_, done.selected(), static_cast<int>(i));
+      }
+    }
     for (Timed& one : timed) add_row(*workload, one, temperature);
+  }
+
+  /// Adds the counters to the rows of a case that was timed.
+  void count(const Settings& problem, const std::string& temperature) {
+    if (counters_failed_) return;
+    const std::unique_ptr<Workload> workload = prepared(problem, temperature);
+    if (!workload) return;
+    try {
+      if (!counters_) counters_ = make_cuda_counters(options_.device);
+      for (const auto& implementation : implementations(problem, *workload)) {
+        if (interrupted()) return;
+        progress(*workload, "counters of " + implementation->name(), 0.5);
+        Row like{.info = workload->info(), .implementation = implementation->name(), .temperature = temperature};
+        const auto row = std::ranges::find_if(report_.rows, [&](const Row& done) {
+          return done.implementation == like.implementation && same_case(done, like);
+        });
+        if (row != report_.rows.end() && !implementation->calls().empty())
+          row->counters = counters_->read(implementation->calls());
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      counters_failed_ = refusing_ = true;
+      refuse({workload->info(), "counters", reason_of(error), true, 4});
+    }
+  }
+
+  void launch_once(const Workload& workload, const Implementation& implementation) {
+    const auto& calls = implementation.calls();
+    const std::size_t set = calls.size() / 2;  // cold: not one of those that were checked
+    if (calls.empty())
+      return refuse({workload.info(), implementation.name(), "it runs in another process", true, 2});
+    timer_->run_profiled(calls[set]);
+    note(fmt::format("launched once: {} {} {} {}, inputs {} of {}", workload.info().op, workload.info().name,
+                     workload.info().dtype, implementation.name(), set + 1, calls.size()));
+  }
+
+  /// Of a single run only the one that is wanted.
+  void keep_wanted(const Workload& workload, std::vector<std::unique_ptr<Implementation>>& found) {
+    const auto wanted = options_.implementation.empty()
+                            ? found.begin()
+                            : std::ranges::find(found, options_.implementation, &Implementation::name);
+    std::unique_ptr<Implementation> kept;
+    std::string names;
+    for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
+    if (wanted != found.end()) kept = std::move(*wanted);
+    found.clear();
+    if (kept)
+      found.push_back(std::move(kept));
+    else if (!options_.implementation.empty())
+      refuse({workload.info(), options_.implementation, "no row of this problem; there are: " + names, true, 2});
   }
 
   std::vector<std::unique_ptr<Implementation>> implementations(const Settings& problem, const Workload& workload) {
@@ -157,6 +249,7 @@ class Run {
       }
     }
     if (options_.time) add_peers(workload, found);
+    if (options_.single_run) keep_wanted(workload, found);
     return found;
   }
 
@@ -171,13 +264,14 @@ class Run {
     for (int set = 0; set < workload.sets(); ++set)
       if (Call call = workload.bind_dependent(variant, set)) dependent.push_back(std::move(call));
     if (!dependent.empty())
-      to.push_back(make_local(name + "_pdl", Kind::variant, variant, std::move(dependent), *timer_));
+      to.push_back(
+          make_local(name + std::string(kDependentSuffix), Kind::variant, variant, std::move(dependent), *timer_));
   }
 
   void add_peers(const Workload& workload, std::vector<std::unique_ptr<Implementation>>& to) {
     peers_.next_workload();
     for (const std::string& peer : options_.peers) {
-      if (!Peers::applies(peer, workload.info())) continue;
+      if (!Peers::applies(peer, workload.info()) || (!refusing_ && !Peers::in_process(peer))) continue;
       try {
         if (auto made = peers_.make(peer, workload)) to.push_back(std::move(made));
       } catch (const Error& error) {
@@ -202,14 +296,19 @@ class Run {
       timed.push_back({std::move(implementation), error});
       return;
     }
+    add_failed(workload, *implementation, error, temperature);
+  }
+
+  void add_failed(const Workload& workload, const Implementation& implementation, const Comparison& error,
+                  const std::string& temperature) {
     Row row{.info = workload.info(),
-            .implementation = implementation->name(),
-            .kind = implementation->kind(),
-            .selected = implementation->selected(),
+            .implementation = implementation.name(),
+            .kind = implementation.kind(),
+            .selected = implementation.selected(),
             .temperature = temperature,
             .error = error};
     if (row.kind != Kind::variant)
-      return refuse({workload.info(), implementation->name(), "its result differs: " + error.problem, false, 2});
+      return refuse({workload.info(), implementation.name(), "its result differs: " + error.problem, false, 2});
     if (observer_.row) observer_.row(row);
     report_.failed.push_back(std::move(row));
   }
@@ -218,7 +317,9 @@ class Run {
   double sample(Timed& one) {
     wait_until_quiet();
     if (one.estimate < kWarmCall && options_.hot) one.implementation->seconds(one.next, 1);
+    timer_->take_clocks();
     const double seconds = one.implementation->seconds(one.next, one.calls);
+    if (const auto reading = timer_->take_clocks()) one.clocks.push_back(*reading);
     one.next += one.calls;
     one.spent += seconds;
     return seconds;
@@ -258,6 +359,7 @@ class Run {
 
   void add_row(const Workload& workload, const Timed& one, const std::string& temperature) {
     if (one.lost) return;
+    if (!one.cycles.checked.ok) return add_failed(workload, *one.implementation, one.cycles.checked, temperature);
     Row row{.info = workload.info(),
             .implementation = one.implementation->name(),
             .kind = one.implementation->kind(),
@@ -265,10 +367,12 @@ class Run {
             .temperature = temperature,
             .error = one.error,
             .verified = true};
-    if (options_.time) {
+    if (options_.time && !options_.single_run) {
       if (static_cast<std::int64_t>(one.samples.size()) < std::min(kFewestSamples, options_.samples))
         return;  // interrupted
       row.us = summarize(one.samples);
+      row.clocks = summarize(one.clocks);
+      row.block_cycles = one.cycles.cycles;
     }
     if (observer_.row) observer_.row(row);
     report_.rows.push_back(std::move(row));
@@ -278,6 +382,9 @@ class Run {
   const Observer& observer_;
   std::unique_ptr<Timer> timer_;
   Peers peers_;
+  std::unique_ptr<CounterReader> counters_;
+  bool counters_failed_ = false;
+  bool refusing_ = true;
   Report report_;
   std::size_t done_ = 0;
   std::size_t total_ = 0;

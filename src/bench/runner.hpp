@@ -22,6 +22,9 @@ struct RunOptions {
   std::uint64_t seed = 1;
   double tolerance = 0;       // 0: the operator's own
   bool all_variants = false;  // also every variant that takes the problem
+  bool counters = false;      // read hardware counters when all is timed
+  bool single_run = false;    // instead of timing, launch `implementation` once where profilers see it
+  std::string implementation{};  // name of its row; empty: the first
   std::vector<std::string> peers{};
   std::string python{};  // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
   std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over

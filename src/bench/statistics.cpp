@@ -32,7 +32,20 @@ double percentile(std::span<const double> samples, double p) { return at(sorted(
 
 Summary summarize(std::span<const double> samples) {
   const std::vector<double> ordered = sorted(samples);
-  return {at(ordered, 0.5), at(ordered, 0.1), at(ordered, 0.9), static_cast<std::int64_t>(ordered.size())};
+  const auto n = static_cast<double>(ordered.size());
+  double sum = 0;
+  for (const double sample : ordered) sum += sample;
+  const double mean = sum / n;
+  double squares = 0;
+  for (const double sample : ordered) squares += (sample - mean) * (sample - mean);
+  return {.median = at(ordered, 0.5),
+          .p10 = at(ordered, 0.1),
+          .p90 = at(ordered, 0.9),
+          .n = static_cast<std::int64_t>(ordered.size()),
+          .mean = mean,
+          .min = ordered.front(),
+          .max = ordered.back(),
+          .deviation = ordered.size() > 1 ? std::sqrt(squares / (n - 1)) : 0};
 }
 
 }  // namespace tmaops::bench

@@ -6,12 +6,16 @@
 
 namespace tmaops::bench {
 
-/// Of n samples: the median, and the 10th and 90th percentile, in the samples' unit.
+/// Of n samples, in the samples' unit.
 struct Summary {
   double median = 0;
-  double p10 = 0;
-  double p90 = 0;
+  double p10 = 0;  // 10th percentile
+  double p90 = 0;  // 90th
   std::int64_t n = 0;
+  double mean = 0;
+  double min = 0;
+  double max = 0;
+  double deviation = 0;  // standard, of the samples (n - 1); 0 of one sample
 };
 
 /// Percentile p in [0, 1] by linear interpolation between the ordered samples (R's type 7, numpy's default). Throws

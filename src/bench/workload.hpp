@@ -29,6 +29,9 @@ struct CaseInfo {
   Device device{};
   double floor_bytes = 0;  // each input read once, each output written once
   double flops = 0;
+  /// Where loading is what is measured: loads of one call, and the variants that load by hand.
+  double loads = 0;
+  std::vector<std::string> manual{};
 };
 
 struct VariantChoice {
@@ -92,6 +95,11 @@ class Workload {
   virtual Call bind(const std::string& variant, int set) const = 0;
   /// The same with programmatic dependent launch; empty where the operator has none.
   virtual Call bind_dependent(const std::string&, int) const { return {}; }
+  /// Most blocks whose cycles bind_counting() counts; 0 where the operator counts none.
+  virtual std::int64_t counted_blocks() const { return 0; }
+  /// A call as bind()'s that raises an entry of `cycles` (i64, counted_blocks() of them, on the GPU) for every block to
+  /// the cycles the block took.
+  virtual Call bind_counting(const std::string&, int, const TensorView&) const { return {}; }
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);

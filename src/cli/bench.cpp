@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "bench/compare.hpp"
 #include "bench/runner.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/gpu_tables.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_table.hpp"
@@ -34,6 +36,9 @@ struct Options : RunFlags {
   std::string python;
   std::string compare;
   std::string fail_if_slower;
+  bool counters = false;
+  bool single_run = false;
+  std::string implementation;
 };
 
 /// "5%" or "0.05".
@@ -87,6 +92,28 @@ io::RunConfig read_config(const Options& options) {
   return config;
 }
 
+/// Everything there is to say about the numbers.
+std::string tables(const bench::Report& report, bool color) {
+  std::string text = times_table(report, color);
+  for (const std::string& more : {loads_table(report, color), counters_table(report, color)})
+    if (!more.empty()) text += "\n" + more;
+  return text;
+}
+
+/// A single run is of one problem, and starts no peer but the one that is asked for. Throws Error usage.
+void check_single_run(const Options& options, io::RunConfig& config) {
+  if (!options.single_run && !options.implementation.empty())
+    throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
+  if (!options.single_run) return;
+  if (config.problems.size() != 1)
+    throw Error(ErrorCode::usage, {.where = "--single-run",
+                                   .got = std::to_string(config.problems.size()) + " problems",
+                                   .needed = "one problem: name it with -p"});
+  config.peers.clear();
+  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
+    config.peers.push_back(options.implementation);
+}
+
 /// Prints what changed; the exit code.
 int report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
                    const Globals& globals) {
@@ -109,7 +136,8 @@ int report_changes(const bench::Report& report, const nlohmann::ordered_json& ba
 }
 
 int run_bench(const Globals& globals, const Options& options) {
-  const io::RunConfig config = read_config(options);
+  io::RunConfig config = read_config(options);
+  check_single_run(options, config);
   if (!options.fail_if_slower.empty()) {
     parse_share(options.fail_if_slower);
     if (options.compare.empty())
@@ -119,6 +147,9 @@ int run_bench(const Globals& globals, const Options& options) {
   if (!options.compare.empty()) base = read_results(options.compare);
   bench::RunOptions run = run_options(config);
   run.python = options.python;
+  run.counters = options.counters;
+  run.single_run = options.single_run;
+  run.implementation = options.implementation;
 
   const StopOnInterrupt guard;
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
@@ -127,7 +158,9 @@ int run_bench(const Globals& globals, const Options& options) {
     std::error_code status;
     std::filesystem::create_directories(output.parent_path(), status);
   }
-  io::OutputFile file(output, {.force = options.force || options.output.empty()});
+  std::optional<io::OutputFile> file;  // without a time there is no result to keep, unless a file is named
+  if (!options.single_run || !options.output.empty())
+    file.emplace(output, io::OutputOptions{.force = options.force || options.output.empty()});
 
   Progress progress(globals);
   bench::Observer observer = terminal_observer(globals, progress);
@@ -140,11 +173,21 @@ int run_bench(const Globals& globals, const Options& options) {
 
   const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
   const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  file.write(text);
-  file.commit();
-  print_data(globals.json ? text : times_table(report, use_color(globals, Stream::data)));
+  if (file) {
+    file->write(text);
+    file->commit();
+  }
+  const bool color = use_color(globals, Stream::data);
+  if (globals.json)
+    print_data(text);
+  else if (!options.single_run)
+    print_data(tables(report, color));
+  else if (!report.rows.empty() || !report.failed.empty())
+    print_data(verify_table(report, color));
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
-  print_note(globals, "results: " + io::display(output) +
+  if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
+  if (file)
+    print_note(globals, "results: " + io::display(output) +
                           (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   const int code = report.exit_code();
   if (code == 0 && !options.compare.empty()) return report_changes(report, base, options, globals);
@@ -169,9 +212,19 @@ void add_bench_command(CLI::App& app, Globals& globals) {
                       "Seconds after which an implementation with 5 samples gets no more");
   command->add_option("--python", options->python,
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
-  command->add_option("--compare", options->compare, "Result file to compare with");
+  CLI::Option* compare = command->add_option("--compare", options->compare, "Result file to compare with");
   command->add_option("--fail-if-slower", options->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5%");
+  CLI::Option* counters =
+      command->add_flag("--counters", options->counters,
+                        "Read hardware counters (CUPTI) of every row when all is timed; needs a GPU");
+  command
+      ->add_flag("--single-run", options->single_run,
+                 "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")
+      ->excludes(counters)
+      ->excludes(compare);
+  command->add_option("--implementation", options->implementation,
+                      "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
   command->callback([&globals, options, peers] {
     options->peers_given = peers->count() > 0;
     globals.run = [&globals, options] { return run_bench(globals, *options); };

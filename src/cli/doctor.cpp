@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/counters.hpp"
 #include "bench/machine.hpp"
+#include "bench/nvml.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/table.hpp"
@@ -87,6 +89,20 @@ Finding gpu() {
   return {"GPU", State::ok, value};
 }
 
+Finding nvml() {
+  const bench::Nvml library("");
+  if (library.problem().empty()) return {"NVML", State::ok, library.version()};
+  return {"NVML", State::missing, library.problem(), "what held the SM clock down in a row of `bench`",
+          "install NVIDIA's driver, which has libnvidia-ml.so.1, where there is a GPU"};
+}
+
+Finding cupti() {
+  const bench::CountersState state = bench::counters_state();
+  if (state.problem.empty()) return {"CUPTI", State::ok, state.found};
+  return {"CUPTI", state.found.empty() ? State::missing : State::problem, state.problem,
+          "hardware counters of every row: `bench --counters`", state.mend};
+}
+
 Finding highway() {
 #ifdef TMAOPS_HAVE_HIGHWAY
   return {"Highway", State::ok, "in"};
@@ -152,6 +168,8 @@ std::vector<Finding> examine() {
   all.push_back(probe("CUDA toolkit", toolkit));
   all.push_back(probe("NVIDIA driver", driver));
   all.push_back(probe("GPU", gpu));
+  all.push_back(probe("NVML", nvml));
+  all.push_back(probe("CUPTI", cupti));
   all.push_back(probe("Python", python));
   return all;
 }

@@ -19,28 +19,17 @@ std::string time_text(double us) {
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
 }
 
-bool same_case(const Row& a, const Row& b) {
-  return a.info.op == b.info.op && a.info.name == b.info.name && a.info.dtype == b.info.dtype &&
-         a.temperature == b.temperature;
-}
-
-const Row* row_of(const bench::Report& report, const Row& like, const std::string& implementation) {
-  for (const Row& row : report.rows)
-    if (row.us && row.implementation == implementation && same_case(row, like)) return &row;
-  return nullptr;
-}
-
 std::string spread_text(const Row& row) {
   const double low = row.us->p10 / row.us->median - 1;
   const double high = row.us->p90 / row.us->median - 1;
   return fmt::format("{:+.0f}/{:+.0f} %", low * 100, high * 100);
 }
 
+}  // namespace
+
 std::string name_text(const Row& row) {
   return row.implementation == "tmaops" ? "tmaops (" + row.selected + ")" : row.implementation;
 }
-
-}  // namespace
 
 std::string times_table(const bench::Report& report, bool color) {
   Table table({{"operator"},
@@ -53,15 +42,16 @@ std::string times_table(const bench::Report& report, bool color) {
                {"of copy", Align::right},
                {"TFLOP/s", Align::right},
                {"vs tmaops", Align::right},
+               {"SM MHz", Align::right},
                {"error", Align::right},
                {"inputs"}});
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
-    const bool first = previous == nullptr || !same_case(*previous, row);
+    const bool first = previous == nullptr || !bench::same_case(*previous, row);
     if (first && previous != nullptr) table.add_gap();
-    const Row* copy = row_of(report, row, "copy");
-    const Row* ours = row_of(report, row, "tmaops");
+    const auto of_copy = bench::of_copy(report, row);
+    const Row* ours = bench::row_beside(report, row, "tmaops");
     const bool ceiling = row.kind == bench::Kind::ceiling;
     std::vector<Cell> cells;
     for (const std::string& text : {row.info.op, row.info.name, row.info.dtype}) cells.push_back({first ? text : ""});
@@ -69,9 +59,10 @@ std::string times_table(const bench::Report& report, bool color) {
     cells.push_back({time_text(row.us->median)});
     cells.push_back({spread_text(row), Style::faint});
     cells.push_back({fmt::format("{:.1f}", row.gbps())});
-    cells.push_back({copy != nullptr && !ceiling ? fmt::format("{:.0f} %", 100 * row.gbps() / copy->gbps()) : ""});
+    cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
     cells.push_back({ceiling ? "" : fmt::format("{:.3f}", row.tflops())});
     cells.push_back({ours != nullptr && ours != &row ? fmt::format("{:.2f}x", row.us->median / ours->us->median) : ""});
+    cells.push_back({row.clocks ? fmt::format("{:.0f}", row.clocks->sm_mhz) : "", Style::faint});
     cells.push_back({ceiling ? "" : fmt::format("{:.1e}", row.error.relative), Style::faint});
     cells.push_back({row.temperature});
     table.add(std::move(cells));

@@ -10,6 +10,8 @@
 
 namespace tmaops::cli {
 
+/// "tmaops (wgmma_tma)", or the implementation's name.
+std::string name_text(const bench::Row& row);
 /// Times, rates, percentage of the copy's bandwidth, and how many times slower than `tmaops` each other row is.
 std::string times_table(const bench::Report& report, bool color);
 /// One line per checked variant.

@@ -66,7 +66,54 @@ TEST(Report, ItsJsonKeepsTheSchema) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : first.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case", "implementation", "kind", "selected", "dtype", "device",
-                                            "temperature", "us", "gbps", "tflops", "sm_mhz", "error", "verified"}));
+                                            "temperature", "us", "gbps", "tflops", "of_copy", "sm_mhz", "clock_held",
+                                            "error", "verified"}));
+  EXPECT_DOUBLE_EQ(first["of_copy"].get<double>(), 0.8) << "10 us of copying against 12.5";
+  EXPECT_TRUE(document["rows"][1]["of_copy"].is_null()) << "the copy itself";
+  EXPECT_TRUE(first["sm_mhz"].is_null());
+  EXPECT_TRUE(first["clock_held"].is_null());
+}
+
+TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
+  Report report;
+  report.rows.push_back(row("tmaops", Kind::variant, 12.5));
+  report.rows.back().clocks = Clocks{.sm_mhz = 1755, .held = {{"sw_power_cap", 0.25}}};
+  Counters counters{.kernels = 2};
+  counters.values.fill(42);
+  report.rows.back().counters = counters;
+  const Json first = bench::to_json(report, Json::object())["rows"][0];
+  EXPECT_EQ(first["sm_mhz"], 1755);
+  EXPECT_EQ(first["clock_held"], Json({{"sw_power_cap", 0.25}}));
+  EXPECT_EQ(first["counters"]["kernels"], 2);
+  for (const CounterInfo& counter : kCounters) EXPECT_EQ(first["counters"][counter.name], 42) << counter.name;
+  EXPECT_EQ(first["counters"].size(), kCounters.size() + 1);
+}
+
+TEST(Report, LoadsAreReportedAsThePublicationsDid) {
+  Report report;
+  const auto add = [&](const std::string& name, const std::string& variant, double median) {
+    report.rows.push_back(row(name, Kind::variant, median));
+    report.rows.back().selected = variant;
+    report.rows.back().info.loads = 8000;
+    report.rows.back().info.manual = {"plain", "plain_prefetch"};
+  };
+  add("plain", "plain", 3);
+  add("tmaops", "plain_prefetch", 2);
+  add("plain_pdl", "plain", 0.5);  // dependent launch: not what the others are compared with
+  add("tensor", "tensor", 1.6);
+  report.rows.back().block_cycles = summarize(std::vector<double>{900, 1000, 1400});
+  const Json document = bench::to_json(report, Json::object());
+  EXPECT_NO_THROW(check_schema(document, "x.json"));
+  const Json& loads = document["rows"][3]["loads"];
+  EXPECT_EQ(loads["count"], 8000);
+  EXPECT_NEAR(loads["per_second"].get<double>(), 5e9, 1e4);
+  EXPECT_DOUBLE_EQ(loads["ns_each"].get<double>(), 0.2);
+  EXPECT_DOUBLE_EQ(loads["vs_manual"].get<double>(), 1.25) << "against the faster of both";
+  EXPECT_EQ(loads["cycles_per_block"]["mean"], 1100);
+  EXPECT_EQ(loads["cycles_per_block"]["min"], 900);
+  EXPECT_EQ(loads["cycles_per_block"]["max"], 1400);
+  EXPECT_EQ(loads["cycles_per_block"]["blocks"], 3);
+  EXPECT_TRUE(document["rows"][0]["loads"]["cycles_per_block"].is_null());
 }
 
 TEST(Report, NaNNeverBecomesASilentNull) {

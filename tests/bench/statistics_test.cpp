@@ -28,11 +28,21 @@ TEST(Statistics, OneOutlierDoesNotMoveTheMedian) {
   EXPECT_GT(summary.p90, 10);
 }
 
+TEST(Statistics, MeanExtremesAndDeviationOfTheSamples) {
+  const Summary summary = summarize(std::vector<double>{2, 4, 4, 4, 5, 5, 7, 9});
+  EXPECT_DOUBLE_EQ(summary.mean, 5);
+  EXPECT_EQ(summary.min, 2);
+  EXPECT_EQ(summary.max, 9);
+  EXPECT_NEAR(summary.deviation, 2.13809, 1e-5);  // numpy.std(..., ddof=1)
+}
+
 TEST(Statistics, OneSampleIsItsOwnSummary) {
   const Summary summary = summarize(std::vector<double>{7});
   EXPECT_EQ(summary.median, 7);
   EXPECT_EQ(summary.p10, 7);
   EXPECT_EQ(summary.p90, 7);
+  EXPECT_EQ(summary.mean, 7);
+  EXPECT_EQ(summary.deviation, 0);
 }
 
 TEST(Statistics, NoSamplesAndNaNAreErrors) {

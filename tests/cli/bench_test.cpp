@@ -124,6 +124,56 @@ TEST(Bench, AskingForAGpuWhereNoneIsEndsWithFour) {
   EXPECT_TRUE(std::regex_search(result.err, std::regex("E07[0-7]"))) << result.err;
 }
 
+TEST(Bench, CountersNeedAGpu) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json", {"--counters", "--device", "cpu"}));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "--counters", "a run on the CPU", "--device cuda");
+  EXPECT_TRUE(folder.names().empty()) << "nothing is written";
+}
+
+TEST(Bench, ASingleRunIsCheckedAndNotTimed) {
+  const Scratch folder;
+  const ToolResult result =
+      run_tool({"bench", "-p", kSmall, "--single-run", "--json", "-o", (folder / "r.json").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.err, "launched once: gemm RC 32 f32 tmaops");
+  const Json json = read_json(folder / "r.json");
+  ASSERT_EQ(json["rows"].size(), 1u);
+  EXPECT_EQ(json["rows"][0]["verified"], true);
+  EXPECT_TRUE(json["rows"][0]["us"].is_null());
+}
+
+TEST(Bench, ASingleRunTakesTheRowThatIsNamed) {
+  const std::vector<std::string> command{"bench", "-p", kSmall, "--all-variants", "--single-run", "--implementation"};
+  const auto run = [&](const std::string& name) {
+    std::vector<std::string> all = command;
+    all.push_back(name);
+    return run_tool(all);
+  };
+  for (const char* name : {"reference", "copy"}) {
+    const ToolResult result = run(name);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    expect_text(result.err, std::string("launched once: gemm RC 32 f32 ") + name);
+    EXPECT_EQ(result.err.find("tmaops, inputs"), std::string::npos) << "launched something else too";
+  }
+  const ToolResult unknown = run("magic");
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_text(unknown.err, "magic is left out", "tmaops", "reference");
+}
+
+TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--single-run", "-p", "gemm: {size: 48, dtype: f32}"}, {"--single-run", "--counters"},
+        {"--single-run", "--compare", "base.json"}, {"--implementation", "tmaops"}}) {
+    std::vector<std::string> all{"bench", "-p", kSmall};
+    all.insert(all.end(), more.begin(), more.end());
+    const ToolResult result = run_tool(all);
+    EXPECT_EQ(result.exit_code, 2) << more.front();
+    expect_text(result.err, "E100", "--single-run");
+  }
+}
+
 TEST(Bench, ABadThreadCountIsNamed) {
   const Scratch folder;
   const ToolResult result = run_tool(bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});

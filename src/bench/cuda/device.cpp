@@ -1,10 +1,13 @@
 #include "bench/device.hpp"
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "bench/cuda/kernels.hpp"
@@ -20,15 +23,25 @@ constexpr int kCanary = 0xA5;
 /// Calls in one graph: enough that its start does not count, few enough to be made quickly.
 constexpr std::int64_t kGraphCalls = 256;
 
+std::string pci_bus_id(Device device) {
+  std::array<char, 32> text{};
+  check_cuda(cudaDeviceGetPCIBusId(text.data(), text.size(), device.index), "bench: PCI bus");
+  return text.data();
+}
+
 class CudaTimer : public Timer {
  public:
-  explicit CudaTimer(Device device) {
+  explicit CudaTimer(Device device) : nvml_(pci_bus_id(device)) {
     check_cuda(cudaSetDevice(device.index), "bench");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "bench: stream");
     check_cuda(cudaEventCreate(&begin_), "bench: event");
     check_cuda(cudaEventCreate(&end_), "bench: event");
+    void* span = nullptr;
+    check_cuda(cudaHostAlloc(&span, sizeof(ClockSpan), cudaHostAllocDefault), "bench: clock");
+    span_ = new (span) ClockSpan;
   }
   ~CudaTimer() override {
+    cudaFreeHost(span_);
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
     cudaStreamDestroy(stream_);
@@ -50,7 +63,11 @@ class CudaTimer : public Timer {
     check_cuda(cudaEventRecord(begin_, stream_), "bench: event");
     for (std::int64_t i = 0; i < replays; ++i) check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
     check_cuda(cudaEventRecord(end_, stream_), "bench: event");
+    launch_clock(span_, stream_);
+    const std::uint64_t reasons = nvml_.reasons();  // while the GPU works
     check_cuda(cudaEventSynchronize(end_), "bench: the timed calls");
+    check_cuda(cudaStreamSynchronize(stream_), "bench: clock");
+    clocks_ = {1e3 * static_cast<double>(span_->cycles) / static_cast<double>(span_->nanoseconds), reasons};
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
     return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(size * replays);
@@ -59,6 +76,13 @@ class CudaTimer : public Timer {
     call(stream_);
     check_cuda(cudaStreamSynchronize(stream_), "bench: the checked call");
   }
+  void run_profiled(const Call& call) override {
+    check_cuda(cudaProfilerStart(), "bench: profiler");
+    run(call);
+    check_cuda(cudaProfilerStop(), "bench: profiler");
+  }
+  std::optional<ClockReading> take_clocks() override { return std::exchange(clocks_, std::nullopt); }
+  std::string clocks_problem() const override { return nvml_.problem(); }
 
  private:
   cudaGraphExec_t graph_of(const std::vector<Call>& calls, std::int64_t size) {
@@ -75,6 +99,9 @@ class CudaTimer : public Timer {
     return made;
   }
 
+  Nvml nvml_;
+  std::optional<ClockReading> clocks_;
+  ClockSpan* span_ = nullptr;
   cudaStream_t stream_{};
   cudaEvent_t begin_{};
   cudaEvent_t end_{};
@@ -119,6 +146,8 @@ class CudaCopy : public Implementation {
   double seconds(std::int64_t first, std::int64_t count) override {
     return std::min(timer_.seconds(kernel_, first, count), timer_.seconds(engine_, first, count));
   }
+  /// The kernel's: cudaMemcpyAsync launches none that could be counted.
+  const std::vector<Call>& calls() const override { return kernel_; }
 
  private:
   Timer& timer_;
@@ -140,6 +169,7 @@ class CudaEmpty : public Implementation {
     return {.ok = true};
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
   Timer& timer_;

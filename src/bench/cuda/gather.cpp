@@ -81,6 +81,7 @@ class Gather : public Implementation {
     return {.ok = true};
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
   std::vector<std::byte> expected(const Workload& workload, std::int64_t row, std::size_t row_bytes) const {

@@ -1,6 +1,7 @@
 #include "bench/cuda/kernels.hpp"
 #include "core/cuda_launch.hpp"
 #include "device/vector.cuh"
+#include "device/watchdog.cuh"
 
 namespace tmaops::bench {
 namespace {
@@ -13,6 +14,18 @@ __global__ void __launch_bounds__(kThreads) copy_kernel(uint4* to, const uint4* 
 }
 __global__ void empty_kernel() {}
 
+/// From one tick of the timer to another, since its ticks are up to a microsecond long.
+__global__ void clock_kernel(ClockSpan* span) {
+  constexpr std::uint64_t kNanoseconds = 20'000;
+  const std::uint64_t before = device::global_nanoseconds();
+  std::uint64_t first = before;
+  while (first == before) first = device::global_nanoseconds();
+  const std::int64_t begin = device::cycles();
+  std::uint64_t last = first;
+  while (last - first < kNanoseconds) last = device::global_nanoseconds();
+  *span = {device::cycles() - begin, static_cast<std::int64_t>(last - first)};
+}
+
 }  // namespace
 
 void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream) {
@@ -23,5 +36,9 @@ void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream)
 }
 
 void launch_empty(Stream stream) { launch_kernel<empty_kernel>("empty kernel", {.grid = 1, .block = 32}, stream); }
+
+void launch_clock(ClockSpan* span, Stream stream) {
+  launch_kernel<clock_kernel>("clock", {.grid = 1, .block = 1}, stream, span);
+}
 
 }  // namespace tmaops::bench

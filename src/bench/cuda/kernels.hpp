@@ -1,4 +1,4 @@
-// The kernels of the ceilings.
+// The kernels of the ceilings and of the timer.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,13 @@ namespace tmaops::bench {
 /// One 16-byte load and store per thread. `chunks` of 16 bytes.
 void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream);
 void launch_empty(Stream stream);
+
+/// Cycles of a multiprocessor while its nanosecond timer went on by so much.
+struct ClockSpan {
+  std::int64_t cycles = 0;
+  std::int64_t nanoseconds = 0;
+};
+/// One thread that watches both for 20 us. `span` is memory that the GPU can write.
+void launch_clock(ClockSpan* span, Stream stream);
 
 }  // namespace tmaops::bench

@@ -43,6 +43,7 @@ class Copy : public Implementation {
     return {.ok = same, .problem = same ? "" : "the copy differs from its source"};
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
   Timer& timer_;

@@ -1,5 +1,6 @@
 #include "bench/peers/peers.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "bench/device.hpp"
@@ -31,6 +32,11 @@ bool Peers::applies(std::string_view peer, const CaseInfo& info) {
   if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
   if (peer == "torch_eager") return op == "gemm" || op == "resample";  // of an attention it is called grid_sample
   return public_operator;
+}
+
+bool Peers::in_process(std::string_view peer) {
+  constexpr std::array<std::string_view, 6> here{"copy", "empty", "gather", "onednn", "cublas", "cublaslt"};
+  return std::ranges::find(here, peer) != here.end();
 }
 
 std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workload& workload) {

@@ -52,6 +52,8 @@ class Peers {
 
   /// Whether a peer does this operator's work on this device at all; where it does not, it is left out without a word.
   static bool applies(std::string_view peer, const CaseInfo& info);
+  /// Whether a peer launches in this process.
+  static bool in_process(std::string_view peer);
   /// The workload is another one from now on.
   void next_workload() { loaded_ = false; }
   /// Null when the peer needs Python and there is none, which is noted once. Throws Error variant_refuses with the

@@ -17,6 +17,8 @@ namespace op = ops::tile_load;
 const std::vector<LevelShape> kLevels{{92, 160}, {46, 80}, {23, 40}, {12, 20}};
 /// Offset of a tile from its query's place in local coordinates, in pixels: +-4, as a detector's samples lie.
 constexpr std::int64_t kSpread = 9;
+/// Fewest tiles that a block of any variant works on.
+constexpr std::int64_t kTilesPerBlock = 32;
 
 struct Config {
   std::int64_t batch = 1;
@@ -60,6 +62,8 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
                 .dtype = "f16",
                 .problem = problem.to_text(),
                 .device = device};
+  made.loads = static_cast<double>(tiles);
+  made.manual = {"plain", "plain_prefetch"};
   // The tiles as if each came from memory: what the publications' GB/s count.
   made.floor_bytes = static_cast<double>(tiles) * op::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
   return made;
@@ -77,6 +81,10 @@ class TileLoadWorkload : public Workload {
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
   Call bind_dependent(const std::string& variant, int set) const override { return call(variant, set, true); }
+  std::int64_t counted_blocks() const override { return (problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock; }
+  Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
+    return call(variant, set, false, cycles);
+  }
 
  protected:
   void fill(std::uint64_t seed) override;
@@ -100,10 +108,12 @@ class TileLoadWorkload : public Workload {
   op::Problem problem() const {
     return op::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0), tensor("checksums", 0));
   }
-  Call call(const std::string& variant, int set, bool dependent) const {
+  Call call(const std::string& variant, int set, bool dependent, const TensorView& cycles = {}) const {
     auto plan = std::make_shared<op::Plan>(tensor("value", set), levels(config_), tensor("coordinates", set),
                                            tensor("checksums", set), variant);
     plan->arguments().dependent_launch = dependent;
+    plan->arguments().cycles = static_cast<std::int64_t*>(cycles.data);
+    plan->arguments().cycle_count = cycles.data == nullptr ? 0 : static_cast<int>(cycles.size());
     return [plan](Stream stream) { plan->run(stream); };
   }
 

@@ -1,0 +1,73 @@
+// Hardware counters of calls that launch in this process, through CUPTI's range profiler. CUPTI is loaded when counters
+// are asked for; builds whose toolkit has no CUPTI headers say so.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/workload.hpp"
+
+namespace tmaops::bench {
+
+/// How the kernels of a call go together.
+enum class Fold { sum, mean };  // mean: weighted with the kernels' durations
+
+struct CounterInfo {
+  const char* name;  // as NVIDIA's profilers have it
+  Fold fold;
+};
+
+/// The counters that are read, in this order. The first is the duration that weighs the others.
+inline constexpr std::array kCounters{
+    CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
+    CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"lts__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"sm__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"dram__bytes_read.sum", Fold::sum},
+    CounterInfo{"dram__bytes_write.sum", Fold::sum},
+    CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum}};
+
+/// Values of kCounters for one call, and the kernels it launched.
+struct Counters {
+  int kernels = 0;
+  std::array<double, kCounters.size()> values{};
+};
+
+/// The counters of a call from those of its kernels.
+Counters fold_kernels(const std::vector<std::array<double, kCounters.size()>>& kernels);
+
+/// Index in kCounters of a name that is there.
+constexpr std::size_t counter_index(std::string_view name) {
+  for (std::size_t i = 0; i < kCounters.size(); ++i)
+    if (name == kCounters[i].name) return i;
+  return kCounters.size();
+}
+
+class CounterReader {
+ public:
+  virtual ~CounterReader() = default;
+  /// Counters of the first call. It runs in each pass that the counters take, its kernels one after the other: after
+  /// the other calls, or after itself where it is the only one.
+  /// Throws Error variant_refuses.
+  virtual Counters read(const std::vector<Call>& calls) = 0;
+};
+
+/// Throws Error variant_refuses: CUPTI missing or refusing, and what to do.
+std::unique_ptr<CounterReader> make_cuda_counters(Device device);
+
+/// What can be known without running anything.
+struct CountersState {
+  std::string found{};    // the library; empty: cannot be loaded
+  std::string problem{};  // in words; empty: counters can be read
+  std::string mend{};
+};
+CountersState counters_state();
+
+/// How to get the driver's permission (ERR_NVGPUCTRPERM).
+extern const char* const kCounterPermission;
+
+}  // namespace tmaops::bench

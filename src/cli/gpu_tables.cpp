@@ -1,0 +1,134 @@
+#include "cli/gpu_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "cli/result_table.hpp"
+#include "cli/table.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+using bench::Row;
+
+/// The cells that say which row it is; those of the case only in its first row.
+std::vector<Cell> head(const Row& row, const Row* previous, Table& table) {
+  const bool first = previous == nullptr || !bench::same_case(*previous, row);
+  if (first && previous != nullptr) table.add_gap();
+  std::vector<Cell> cells{{first ? row.info.op : ""}, {first ? row.info.name : ""}, {first ? row.temperature : ""}};
+  cells.push_back({name_text(row), row.implementation == "tmaops" ? Style::bold : Style::plain});
+  return cells;
+}
+
+/// "12.3 MB".
+std::string bytes_text(double bytes) {
+  const std::string_view unit = bytes < 1e6 ? "KB" : bytes < 1e9 ? "MB" : "GB";
+  const double value = bytes / (bytes < 1e6 ? 1e3 : bytes < 1e9 ? 1e6 : 1e9);
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+}
+
+}  // namespace
+
+std::string loads_table(const bench::Report& report, bool color) {
+  Table table({{"operator"},
+               {"case"},
+               {"inputs"},
+               {"implementation"},
+               {"us avg", Align::right},
+               {"min", Align::right},
+               {"max", Align::right},
+               {"std", Align::right},
+               {"GB/s", Align::right},
+               {"G loads/s", Align::right},
+               {"ns/load", Align::right},
+               {"of copy", Align::right},
+               {"vs manual", Align::right},
+               {"cycles/block avg", Align::right},
+               {"min", Align::right},
+               {"max", Align::right}});
+  const Row* previous = nullptr;
+  for (const Row& row : report.rows) {
+    if (!row.us || !(row.info.loads > 0) || row.kind == bench::Kind::ceiling) continue;
+    std::vector<Cell> cells = head(row, previous, table);
+    const auto of_copy = bench::of_copy(report, row);
+    const auto vs_manual = bench::vs_manual(report, row);
+    for (const double us : {row.us->mean, row.us->min, row.us->max, row.us->deviation})
+      cells.push_back({fmt::format("{:.{}f}", us, us < 100 ? 3 : 1)});
+    cells.push_back({fmt::format("{:.1f}", row.gbps())});
+    cells.push_back({fmt::format("{:.3f}", row.info.loads / row.us->median * 1e-3)});
+    cells.push_back({fmt::format("{:.4f}", row.us->median * 1e3 / row.info.loads)});
+    cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
+    cells.push_back({vs_manual ? fmt::format("{:.2f}x", *vs_manual) : ""});
+    if (const auto& cycles = row.block_cycles)
+      for (const double count : {cycles->mean, cycles->min, cycles->max})
+        cells.push_back({fmt::format("{:.0f}", count)});
+    table.add(std::move(cells));
+    previous = &row;
+  }
+  return previous == nullptr ? "" : table.text(color);
+}
+
+std::string counters_table(const bench::Report& report, bool color) {
+  Table table({{"operator"},
+               {"case"},
+               {"inputs"},
+               {"implementation"},
+               {"kernels", Align::right},
+               {"GPU us", Align::right},
+               {"DRAM", Align::right},
+               {"L2", Align::right},
+               {"L1", Align::right},
+               {"SM", Align::right},
+               {"read", Align::right},
+               {"written", Align::right},
+               {"bank conflicts", Align::right}});
+  const Row* previous = nullptr;
+  for (const Row& row : report.rows) {
+    if (!row.counters) continue;
+    std::vector<Cell> cells = head(row, previous, table);
+    const auto value = [&](std::string_view name) { return row.counters->values[bench::counter_index(name)]; };
+    cells.push_back({std::to_string(row.counters->kernels)});
+    cells.push_back({fmt::format("{:.2f}", value("gpu__time_duration.sum") * 1e-3)});
+    for (const char* unit : {"dram", "lts", "l1tex", "sm"})
+      cells.push_back(
+          {fmt::format("{:.0f} %", value(std::string(unit) + "__throughput.avg.pct_of_peak_sustained_elapsed"))});
+    cells.push_back({bytes_text(value("dram__bytes_read.sum"))});
+    cells.push_back({bytes_text(value("dram__bytes_write.sum"))});
+    cells.push_back({fmt::format("{:.0f}", value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"))});
+    table.add(std::move(cells));
+    previous = &row;
+  }
+  return previous == nullptr ? "" : table.text(color);
+}
+
+std::string held_clocks_note(const bench::Report& report) {
+  std::map<std::string, int> rows;
+  double lowest = 0;
+  double highest = 0;
+  int held = 0;
+  for (const Row& row : report.rows) {
+    if (!row.clocks) continue;
+    highest = std::max(highest, row.clocks->sm_mhz);
+    bool any = false;
+    for (const auto& [reason, share] : row.clocks->held) {
+      if (!bench::is_power_or_thermal(reason)) continue;
+      ++rows[reason];
+      any = true;
+    }
+    if (!any) continue;
+    lowest = held == 0 ? row.clocks->sm_mhz : std::min(lowest, row.clocks->sm_mhz);
+    ++held;
+  }
+  if (held == 0) return {};
+  std::string reasons;
+  for (const auto& [reason, count] : rows)
+    reasons += (reasons.empty() ? "" : ", ") + fmt::format("{} in {}", reason, count);
+  return fmt::format(
+      "note: power or temperature held the SM clock down in {} of {} rows ({}): {:.0f} MHz, the highest {:.0f}",
+      held, report.rows.size(), reasons, lowest, highest);
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,119 @@
+// Clocks, hardware counters and cycles of blocks on a GPU: plausible, and of the right kernel.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "bench/counters.hpp"
+#include "bench/cuda/kernels.hpp"
+#include "bench/device.hpp"
+#include "bench/runner.hpp"
+#include "core/cuda_status.hpp"
+#include "core/device_info.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr Device kGpu{DeviceType::cuda, 0};
+
+class MeasuringOnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU that can be used";
+  }
+};
+
+Settings tiles(const std::string& variant) {
+  Settings settings("tile_load", {"c.yaml", 1, 1});
+  for (const auto& [name, value] : {std::pair{"queries", std::string("100")}, {"levels", "2"}, {"variant", variant}})
+    settings.add({name, value, {"c.yaml", 1, 1}, false});
+  return settings;
+}
+
+double value(const Counters& counters, const char* name) { return counters.values[counter_index(name)]; }
+
+TEST_F(MeasuringOnGpu, EveryTimedRowHasTheClockItRanAt) {
+  const Report report =
+      run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .peers = {"copy"}}, {});
+  ASSERT_FALSE(report.rows.empty());
+  for (const Row& row : report.rows) {
+    ASSERT_TRUE(row.clocks.has_value()) << row.implementation;
+    // No NVIDIA GPU with TMA idles below 100 MHz or boosts above 4 GHz.
+    EXPECT_GT(row.clocks->sm_mhz, 100) << row.implementation;
+    EXPECT_LT(row.clocks->sm_mhz, 4000) << row.implementation;
+  }
+}
+
+TEST_F(MeasuringOnGpu, ABlockTakesTheCyclesOfMemoryAndNoMoreThanTheCall) {
+  const Report report = run({tiles("tensor_levels")}, {.device = kGpu, .samples = kFewestSamples}, {});
+  ASSERT_FALSE(report.rows.empty());
+  const Row& row = report.rows.front();
+  ASSERT_TRUE(row.block_cycles.has_value());
+  EXPECT_GE(row.block_cycles->n, 1);
+  EXPECT_GT(row.block_cycles->min, 200) << "a load from L2 takes some 250 cycles";
+  EXPECT_LE(row.block_cycles->min, row.block_cycles->mean);
+  EXPECT_LE(row.block_cycles->mean, row.block_cycles->max);
+  EXPECT_LT(row.block_cycles->max, 1e6);
+}
+
+TEST_F(MeasuringOnGpu, CountersAreThoseOfTheCall) {
+  std::unique_ptr<CounterReader> reader;
+  try {
+    reader = make_cuda_counters(kGpu);
+    void* memory = nullptr;
+    constexpr std::int64_t kBytes = std::int64_t{256} << 20;  // more than any L2: all of it passes the DRAM
+    check_cuda(cudaMalloc(&memory, 2 * kBytes), "test");
+    const std::unique_ptr<void, decltype(&cudaFree)> owner(memory, &cudaFree);
+    auto* bytes = static_cast<char*>(memory);
+    const Call copy = [=](Stream stream) { launch_copy(bytes, bytes + kBytes, kBytes / 16, stream); };
+    const Call both = [=](Stream stream) {
+      copy(stream);
+      launch_empty(stream);
+    };
+    for (int again = 0; again < 2; ++again) {
+      const Counters one = reader->read({copy});
+      EXPECT_EQ(one.kernels, 1);
+      EXPECT_NEAR(value(one, "dram__bytes_read.sum"), kBytes, 0.1 * kBytes);
+      EXPECT_NEAR(value(one, "dram__bytes_write.sum"), kBytes, 0.3 * kBytes);
+      EXPECT_GT(value(one, "gpu__time_duration.sum"), 20e3) << "256 MiB in 20 us would be 26 TB/s";
+      EXPECT_GT(value(one, "dram__throughput.avg.pct_of_peak_sustained_elapsed"), 30);
+      EXPECT_LE(value(one, "dram__throughput.avg.pct_of_peak_sustained_elapsed"), 101);
+      EXPECT_EQ(value(one, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), 0) << "no shared memory";
+    }
+    EXPECT_EQ(reader->read({both}).kernels, 2);
+    EXPECT_EQ(reader->read({copy, both}).kernels, 1) << "the other calls only take the caches";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::variant_refuses) throw;
+    GTEST_SKIP() << error.what();
+  }
+}
+
+TEST_F(MeasuringOnGpu, WarmInputsComeFromTheCache) {
+  std::unique_ptr<CounterReader> reader;
+  try {
+    reader = make_cuda_counters(kGpu);
+    void* memory = nullptr;
+    constexpr std::int64_t kBytes = std::int64_t{4} << 20;
+    check_cuda(cudaMalloc(&memory, 2 * kBytes), "test");
+    const std::unique_ptr<void, decltype(&cudaFree)> owner(memory, &cudaFree);
+    auto* bytes = static_cast<char*>(memory);
+    const Counters warm =
+        reader->read({[=](Stream stream) { launch_copy(bytes, bytes + kBytes, kBytes / 16, stream); }});
+    EXPECT_LT(value(warm, "dram__bytes_read.sum"), 0.1 * kBytes);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::variant_refuses) throw;
+    GTEST_SKIP() << error.what();
+  }
+}
+
+TEST_F(MeasuringOnGpu, CountersGoToTheRowsThatWereTimed) {
+  const Report report = run({tiles("plain")},
+                            {.device = kGpu, .samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
+  if (!report.refused.empty()) GTEST_SKIP() << report.refused.front().reason;
+  ASSERT_GE(report.rows.size(), 2u);
+  for (const Row& row : report.rows) {
+    ASSERT_TRUE(row.counters.has_value()) << row.implementation;
+    EXPECT_GT(value(*row.counters, "gpu__time_duration.sum"), 0) << row.implementation;
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::bench
