@@ -116,4 +116,27 @@ void resample_backward(ConstTensorView source_times, ConstTensorView target_time
 void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                        TensorView grad_values, const ResampleOptions& options = {});
 
+/// What resample_violations() counts: the index of each counter. The first error of such data is thrown by the CPU
+/// variants of resample(); on a GPU nobody looks.
+enum class ResampleViolation : std::uint8_t {
+  source_not_finite,  // stamps that are NaN or infinite
+  source_not_sorted,  // stamps before the one in front of them
+  source_duplicate,   // stamps at the time of the one in front of them, where Duplicates::error forbids it
+  target_not_finite,
+  target_outside,    // targets outside the samples, where Outside::error forbids it
+  empty_trajectory,  // trajectories with targets and no samples, unless Outside::nan
+};
+inline constexpr std::int64_t kResampleViolations = 6;
+
+/// counts[k] = how often the times break rule k of ResampleViolation; counts (6) i64, contiguous, on the device of the
+/// times. Times and options as for resample(); the policies and offsets are what is used of the options. Trajectories
+/// without targets are not looked at. On a GPU the counting is enqueued on options.stream and nothing waits for it: the
+/// counts are there once the stream has come that far.
+/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
+/// bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
+void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
+                         const ResampleOptions& options = {});
+void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
+                         const ResampleOptions& options = {});
+
 }  // namespace tmaops

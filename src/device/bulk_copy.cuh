@@ -72,6 +72,13 @@ __device__ __forceinline__ void bulk_prefetch(const void* from, std::uint32_t by
                : "memory");
 }
 
+/// The same with a hint how long the L2 should keep the bytes.
+__device__ __forceinline__ void bulk_prefetch(const void* from, std::uint32_t bytes, CacheHint hint) {
+  asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(__cvta_generic_to_global(from)),
+               "r"(bytes), "l"(static_cast<std::uint64_t>(hint))
+               : "memory");
+}
+
 /// Closes a group of the stores and reductions this thread has issued, bulk or tensor (PTX ISA
 /// cp.async.bulk.commit_group).
 __device__ __forceinline__ void commit_stores() { cuda::ptx::cp_async_bulk_commit_group(); }

@@ -20,6 +20,24 @@ __device__ __forceinline__ uint4 load_16_once(const void* from) {
   return value;
 }
 
+/// Reads 4 or 8 bytes that no one writes during the kernel, here and now (ld.global.nc): the compiler moves an ordinary
+/// load down to its first use, behind a barrier in between, and its latency comes on top of what the barrier waits for.
+template <class T>
+__device__ __forceinline__ T load_now(const T* from) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  T value;
+  if constexpr (sizeof(T) == 4) {
+    std::uint32_t bits;
+    asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(bits) : "l"(__cvta_generic_to_global(from)));
+    value = *reinterpret_cast<const T*>(&bits);
+  } else {
+    std::uint64_t bits;
+    asm volatile("ld.global.nc.b64 %0, [%1];" : "=l"(bits) : "l"(__cvta_generic_to_global(from)));
+    value = *reinterpret_cast<const T*>(&bits);
+  }
+  return value;
+}
+
 /// Writes 16 bytes.
 __device__ __forceinline__ void store_16(void* to, const uint4& value) { *static_cast<uint4*>(to) = value; }
 

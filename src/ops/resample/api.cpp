@@ -3,6 +3,7 @@
 
 #include "ops/resample/problem.hpp"
 #include "ops/resample/problem_backward.hpp"
+#include "ops/resample/problem_violations.hpp"
 
 namespace tmaops {
 namespace {
@@ -29,6 +30,16 @@ void launch_backward(const ConstTensorView& source_times, const Targets& targets
   variant.launch(problem, arguments, options.stream);
 }
 
+void launch_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
+                       const ResampleOptions& options) {
+  namespace op = ops::resample_violations;
+  const op::Problem problem = op::make_problem(source_times, targets, counts, options);
+  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
+  op::Arguments arguments = op::make_arguments(problem, source_times, targets, counts, options);
+  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
+  variant.launch(problem, arguments, options.stream);
+}
+
 }  // namespace
 
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
@@ -49,6 +60,16 @@ void resample_backward(ConstTensorView source_times, ConstTensorView target_time
 void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                        TensorView grad_values, const ResampleOptions& options) {
   launch_backward(source_times, {{}, grid}, grad_output, grad_values, options);
+}
+
+void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
+                         const ResampleOptions& options) {
+  launch_violations(source_times, {target_times, std::nullopt}, counts, options);
+}
+
+void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
+                         const ResampleOptions& options) {
+  launch_violations(source_times, {{}, grid}, counts, options);
 }
 
 /// The plan keeps its own offsets: the caller's options may be gone when it runs.

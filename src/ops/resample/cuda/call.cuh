@@ -16,6 +16,21 @@
 
 namespace tmaops::ops::resample::cuda {
 
+/// Samples per target as ratio / 2^shift: where a target stands among the samples if both are evenly spread.
+struct Pace {
+  std::uint32_t ratio = 0;
+  int shift = 0;
+};
+
+/// Of a trajectory with at most 2^30 samples.
+constexpr Pace pace_of(std::int64_t samples, std::int64_t targets) {
+  if (samples < 2 || targets < 2) return {};
+  std::uint64_t ratio = (static_cast<std::uint64_t>(samples - 1) << 31) / static_cast<std::uint64_t>(targets - 1);
+  int shift = 31;
+  for (; ratio >> 32 != 0; --shift) ratio >>= 1;
+  return {static_cast<std::uint32_t>(ratio), shift};
+}
+
 /// Passed to kernels by value.
 struct Call {
   Timeline line{};  // offsets are in device memory
@@ -27,7 +42,7 @@ struct Call {
   const ChannelGroup* groups = nullptr;  // in device memory, when group_count is more than 1
   std::int64_t channels = 0;
   std::int64_t longest_target = 0;  // targets of the trajectory that has most
-  float samples_per_target = 0;     // (S - 1) / (T - 1) of trajectories that are not packed
+  Pace pace{};                      // of trajectories that are not packed
   // Where the memory of these tensors begins and ends: copies of 16-byte units stay inside.
   const unsigned char* times_begin = nullptr;
   const unsigned char* times_end = nullptr;
@@ -78,9 +93,7 @@ inline std::shared_ptr<const void> prepare_call(const Problem& problem, const Ar
     if (!problem.packed_target) break;
   }
 
-  if (problem.target > 1)
-    call.samples_per_target = static_cast<float>(static_cast<double>(std::max<std::int64_t>(problem.source - 1, 0)) /
-                                                 static_cast<double>(problem.target - 1));
+  if (problem.source <= 1 << 30) call.pace = pace_of(problem.source, problem.target);
   find_extent(call.line.source, problem.batch, problem.source, 1, problem.times, call.times_begin, call.times_end);
   find_extent(call.values, problem.batch, problem.source, problem.channels, problem.values, call.values_begin,
               call.values_end);

@@ -3,8 +3,7 @@
 
 #include "device/vector.cuh"
 #include "device/warp.cuh"
-#include "ops/resample/cuda/call.cuh"
-#include "ops/resample/cuda/timeline.cuh"
+#include "ops/resample/cuda/plain.cuh"
 #include "ops/resample/cuda/values.cuh"
 
 namespace tmaops::ops::resample::cuda {
@@ -22,6 +21,7 @@ struct Chunks {
   int count = 1;
   std::uint32_t reciprocal = 0;
 
+  Chunks() = default;
   explicit Chunks(std::int64_t row_bytes)
       : count(static_cast<int>(row_bytes / 16)),
         reciprocal(static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + static_cast<std::uint64_t>(count) - 1) /
@@ -38,20 +38,26 @@ struct RowBytes {
   unsigned char* output;
   std::int64_t output_stride;
 };
+/// `width`: bytes of a row.
 template <class Value>
-__device__ __forceinline__ RowBytes row_bytes(const Call& call, std::int64_t b) {
+__device__ __forceinline__ RowBytes row_bytes(const Call& call, std::int64_t b, int) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(Value));
   return {static_cast<const unsigned char*>(call.values.data) + call.values.first(b) * size,
           call.values.row_stride * size,
           static_cast<unsigned char*>(const_cast<void*>(call.output.data)) + call.output.first(b) * size,
           call.output.row_stride * size};
 }
+template <class Value>
+__device__ __forceinline__ RowBytes row_bytes(const PlainCall& call, std::int64_t b, int width) {
+  return {call.values + b * call.value_stride, width, call.output + b * call.output_stride, width};
+}
 
 /// Writes output rows [first, first + targets) of a trajectory, whose places are in lanes 0 to targets - 1. Loads only
-/// the rows needed; `flight` pairs of loads per lane are under way before the first is used.
+/// the rows needed; `flight` pairs of loads per lane are under way before the first is used. `samples`: whether the
+/// trajectory has any.
 template <class Value, int flight>
 __device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const Chunks& chunks, const Place<int>& at,
-                                                   int first, int targets) {
+                                                   int first, int targets, bool samples) {
   const int lane = device::lane_index();
   const int items = targets * chunks.count;
   for (int base = 0; base < items; base += device::kWarpThreads * flight) {
@@ -64,10 +70,11 @@ __device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const C
       const int target = chunks.row_of(item);
       const int row = __shfl_sync(0xffffffffu, at.row, target);
       weight[k] = __shfl_sync(0xffffffffu, at.weight, target);
-      if (item < items) {
+      a[k] = b[k] = uint4{};
+      if (item < items && samples) {
         const unsigned char* from = rows.values + row * rows.value_stride + (item - target * chunks.count) * 16;
-        a[k] = weight[k] == weight[k] ? device::load_16(from) : uint4{};  // missing: there may be no row at all
-        b[k] = fabsf(weight[k]) > 0.0f ? device::load_16(from + rows.value_stride) : a[k];
+        a[k] = device::load_16(from);
+        b[k] = device::load_16(from + (fabsf(weight[k]) > 0.0f ? rows.value_stride : 0));  // not of a missing target
       }
     }
 #pragma unroll
@@ -78,6 +85,20 @@ __device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const C
         device::store_16_streaming(
             rows.output + (first + target) * rows.output_stride + (item - target * chunks.count) * 16,
             mix_16<Value>(a[k], b[k], weight[k]));
+    }
+  }
+}
+
+/// Copies bytes [phase, phase + count) of a strip to global memory whose first byte has the same phase modulo 16.
+template <class Value>
+__device__ __forceinline__ void store_strip(unsigned char* to, const unsigned char* strip, int phase, int count) {
+  const int end = phase + count;
+  for (int at = device::lane_index() * 16; at < end; at += device::kWarpThreads * 16) {
+    if (at >= phase && at + 16 <= end) {
+      device::store_16_streaming(to + (at - phase), *reinterpret_cast<const uint4*>(strip + at));
+    } else {
+      for (int byte = max(at, phase); byte < min(at + 16, end); byte += static_cast<int>(sizeof(Value)))
+        *reinterpret_cast<Value*>(to + (byte - phase)) = *reinterpret_cast<const Value*>(strip + byte);
     }
   }
 }

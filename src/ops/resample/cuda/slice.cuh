@@ -15,8 +15,6 @@ struct Slice {
   int shift = 0;
 };
 
-inline constexpr int kSliceSlack = 32;  // a slice is at most this much longer than its samples
-
 /// `zero` is the address of sample 0. The ends are rounded outwards to 16 bytes; only where that would leave
 /// [begin, end), the memory of the tensor, inwards, and the samples cut off are not held.
 __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_t stride, Range wanted,
@@ -47,29 +45,58 @@ __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_
   return slice;
 }
 
+/// The same where the tensor begins at a multiple of 16: nothing is cut off at its beginning. `most` bytes are enough for
+/// any place of the samples in their units; `end` is the last multiple of 16 inside the tensor.
+__device__ __forceinline__ Slice slice_of(const unsigned char* zero, int stride, Range wanted, int most,
+                                          const unsigned char* end) {
+  const unsigned char* first = zero + static_cast<std::int64_t>(wanted.first) * stride;
+  Slice slice;
+  slice.shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) & 15);
+  slice.from = first - slice.shift;
+  slice.bytes = static_cast<std::uint32_t>(most);
+  slice.held = wanted;
+  if (slice.from + most > end) {
+    const int left = static_cast<int>(end - slice.from);
+    slice.bytes = static_cast<std::uint32_t>(max(left, 0));
+    slice.held.count = min(wanted.count, max(left - slice.shift, 0) / stride);
+  }
+  return slice;
+}
+
+/// Bytes of a window of `capacity` samples in shared memory.
+inline int slice_bytes(int capacity, std::int64_t stride) {
+  return (capacity * static_cast<int>(stride) + 15 + 15) / 16 * 16;
+}
+
+/// The copy of a window of stamps, and of rows of any width.
+template <class Time>
+__device__ __forceinline__ Slice stamp_slice(const PlainCall& call, const Trajectory<Time>& of, Range wanted,
+                                             int most) {
+  return slice_of(reinterpret_cast<const unsigned char*>(of.stamps), sizeof(Time), wanted, most, call.stamps_end);
+}
+template <class Time>
+__device__ __forceinline__ Slice stamp_slice(const Call& call, const Trajectory<Time>& of, Range wanted, int) {
+  return slice_of(reinterpret_cast<const unsigned char*>(of.stamps), static_cast<std::int64_t>(sizeof(Time)), wanted,
+                  call.times_begin, call.times_end);
+}
+__device__ __forceinline__ Slice row_slice(const PlainCall& call, const unsigned char* values, int width, Range wanted,
+                                           int most) {
+  return slice_of(values, width, wanted, most, call.values_end);
+}
+__device__ __forceinline__ Slice row_slice(const Call& call, const unsigned char* values, int width, Range wanted, int) {
+  return slice_of(values, static_cast<std::int64_t>(width), wanted, call.values_begin, call.values_end);
+}
+
 /// Which samples a copy in shared memory holds, and at which byte they start.
 struct Held {
   Range range{};
   int shift = 0;
 };
 
-/// Issues the copy of the samples `wanted`; one thread. The barrier's phase ends when the bytes are there.
-__device__ __forceinline__ Held load_slice(void* to, const unsigned char* zero, std::int64_t stride, Range wanted,
-                                           const unsigned char* begin, const unsigned char* end,
-                                           device::Barrier& ready) {
-  const Slice slice = slice_of(zero, stride, wanted, begin, end);
+/// Issues the copy; one thread. The barrier's phase ends when the bytes are there.
+__device__ __forceinline__ void load_slice(void* to, const Slice& slice, device::Barrier& ready) {
   device::arrive_expect_bytes(ready, slice.bytes);
   if (slice.bytes > 0) device::bulk_load(to, slice.from, slice.bytes, ready);
-  return {slice.held, slice.shift};
-}
-/// The same for samples that are multiples of 16 bytes at multiples of 16 bytes.
-__device__ __forceinline__ Held load_aligned_slice(void* to, const unsigned char* zero, int stride, Range wanted,
-                                                   device::Barrier& ready) {
-  const Range held{wanted.first, max(wanted.count, 0)};
-  const auto bytes = static_cast<std::uint32_t>(held.count * stride);
-  device::arrive_expect_bytes(ready, bytes);
-  if (bytes > 0) device::bulk_load(to, zero + static_cast<std::int64_t>(held.first) * stride, bytes, ready);
-  return {held, 0};
 }
 
 }  // namespace tmaops::ops::resample::cuda

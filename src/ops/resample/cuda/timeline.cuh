@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "device/vector.cuh"
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::ops::resample::cuda {
@@ -62,7 +63,8 @@ __device__ __forceinline__ Time grid_time(const Timeline& line, std::int64_t t) 
 template <class Time>
 __device__ __forceinline__ Time target_time(const Timeline& line, std::int64_t b, std::int64_t t) {
   if (line.uniform_grid) return grid_time<Time>(line, t);
-  return __ldg(static_cast<const Time*>(line.target.data) + line.target.first(b) + t * line.target.row_stride);
+  return device::load_now(static_cast<const Time*>(line.target.data) + line.target.first(b) +
+                          t * line.target.row_stride);
 }
 
 /// The number of stamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any

@@ -39,7 +39,7 @@ template <class Time, class Value>
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job job) {
   device::let_next_kernel_start();
   const Call& call = job.call;
-  const std::int64_t b = block_trajectory();
+  const std::int64_t b = block_trajectory(call);
   if (b >= call.line.batch) return;
   device::wait_for_previous_kernel();
   const Trajectory<Time> of = trajectory<Time>(call, b);

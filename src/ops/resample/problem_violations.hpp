@@ -1,0 +1,28 @@
+// Counting what is wrong with times: an operator of its own over the same timeline.
+#pragma once
+
+#include "ops/resample/problem.hpp"
+
+namespace tmaops::ops::resample_violations {
+
+using resample::Targets;
+using resample::Timeline;
+
+struct Problem : resample::Problem {};
+
+/// The data of one call. Pointers and spans must outlive it.
+struct Arguments {
+  Timeline timeline{};
+  std::int64_t* counts = nullptr;  // kResampleViolations, written
+  std::shared_ptr<const void> prepared{};
+};
+
+Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
+                     const ResampleOptions& options);
+Arguments make_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                         const TensorView& counts, const ResampleOptions& options);
+
+VariantTable<Problem, Arguments> variants();
+const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+
+}  // namespace tmaops::ops::resample_violations

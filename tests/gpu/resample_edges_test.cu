@@ -1,0 +1,84 @@
+// Edges of resampling on the GPU: values and targets that are not numbers, errors nobody can throw, graph capture.
+#include "gpu/resample_check.cuh"
+
+namespace tmaops::test {
+namespace {
+
+TEST(GpuResampleEdges, NotANumberReachesOnlyTheTargetsBetweenItsNeighbours) {
+  TMAOPS_NEEDS_GPU();
+  for (const std::int64_t channels : {8, 7}) {
+    Buffer values(DType::f32, {1, 4, channels});
+    Buffer source(DType::f32, {1, 4});
+    Buffer target(DType::f32, {1, 5});
+    for (std::int64_t i = 0; i < values.layout().size(); ++i) values.set(i, i / channels == 1 ? NAN : 1.0);
+    for (std::int64_t i = 0; i < 4; ++i) source.set(i, static_cast<double>(i));
+    const double times[] = {0.0, 0.5, 1.5, 2.0, 3.0};
+    for (std::int64_t i = 0; i < 5; ++i) target.set(i, times[i]);
+    const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
+    for (const auto& variant : ops::resample::variants()) {
+      if (variant.device != DeviceType::cuda) continue;
+      const Mirror output(Buffer(DType::f32, {1, 5, channels}), 0);
+      ResampleOptions options;
+      options.variant = std::string(variant.name);
+      try {
+        resample(device_values.view(), device_source.view(), device_target.view(), output.view(), options);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::variant_refuses);
+        continue;
+      }
+      const Buffer got = output.download();
+      for (std::int64_t t = 0; t < 5; ++t)
+        EXPECT_EQ(std::isnan(got.get(t * channels)), t == 1 || t == 2) << variant.name << ", target " << t;
+    }
+  }
+}
+
+TEST(GpuResampleEdges, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
+  TMAOPS_NEEDS_GPU();
+  for (const std::int64_t channels : {8, 7}) {
+    Case c{.batch = 3, .samples = 40, .targets = 90, .channels = channels, .valid = true, .reach = 0.3};
+    c.outside = Outside::nan;
+    c.groups = one_group(channels, Interpolation::linear);
+    check(c, 11, Outside::error);
+  }
+}
+
+TEST(GpuResampleEdges, PlanRunsInsideACapturedGraph) {
+  TMAOPS_NEEDS_GPU();
+  const Case c{.batch = 2,
+               .samples = 200,
+               .targets = 100,
+               .channels = 16,
+               .dtype = DType::bf16,
+               .groups = one_group(16, Interpolation::linear),
+               .packed_source = true};
+  Made made = make(c, 3);
+  const Buffer poisoned = *made.output;
+  ResampleOptions options = made.options;
+  options.variant = "reference";
+  resample(*made.values, *made.source, *made.target, *made.output, options);
+  const Mirror values(*made.values, 0), source(*made.source, 0), target(*made.target, 0);
+  for (const auto& variant : ops::resample::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const Mirror output(poisoned, 0);
+    options.variant = std::string(variant.name);
+    const ResamplePlan plan(values.view(), source.view(), target.view(), output.view(), options);
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    check_cuda(cudaStreamCreate(&stream), "stream");
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    plan.run(stream);
+    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+    check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+    check_cuda(cudaGraphLaunch(replay, stream), "replay");
+    check_cuda(cudaStreamSynchronize(stream), "replay");
+    expect_close(output.download(), *made.output, 0x1p-7, 2e-6, plan.variant().data());
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::test

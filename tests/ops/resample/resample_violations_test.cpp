@@ -1,0 +1,66 @@
+// Counting what is wrong with times: the definition on the CPU, and the checks of its arguments.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "ops/resample/resample_cases.hpp"
+#include "support/expect_error.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::test {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+Counts counted(const std::vector<double>& x, const std::vector<double>& q, const ResampleOptions& options = {}) {
+  Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
+  resample_violations(view(x.data(), {static_cast<std::int64_t>(x.size())}),
+                      view(q.data(), {static_cast<std::int64_t>(q.size())}), view(counts.data(), {kResampleViolations}),
+                      options);
+  return counts;
+}
+
+TEST(ResampleViolations, CountsEachKind) {
+  EXPECT_EQ(counted({0, 1, 2}, {0.5, 5}), (Counts{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, NAN, 2, INFINITY}, {0.5}), (Counts{2, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5, NAN}), (Counts{0, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5}, {.duplicates = Duplicates::last}), (Counts{0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, 1}, {-1, 0, 1, 2}, {.outside = Outside::error}), (Counts{0, 0, 0, 0, 2, 0}));
+}
+
+TEST(ResampleViolations, TrajectoriesWithoutTargetsAreNotLookedAt) {
+  EXPECT_EQ(counted({1, 0, NAN}, {}), (Counts{0, 0, 0, 0, 0, 0}));
+  const std::vector<std::int64_t> source_offsets{0, 0, 2, 4};
+  const std::vector<std::int64_t> target_offsets{0, 1, 1, 2};
+  ResampleOptions options;
+  options.source_offsets = source_offsets;
+  options.target_offsets = target_offsets;
+  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 1}));
+  options.outside = Outside::nan;
+  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0}));
+}
+
+TEST(ResampleViolations, AGridHasNoViolationsOfItsOwn) {
+  const std::vector<double> x{0, 1, 2};
+  Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
+  ResampleOptions options;
+  options.outside = Outside::error;
+  resample_violations(view(x.data(), {3}), UniformGrid{0.5, 1.0, 3}, view(counts.data(), {kResampleViolations}), options);
+  EXPECT_EQ(counts, (Counts{0, 0, 0, 0, 1, 0}));
+}
+
+TEST(ResampleViolations, RefusesCountsOfAnotherShapeOrType) {
+  const std::vector<double> x{0, 1, 2};
+  Counts counts(5);
+  expect_error(
+      ErrorCode::shape_mismatch,
+      [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(counts.data(), {5})); }, "counts");
+  std::vector<float> wrong(6);
+  expect_error(
+      ErrorCode::unsupported_dtype,
+      [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(wrong.data(), {6})); }, "counts");
+}
+
+}  // namespace
+}  // namespace tmaops::test
