@@ -190,6 +190,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   }
   problem.dense_pairs = xy_are_dense(sampling_locations);
   problem.map_bytes = map_bytes(value);
+  for (const std::size_t k : {0, 1, 2, 3}) problem.positive_strides &= value.strides[k] > 0;
   checks.memory("value", value);
   checks.memory("sampling_locations", sampling_locations);
   checks.memory("attention_weights", attention_weights);

@@ -39,6 +39,7 @@ struct Problem {
   bool dense_channels = true;  // the D channels of value, and of output, lie next to each other
   int row_alignment = 16;      // bytes, at most 16: divides the address of every row of channels, of value and output
   bool dense_pairs = true;     // x and y of a location lie next to each other, at a multiple of their common size
+  bool positive_strides = true;  // value's, of all its dimensions
   std::int64_t map_bytes = 0;  // from the first to the last byte of one image and head of value
   Device device{};
 

@@ -1,0 +1,165 @@
+// Version 3: adds to vector16 the copy engine: one tensor-map box of 2 x 2 pixels of a head per sample, through one rank-5 map per
+// level, {channels, heads, width, height, images}. What lies outside the level arrives as zeros, which is the border
+// rule, so the box stands where the sample does and the weights are the plain bilinear ones. Each warp has its own ring
+// of stages and barriers; one thread per item works out the sample and issues its box.
+#include "device/tensor_copy.cuh"
+#include "ops/ms_deform_attn/cuda/records.cuh"
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::ops::ms_deform_attn::tma_tile {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+constexpr int kStages = 4;
+constexpr int kBlocksPerMultiprocessor = 5;  // 41 KB of shared memory each
+constexpr int kStageBytes = device::kWarpThreads * 4 * 16;  // the boxes of a warp's items, whatever the channels
+
+struct alignas(128) WarpRing {
+  unsigned char boxes[kStages][kStageBytes];
+  float4 weights[kStages][device::kWarpThreads];  // of each item
+  device::Barrier full[kStages];
+};
+struct Storage {
+  WarpRing warp[kWarps];
+};
+
+struct LevelMaps {
+  tma::TensorMap level[kInlineLevels];
+};
+
+struct Prepared : cuda::Prepared {
+  LevelMaps maps{};
+};
+
+template <class Value, class Point>
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ Call call, const __grid_constant__ LevelMaps maps, const int lane_bits) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  WarpRing& ring = shared.warp[device::warp_index()];
+  const int lane = device::lane_index();
+  const int slot = lane >> lane_bits;
+  const int part = lane & ((1 << lane_bits) - 1);
+  const int item_bits = 5 - lane_bits;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << item_bits;
+  if (first >= call.items) return;
+  if (lane == 0) {
+    for (device::Barrier& barrier : ring.full) device::init_barrier(barrier, 1);
+    device::fence_barrier_init();
+  }
+  __syncwarp();
+  const std::int64_t number = first + slot;
+  const Item item = item_at(call, min(number, call.items - 1));
+  const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
+  const std::int64_t weights = call.weights.row(item.n, item.q, item.m);
+  const int points = static_cast<int>(call.points);
+  const int box_bytes = 64 << lane_bits;
+
+  int issued_level = 0;
+  const auto issue = [&](int s) {
+    const int stage = s % kStages;
+    if (lane == 0) device::arrive_expect_bytes(ring.full[stage], kStageBytes);
+    __syncwarp();
+    while (s >= call.levels[issued_level].last_point) ++issued_level;
+    if (part != 0) return;
+    const DeviceLevel& level = call.levels[issued_level];
+    const std::int64_t p = s - (level.last_point - level.points);
+    const Point3 point = load_point<Point>(call, locations + level.location_at + p * call.locations.point,
+                                           weights + level.weight_at + p * call.weights.point);
+    Side across;
+    Side down;
+    bool taken = locate(point.x, level.width, across);
+    taken = locate(point.y, level.height, down) && taken;
+    const float upper = taken ? point.weight * down.low : 0.0f;
+    const float lower = taken ? point.weight * down.high : 0.0f;
+    // A skipped sample takes a box that lies outside: zeros.
+    ring.weights[stage][slot] = taken ? float4{upper * across.low, upper * across.high, lower * across.low,
+                                               lower * across.high}
+                                      : float4{0, 0, 0, 0};
+    device::tensor_load(ring.boxes[stage] + slot * box_bytes, &maps.level[issued_level],
+                        {0, static_cast<int>(item.m), taken ? across.first : -2, taken ? down.first : -2,
+                         static_cast<int>(item.n)},
+                        ring.full[stage]);
+  };
+
+  for (int s = 0; s < min(points, kStages - 1); ++s) issue(s);
+  float sum[kPerVector<Value>] = {};
+  for (int s = 0; s < points; ++s) {
+    if (s + kStages - 1 < points) issue(s + kStages - 1);
+    const int stage = s % kStages;
+    device::wait(ring.full[stage], static_cast<std::uint32_t>(s / kStages) & 1u, {"the boxes of a warp", stage});
+    __syncwarp();  // the weights of the stage are written
+    const float4 four = ring.weights[stage][slot];
+    const float weight[4] = {four.x, four.y, four.z, four.w};
+    const unsigned char* box = ring.boxes[stage] + slot * box_bytes + part * 16;
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      add_vector<Value>(sum, *reinterpret_cast<const uint4*>(box + (k << (lane_bits + 4))), weight[k]);
+    __syncwarp();  // all have read the stage before it is filled again
+  }
+  if (number < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
+}
+
+tma::ElementType element_type(DType dtype) {
+  return dtype == DType::f32 ? tma::ElementType::f32 : dtype == DType::f16 ? tma::ElementType::f16 : tma::ElementType::bf16;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_vectors(problem, device); !support) return support;
+  if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling: a box holds four pixels");
+  if (lane_bits(problem) < 1 || problem.channels > 256)
+    return Support::no("needs channels of 32 to 512 bytes, at most 256 of them");
+  if (!problem.positive_strides) return Support::no("needs value strides above 0");
+  if (problem.batch > INT32_MAX || problem.heads > INT32_MAX) return Support::no("needs less than 2^31 images and heads");
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  auto prepared = std::make_shared<Prepared>();
+  static_cast<cuda::Prepared&>(*prepared) = *prepare_call(problem, arguments);
+  if (prepared->call.items == 0) return prepared;
+  const ConstTensorView& value = arguments.value;
+  const auto bytes = [&](std::int64_t elements) {
+    return elements * static_cast<std::int64_t>(size_of(problem.value_dtype));
+  };
+  for (std::size_t l = 0; l < problem.levels.size(); ++l) {
+    const Level& level = problem.levels[l];
+    const std::int64_t pixel = bytes(value.strides[1]);
+    tma::TensorMapSpec spec;
+    spec.dtype = element_type(problem.value_dtype);
+    spec.address = reinterpret_cast<std::uintptr_t>(value.data) + static_cast<std::uintptr_t>(level.start * pixel);
+    spec.dims = {problem.channels, problem.heads, level.width, level.height, problem.batch};
+    spec.strides = {bytes(value.strides[2]), pixel, level.width * pixel, bytes(value.strides[0])};
+    spec.box = {problem.channels, 1, 2, 2, 1};
+    spec.l2_promotion = tma::L2Promotion::b128;
+    prepared->maps.level[l] = tma::encode(spec);
+  }
+  return prepared;
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
+  const Call& call = prepared.call;
+  const int bits = lane_bits(problem);
+  const std::int64_t per_block = std::int64_t{kThreads} >> bits;
+  const std::int64_t blocks = (call.items + per_block - 1) / per_block;
+  if (blocks == 0) return;
+  const CurrentDevice current(problem.device.index);
+  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
+                            .block = dim3(kThreads),
+                            .shared_bytes = static_cast<int>(sizeof(Storage)),
+                            .dependent = arguments.dependent_launch};
+  with_types(problem, [&](auto* value, auto* point) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    using Point = std::remove_pointer_t<decltype(point)>;
+    launch_kernel<kernel<Value, Point>>("ms_deform_attn: tma_tile", config, stream, call, prepared.maps, bits);
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::tma_tile
