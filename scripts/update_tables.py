@@ -7,8 +7,9 @@ A document says where a table goes and what it shows:
   ...replaced...
   <!-- /table -->
 
-Keys after the file filter rows by equality (operator, dtype, device, temperature, kind). One line per case: the chosen
-variant's time, then every other implementation of the same case with its time and how many times slower it is.
+Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
+implementations beside the chosen variant, all without it. One line per case: the chosen variant's time, then every other
+implementation of the same case with its time and how many times slower it is.
 
   update_tables.py            rewrite the documents
   update_tables.py --check    exit 1 when a document differs from what its result files say
@@ -35,6 +36,7 @@ def microseconds(value):
 def make_table(spec):
     path, *filters = spec.split()
     wanted = dict(item.split("=", 1) for item in filters)
+    shown = wanted.pop("show", "").split(",")
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
     rows = [row for row in document["rows"] if all(str(row.get(key)) == value for key, value in wanted.items())]
     if not rows:
@@ -43,8 +45,9 @@ def make_table(spec):
     for row in rows:
         key = (row["operator"], row["case"], row["dtype"], row["temperature"])
         cases.setdefault(key, {})[row["implementation"]] = row
-        if row["implementation"] != "tmaops" and row["implementation"] not in others:
-            others.append(row["implementation"])
+        name = row["implementation"]
+        if name != "tmaops" and name not in others and (shown == [""] or name in shown):
+            others.append(name)
     lines = ["| case | dtype | tmaops (variant) |" + "".join(f" {name} |" for name in others),
              "|---|---|---|" + "---|" * len(others)]
     for (operator, case, dtype, _), found in cases.items():
@@ -62,10 +65,11 @@ def make_table(spec):
                 line += f" {microseconds(row['us']['median'])} ({row['us']['median'] / ours['us']['median']:.3g}x) |"
         lines.append(line)
     machine = document["machine"]
-    where = machine.get("gpu") if wanted.get("device", "").startswith("cuda") else machine.get("cpu")
-    where = where.get("name", where) if isinstance(where, dict) else where
+    on_gpu = all(row["device"].startswith("cuda") for row in rows)
+    where = machine["gpu"]["name"] if on_gpu else f"{machine.get('cpu')}, {machine.get('threads', '?')} threads"
+    partial = " The run was interrupted: not all cases." if document.get("status") == "partial" else ""
     lines.append("")
-    lines.append(f"`{path}`: {where}, {machine.get('threads', '?')} threads, revision {document['revision']}.")
+    lines.append(f"`{path}`: {where}, revision {document['revision']}.{partial}")
     return "\n".join(lines) + "\n"
 
 
