@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <ctime>
 #include <string_view>
 
 #include "io/output_file.hpp"
@@ -10,7 +13,17 @@ namespace tmaops::cli {
 namespace {
 
 constexpr std::string_view kMessage = "tmaops: E092 interrupted: the unfinished output was removed\n";
+/// Signals this close together are one: `timeout` and some terminals signal the process and then its whole group.
+constexpr std::int64_t kSamePressNs = 300'000'000;
 volatile std::sig_atomic_t noted = 0;
+std::atomic<std::int64_t> noted_ns{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
 
 // Only async-signal-safe calls.
 extern "C" void discard_and_exit(int) {
@@ -20,7 +33,8 @@ extern "C" void discard_and_exit(int) {
 }
 
 extern "C" void note_first(int signal) {
-  if (noted != 0) discard_and_exit(signal);
+  if (noted != 0 && now_ns() - noted_ns > kSamePressNs) discard_and_exit(signal);
+  if (noted == 0) noted_ns = now_ns();
   noted = 1;
 }
 

@@ -24,7 +24,8 @@ class DiscardOnInterrupt : SignalHandler {
   DiscardOnInterrupt();
 };
 
-/// The first signal is only noted: the run ends soon and writes what it has. The second one is as above.
+/// The first signal is only noted: the run ends soon and writes what it has. One that comes more than 0.3 s later is as
+/// above; `timeout -s INT` sends two at once.
 class StopOnInterrupt : SignalHandler {
  public:
   StopOnInterrupt();

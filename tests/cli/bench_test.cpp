@@ -255,7 +255,8 @@ TEST(Bench, AFileNameNeedsNoUtf8) {
   expect_text(read_json(folder / "\xff.json")["config"]["file"].get<std::string>(), "\\xff\\xfe.yaml");
 }
 
-TEST(Bench, CtrlCLeavesAValidPartialFile) {
+/// `signals` in quick succession: `timeout` sends one to the process and one to its group.
+void expect_partial_file_after(int signals) {
   const Scratch folder;
   const auto output = folder / "r.json";
   Tool tool({"bench", "-p", kSmall, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000", "--min-time", "0.002",
@@ -263,7 +264,10 @@ TEST(Bench, CtrlCLeavesAValidPartialFile) {
   while (!tool.ended() && !std::filesystem::exists(folder / ".r.json.tmaops-partial"))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::this_thread::sleep_for(std::chrono::milliseconds(700));  // now in the middle of the first case's samples
-  tool.send(SIGINT);
+  for (int i = 0; i < signals; ++i) {
+    tool.send(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   const ToolResult result = tool.wait();
   EXPECT_EQ(result.exit_code, 130);
   expect_text(result.err, "interrupted");
@@ -274,6 +278,10 @@ TEST(Bench, CtrlCLeavesAValidPartialFile) {
   EXPECT_LT(json["rows"][0]["us"]["n"], 10000);
   EXPECT_EQ(folder.names(), (std::set<std::string>{"r.json"}));
 }
+
+TEST(Bench, CtrlCLeavesAValidPartialFile) { expect_partial_file_after(1); }
+
+TEST(Bench, ASignalThatArrivesTwiceAtOnceCountsOnce) { expect_partial_file_after(2); }
 
 class CompareCommand : public testing::Test {
  protected:
