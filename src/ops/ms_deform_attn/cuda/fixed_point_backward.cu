@@ -1,7 +1,7 @@
 // The same bits from run to run: as warp_atomics_backward, but the value's gradient is summed in 64-bit integers, where
 // the order of additions does not matter. A first pass finds the largest gradient and weight, whose product, times the
 // most terms a sum may have, sets the unit: 2^-60 of that, far below an f32's rounding. Four channels
-// per thread, as in vector_atomics_backward, gained nothing: the 64-bit additions are what takes the time.
+// per thread, as in vector_atomics_backward, gained nothing; the rate of 64-bit additions is the suspect.
 #include "ops/ms_deform_attn/cuda/backward.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::fixed_point_backward {
