@@ -20,7 +20,7 @@ __device__ __forceinline__ uint4 load_16_once(const void* from) {
   return value;
 }
 
-/// Reads 4 or 8 bytes that no one writes during the kernel, here and now (ld.global.nc): the compiler moves an ordinary
+/// Reads 4 or 8 bytes that no one writes during the kernel, here and now (PTX ISA "ld.global.nc"): the compiler moves an ordinary
 /// load down to its first use, behind a barrier in between, and its latency comes on top of what the barrier waits for.
 template <class T>
 __device__ __forceinline__ T load_now(const T* from) {

@@ -136,6 +136,7 @@ TEST(BulkCopy, AddsElementByElementFromManyBlocks) {
 // A prefetch changes nothing that can be seen but time; tests/codegen shows the instruction is there.
 __global__ void prefetch_kernel(const std::uint32_t* from, std::uint32_t* to) {
   if (threadIdx.x == 0) bulk_prefetch(from, kBytes);
+  if (threadIdx.x == 0) bulk_prefetch(from, kBytes, CacheHint::evict_first);
   prefetch_l1(from + threadIdx.x);
   prefetch_l2(from + threadIdx.x);
   for (int i = threadIdx.x; i < kWords; i += kThreads) to[i] = from[i];
@@ -146,6 +147,21 @@ TEST(BulkCopy, PrefetchLeavesDataAlone) {
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords);
   run<prefetch_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
+  EXPECT_EQ(to.values(), input);
+}
+
+// Four and eight bytes, each by the load that cannot be moved.
+__global__ void load_now_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  for (int i = threadIdx.x; i < kWords / 2; i += kThreads) to[i] = load_now(from + i);
+  for (int i = kWords / 4 + threadIdx.x; i < kWords / 2; i += kThreads)
+    reinterpret_cast<std::uint64_t*>(to)[i] = load_now(reinterpret_cast<const std::uint64_t*>(from) + i);
+}
+
+TEST(Vector, LoadNowReadsFourAndEightBytes) {
+  TMAOPS_NEEDS_GPU();
+  const auto input = numbers(kWords);
+  const DeviceArray<std::uint32_t> from(input), to(kWords);
+  run<load_now_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
   EXPECT_EQ(to.values(), input);
 }
 
