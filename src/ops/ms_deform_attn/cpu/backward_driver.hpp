@@ -19,66 +19,15 @@
 
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/cpu/aligned_buffer.hpp"
+#include "ops/ms_deform_attn/cpu/backward_maps.hpp"
 #include "ops/ms_deform_attn/cpu/point_rows.hpp"
+#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::ops::ms_deform_attn_backward {
 
-/// Channels of a map are padded to this many, with zeros: one vector of the widest target.
-inline constexpr std::int64_t kChannelBlock = 16;
-/// Tables and rows of points are padded by as many elements.
-inline constexpr std::size_t kPointPadding = 16;
-
 using ms_deform_attn::AlignedBuffer;
-
-/// Where the levels lie in a map, in elements; one entry per point (and padding) as the kernels load it.
-template <class T>
-struct MapTables {
-  std::int64_t channels = 0;  // padded
-  std::int64_t size = 0;      // of a map, a dummy corner for skipped points at its end
-  std::vector<std::int64_t> level_base;
-  std::vector<T> width;
-  std::vector<T> height;
-  std::vector<std::int32_t> base;   // of pixel (0, 0)
-  std::vector<std::int32_t> pitch;  // from row to row
-  std::int32_t dummy = 0;
-
-  explicit MapTables(const ms_deform_attn::Problem& problem)
-      : channels((problem.channels + kChannelBlock - 1) / kChannelBlock * kChannelBlock) {
-    std::int64_t widest = 0;
-    for (const ms_deform_attn::Level& level : problem.levels) {
-      const std::int64_t row = (level.width + 2) * channels;
-      level_base.push_back(size + row + channels);
-      for (std::int64_t p = 0; p < level.points; ++p) add(level, level_base.back(), row);
-      size += (level.height + 2) * row;
-      widest = std::max(widest, row);
-    }
-    dummy = static_cast<std::int32_t>(size);
-    size += widest + 2 * channels;
-    for (std::size_t i = 0; i < kPointPadding; ++i) add(problem.levels.back(), 0, 0);
-  }
-  /// Whether offsets into a map fit in 32 bits.
-  static bool fits(const ms_deform_attn::Problem& problem) {
-    std::int64_t pixels = 0;
-    std::int64_t elements = 0;
-    for (const ms_deform_attn::Level& level : problem.levels) {
-      std::int64_t area = 0;
-      if (level.height >= 1 << 24 || level.width >= 1 << 24) return false;
-      area = (level.height + 3) * (level.width + 3);
-      if (__builtin_add_overflow(pixels, area, &pixels)) return false;
-    }
-    return !__builtin_mul_overflow(pixels + 2, problem.channels + kChannelBlock, &elements) && elements < 1LL << 31;
-  }
-
- private:
-  void add(const ms_deform_attn::Level& level, std::int64_t at, std::int64_t row) {
-    width.push_back(static_cast<T>(level.width));
-    height.push_back(static_cast<T>(level.height));
-    base.push_back(static_cast<std::int32_t>(at));
-    pitch.push_back(static_cast<std::int32_t>(row));
-  }
-};
 
 /// One query and head, for the points [begin, end) of the tables.
 template <class T>
@@ -87,13 +36,13 @@ struct KernelArguments {
   Sampling sampling;
   std::size_t begin;
   std::size_t end;
-  const T* xy;           // 2 per point, the padding NaN
-  const T* attention;    // 1 per point, padded
-  const T* grad_output;  // channels, padded with 0
+  const T* xy{};         // 2 per point, the padding NaN
+  const T* attention{};  // 1 per point, padded
+  const T* grad_output{};// channels, padded with 0
   const T* value;        // map; null: no gradients of points wanted
   T* grad_value;         // map; null: not wanted
-  T* grad_xy;            // 2 per point, padded
-  T* grad_attention;     // 1 per point, padded
+  T* grad_xy{};          // 2 per point, padded
+  T* grad_attention{};   // 1 per point, padded
   T* scratch;            // 12 per point, padded
 };
 
@@ -163,71 +112,105 @@ class Driver {
           last == static_cast<std::int64_t>(forward_.levels.size()) ? tables_.size : map_begin(last);
       std::fill(worker.grad_value.data() + from, worker.grad_value.data() + to, T(0));
     }
-    const std::size_t step = padded();
-    T* rows = worker.rows.data();
-    const auto& begin_level = forward_.levels[static_cast<std::size_t>(first)];
-    const auto& end_level = forward_.levels[static_cast<std::size_t>(last - 1)];
-    const auto begin = static_cast<std::size_t>(begin_level.first_point);
-    const auto end = static_cast<std::size_t>(end_level.first_point + end_level.points);
-    KernelArguments<T> call{.tables = &tables_,
-                            .sampling = forward_.sampling,
-                            .begin = begin,
-                            .end = end,
-                            .xy = rows,
-                            .attention = rows + 2 * step,
-                            .grad_output = worker.grad_output.data(),
-                            .value = points_wanted() ? worker.value.data() : nullptr,
-                            .grad_value = problem_.grad_value ? worker.grad_value.data() : nullptr,
-                            .grad_xy = rows + 3 * step,
-                            .grad_attention = rows + 5 * step,
-                            .scratch = rows + 6 * step};
-    std::fill(rows, rows + 2 * step, std::numeric_limits<T>::quiet_NaN());
-    const std::int64_t last_query = (n + 1) * forward_.queries - 1;
-    for (std::int64_t i = n * forward_.queries; i <= last_query; ++i) {
-      const std::int64_t q = order_->queries[static_cast<std::size_t>(i)] % forward_.queries;
-      const std::int64_t ahead = order_->queries[static_cast<std::size_t>(std::min(i + kAhead, last_query))];
-      prefetch(n, ahead % forward_.queries, m, begin, end);
-      locations_.load(n, q, m, 2 * begin, 2 * end, rows);
-      weights_.load(n, q, m, begin, end, rows + 2 * step);
-      read_grad_output(worker.grad_output.data(), n, q, m);
-      kernel_(call);
-      if (problem_.grad_sampling_locations)
-        grad_locations_.front().store(n, q, m, 2 * begin, 2 * end, call.grad_xy,
-                                      arguments_.gradients.sampling_locations);
-      if (problem_.grad_attention_weights)
-        grad_weights_.front().store(n, q, m, begin, end, call.grad_attention, arguments_.gradients.attention_weights);
-    }
+    if (order_) queries(worker, n, m, first, last);
     if (problem_.grad_value) write_grad_value(worker.grad_value.data(), n, m, first, last);
   }
 
-  /// Queries between asking for a row and using it: the rows of one head lie apart, which the hardware does not
-  /// foresee.
+  /// All queries of the unit, tile by tile.
+  void queries(Worker& worker, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) {
+    const auto& begin_level = forward_.levels[static_cast<std::size_t>(first)];
+    const auto& end_level = forward_.levels[static_cast<std::size_t>(last - 1)];
+    KernelArguments<T> call{.tables = &tables_,
+                            .sampling = forward_.sampling,
+                            .begin = static_cast<std::size_t>(begin_level.first_point),
+                            .end = static_cast<std::size_t>(end_level.first_point + end_level.points),
+                            .value = points_wanted() ? worker.value.data() : nullptr,
+                            .grad_value = problem_.grad_value ? worker.grad_value.data() : nullptr,
+                            .scratch = worker.rows.data() + 6 * padded()};
+    std::fill_n(worker.rows.data(), 2 * padded(), std::numeric_limits<T>::quiet_NaN());
+    ms_deform_attn::MapPrefetcher value(forward_, tables_.layout, *order_, first, last);
+    ms_deform_attn::MapPrefetcher grad_value(forward_, tables_.layout, *order_, first, last);
+    const std::int64_t pixel_bytes = tables_.channels * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t tiles = order_->tiles();
+    const std::int64_t* tile_begin = order_->begin.data() + n * tiles;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      const std::int64_t next_tile = std::min(tile + 1, tiles - 1);
+      const std::int64_t steps = tile_begin[tile + 1] - tile_begin[tile];
+      if (call.value) value.aim(call.value, pixel_bytes, tile, next_tile, steps);
+      if (call.grad_value) grad_value.aim(call.grad_value, pixel_bytes, tile, next_tile, steps);
+      for (std::int64_t i = tile_begin[tile]; i < tile_begin[tile + 1]; ++i) {
+        value.step();
+        grad_value.step();
+        const std::int64_t ahead = std::min(i + kAhead, tile_begin[tiles] - 1);
+        ask_for_rows(n, order_->queries[static_cast<std::size_t>(ahead)] % forward_.queries, m, call.begin, call.end);
+        query(worker, call, n, order_->queries[static_cast<std::size_t>(i)] % forward_.queries, m);
+      }
+    }
+  }
+
+  /// One query: on the tensors' own rows where they need no conversion and fill whole vectors, else on copies.
+  void query(Worker& worker, KernelArguments<T>& call, std::int64_t n, std::int64_t q, std::int64_t m) {
+    const std::size_t begin = call.begin;
+    const std::size_t end = call.end;
+    const bool whole = (end - begin) % kPointPadding == 0;
+    T* rows = worker.rows.data();
+    const std::size_t step = padded();
+
+    const T* xy = whole ? locations_.direct<T>(n, q, m) : nullptr;
+    if (!xy) locations_.load(n, q, m, 2 * begin, 2 * end, rows);
+    call.xy = xy ? xy + 2 * begin : rows;
+    const T* attention = whole ? weights_.direct<T>(n, q, m) : nullptr;
+    if (!attention) weights_.load(n, q, m, begin, end, rows + 2 * step);
+    call.attention = attention ? attention + begin : rows + 2 * step;
+    const ConstTensorView& grad = arguments_.grad_output;
+    const std::int64_t at = ms_deform_attn::output_offset(forward_, grad, n, q, m);
+    const bool own = grad.dtype == dtype_of<T> && grad.strides[2] == 1 && forward_.channels == tables_.channels;
+    if (!own) read_grad_output(worker.grad_output.data(), at);
+    call.grad_output = own ? static_cast<const T*>(grad.data) + at : worker.grad_output.data();
+
+    T* grad_xy = nullptr;
+    if (whole && problem_.grad_sampling_locations)
+      grad_xy = grad_locations_.front().direct<T>(n, q, m, arguments_.gradients.sampling_locations);
+    call.grad_xy = grad_xy ? grad_xy + 2 * begin : rows + 3 * step;
+    T* grad_attention = nullptr;
+    if (whole && problem_.grad_attention_weights)
+      grad_attention = grad_weights_.front().direct<T>(n, q, m, arguments_.gradients.attention_weights);
+    call.grad_attention = grad_attention ? grad_attention + begin : rows + 5 * step;
+
+    kernel_(call);
+    if (problem_.grad_sampling_locations && !grad_xy)
+      grad_locations_.front().store(n, q, m, 2 * begin, 2 * end, call.grad_xy, arguments_.gradients.sampling_locations);
+    if (problem_.grad_attention_weights && !grad_attention)
+      grad_weights_.front().store(n, q, m, begin, end, call.grad_attention, arguments_.gradients.attention_weights);
+  }
+
+  /// Queries, and pixels of a copy, between asking for a row and using it: the rows of one head lie apart, which the
+  /// hardware does not foresee. Between 2 and 12 the time does not change.
   static constexpr std::int64_t kAhead = 6;
 
-  static void prefetch_bytes(const void* address, std::int64_t bytes) {
-    for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(address) + i);
-  }
   /// The rows of a query, points [begin, end).
-  void prefetch(std::int64_t n, std::int64_t q, std::int64_t m, std::size_t begin, std::size_t end) const {
-    const auto row = [&](const ms_deform_attn::PointRows& rows, DType dtype, std::size_t elements) {
+  void ask_for_rows(std::int64_t n, std::int64_t q, std::int64_t m, std::size_t begin, std::size_t end) const {
+    const auto row = [&](const ms_deform_attn::PointRows& rows, DType dtype, std::size_t elements, bool written) {
       const std::size_t size = elements * size_of(dtype);
-      prefetch_bytes(static_cast<const char*>(rows.address(n, q, m)) + begin * size,
-                     static_cast<std::int64_t>((end - begin) * size));
+      const char* address = static_cast<const char*>(rows.address(n, q, m)) + begin * size;
+      written ? ms_deform_attn::prefetch_to_write(address, (end - begin) * size)
+              : ms_deform_attn::prefetch(address, (end - begin) * size);
     };
-    row(locations_, forward_.location_dtype, 2);
-    row(weights_, forward_.weight_dtype, 1);
-    if (problem_.grad_sampling_locations) row(grad_locations_.front(), problem_.grad_sampling_locations_dtype, 2);
-    if (problem_.grad_attention_weights) row(grad_weights_.front(), problem_.grad_attention_weights_dtype, 1);
+    row(locations_, forward_.location_dtype, 2, false);
+    row(weights_, forward_.weight_dtype, 1, false);
+    if (problem_.grad_sampling_locations) row(grad_locations_.front(), problem_.grad_sampling_locations_dtype, 2, true);
+    if (problem_.grad_attention_weights) row(grad_weights_.front(), problem_.grad_attention_weights_dtype, 1, true);
     const ConstTensorView& grad = arguments_.grad_output;
     const auto size = static_cast<std::int64_t>(size_of(grad.dtype));
-    prefetch_bytes(static_cast<const char*>(grad.data) + ms_deform_attn::output_offset(forward_, grad, n, q, m) * size,
-                   forward_.channels * size);
+    ms_deform_attn::prefetch(
+        static_cast<const char*>(grad.data) + ms_deform_attn::output_offset(forward_, grad, n, q, m) * size,
+        static_cast<std::size_t>(forward_.channels * size));
   }
 
   /// Start of a level in a map, border included.
   std::int64_t map_begin(std::int64_t level) const {
-    const auto l = static_cast<std::size_t>(level);
-    return tables_.level_base[l] - (forward_.levels[l].width + 3) * tables_.channels;
+    const auto& map = tables_.layout.levels[static_cast<std::size_t>(level)];
+    return (map.first - map.pitch - 1) * tables_.channels;
   }
 
   /// Calls fn(offset in the map, pixel in S) for the pixels of the levels.
@@ -235,9 +218,10 @@ class Driver {
   void each_pixel(std::int64_t first, std::int64_t last, const Fn& fn) const {
     for (auto l = static_cast<std::size_t>(first); l < static_cast<std::size_t>(last); ++l) {
       const ms_deform_attn::Level& level = forward_.levels[l];
+      const auto& map = tables_.layout.levels[l];
       for (std::int64_t i = 0; i < level.height; ++i)
         for (std::int64_t j = 0; j < level.width; ++j)
-          fn(tables_.level_base[l] + (i * (level.width + 2) + j) * tables_.channels, level.start + i * level.width + j);
+          fn((map.first + i * map.pitch + j) * tables_.channels, level.start + i * level.width + j);
     }
   }
 
@@ -252,12 +236,11 @@ class Driver {
     });
   }
 
-  void read_grad_output(T* row, std::int64_t n, std::int64_t q, std::int64_t m) const {
+  void read_grad_output(T* row, std::int64_t offset) const {
     const ConstTensorView& grad = arguments_.grad_output;
     ms_deform_attn::with_float_type(grad.dtype, [&](auto* type) {
       using Stored = std::remove_pointer_t<decltype(type)>;
-      const auto* from = static_cast<const Stored*>(grad.data);
-      copy_channels(from + ms_deform_attn::output_offset(forward_, grad, n, q, m), grad.strides[2], row);
+      copy_channels(static_cast<const Stored*>(grad.data) + offset, grad.strides[2], row);
     });
   }
 

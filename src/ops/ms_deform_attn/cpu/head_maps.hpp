@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 
@@ -61,13 +62,21 @@ struct HeadMapLayout {
 class MapPrefetcher {
  public:
   MapPrefetcher(const Problem& problem, const HeadMapLayout& layout, const QueryOrder& order)
-      : problem_(problem), layout_(layout), order_(order) {}
+      : MapPrefetcher(problem, layout, order, 0, static_cast<std::int64_t>(problem.levels.size())) {}
+  /// Of the levels [first, last).
+  MapPrefetcher(const Problem& problem, const HeadMapLayout& layout, const QueryOrder& order, std::int64_t first,
+                std::int64_t last)
+      : problem_(problem),
+        layout_(layout),
+        order_(order),
+        first_(static_cast<std::size_t>(first)),
+        last_(static_cast<std::size_t>(last)) {}
 
   /// Plans the step from one tile to another on a map whose pixels take `pixel_bytes`, in `steps` calls of step().
   void aim(const void* map, std::int64_t pixel_bytes, std::int64_t from, std::int64_t to, std::int64_t steps) {
     runs_.clear();
     std::int64_t lines = 0;
-    for (std::size_t l = 0; l < problem_.levels.size(); ++l) {
+    for (std::size_t l = first_; l < last_; ++l) {
       const Window have = window(from, l);
       const Window want = window(to, l);
       for (std::int64_t row = want.top; row < want.bottom; ++row) {
@@ -84,7 +93,7 @@ class MapPrefetcher {
         const char* start = static_cast<const char*>(map) + pixel * pixel_bytes;
         const std::int64_t bytes = (right - left) * pixel_bytes;
         runs_.push_back({start, start + bytes});
-        lines += bytes / kLine + 1;
+        lines += bytes / static_cast<std::int64_t>(kCacheLine) + 1;
       }
     }
     per_step_ = (lines + steps - 1) / std::max<std::int64_t>(steps, 1);
@@ -93,8 +102,8 @@ class MapPrefetcher {
   void step() {
     for (std::int64_t i = 0; i < per_step_ && run_ < runs_.size(); ++i) {
       Run& run = runs_[run_];
-      __builtin_prefetch(run.at);
-      run.at += kLine;
+      prefetch_line(run.at);
+      run.at += kCacheLine;
       if (run.at >= run.end) ++run_;
     }
   }
@@ -103,7 +112,6 @@ class MapPrefetcher {
   /// Points lie this many pixels of their level around a query's own place, or are fetched when they are needed:
   /// detectors' offsets have a standard deviation of 2 to 4 pixels. Between 4 and 12 the time hardly changes.
   static constexpr std::int64_t kReach = 8;
-  static constexpr std::int64_t kLine = 64;
 
   struct Window {
     std::int64_t left, right, top, bottom;
@@ -126,6 +134,8 @@ class MapPrefetcher {
   const Problem& problem_;
   const HeadMapLayout& layout_;
   const QueryOrder& order_;
+  std::size_t first_;
+  std::size_t last_;
   std::vector<Run> runs_;
   std::size_t run_ = 0;
   std::int64_t per_step_ = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
@@ -168,8 +169,8 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
     const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
     for (std::int64_t m = heads.first; m < heads.last; ++m) {
       // The order jumps from row to row, which the hardware does not foresee.
-      PrefetchRow(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
-      PrefetchRow(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
+      prefetch(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
+      prefetch(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
       const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
       const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
       MakeRecords(job, xy, attention, records);

@@ -274,13 +274,15 @@ void Kernel(const KernelArguments<float>& call) {
     KernelOf<false>(call);
 }
 
+Driver<float>::Kernel KernelPointer() { return &Kernel; }
+
 }  // namespace tmaops::ops::ms_deform_attn_backward::simd_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tmaops::ops::ms_deform_attn_backward::simd_backward {
 
-HWY_EXPORT(Kernel);
+HWY_EXPORT(KernelPointer);
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.forward.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
@@ -289,7 +291,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream) {
-  Driver<float>(problem, arguments, HWY_DYNAMIC_DISPATCH(Kernel)).run();
+  Driver<float>(problem, arguments, HWY_DYNAMIC_DISPATCH(KernelPointer)()).run();
 }
 
 }  // namespace tmaops::ops::ms_deform_attn_backward::simd_backward

@@ -15,6 +15,7 @@
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/cpu/aligned_buffer.hpp"
 #include "ops/ms_deform_attn/cpu/head_maps.hpp"
+#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
@@ -204,12 +205,6 @@ bool MakeRecords(const PackedJob& job, const float* HWY_RESTRICT xy, const float
   return finite;
 }
 
-/// Asks for the cache lines that `bytes` from `address` on lie in, to be written.
-inline void PrefetchToWrite(const void* address, std::size_t bytes) {
-  const char* line = static_cast<const char*>(address);
-  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(line + i, 1);
-}
-
 /// Tiles [begin, end), counted head * tiles + tile.
 template <class Stored>
 void TilesOf(const ImageJob& image, std::int64_t begin, std::int64_t end) {
@@ -245,10 +240,10 @@ void TilesOf(const ImageJob& image, std::int64_t begin, std::int64_t end) {
       };
       const std::int64_t q = query(i);
       const std::int64_t ahead = query(i + kAhead);
-      vectors::PrefetchRow(direct.locations.address(image.image, ahead, m),
+      prefetch(direct.locations.address(image.image, ahead, m),
                            2 * points * size_of(problem.location_dtype));
-      vectors::PrefetchRow(direct.weights.address(image.image, ahead, m), points * size_of(problem.weight_dtype));
-      PrefetchToWrite(output + output_offset(problem, direct.arguments.output, image.image, ahead, m),
+      prefetch(direct.weights.address(image.image, ahead, m), points * size_of(problem.weight_dtype));
+      prefetch_to_write(output + output_offset(problem, direct.arguments.output, image.image, ahead, m),
                       static_cast<std::size_t>(problem.channels) * sizeof(Stored));
       prefetcher.step();
       const float* xy = vectors::Row(direct.locations, image.image, q, m, 2 * points, 2 * padded, scratch.data());

@@ -6,7 +6,6 @@
 #define TMAOPS_MS_DEFORM_ATTN_SIMD_ROWS
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -45,12 +44,6 @@ inline const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, s
     rows.load(n, q, m, scratch);
   std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
   return scratch;
-}
-
-/// Asks for the cache lines that `bytes` from `address` on lie in.
-inline void PrefetchRow(const void* address, std::size_t bytes) {
-  const char* line = static_cast<const char*>(address);
-  for (std::size_t i = 0; i < bytes; i += 64) hwy::Prefetch(line + i);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
