@@ -15,8 +15,7 @@ namespace {
 constexpr std::string_view kMessage = "tmaops: E092 interrupted: the unfinished output was removed\n";
 /// Signals this close together are one: `timeout` and some terminals signal the process and then its whole group.
 constexpr std::int64_t kSamePressNs = 300'000'000;
-volatile std::sig_atomic_t noted = 0;
-std::atomic<std::int64_t> noted_ns{0};
+std::atomic<std::int64_t> noted_ns{0};  // when the first signal came; 0 before
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now_ns() {
@@ -33,9 +32,10 @@ extern "C" void discard_and_exit(int) {
 }
 
 extern "C" void note_first(int signal) {
-  if (noted != 0 && now_ns() - noted_ns > kSamePressNs) discard_and_exit(signal);
-  if (noted == 0) noted_ns = now_ns();
-  noted = 1;
+  if (noted_ns == 0)
+    noted_ns = now_ns();
+  else if (now_ns() - noted_ns > kSamePressNs)
+    discard_and_exit(signal);
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ SignalHandler::~SignalHandler() {
 
 DiscardOnInterrupt::DiscardOnInterrupt() : SignalHandler(discard_and_exit) {}
 
-StopOnInterrupt::StopOnInterrupt() : SignalHandler(note_first) { noted = 0; }
+StopOnInterrupt::StopOnInterrupt() : SignalHandler(note_first) { noted_ns = 0; }
 
-bool StopOnInterrupt::interrupted() { return noted != 0; }
+bool StopOnInterrupt::interrupted() { return noted_ns != 0; }
 
 }  // namespace tmaops::cli
