@@ -153,6 +153,26 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
       }
 }
 
+/// What kernels for whole tiles of a known K take (cuda/whole_tiles.cuh), and neighbours that they must not take.
+TEST(GpuGemmShapes, WholeTilesOfEveryModeAndType) {
+  TMAOPS_NEEDS_GPU();
+  test::GemmRunner runner;
+  const std::int64_t sizes[][3] = {{64, 32, 256},    {192, 96, 512},   {320, 256, 1024}, {1024, 1024, 1024},
+                                   {1000, 984, 1000}, {128, 96, 504},   {72, 32, 256},    {1016, 1024, 968}};
+  std::uint64_t seed = 100;
+  for (const auto& [m, n, k] : sizes)
+    for (int mode = 0; mode < 8; ++mode)
+      for (const DType type : {DType::f16, DType::bf16})
+        for (const int padding : {0, 8}) {
+          GemmCase x{.m = m, .n = n, .k = k, .in = type, .out = type, .seed = ++seed};
+          x.a = {.column_major = (mode & 1) != 0, .padding = padding};
+          x.b = {.column_major = (mode & 2) != 0, .padding = 3 * padding};
+          x.d = {.column_major = (mode & 4) != 0, .padding = 2 * padding};
+          check(runner, x);
+          if (HasFailure()) return;
+        }
+}
+
 TEST(GpuGemmShapes, NotANumberStaysInItsRowAndColumn) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t m = 200, n = 136, k = 72;

@@ -4,6 +4,8 @@
 // 1024).
 #pragma once
 
+#include <type_traits>
+
 #include "device/vector.cuh"
 #include "ops/gemm/cuda/epilogue.cuh"
 
@@ -28,15 +30,11 @@ __device__ __forceinline__ void exchange_in_four(std::uint32_t (&word)[4], int q
   swap(word[1], word[3], upper, 2);
 }
 
-/// A warp's 16 x n sums, which begin at (row, column), to D.
-template <int n>
-__device__ __forceinline__ void store_directly(const Epilogue& epilogue, const float (&sums)[n / 2], int row,
-                                               int column, std::int64_t batch) {
+/// A warp's 16 x n sums in 16-bit elements: `pack` makes a word of two. `store(half, group, words)` gets 16 bytes of row
+/// lane / 4 + 8 half, from column 32 group + 8 (lane % 4) on.
+template <int n, class Pack, class Store>
+__device__ __forceinline__ void store_in_fours(const float (&sums)[n / 2], const Pack& pack, const Store& store) {
   static_assert(n % 32 == 0);
-  const int q = device::lane_index() % 4;
-  const int first = row + device::lane_index() / 4;
-  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + first * epilogue.d_row_stride +
-                  column + 8 * q;
 #pragma unroll
   for (int group = 0; group < n / 32; ++group)
 #pragma unroll
@@ -45,13 +43,38 @@ __device__ __forceinline__ void store_directly(const Epilogue& epilogue, const f
 #pragma unroll
       for (int atom = 0; atom < 4; ++atom) {
         const float* from = sums + 16 * group + 4 * atom + 2 * half;
-        word[atom] = pack(from[0], from[1], epilogue.d_dtype);
+        word[atom] = pack(from[0], from[1]);
       }
-      exchange_in_four(word, q);
-      if (first + 8 * half < epilogue.rows && column + 32 * group + 8 * q < epilogue.columns)
-        device::store_16(d + half * 8 * epilogue.d_row_stride + 32 * group,
-                         make_uint4(word[0], word[1], word[2], word[3]));
+      exchange_in_four(word, device::lane_index() % 4);
+      store(half, group, make_uint4(word[0], word[1], word[2], word[3]));
     }
+}
+
+/// A warp's 16 x n sums, which begin at (row, column), to D.
+template <int n>
+__device__ __forceinline__ void store_directly(const Epilogue& epilogue, const float (&sums)[n / 2], int row,
+                                               int column, std::int64_t batch) {
+  const int first_row = row + device::lane_index() / 4;
+  const int first_column = column + 8 * (device::lane_index() % 4);
+  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride +
+                  first_row * epilogue.d_row_stride + first_column;
+  store_in_fours<n>(
+      sums, [&](float low, float high) { return pack(low, high, epilogue.d_dtype); },
+      [&](int half, int group, const uint4& words) {
+        if (first_row + 8 * half < epilogue.rows && first_column + 32 * group < epilogue.columns)
+          device::store_16(d + half * 8 * epilogue.d_row_stride + 32 * group, words);
+      });
+}
+
+/// The same for a tile that lies inside D and elements of type T. `stride`: bytes from row to row.
+template <class T, int n>
+__device__ __forceinline__ void store_whole(unsigned char* d, int stride, const float (&sums)[n / 2], int row,
+                                            int column) {
+  constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
+  d += (row + device::lane_index() / 4) * stride + 2 * column + 16 * (device::lane_index() % 4);
+  store_in_fours<n>(
+      sums, [](float low, float high) { return pack(low, high, dtype); },
+      [&](int half, int group, const uint4& words) { device::store_16(d + half * 8 * stride + 64 * group, words); });
 }
 
 }  // namespace tmaops::ops::gemm::cuda

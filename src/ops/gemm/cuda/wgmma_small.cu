@@ -1,10 +1,11 @@
 // Version 5: latency first, for products that are one wave of small tiles. What is new against the others: 64 x 32 of D
 // by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
-// D is written from registers. Longer K: deep_stages.cuh.
-// (256: 2.3 us instead of 3.5 of version 1; 1024: 5.6 instead of 7.3 of version 3; 64x4096x7168: 17.4 instead of 35.4.)
+// D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256, 512 or 1024: whole_tiles.cuh.
+// (256: 1.7 us instead of 3.5 of version 1; 1024: 5.0 instead of 7.3 of version 3; 64x4096x7168: 17.4 instead of 35.4.)
 #include "device/fence.cuh"
 #include "ops/gemm/cuda/deep_stages.cuh"
+#include "ops/gemm/cuda/whole_tiles.cuh"
 #include "ops/gemm/tiling.hpp"
 
 namespace tmaops::ops::gemm::wgmma_small {
@@ -109,10 +110,30 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
 }
 
+/// K of the products that have a kernel of their own (whole_tiles.cuh), in k-tiles; 0: this is none of them.
+int whole_k_tiles(const RowMajorCall& call, int columns) {
+  const std::int64_t k = call.problem.k;
+  const bool has_one = columns == kColumns ? k == 4 * kDepth || k == 8 * kDepth : columns == 128 && k == 16 * kDepth;
+  return has_one && cuts_whole(call, columns) ? call.k_tiles() : 0;
+}
+
+/// Calls fn.template operator()<columns, k_tiles>() for them.
+template <class Fn>
+void with_whole_kernel(int k_tiles, const Fn& fn) {
+  if (k_tiles == 4)
+    fn.template operator()<kColumns, 4>();
+  else if (k_tiles == 8)
+    fn.template operator()<kColumns, 8>();
+  else
+    fn.template operator()<128, 16>();
+}
+
 struct Prepared {
+  WholeJob whole;
   Job job;       // 64 x 32
   DeepJob deep;  // 64 x 128, or 64 x 64 with K split
   int columns = 0;
+  int whole_k_tiles = 0;
 };
 
 }  // namespace
@@ -127,7 +148,10 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   const Tiling& tiling = best_tiling("wgmma_small", call.problem, device_info(given.device).multiprocessors);
   auto prepared = std::make_shared<Prepared>();
   prepared->columns = tiling.columns;
-  if (tiling.columns == kColumns)
+  prepared->whole_k_tiles = whole_k_tiles(call, tiling.columns);
+  if (prepared->whole_k_tiles != 0)
+    prepared->whole = make_whole_job(call);
+  else if (tiling.columns == kColumns)
     prepared->job = {.a = thread_a(call),
                      .b = thread_b(call),
                      .order = TileOrder(call.problem, kRows, kColumns),
@@ -144,6 +168,19 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   constexpr auto kWhere = "gemm: wgmma_small";
   LaunchConfig config{.dependent = arguments.dependent_launch};
+  if (prepared.whole_k_tiles != 0) {
+    const bool column_major = problem.d.order == Order::column;
+    config.block = dim3(kWholeThreads);
+    with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+      with_whole_kernel(prepared.whole_k_tiles, [&]<int columns, int k_tiles>() {
+        config.grid = dim3(static_cast<unsigned>(column_major ? problem.m : problem.n) / columns,
+                           static_cast<unsigned>(column_major ? problem.n : problem.m) / kWholeRows);
+        config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
+        launch_kernel<whole_kernel<T, columns, k_tiles, a, b>>(kWhere, config, stream, prepared.whole);
+      });
+    });
+    return;
+  }
   if (prepared.columns == kColumns) {
     config.grid = prepared.job.order.grid(problem.batch);
     config.block = dim3(kThreads);
