@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "ops/ms_deform_attn/case.hpp"
 #include "support/expect_error.hpp"
@@ -243,6 +245,28 @@ void scatter(const Buffer& from, void* to, const Layout& layout) {
     }
     std::memcpy(static_cast<char*>(to) + at * static_cast<std::int64_t>(size),
                 static_cast<const char*>(from.data()) + i * static_cast<std::int64_t>(size), size);
+  }
+}
+
+// Rows that are whole cache lines are written past the caches, others are not.
+TEST_P(Forward, SameBitsWhereverTheOutputLies) {
+  constexpr std::size_t kLine = 64;
+  constexpr unsigned char kUntouched = 0xA5;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    Case c({.channels = 32, .queries = 60, .value_dtype = dtype}, 4);
+    if (!takes_case(c)) continue;
+    Buffer want = c.output();
+    c.forward(want, GetParam());
+    const std::vector<unsigned char> bits = want.bits();
+    for (const std::size_t offset : {std::size_t{0}, size_of(dtype), kLine / 2}) {
+      std::vector<unsigned char> memory(bits.size() + 3 * kLine, kUntouched);
+      const std::size_t start = kLine - reinterpret_cast<std::uintptr_t>(memory.data()) % kLine + offset;
+      ms_deform_attn(c.value(), c.shape().levels, c.locations(), c.weights(),
+                     TensorView(memory.data() + start, dtype, want.layout()), c.options(GetParam()));
+      std::vector<unsigned char> expected(memory.size(), kUntouched);
+      std::copy(bits.begin(), bits.end(), expected.begin() + static_cast<std::ptrdiff_t>(start));
+      EXPECT_EQ(memory, expected) << "output " << offset << " bytes behind a cache line's start";
+    }
   }
 }
 

@@ -55,6 +55,10 @@ class PointRows {
     });
   }
 
+  const ConstTensorView& tensor() const { return tensor_; }
+  /// Whether the elements of a row follow each other in the tensor.
+  bool dense() const { return dense_; }
+
   /// Where the row [n, q, m] starts.
   const void* address(std::int64_t n, std::int64_t q, std::int64_t m) const {
     return static_cast<const char*>(tensor_.data) +

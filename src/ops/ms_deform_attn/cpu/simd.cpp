@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
@@ -161,6 +160,8 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
                                    .capacity = capacity,
                                    .pixel_stride = layout.strides[1]};
 
+  const RowReader locations(job.locations, 2 * points, 2 * padded);
+  const RowReader weights(job.weights, points, padded);
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
   auto* output = static_cast<Stored*>(job.arguments.output.data);
   for (std::int64_t i = begin; i < end; ++i) {
@@ -169,10 +170,10 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
     const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
     for (std::int64_t m = heads.first; m < heads.last; ++m) {
       // The order jumps from row to row, which the hardware does not foresee.
-      prefetch(job.locations.address(n, next, m), 2 * points * size_of(problem.location_dtype));
-      prefetch(job.weights.address(n, next, m), points * size_of(problem.weight_dtype));
-      const float* xy = Row(job.locations, n, q, m, 2 * points, 2 * padded, scratch);
-      const float* attention = Row(job.weights, n, q, m, points, padded, scratch + 2 * capacity);
+      locations.ask_for(n, next, m);
+      weights.ask_for(n, next, m);
+      const float* xy = locations.read(n, q, m, scratch);
+      const float* attention = weights.read(n, q, m, scratch + 2 * capacity);
       MakeRecords(job, xy, attention, records);
       SumAllChannels(static_cast<std::size_t>(problem.channels), records, value + value_offset(layout, n, 0, m),
                      output + output_offset(problem, job.arguments.output, n, q, m));

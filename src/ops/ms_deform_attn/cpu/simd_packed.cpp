@@ -6,18 +6,13 @@
 // corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`.
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "core/parallel.hpp"
-#include "ops/ms_deform_attn/cpu/aligned_buffer.hpp"
-#include "ops/ms_deform_attn/cpu/head_maps.hpp"
+#include "ops/ms_deform_attn/cpu/packed_job.hpp"
 #include "ops/ms_deform_attn/cpu/prefetch.hpp"
-#include "ops/ms_deform_attn/cpu/query_order.hpp"
-#include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/ms_deform_attn/cpu/simd_packed.cpp"
@@ -26,123 +21,14 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "ops/ms_deform_attn/cpu/simd_pack.hpp"
 #include "ops/ms_deform_attn/cpu/simd_rows.hpp"
 #include "ops/ms_deform_attn/cpu/simd_sums.hpp"
-
-#ifndef TMAOPS_MS_DEFORM_ATTN_SIMD_PACKED
-#define TMAOPS_MS_DEFORM_ATTN_SIMD_PACKED
-namespace tmaops::ops::ms_deform_attn::simd_packed {
-
-/// Channels come in blocks of this many: whole vectors on every target.
-inline constexpr std::int64_t kChannelBlock = 16;
-
-/// Zen 4 (the only one of AMD's family 19h with AVX-512) works on 512 bits in two halves. Conversions from f16 to half
-/// a register take half as long there, and the sums 2.7 cycles per corner instead of 4.6; f32 and bf16 gain nothing.
-inline bool halves_512_bit_vectors() {
-#if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-  return __builtin_cpu_is("amdfam19h");
-#else
-  return false;
-#endif
-}
-
-/// What every thread reads; one entry per point and padding, as vectors of points load it.
-struct PackedJob {
-  PackedJob(const Problem& problem, const Arguments& arguments)
-      : direct(problem, arguments),
-        layout(direct.problem),
-        maps(static_cast<std::size_t>(problem.heads * layout.pixels * problem.channels) *
-             size_of(problem.value_dtype)) {
-    for (std::size_t l = 0; l < problem.levels.size(); ++l)
-      for (std::int64_t p = 0; p < problem.levels[l].points; ++p) add(l);
-    for (std::size_t i = 0; i < kMaxLanes; ++i) add(problem.levels.size() - 1);
-  }
-
-  ForwardJob direct;
-  HeadMapLayout layout;
-  std::vector<float> first;            // pixel (0, 0) of the point's level in a map
-  std::vector<float> pitch;            // pixels from row to row
-  std::vector<std::int32_t> row_step;  // elements from row to row
-  bool halved_vectors = halves_512_bit_vectors();
-  /// The copies of one image, kept from run to run: fresh memory costs 2 ms of page faults for 23 MB.
-  mutable AlignedBuffer<unsigned char> maps;
-  mutable std::mutex maps_in_use{};
-
- private:
-  void add(std::size_t level) {
-    first.push_back(static_cast<float>(layout.levels[level].first));
-    pitch.push_back(static_cast<float>(layout.levels[level].pitch));
-    row_step.push_back(static_cast<std::int32_t>(layout.levels[level].pitch * direct.problem.channels));
-  }
-};
-
-/// One image's share of a call.
-struct ImageJob {
-  const PackedJob& job;
-  const QueryOrder& order;
-  std::int64_t image;
-  const void* maps;  // [head][pixel][channel]
-};
-
-}  // namespace tmaops::ops::ms_deform_attn::simd_packed
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace vectors = simd::HWY_NAMESPACE;
-
-/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value is infinite or NaN.
-template <class Stored>
-bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int64_t end) {
-  using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;
-  const hn::CappedTag<Bits, kChannelBlock> d;
-  constexpr Bits kExponent = std::is_same_v<Stored, float>     ? static_cast<Bits>(0x7f800000U)
-                             : std::is_same_v<Stored, float16> ? static_cast<Bits>(0x7c00U)
-                                                               : static_cast<Bits>(0x7f80U);
-  const auto exponent = hn::Set(d, kExponent);
-  auto largest = hn::Zero(d);
-  const Problem& problem = image.job.direct.problem;
-  const Layout& value = image.job.direct.arguments.value;
-  const auto* from = static_cast<const Stored*>(image.job.direct.arguments.value.data);
-  const HeadMapLayout& layout = image.job.layout;
-  const std::int64_t channels = problem.channels;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t r = begin; r < end; ++r) {
-    const HeadMapLayout::Row& row = layout.rows[static_cast<std::size_t>(r)];
-    for (std::int64_t m = 0; m < problem.heads; ++m) {
-      Stored* to = maps + (m * layout.pixels + row.at) * channels;
-      std::fill_n(to, row.source < 0 ? row.pitch * channels : channels, Stored{});
-    }
-    if (row.source < 0) continue;
-    // All heads of a pixel at once: they lie in one run of the tensor.
-    for (std::int64_t j = 1; j < row.pitch; ++j) {
-      for (std::int64_t m = 0; m < problem.heads; ++m) {
-        const auto* pixel =
-            reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
-        auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j) * channels);
-        for (std::int64_t c = 0; c < channels; c += lanes) {
-          const auto bits = hn::LoadU(d, pixel + c);
-          largest = hn::Max(largest, hn::And(bits, exponent));
-          hn::Stream(bits, d, to + c);
-        }
-      }
-    }
-  }
-  hwy::FlushStream();
-  return hn::AllFalse(d, hn::Eq(largest, exponent));
-}
-
-bool Pack(const ImageJob& image, void* maps, std::int64_t begin, std::int64_t end) {
-  switch (image.job.direct.problem.value_dtype) {
-    case DType::f16:
-      return PackRows(image, static_cast<float16*>(maps), begin, end);
-    case DType::bf16:
-      return PackRows(image, static_cast<bfloat16*>(maps), begin, end);
-    default:
-      return PackRows(image, static_cast<float*>(maps), begin, end);
-  }
-}
 
 /// The points of one query and head: offset of the upper left corner's first channel in the map, and attention weight
 /// times bilinear weight, [corner * capacity + point]. A skipped point has weight 0 at offset 0.
@@ -205,61 +91,130 @@ bool MakeRecords(const PackedJob& job, const float* HWY_RESTRICT xy, const float
   return finite;
 }
 
+/// Writes a row of the output past the caches: nobody reads it before it has left them. `to` starts a cache line.
+inline void StreamRow(const void* from, std::size_t bytes, void* to) {
+  const hn::CappedTag<std::uint8_t, kCacheLine> d;
+  for (std::size_t i = 0; i < bytes; i += hn::Lanes(d))
+    hn::Stream(hn::LoadU(d, static_cast<const std::uint8_t*>(from) + i), d, static_cast<std::uint8_t*>(to) + i);
+}
+
+/// Whether every row of the output is whole cache lines.
+bool StreamsRows(const TensorView& output, std::size_t row_bytes) {
+  const auto lines = [&](std::int64_t stride) { return stride * size_of(output.dtype) % kCacheLine == 0; };
+  return row_bytes % kCacheLine == 0 && reinterpret_cast<std::uintptr_t>(output.data) % kCacheLine == 0 &&
+         lines(output.strides[0]) && lines(output.strides[1]) && output.strides[2] == 1;
+}
+
+/// What one thread needs to work on tiles.
+template <class Stored>
+class TileWorker {
+ public:
+  explicit TileWorker(const ImageJob& image)
+      : image_(image),
+        problem_(image.job.direct.problem),
+        padded_(hwy::RoundUpTo(points(), hn::Lanes(hn::ScalableTag<float>()))),
+        locations_(image.job.direct.locations, 2 * points(), 2 * padded_),
+        weights_(image.job.direct.weights, points(), padded_),
+        output_(image.job.direct.arguments.output),
+        row_bytes_(static_cast<std::size_t>(problem_.channels) * sizeof(Stored)),
+        streamed_(StreamsRows(output_, row_bytes_)),
+        scratch_(2 * kScratch * padded_),
+        offsets_(2 * padded_),
+        row_(static_cast<std::size_t>(problem_.channels)),
+        prefetcher_(problem_, image.job.layout, image.order) {}
+
+  /// Tile t of head m.
+  void work(std::int64_t m, std::int64_t t) {
+    const std::int64_t tiles = image_.order.tiles();
+    const std::int64_t* begin = image_.order.begin.data() + image_.image * tiles;
+    const auto* map = static_cast<const Stored*>(image_.maps) + m * image_.job.layout.pixels * problem_.channels;
+    prefetcher_.aim(map, static_cast<std::int64_t>(row_bytes_), t, std::min(t + 1, tiles - 1), begin[t + 1] - begin[t]);
+    if (begin[t] == begin[t + 1]) return;
+    // One query's offsets and weights are worked out before the sums of the one before, which hide them.
+    bool ready = make_records(begin[t], m);
+    for (std::int64_t i = begin[t]; i < begin[t + 1]; ++i) {
+      ask_for(std::min(i + kAhead, begin[tiles] - 1), m);
+      prefetcher_.step();
+      const bool this_one = ready;
+      ready = i + 1 < begin[t + 1] && make_records(i + 1, m);
+      if (this_one)
+        sum(i, m, map);
+      else
+        simd::forward(image_.job.direct, image_.order.queries.data(), i, i + 1, {m, m + 1});
+    }
+  }
+  void finish() const {
+    if (streamed_) hwy::FlushStream();
+  }
+
+ private:
+  // Queries between asking for a row and using it: the rows of one head lie apart, which the hardware does not foresee.
+  static constexpr std::int64_t kAhead = 4;
+  static constexpr std::size_t kScratch = 7;  // rows: locations (2), attention weights (1), weights of the corners (4)
+
+  std::size_t points() const { return static_cast<std::size_t>(problem_.points); }
+  /// The query that comes i-th, of this image.
+  std::int64_t query(std::int64_t i) const {
+    return image_.order.queries[static_cast<std::size_t>(i)] - image_.image * problem_.queries;
+  }
+  Stored* output_row(std::int64_t q, std::int64_t m) const {
+    return static_cast<Stored*>(output_.data) + output_offset(problem_, output_, image_.image, q, m);
+  }
+  float* scratch(std::int64_t i) { return scratch_.data() + (i % 2 == 0 ? 0 : kScratch * padded_); }
+  Records records(std::int64_t i) {
+    return {.offset = offsets_.data() + (i % 2 == 0 ? 0 : padded_),
+            .weight = scratch(i) + 3 * padded_,
+            .capacity = padded_,
+            .count = points(),
+            .channels = problem_.channels,
+            .row_step = image_.job.row_step.data()};
+  }
+
+  void ask_for(std::int64_t i, std::int64_t m) const {
+    const std::int64_t q = query(i);
+    locations_.ask_for(image_.image, q, m);
+    weights_.ask_for(image_.image, q, m);
+    if (!streamed_) prefetch_to_write(output_row(q, m), row_bytes_);
+  }
+  bool make_records(std::int64_t i, std::int64_t m) {
+    const std::int64_t q = query(i);
+    Records to = records(i);
+    const float* xy = locations_.read(image_.image, q, m, scratch(i));
+    const float* attention = weights_.read(image_.image, q, m, scratch(i) + 2 * padded_);
+    return MakeRecords(image_.job, xy, attention, to);
+  }
+  void sum(std::int64_t i, std::int64_t m, const Stored* map) {
+    Stored* own = output_row(query(i), m);
+    Stored* to = streamed_ ? row_.data() : own;
+    const auto channels = static_cast<std::size_t>(problem_.channels);
+    const Records from = records(i);
+    if (std::is_same_v<Stored, float16> && image_.job.halved_vectors)
+      vectors::SumChannels(hn::CappedTag<float, 8>(), channels, from, map, to);
+    else
+      vectors::SumAllChannels(channels, from, map, to);
+    if (streamed_) StreamRow(to, row_bytes_, own);
+  }
+
+  const ImageJob& image_;
+  const Problem& problem_;
+  std::size_t padded_;  // points
+  vectors::RowReader locations_;
+  vectors::RowReader weights_;
+  const TensorView& output_;
+  std::size_t row_bytes_;  // of the output, and of a pixel
+  bool streamed_;
+  AlignedBuffer<float> scratch_;
+  AlignedBuffer<std::int32_t> offsets_;
+  AlignedBuffer<Stored> row_;  // on its way to the output
+  MapPrefetcher prefetcher_;
+};
+
 /// Tiles [begin, end), counted head * tiles + tile.
 template <class Stored>
 void TilesOf(const ImageJob& image, std::int64_t begin, std::int64_t end) {
-  // Queries between asking for a row and using it: the rows of one head lie apart, which the hardware does not foresee.
-  constexpr std::int64_t kAhead = 4;
-  const ForwardJob& direct = image.job.direct;
-  const Problem& problem = direct.problem;
-  const auto points = static_cast<std::size_t>(problem.points);
-  const std::size_t padded = hwy::RoundUpTo(points, hn::Lanes(hn::ScalableTag<float>()));
-  AlignedBuffer<float> scratch(7 * padded);  // locations (2), attention weights (1), weights of the corners (4)
-  AlignedBuffer<std::int32_t> offsets(padded);
-  Records records{.offset = offsets.data(),
-                  .weight = scratch.data() + 3 * padded,
-                  .capacity = padded,
-                  .count = points,
-                  .channels = problem.channels,
-                  .row_step = image.job.row_step.data()};
-  MapPrefetcher prefetcher(problem, image.job.layout, image.order);
-  const std::int64_t tiles = image.order.tiles();
-  const std::int64_t* tile_begin = image.order.begin.data() + image.image * tiles;
-  const std::int64_t map_size = image.job.layout.pixels * problem.channels;
-  auto* output = static_cast<Stored*>(direct.arguments.output.data);
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t m = unit / tiles;
-    const std::int64_t tile = unit % tiles;
-    const auto* map = static_cast<const Stored*>(image.maps) + m * map_size;
-    const std::int64_t next_tile = std::min(tile + 1, tiles - 1);
-    prefetcher.aim(map, problem.channels * static_cast<std::int64_t>(sizeof(Stored)), tile, next_tile,
-                   tile_begin[tile + 1] - tile_begin[tile]);
-    for (std::int64_t i = tile_begin[tile]; i < tile_begin[tile + 1]; ++i) {
-      const auto query = [&](std::int64_t at) {
-        return image.order.queries[static_cast<std::size_t>(std::min(at, tile_begin[tiles] - 1))] % problem.queries;
-      };
-      const std::int64_t q = query(i);
-      const std::int64_t ahead = query(i + kAhead);
-      prefetch(direct.locations.address(image.image, ahead, m),
-                           2 * points * size_of(problem.location_dtype));
-      prefetch(direct.weights.address(image.image, ahead, m), points * size_of(problem.weight_dtype));
-      prefetch_to_write(output + output_offset(problem, direct.arguments.output, image.image, ahead, m),
-                      static_cast<std::size_t>(problem.channels) * sizeof(Stored));
-      prefetcher.step();
-      const float* xy = vectors::Row(direct.locations, image.image, q, m, 2 * points, 2 * padded, scratch.data());
-      const float* attention =
-          vectors::Row(direct.weights, image.image, q, m, points, padded, scratch.data() + 2 * padded);
-      if (!MakeRecords(image.job, xy, attention, records)) {
-        simd::forward(direct, image.order.queries.data(), i, i + 1, {m, m + 1});
-        continue;
-      }
-      Stored* to = output + output_offset(problem, direct.arguments.output, image.image, q, m);
-      if (std::is_same_v<Stored, float16> && image.job.halved_vectors)
-        vectors::SumChannels(hn::CappedTag<float, 8>(), static_cast<std::size_t>(problem.channels), records, map, to);
-      else
-        vectors::SumAllChannels(static_cast<std::size_t>(problem.channels), records, map, to);
-    }
-  }
+  TileWorker<Stored> worker(image);
+  for (std::int64_t i = begin; i < end; ++i) worker.work(i / image.order.tiles(), i % image.order.tiles());
+  worker.finish();
 }
 
 void Tiles(const ImageJob& image, std::int64_t begin, std::int64_t end) {

@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "ops/ms_deform_attn/cpu/point_rows.hpp"
+#include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/simd_elements.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,22 +30,53 @@ void ConvertRow(const Stored* from, std::size_t length, float* HWY_RESTRICT to) 
   for (; i < length; ++i) to[i] = convert<float>(from[i]);
 }
 
-/// A row padded with NaN to whole vectors: the caller's own where that already fits.
-inline const float* Row(const PointRows& rows, std::int64_t n, std::int64_t q, std::int64_t m, std::size_t length,
-                 std::size_t padded, float* HWY_RESTRICT scratch) {
-  const float* own = rows.direct<float>(n, q, m);
-  if (own != nullptr && length == padded) return own;
-  if (own != nullptr)
-    std::copy_n(own, length, scratch);
-  else if (const auto* halves = rows.direct<float16>(n, q, m))
-    ConvertRow(halves, length, scratch);
-  else if (const auto* brains = rows.direct<bfloat16>(n, q, m))
-    ConvertRow(brains, length, scratch);
-  else
-    rows.load(n, q, m, scratch);
-  std::fill(scratch + length, scratch + padded, std::numeric_limits<float>::quiet_NaN());
-  return scratch;
-}
+/// The rows [n, q, m] of locations or weights, padded with NaN to whole vectors.
+class RowReader {
+ public:
+  RowReader(const PointRows& rows, std::size_t length, std::size_t padded)
+      : rows_(rows),
+        length_(length),
+        padded_(padded),
+        dtype_(rows.tensor().dtype),
+        dense_(rows.dense()),
+        bytes_(length * size_of(dtype_)),
+        data_(static_cast<const char*>(rows.tensor().data)) {
+    for (std::size_t i = 0; i < 3; ++i)
+      step_[i] = rows.tensor().strides[i] * static_cast<std::int64_t>(size_of(dtype_));
+  }
+
+  const char* address(std::int64_t n, std::int64_t q, std::int64_t m) const {
+    return data_ + n * step_[0] + q * step_[1] + m * step_[2];
+  }
+  void ask_for(std::int64_t n, std::int64_t q, std::int64_t m) const { prefetch(address(n, q, m), bytes_); }
+
+  /// The caller's own row where that already fits, else a copy in `scratch`.
+  const float* read(std::int64_t n, std::int64_t q, std::int64_t m, float* HWY_RESTRICT scratch) const {
+    const char* row = address(n, q, m);
+    if (dense_ && dtype_ == DType::f32) {
+      if (length_ == padded_) return reinterpret_cast<const float*>(row);
+      std::copy_n(reinterpret_cast<const float*>(row), length_, scratch);
+    } else if (dense_ && dtype_ == DType::f16) {
+      ConvertRow(reinterpret_cast<const float16*>(row), length_, scratch);
+    } else if (dense_ && dtype_ == DType::bf16) {
+      ConvertRow(reinterpret_cast<const bfloat16*>(row), length_, scratch);
+    } else {
+      rows_.load(n, q, m, scratch);
+    }
+    std::fill(scratch + length_, scratch + padded_, std::numeric_limits<float>::quiet_NaN());
+    return scratch;
+  }
+
+ private:
+  const PointRows& rows_;
+  std::size_t length_;
+  std::size_t padded_;
+  DType dtype_;
+  bool dense_;
+  std::size_t bytes_;
+  const char* data_;
+  std::int64_t step_[3];  // bytes
+};
 
 }  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
