@@ -30,11 +30,23 @@ struct MsDeformAttnOptions {
   /// attention_weights (N, Lq, M, sum of points). Empty: the same P for every level.
   std::span<const std::int32_t> points_per_level{};
   Sampling sampling = Sampling::bilinear;
+  /// Forward: attention_weights are logits. Their softmax over all points of a query and head is what weighs.
+  bool softmax = false;
+  /// Forward: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64, any strides (0 along L for one point for all
+  /// levels). When given, sampling_locations are offsets, as the linear layer of Deformable DETR makes them, and
+  ///   location = reference + offset / (width, height)                            with (x, y)
+  ///   location = reference xy + offset / points of the level * (w, h) / 2        with a box (x, y, w, h)
+  ConstTensorView reference_points{};
+  /// Forward: (N, S) u8. Pixels whose entry is not 0 count as 0, whatever they hold.
+  ConstTensorView padding_mask{};
+  /// Forward: every level of value has a border of one pixel, so that S is the sum of (height + 2) * (width + 2), and
+  /// level_start_index and padding_mask count these pixels. The border means 0 and is never used, whatever it holds.
+  bool bordered_value = false;
   std::string variant{};  // name of a variant; empty: the best one for the problem
   /// Backward on a GPU: the same bits from run to run, at some cost. On the CPU that is always so.
   bool deterministic = false;
-  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
-  /// waits for it before it reads anything. The CPU variants ignore it.
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
+  /// and waits for it before it reads anything. The CPU variants ignore it.
   bool dependent_launch = false;
   Stream stream = nullptr;
 };
@@ -49,11 +61,11 @@ struct MsDeformAttnOptions {
 /// Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end.
 /// A sample whose location is not finite (as f32) is skipped, whatever its weight. Non-finite values go only to the
 /// outputs that sample them with a bilinear weight above 0. A non-finite attention weight of a sample that is not
-/// skipped makes the output non-finite.
-/// Any N, Lq, M, D >= 0, any L, P >= 1, no alignment but that of the elements; offsets are 64-bit.
-/// Throws Error: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch,
-/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, unknown_variant,
-/// variant_refuses, and the device errors.
+/// skipped makes the output non-finite. With options.softmax a NaN or +infinity among the logits of a query and head,
+/// or nothing but -infinity, makes all of their weights NaN. Any N, Lq, M, D >= 0, any L, P >= 1, no alignment but that
+/// of the elements; offsets are 64-bit. Throws Error: shape_mismatch, level_shapes_mismatch, bad_level_start,
+/// empty_level, points_mismatch, bad_parameter, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides,
+/// overlap, null_pointer, unknown_variant, variant_refuses, and the device errors.
 void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
                     ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
 
@@ -86,7 +98,8 @@ struct MsDeformAttnGradients {
 /// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0. Where a location
 /// lies on a pixel, its gradient is the one to the right and down. grad_output: dtype of value, or f32. The output must
 /// not share memory with an input. The CPU needs scratch of two maps of one head per thread; a GPU needs 4 bytes per
-/// element of value for a value gradient that is not f32, and 8 more when deterministic. Errors as for ms_deform_attn.
+/// element of value for a value gradient that is not f32, and 8 more when deterministic. Takes no softmax, reference
+/// points, padding mask or border (bad_parameter). Errors as for ms_deform_attn.
 void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                              ConstTensorView sampling_locations, ConstTensorView attention_weights,
                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,

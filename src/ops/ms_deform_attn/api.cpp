@@ -21,6 +21,8 @@ MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelS
                                          {.value = value,
                                           .sampling_locations = sampling_locations,
                                           .attention_weights = attention_weights,
+                                          .reference_points = options.reference_points,
+                                          .padding_mask = options.padding_mask,
                                           .output = output,
                                           .dependent_launch = options.dependent_launch},
                                          &variant});

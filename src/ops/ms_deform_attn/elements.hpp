@@ -69,6 +69,13 @@ inline std::int64_t xy_stride(const Layout& locations) {
   return locations.strides[static_cast<std::size_t>(locations.rank - 1)];
 }
 
+/// Whether the padding mask says that a pixel counts as 0.
+inline bool masked(const Problem& problem, const Arguments& arguments, std::int64_t n, std::int64_t pixel) {
+  const ConstTensorView& mask = arguments.padding_mask;
+  return problem.masked &&
+         static_cast<const std::uint8_t*>(mask.data)[n * mask.strides[0] + pixel * mask.strides[1]] != 0;
+}
+
 /// A coordinate as the operator sees it: f32 unless the value is f64.
 inline double read_coordinate(const Problem& problem, const ConstTensorView& locations, std::int64_t offset) {
   const double coordinate = read(locations, offset);

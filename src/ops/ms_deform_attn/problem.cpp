@@ -15,9 +15,18 @@ std::string shape_text(const LevelShape& shape) {
 
 std::string level_name(std::size_t level) { return "levels[" + std::to_string(level) + "]"; }
 
-/// Fills height, width and start of every level.
+/// The pixels of a level in S: its own, and those of its border. False when they do not fit in 64 bits.
+bool pixel_count(const LevelShape& shape, std::int64_t border, std::int64_t& pixels) {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  return !__builtin_add_overflow(shape.height, 2 * border, &height) &&
+         !__builtin_add_overflow(shape.width, 2 * border, &width) && !__builtin_mul_overflow(height, width, &pixels);
+}
+
+/// Fills height, width, pitch and start of every level.
 void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes, std::span<const std::int64_t> starts,
                 Problem& problem) {
+  const std::int64_t border = problem.bordered ? 1 : 0;
   if (shapes.empty()) checks.fail(ErrorCode::empty_level, "levels", "no levels", "at least one");
   std::int64_t total = 0;
   std::string sum;
@@ -26,22 +35,28 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
     if (shape.height < 1 || shape.width < 1)
       checks.fail(ErrorCode::empty_level, level_name(l), "height x width = " + shape_text(shape), "at least 1x1");
     std::int64_t area = 0;
-    if (__builtin_mul_overflow(shape.height, shape.width, &area) || __builtin_add_overflow(total, area, &total))
+    if (!pixel_count(shape, border, area) || __builtin_add_overflow(total, area, &total))
       checks.fail(ErrorCode::size_overflow, level_name(l), "height x width = " + shape_text(shape),
                   "areas whose sum fits in 64 bits");
     sum += (l ? " + " : "") + shape_text(shape);
-    problem.levels.push_back({.height = shape.height, .width = shape.width, .start = total - area});
+    problem.levels.push_back(
+        {.height = shape.height, .width = shape.width, .pitch = shape.width + 2 * border, .start = total - area});
   }
+  if (problem.bordered) sum += ", each in a border of one pixel,";
   if (total != problem.length)
     checks.fail(ErrorCode::level_shapes_mismatch, "levels", sum + " = " + std::to_string(total),
                 "S = " + std::to_string(problem.length) + ", the second dimension of value");
-  if (starts.empty()) return;
+  // A level's start is that of its own pixels from here on.
+  const auto skip_borders = [&] {
+    for (Level& level : problem.levels) level.start += border * (level.pitch + 1);
+  };
+  if (starts.empty()) return skip_borders();
 
   if (starts.size() != shapes.size())
     checks.fail(ErrorCode::bad_level_start, "level_start_index", std::to_string(starts.size()) + " entries",
                 std::to_string(shapes.size()) + ", one per level");
   for (std::size_t l = 0; l < starts.size(); ++l) {
-    const std::int64_t area = shapes[l].height * shapes[l].width;
+    const std::int64_t area = (shapes[l].height + 2 * border) * problem.levels[l].pitch;
     if (starts[l] < 0 || starts[l] > problem.length - area)
       checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(l) + "]",
                   std::to_string(starts[l]) + " for a level of " + std::to_string(area) + " pixels",
@@ -54,13 +69,14 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     const std::size_t before = order[i - 1];
-    const std::int64_t end = starts[before] + shapes[before].height * shapes[before].width;
+    const std::int64_t end = starts[before] + (shapes[before].height + 2 * border) * problem.levels[before].pitch;
     if (starts[order[i]] < end)
       checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(order[i]) + "]",
                   std::to_string(starts[order[i]]) + ", inside level " + std::to_string(before) + " which ends at " +
                       std::to_string(end),
                   "levels that do not overlap");
   }
+  skip_borders();
 }
 
 /// Fills points and first_point of every level from the locations' shape.
@@ -141,6 +157,13 @@ std::string Problem::text() const {
   if (location_dtype != value_dtype) text += ", location_dtype: " + std::string(to_string(location_dtype));
   if (weight_dtype != value_dtype) text += ", weight_dtype: " + std::string(to_string(weight_dtype));
   if (sampling == Sampling::nearest) text += ", sampling: nearest";
+  std::string fusions;
+  const auto fuse = [&](const std::string& name) { fusions += (fusions.empty() ? "" : ", ") + name; };
+  if (softmax) fuse("softmax");
+  if (reference_components != 0) fuse("reference" + std::to_string(reference_components));
+  if (masked) fuse("mask");
+  if (bordered) fuse("border");
+  if (!fusions.empty()) text += ", fused: [" + fusions + "]";
   return text + "}";
 }
 
@@ -160,6 +183,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.location_dtype = sampling_locations.dtype;
   problem.weight_dtype = attention_weights.dtype;
   problem.sampling = options.sampling;
+  problem.bordered = options.bordered_value;
   problem.dense_channels = value.strides[3] == 1 || problem.channels <= 1;
   problem.row_alignment = row_alignment(value);
 
@@ -191,6 +215,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.dense_pairs = xy_are_dense(sampling_locations);
   problem.map_bytes = map_bytes(value);
   for (const std::size_t k : {0, 1, 2, 3}) problem.positive_strides &= value.strides[k] > 0;
+  check_fusions(op, value, options, problem);
   checks.memory("value", value);
   checks.memory("sampling_locations", sampling_locations);
   checks.memory("attention_weights", attention_weights);
@@ -213,6 +238,9 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.no_overlap("output", output, "value", value);
   checks.no_overlap("output", output, "sampling_locations", sampling_locations);
   checks.no_overlap("output", output, "attention_weights", attention_weights);
+  if (problem.reference_components != 0)
+    checks.no_overlap("output", output, "reference_points", options.reference_points);
+  if (problem.masked) checks.no_overlap("output", output, "padding_mask", options.padding_mask);
   problem.dense_channels = problem.dense_channels && (output.strides[2] == 1 || width <= 1);
   problem.row_alignment = std::min(problem.row_alignment, row_alignment(output));
   return problem;

@@ -13,11 +13,12 @@
 
 namespace tmaops::ops::ms_deform_attn {
 
-/// One feature level: its pixels are start + row * width + column in S, its points are first_point ... of a head's row
+/// One feature level: its pixels are start + row * pitch + column in S, its points are first_point ... of a head's row
 /// of sampling points.
 struct Level {
   std::int64_t height = 0;
   std::int64_t width = 0;
+  std::int64_t pitch = 0;  // width, or width + 2 between borders
   std::int64_t start = 0;
   std::int64_t points = 0;
   std::int64_t first_point = 0;
@@ -36,6 +37,10 @@ struct Problem {
   DType value_dtype = DType::f32;  // of the output, too
   DType location_dtype = DType::f32;
   DType weight_dtype = DType::f32;
+  bool softmax = false;          // the weights are logits
+  int reference_components = 0;  // 2 or 4: the locations are offsets from reference points; 0: there are none
+  bool masked = false;           // there is a padding mask
+  bool bordered = false;         // every level of value lies in a border of one pixel
   bool dense_channels = true;  // the D channels of value, and of output, lie next to each other
   int row_alignment = 16;      // bytes, at most 16: divides the address of every row of channels, of value and output
   bool dense_pairs = true;     // x and y of a location lie next to each other, at a multiple of their common size
@@ -43,6 +48,8 @@ struct Problem {
   std::int64_t map_bytes = 0;  // from the first to the last byte of one image and head of value
   Device device{};
 
+  /// Whether another step is fused into the operator. A border is a matter of the layout alone.
+  bool fused() const { return softmax || reference_components != 0 || masked; }
   /// The problem in the syntax of the configuration.
   std::string text() const;
 };
@@ -51,6 +58,8 @@ struct Arguments {
   ConstTensorView value{};
   ConstTensorView sampling_locations{};
   ConstTensorView attention_weights{};
+  ConstTensorView reference_points{};
+  ConstTensorView padding_mask{};
   TensorView output{};
   bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
@@ -65,6 +74,14 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
 Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
+
+/// The checks of the options that fuse other steps into the operator; fills their part of a problem whose other inputs
+/// were checked.
+void check_fusions(std::string_view op, const ConstTensorView& value, const MsDeformAttnOptions& options,
+                   Problem& problem);
+
+/// No, in words, when the problem asks for more than the plain operator.
+Support supports_plain(const Problem& problem);
 
 /// Best first, reference last.
 VariantTable<Problem, Arguments> variants();

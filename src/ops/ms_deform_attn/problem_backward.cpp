@@ -41,6 +41,14 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
                      const MsDeformAttnOptions& options) {
   constexpr std::string_view kOp = "ms_deform_attn_backward";
   const ArgumentChecks checks(kOp);
+  const auto refuse = [&](bool given, std::string_view option, std::string_view instead) {
+    if (given)
+      checks.fail(ErrorCode::bad_parameter, option, "given", "nothing: it has no gradient", std::string(instead));
+  };
+  refuse(options.softmax, "softmax", "Pass the weights, and take the gradient of the softmax afterwards.");
+  refuse(options.reference_points.given(), "reference_points", "Pass the locations.");
+  refuse(options.padding_mask.given(), "padding_mask", "Pass a value whose masked pixels are 0.");
+  refuse(options.bordered_value, "bordered_value", "Pass a view of each level without its border.");
   Problem problem;
   problem.forward =
       ms_deform_attn::make_input_problem(kOp, value, levels, sampling_locations, attention_weights, options);

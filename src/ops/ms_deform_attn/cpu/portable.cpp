@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "ops/ms_deform_attn/cpu/point_rows.hpp"
+#include "ops/ms_deform_attn/cpu/fused_points.hpp"
 
 namespace tmaops::ops::ms_deform_attn::portable {
 namespace {
@@ -23,17 +23,18 @@ struct Pixel {
   T weight;
 };
 
-/// Appends the pixels of one sample, those of weight 0 left out.
+/// Appends the pixels of one sample of image n, those of weight 0 and masked ones left out.
 template <class T>
-void append_pixels(const Level& level, Sampling sampling, std::int64_t pixel_stride, T x, T y, T weight,
-                   std::vector<Pixel<T>>& pixels) {
+void append_pixels(const Problem& problem, const Arguments& arguments, const Level& level, std::int64_t n, T x, T y,
+                   T weight, std::vector<Pixel<T>>& pixels) {
   if (!std::isfinite(x) || !std::isfinite(y)) return;
   const auto width = static_cast<T>(level.width);
   const auto height = static_cast<T>(level.height);
   const auto add = [&](std::int64_t row, std::int64_t column, T factor) {
-    pixels.push_back({(level.start + row * level.width + column) * pixel_stride, factor});
+    const std::int64_t pixel = level.start + row * level.pitch + column;
+    if (!masked(problem, arguments, n, pixel)) pixels.push_back({pixel * arguments.value.strides[1], factor});
   };
-  if (sampling == Sampling::nearest) {
+  if (problem.sampling == Sampling::nearest) {
     const T column = std::clamp(std::floor(x * width + T(0.5)), T(0), width - 1);
     const T row = std::clamp(std::floor(y * height + T(0.5)), T(0), height - 1);
     // Where f32 cannot count the pixels of a side, width - 1 may have been rounded up.
@@ -80,8 +81,7 @@ void run(const Problem& problem, const Arguments& arguments) {
   using T = Arithmetic<Stored>;
   const Layout& layout = arguments.value;
   const std::int64_t stride = layout.strides[3];
-  const PointRows location_rows(problem, arguments.sampling_locations, 2);
-  const PointRows weight_rows(problem, arguments.attention_weights, 1);
+  const FusedPoints rows(problem, arguments);
   const auto points = static_cast<std::size_t>(problem.points);
 
   parallel_for(problem.batch * problem.queries, kGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -92,14 +92,12 @@ void run(const Problem& problem, const Arguments& arguments) {
       const std::int64_t n = i / problem.queries;
       const std::int64_t q = i % problem.queries;
       for (std::int64_t m = 0; m < problem.heads; ++m) {
-        location_rows.load(n, q, m, locations.data());
-        weight_rows.load(n, q, m, weights.data());
+        rows.load(n, q, m, locations.data(), weights.data());
         pixels.clear();
         std::size_t k = 0;
         for (const Level& level : problem.levels)
           for (std::int64_t p = 0; p < level.points; ++p, ++k)
-            append_pixels(level, problem.sampling, layout.strides[1], locations[2 * k], locations[2 * k + 1],
-                          weights[k], pixels);
+            append_pixels(problem, arguments, level, n, locations[2 * k], locations[2 * k + 1], weights[k], pixels);
 
         const Stored* value = static_cast<const Stored*>(arguments.value.data) + value_offset(layout, n, 0, m);
         Stored* output =

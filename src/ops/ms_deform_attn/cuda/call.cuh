@@ -27,6 +27,7 @@ struct DeviceLevel {
   std::int64_t points = 0;
   int height = 0;
   int width = 0;
+  int pitch = 0;  // pixels from row to row
   int last_point = 0;  // points of this level and those before
   std::int64_t first_pixel = 0;  // in S
 };
@@ -149,6 +150,7 @@ inline Prepared prepare_inputs(const Problem& problem, const ConstTensorView& va
                       .points = level.points,
                       .height = static_cast<int>(level.height),
                       .width = static_cast<int>(level.width),
+                      .pitch = static_cast<int>(level.pitch),
                       .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
                       .first_pixel = level.start});
   }
@@ -186,7 +188,7 @@ inline Support supports_device(const Problem& problem, const DeviceInfo& device)
                        std::to_string(device.compute_capability / 10) + "." +
                        std::to_string(device.compute_capability % 10));
   for (const Level& level : problem.levels)
-    if (level.height > INT32_MAX || level.width > INT32_MAX)
+    if (level.height > INT32_MAX || level.pitch > INT32_MAX)
       return Support::no("needs levels of less than 2^31 pixels a side");
   return Support::yes();
 }

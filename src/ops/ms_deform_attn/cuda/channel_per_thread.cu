@@ -1,7 +1,7 @@
 // Version 1, the algorithm everyone has used since 2020: one thread per output element, which works out every sample
 // for itself. Takes every problem: any strides, types, levels, points and sizes.
 #include "device/warp.cuh"
-#include "ops/ms_deform_attn/cuda/sample.cuh"
+#include "ops/ms_deform_attn/cuda/fused_call.cuh"
 
 namespace tmaops::ops::ms_deform_attn::channel_per_thread {
 namespace {
@@ -9,9 +9,13 @@ namespace {
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 constexpr int kThreads = 256;
+/// 48 registers; 64 where types are looked up at run time, for which the compiler would take 126 to unroll loops.
+template <class Point>
+constexpr int kBlocksPerMultiprocessor = std::is_same_v<Point, AnyType> ? 4 : 5;
 
-template <class Value, class Point>
-__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
+template <class Value, class Point, class AnyCall>
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Point>)
+    kernel(const __grid_constant__ AnyCall call) {
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -38,21 +42,30 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  if (problem.fused()) return prepare_fused(problem, arguments);
   return prepare_call(problem, arguments);
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  const Call& call = prepared_call(arguments);
+  const Call& call = problem.fused() ? fused_call(arguments) : prepared_call(arguments);
   const std::int64_t blocks = (call.items * call.channels + kThreads - 1) / kThreads;
   if (blocks == 0) return;
   const CurrentDevice current(problem.device.index);
   const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
                             .block = dim3(kThreads),
                             .dependent = arguments.dependent_launch};
+  constexpr const char* kName = "ms_deform_attn: channel_per_thread";
+  if (problem.fused()) {  // rarely the best choice: one kernel for all types of points
+    with_value_type(problem.value_dtype, [&](auto* value) {
+      using Value = std::remove_pointer_t<decltype(value)>;
+      launch_kernel<kernel<Value, AnyType, FusedCall>>(kName, config, stream, fused_call(arguments));
+    });
+    return;
+  }
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
-    launch_kernel<kernel<Value, Point>>("ms_deform_attn: channel_per_thread", config, stream, call);
+    launch_kernel<kernel<Value, Point, Call>>(kName, config, stream, call);
   });
 }
 

@@ -6,13 +6,6 @@
 
 namespace tmaops::ops::ms_deform_attn::cuda {
 
-/// x, y and attention weight of a sample.
-struct Point3 {
-  float x = 0;
-  float y = 0;
-  float weight = 0;
-};
-
 template <class Point>
 __device__ __forceinline__ Point3 load_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
   const float weight = read_point<Point>(call.weights, weight_at);
@@ -93,12 +86,12 @@ template <class Value>
 __device__ __forceinline__ Map map_of(const Call& call, const DeviceLevel& level) {
   const int pixel = static_cast<int>(call.value.row / kPerVector<Value>);
   return {static_cast<int>(level.value_at / kPerVector<Value>), level.width > 1 ? pixel : 0,
-          level.height > 1 ? level.width * pixel : 0};
+          level.height > 1 ? level.pitch * pixel : 0};
 }
 template <class Value>
 __device__ __forceinline__ int offset_of(const Call& call, const DeviceLevel& level, const Corners& corners) {
   return static_cast<int>(level.value_at / kPerVector<Value>) +
-         (corners.row * level.width + corners.column) * static_cast<int>(call.value.row / kPerVector<Value>);
+         (corners.row * level.pitch + corners.column) * static_cast<int>(call.value.row / kPerVector<Value>);
 }
 
 /// Whether a sum may have met 0 * infinity, or a value that is not finite: then the definition decides.
@@ -111,8 +104,8 @@ __device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
 }
 
 /// The channels d, d + 1, ... of an item by the definition: weights of 0 do not touch what they multiply. Rare.
-template <class Value, class Point>
-__device__ __forceinline__ void sum_exactly(const Call& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+template <class Value, class Point, class AnyCall>
+__device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
 #pragma unroll 1
   for (int i = 0; i < kPerVector<Value>; ++i) {
     const float exact = sum_channel<Value, Point>(call, item, d + i);
@@ -123,8 +116,8 @@ __device__ __forceinline__ void sum_exactly(const Call& call, const Item& item, 
 }
 
 /// Stores 16 bytes of channels; sums that are not finite are made again by the definition.
-template <class Value, class Point>
-__device__ __forceinline__ void store_sums(const Call& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+template <class Value, class Point, class AnyCall>
+__device__ __forceinline__ void store_sums(const AnyCall& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
   if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, d, sum);
   auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
   device::store_16_streaming(to, pack_vector<Value>(sum));
@@ -139,8 +132,8 @@ inline int lane_bits(const Problem& problem) {
   return -1;
 }
 
-/// What variants of 16-byte loads ask for.
-inline Support supports_vectors(const Problem& problem, const DeviceInfo& device) {
+/// What 16-byte loads ask for.
+inline Support supports_vector_rows(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_device(problem, device); !support) return support;
   if (lane_bits(problem) < 0)
     return Support::no("needs channels of 16, 32, 64, 128, 256 or 512 bytes, D = " + std::to_string(problem.channels) +
@@ -155,6 +148,12 @@ inline Support supports_vectors(const Problem& problem, const DeviceInfo& device
     return Support::no("needs maps of an image and head that span less than 16 GiB");
   if (problem.points > INT32_MAX / 2) return Support::no("needs less than 2^30 sampling points per query");
   return Support::yes();
+}
+
+/// What variants of 16-byte loads ask for that fuse no other step.
+inline Support supports_vectors(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_plain(problem); !support) return support;
+  return supports_vector_rows(problem, device);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::cuda

@@ -33,30 +33,58 @@ __device__ __forceinline__ bool locate_nearest(float location, int size, int& pi
   return true;
 }
 
-/// Channel d of an item, as reference.cpp defines it: pixels of weight 0 are not read.
-template <class Value, class Point>
-__device__ __forceinline__ float sum_channel(const Call& call, const Item& item, std::int64_t d) {
-  const Value* value = static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m) +
-                       d * call.value.channel;
-  const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
-  const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
+/// x, y and attention weight of a sample.
+struct Point3 {
+  float x = 0;
+  float y = 0;
+  float weight = 0;
+};
+
+/// The samples of an item. What a call of another type fuses into them is a specialisation (fused_call.cuh).
+template <class Point, class AnyCall>
+class Samples {
+ public:
+  __device__ __forceinline__ Samples(const Call& call, const Item& item)
+      : call_(call),
+        locations_(call.locations.row(item.n, item.q, item.m)),
+        weights_(call.weights.row(item.n, item.q, item.m)) {}
+
+  /// Point p of level l.
+  __device__ __forceinline__ Point3 at(const DeviceLevel& level, int /*l*/, std::int64_t p) const {
+    const std::int64_t at = locations_ + level.location_at + p * call_.locations.point;
+    return {read_point<Point>(call_.locations, at), read_point<Point>(call_.locations, at + call_.locations.axis),
+            read_point<Point>(call_.weights, weights_ + level.weight_at + p * call_.weights.point)};
+  }
+  /// Whether a pixel of S counts as 0.
+  __device__ __forceinline__ bool masked(std::int64_t /*pixel*/) const { return false; }
+
+ private:
+  const Call& call_;
+  std::int64_t locations_;
+  std::int64_t weights_;
+};
+
+/// Channel d of an item, as reference.cpp defines it: pixels of weight 0, and masked ones, are not read.
+template <class Value, class Point, class AnyCall>
+__device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& item, std::int64_t d) {
+  const Value* value =
+      static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m) + d * call.value.channel;
+  const Samples<Point, AnyCall> samples(call, item);
   float sum = 0;
   for (int l = 0; l < call.level_count; ++l) {
     const DeviceLevel level = call.level(l);
     const Value* map = value + level.value_at;
-    const auto pixel = [&](int row, int column) {
-      return widen(__ldg(map + (static_cast<std::int64_t>(row) * level.width + column) * call.value.row));
+    const auto add = [&](int row, int column, float weight) {
+      const std::int64_t pixel = static_cast<std::int64_t>(row) * level.pitch + column;
+      if (!samples.masked(level.first_pixel + pixel))
+        sum = fmaf(weight, widen(__ldg(map + pixel * call.value.row)), sum);
     };
     for (std::int64_t p = 0; p < level.points; ++p) {
-      const std::int64_t at = location_row + level.location_at + p * call.locations.point;
-      const float x = read_point<Point>(call.locations, at);
-      const float y = read_point<Point>(call.locations, at + call.locations.axis);
-      const float weight = read_point<Point>(call.weights, weight_row + level.weight_at + p * call.weights.point);
+      const auto [x, y, weight] = samples.at(level, l, p);
       if (call.nearest) {
         int row = 0;
         int column = 0;
-        if (locate_nearest(x, level.width, column) && locate_nearest(y, level.height, row))
-          sum = fmaf(weight, pixel(row, column), sum);
+        if (locate_nearest(x, level.width, column) && locate_nearest(y, level.height, row)) add(row, column, weight);
         continue;
       }
       Side across;
@@ -68,10 +96,10 @@ __device__ __forceinline__ float sum_channel(const Call& call, const Item& item,
       const bool bottom = down.first + 1 < level.height && down.high != 0.0f;
       const float upper = weight * down.low;
       const float lower = weight * down.high;
-      if (top && left) sum = fmaf(upper * across.low, pixel(down.first, across.first), sum);
-      if (top && right) sum = fmaf(upper * across.high, pixel(down.first, across.first + 1), sum);
-      if (bottom && left) sum = fmaf(lower * across.low, pixel(down.first + 1, across.first), sum);
-      if (bottom && right) sum = fmaf(lower * across.high, pixel(down.first + 1, across.first + 1), sum);
+      if (top && left) add(down.first, across.first, upper * across.low);
+      if (top && right) add(down.first, across.first + 1, upper * across.high);
+      if (bottom && left) add(down.first + 1, across.first, lower * across.low);
+      if (bottom && right) add(down.first + 1, across.first + 1, lower * across.high);
     }
   }
   return sum;

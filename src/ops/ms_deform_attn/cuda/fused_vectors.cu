@@ -1,0 +1,157 @@
+// Version 4: adds to vector16's loads of 16 bytes the steps around the operator: the softmax of the logits, reference
+// points plus offsets, the padding mask, and levels in a border. The threads of an item share the softmax; a masked
+// pixel gets the weight 0.
+#include "ops/ms_deform_attn/cuda/fused_call.cuh"
+#include "ops/ms_deform_attn/cuda/records.cuh"
+
+namespace tmaops::ops::ms_deform_attn::fused_vectors {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+template <class Value>
+constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 6 : 5;  // 80 registers, 96 for f32
+constexpr int kRecordsPerThread = 2;
+constexpr int kRecords = kRecordsPerThread * device::kWarpThreads;  // of a warp
+
+struct Records {
+  float4 weights[kRecords];  // [sample][item]
+  int offset[kRecords];
+};
+
+/// Goes through the points of an item in order, any number of them at a time.
+class Cursor {
+ public:
+  __device__ __forceinline__ explicit Cursor(const Call& call) : call_(call) {}
+  __device__ __forceinline__ void move_to(int s) {
+    while (s >= call_.levels[l].last_point) ++l;
+    level = &call_.levels[l];
+    p = s - (level->last_point - level->points);
+  }
+  int l = 0;
+  const DeviceLevel* level = nullptr;
+  std::int64_t p = 0;
+
+ private:
+  const Call& call_;
+};
+
+template <class Value, class Point>
+__device__ __forceinline__ void make_record(const FusedCall& call, const Samples<Point, FusedCall>& samples,
+                                            const Point3& stored, const Cursor& at, float4& weights, int& offset) {
+  const DeviceLevel& level = *at.level;
+  Corners corners = corners_of(samples.finish(stored, level, at.l), level.height, level.width, call.nearest);
+  if (call.mask != nullptr) {
+    const std::int64_t upper =
+        level.first_pixel + static_cast<std::int64_t>(corners.row) * level.pitch + corners.column;
+    const std::int64_t lower = upper + (level.height > 1 ? level.pitch : 0);
+    const int right = level.width > 1 ? 1 : 0;
+    const bool masked[4] = {samples.masked(upper), samples.masked(upper + right), samples.masked(lower),
+                            samples.masked(lower + right)};
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      if (masked[k]) corners.weight[k] = 0.0f;
+  }
+  weights = {corners.weight[0], corners.weight[1], corners.weight[2], corners.weight[3]};
+  offset = offset_of<Value>(call, level, corners);
+}
+
+template <class Value, class Point>
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
+    kernel(const __grid_constant__ FusedCall call, const int lane_bits) {
+  __shared__ Records shared[kWarps];
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  Records& records = shared[device::warp_index()];
+  const int lanes = 1 << lane_bits;
+  const int item_bits = 5 - lane_bits;
+  const int slot = device::lane_index() >> lane_bits;   // item of the warp
+  const int part = device::lane_index() & (lanes - 1);  // 16 bytes of its channels
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << item_bits;
+  if (first >= call.items) return;
+  const Item item = item_at(call, min(first + slot, call.items - 1));
+  const auto* map =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
+      part;
+  const Samples<Point, FusedCall> samples(call, item, part, lanes);
+  const int points = static_cast<int>(call.points);
+  const int chunk = kRecordsPerThread * lanes;
+
+  Cursor loaded(call);
+  Cursor made(call);
+  Point3 stored[kRecordsPerThread];
+  const auto load = [&](int s0) {
+#pragma unroll
+    for (int r = 0; r < kRecordsPerThread; ++r) {
+      const int s = s0 + r * lanes + part;
+      if (s >= points) continue;
+      loaded.move_to(s);
+      stored[r] = load_point<Point>(call, samples.location_at(*loaded.level, loaded.p),
+                                    samples.weight_at(*loaded.level, loaded.p));
+    }
+  };
+  load(0);
+  float sum[kPerVector<Value>] = {};
+  int l = 0;
+  for (int s0 = 0; s0 < points; s0 += chunk) {
+#pragma unroll
+    for (int r = 0; r < kRecordsPerThread; ++r) {
+      const int s = r * lanes + part;
+      if (s0 + s >= points) continue;
+      made.move_to(s0 + s);
+      const int to = (s << item_bits) + slot;
+      make_record<Value, Point>(call, samples, stored[r], made, records.weights[to], records.offset[to]);
+    }
+    load(s0 + chunk);
+    __syncwarp();
+
+    const int end = min(points, s0 + chunk);
+    for (int s = s0; s < end;) {
+      while (s >= call.levels[l].last_point) ++l;
+      const int level_end = min(end, call.levels[l].last_point);
+      const Map level = map_of<Value>(call, call.levels[l]);
+      for (; s < level_end; ++s) {
+        const int at = ((s - s0) << item_bits) + slot;
+        const uint4* upper = map + records.offset[at];
+        const uint4* lower = upper + level.down;
+        const uint4 corner[4] = {device::load_16(upper), device::load_16(upper + level.right), device::load_16(lower),
+                                 device::load_16(lower + level.right)};
+        const float4 weights = records.weights[at];
+        add_vector<Value>(sum, corner[0], weights.x);
+        add_vector<Value>(sum, corner[1], weights.y);
+        add_vector<Value>(sum, corner[2], weights.z);
+        add_vector<Value>(sum, corner[3], weights.w);
+      }
+    }
+    __syncwarp();  // all have read the records before they are written again
+  }
+  if (first + slot < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) { return supports_vector_rows(problem, device); }
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  return prepare_fused(problem, arguments);
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  const FusedCall& call = fused_call(arguments);
+  const int bits = lane_bits(problem);
+  const std::int64_t per_block = std::int64_t{kThreads} >> bits;
+  const std::int64_t blocks = (call.items + per_block - 1) / per_block;
+  if (blocks == 0) return;
+  const CurrentDevice current(problem.device.index);
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
+  with_types(problem, [&](auto* value, auto* point) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    using Point = std::remove_pointer_t<decltype(point)>;
+    launch_kernel<kernel<Value, Point>>("ms_deform_attn: fused_vectors", config, stream, call, bits);
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::fused_vectors
