@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 
@@ -181,12 +182,9 @@ inline const Call& prepared_call(const Arguments& arguments) {
   return static_cast<const Prepared*>(arguments.prepared.get())->call;
 }
 
-/// What every variant asks of the device and of the levels. The kernels are compiled for these architectures.
+/// What every variant asks of the device and of the levels.
 inline Support supports_device(const Problem& problem, const DeviceInfo& device) {
-  if (device.compute_capability != 90 && device.compute_capability != 100 && device.compute_capability != 120)
-    return Support::no("needs compute capability 9.0, 10.0 or 12.0, " + device.name + " has " +
-                       std::to_string(device.compute_capability / 10) + "." +
-                       std::to_string(device.compute_capability % 10));
+  if (const Support support = compiled_for(device); !support) return support;
   for (const Level& level : problem.levels)
     if (level.height > INT32_MAX || level.pitch > INT32_MAX)
       return Support::no("needs levels of less than 2^31 pixels a side");

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "ops/resample/problem.hpp"
 
@@ -129,15 +130,6 @@ inline std::shared_ptr<const void> prepare_call(const Problem& problem, const Ar
 
 inline const Call& prepared_call(const Arguments& arguments) {
   return static_cast<const Prepared*>(arguments.prepared.get())->call;
-}
-
-/// What every variant asks of the device. The kernels are compiled for these architectures.
-inline Support supports_device(const DeviceInfo& device) {
-  if (device.compute_capability == 90 || device.compute_capability == 100 || device.compute_capability == 120)
-    return Support::yes();
-  return Support::no("needs compute capability 9.0, 10.0 or 12.0, " + device.name + " has " +
-                     std::to_string(device.compute_capability / 10) + "." +
-                     std::to_string(device.compute_capability % 10));
 }
 
 /// Calls fn(time type, value type) with null pointers of the types of a problem.

@@ -185,7 +185,7 @@ void with_type(DType type, const Fn& fn) {
 
 }  // namespace
 
-Support supports(const Problem&, const DeviceInfo& device) { return supports_device(device); }
+Support supports(const Problem&, const DeviceInfo& device) { return compiled_for(device); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   resample::Arguments both;

@@ -14,7 +14,7 @@ namespace tmaops::ops::resample::cuda {
 
 /// What all variants with 32-bit row numbers take.
 inline Support supports_rows(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_device(device); !support) return support;
+  if (Support support = compiled_for(device); !support) return support;
   if (!problem.unit_channel_stride) return Support::no("needs channels next to one another");
   if (problem.channels == 0) return Support::no("needs at least one channel");
   constexpr std::int64_t most = 1 << 30;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
@@ -186,17 +187,10 @@ inline DeviceProblem level_problem(const Problem& problem, const Arguments& argu
   return made;
 }
 
-inline Support needs_hopper(const DeviceInfo& device) {
-  if (device.compute_capability >= 90) return Support::yes();
-  return Support::no("needs compute capability 9.0, " + device.name + " has " +
-                     std::to_string(device.compute_capability / 10) + "." +
-                     std::to_string(device.compute_capability % 10));
-}
-
 /// For kernels whose blocks stay and go round: the rounds ahead of the last tile must still fit in 32 bits.
 inline Support resident_supports(const Problem& problem, const DeviceInfo& device) {
   if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
-  return needs_hopper(device);
+  return compiled_for(device);
 }
 
 /// Threads of a block and how many blocks of a multiprocessor stay: the kernel goes round.
