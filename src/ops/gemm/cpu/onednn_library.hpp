@@ -55,6 +55,12 @@ inline const dnnl::engine& engine() {
   return cpu;
 }
 
+/// Whether oneDNN multiplies 16-bit matrices by AMX here, as ONEDNN_MAX_CPU_ISA allows.
+inline bool has_amx() {
+  constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
+}
+
 inline dnnl::memory::data_type data_type(DType dtype) {
   switch (dtype) {
     case DType::f16:

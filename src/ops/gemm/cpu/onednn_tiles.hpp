@@ -12,9 +12,11 @@
 
 namespace tmaops::ops::gemm::onednn {
 
-// Rows of a tile: 1024^3 takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows in bf16 and 16.0, 12.7, 12.6 ms in f32. Up to
-// kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it first costs 20 %.
-inline constexpr std::int64_t kRows16 = 128;
+// Rows of a tile: 1024^3 takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows in bf16 with AMX and 16.0, 12.7, 12.6 ms in f32;
+// in bf16 without AMX 6.0, 5.6, 5.2. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it
+// first costs 20 %.
+inline constexpr std::int64_t kRowsAmx = 128;
+inline constexpr std::int64_t kRows16 = 512;
 inline constexpr std::int64_t kRows32 = 256;
 inline constexpr std::int64_t kTwoTiles = 512;
 inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make a call of 1 us worth while
@@ -46,7 +48,8 @@ struct Tiling {
 
 inline Tiling make_tiling(const Problem& problem, std::int64_t base_rows, std::int64_t most_columns) {
   Tiling tiling;
-  tiling.rows = problem.m <= kTwoTiles ? std::max<std::int64_t>(64, round_up((problem.m + 1) / 2, 64)) : base_rows;
+  const std::int64_t tiles = problem.m <= kTwoTiles ? 2 : (problem.m - 1) / base_rows + 1;
+  tiling.rows = std::max<std::int64_t>(64, round_up((problem.m + tiles - 1) / tiles, 64));
   // Enough matrices to share out: none is cut. Flat ones: longer tiles, still eight of them.
   if (problem.batch >= kTilesWanted) tiling.rows = problem.m;
   const std::int64_t row_work = std::max<std::int64_t>(1, problem.n) * std::max<std::int64_t>(1, problem.k);
@@ -213,7 +216,9 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   if (direct && !can_be_direct(problem)) return false;
   plan.direct = direct;
   plan.fused_bias = direct && problem.bias_dtype.has_value();
-  plan.tiling = make_tiling(problem, dtype == DType::f32 ? kRows32 : kRows16, direct ? problem.n : kMostScratchColumns);
+  const bool amx = dtype != DType::f32 && has_amx();
+  const std::int64_t rows = dtype == DType::f32 ? kRows32 : amx ? kRowsAmx : kRows16;
+  plan.tiling = make_tiling(problem, rows, direct ? problem.n : kMostScratchColumns);
   const Tiling& tiling = plan.tiling;
   if (direct && tiling.across > 1) return false;
   plan.accumulator_bytes = direct ? 0 : static_cast<std::size_t>(tiling.rows * tiling.columns) * sizeof(float);
@@ -230,7 +235,7 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   plan.pack_b = plan.copy_b || tiling.down >= kPackFromTiles;
   plan.depth = problem.k;
   const auto size = static_cast<std::int64_t>(size_of(dtype));
-  if (plan.pack_b && plan.a.row_major && dtype != DType::f32 && problem.k * size % kBadPitch == 0) {
+  if (plan.pack_b && plan.a.row_major && amx && problem.k * size % kBadPitch == 0) {
     plan.depth = problem.k + kRowBytes / size;
     plan.zeros_under_b = true;
     plan.copy_a = true;
