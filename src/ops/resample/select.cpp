@@ -8,10 +8,13 @@ namespace tmaops::ops::resample {
 namespace {
 
 /// GPU variants from best to worst, as measured (docs/findings/resample_gpu.md). Fetching a guessed window of rows at
-/// once wins where samples serve several targets. Else reading only the rows that are needed is as good with evenly
-/// spread stamps (1 to 8 % behind), and up to 30 % better with others.
+/// once wins where most of its rows are needed: with a target per sample or more, and in short calls, which wait for one
+/// memory latency instead of two, down to one target for two samples. Else only the rows that are needed are read.
 std::array<std::string_view, 4> order(const Problem& problem) {
-  if (problem.target >= 2 * problem.source)
+  constexpr std::int64_t kShort = 8 << 20;  // bytes of output, some 6 us
+  const std::int64_t output =
+      problem.batch * problem.target * problem.channels * static_cast<std::int64_t>(size_of(problem.values));
+  if (problem.target >= problem.source || (output < kShort && problem.target * 5 >= problem.source * 2))
     return {"bulk_window", "touched_rows", "narrow_rows", "warp_search"};
   return {"touched_rows", "bulk_window", "narrow_rows", "warp_search"};
 }

@@ -102,7 +102,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
   if (call.longest_target == 0 || problem.batch == 0) return;
   const CurrentDevice current(problem.device.index);
-  run(problem, call, dealt_choice(problem, call), arguments.dependent_launch, stream);
+  run(problem, call, choose_tile(problem, call), arguments.dependent_launch, stream);
 }
 
 }  // namespace tmaops::ops::resample::async_pipeline

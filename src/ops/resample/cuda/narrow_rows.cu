@@ -3,21 +3,20 @@
 // result in its warp's strip, which has the 16-byte phase of the output, so that the warp stores it in 16-byte units.
 // Short trajectories are taken several at a time, with all their samples. (8,100000->50000,14 bf16: 11.3 us
 // against 15.4 for 4-byte accesses straight to memory.)
-#include <cmath>
+#include <bit>
+#include <cstdlib>
 
-#include "device/vector.cuh"
 #include "device/warp.cuh"
-#include "ops/resample/cuda/rows.cuh"
-#include "ops/resample/cuda/search.cuh"
+#include "ops/resample/cuda/narrow_row.cuh"
+#include "ops/resample/cuda/plain_tile.cuh"
 #include "ops/resample/cuda/slice.cuh"
-#include "ops/resample/cuda/values.cuh"
 
 namespace tmaops::ops::resample::narrow_rows {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kMaxThreads = 416;
+constexpr int kMaxThreads = 256;
 constexpr int kLongestRow = 128;  // bytes
 constexpr int kMostStampBytes = 16 * 1024;
 constexpr int kMostRowBytes = 48 * 1024;
@@ -32,94 +31,121 @@ struct Storage {
 
 constexpr int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-template <class AnyCall>
-struct Job {
-  AnyCall call;
-  int row_bytes;
-  bool words;                        // rows are multiples of 4 bytes at multiples of 4 bytes
-  int tile;                          // targets per block
-  int trajectories;                  // whole trajectories per block; 0: a tile of one
-  int time_margin, row_margin;       // samples
-  int stamp_capacity, row_capacity;  // samples
-  int most_stamp_bytes, most_row_bytes;
-  int rows_at, strips_at, strip_bytes;
+/// A plain call, as in plain_tile.cuh.
+struct PlainJob {
+  const unsigned char* stamps;
+  const unsigned char* targets;
+  const unsigned char* values;
+  unsigned char* output;
+  std::int64_t value_stride, output_stride;  // bytes from one trajectory to the next
+  int stamp_stride, target_stride;           // elements
+  int samples;
+  int target_count;
+  int batch;
+  Pace pace;
+  int stamp_limit, row_limit;            // the last sample that a window may begin with
+  int stamp_unit_limit, row_unit_limit;  // the same in units of 16 bytes of the whole tensor
+  Interpolation interpolation;
+  Cut cut;
 };
 
-/// One row made of two, in words of 4 bytes or in single values; several loads are under way before the first is used.
-template <class Value, class Word, class Load>
-__device__ __forceinline__ void combine_row(unsigned char* to, int row_bytes, float weight, const Load& load) {
-  constexpr int kFlight = 4;
-  constexpr int size = static_cast<int>(sizeof(Word));
-  const int second = weight == 0.0f ? 0 : row_bytes;  // there may be no second row
-  for (int base = 0; base < row_bytes; base += kFlight * size) {
-    Word a[kFlight];
-    Word b[kFlight];
-#pragma unroll
-    for (int k = 0; k < kFlight; ++k) {
-      const int at = base + k * size;
-      if (at < row_bytes) {
-        a[k] = load(at, Word{});
-        b[k] = load(at + second, Word{});
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < kFlight; ++k) {
-      const int at = base + k * size;
-      if (at >= row_bytes) continue;
-      if constexpr (std::is_same_v<Word, std::uint32_t>)
-        *reinterpret_cast<Word*>(to + at) = device::select(weight == 0.0f, a[k], mix_word<Value>(a[k], b[k], weight));
-      else
-        *reinterpret_cast<Word*>(to + at) = mix(a[k], b[k], weight);
-    }
-  }
-}
+struct Job {
+  Call call;
+  Cut cut;
+};
 
-/// The same for two rows next to one another in shared memory, of a width known to the compiler: whole words whatever
-/// the address of a row of 2-byte values is. `two`: whether the second row is there.
-template <class Value, int row_bytes>
-__device__ __forceinline__ void combine_known(unsigned char* to, const unsigned char* from, float weight, bool two) {
-  constexpr int words = (2 * row_bytes + 2) / 4 + (row_bytes % 4 ? 1 : 0);
-  const auto address = reinterpret_cast<std::uintptr_t>(from);
-  const auto* word = reinterpret_cast<const std::uint32_t*>(from - (address & 3));
-  std::uint32_t got[words];
-#pragma unroll
-  for (int k = 0; k < words; ++k) got[k] = word[k];
-  if constexpr (row_bytes % 4 != 0) {
-    const auto shift = static_cast<unsigned>(address & 2) * 8;
-#pragma unroll
-    for (int k = 0; k + 1 < words; ++k) got[k] = __funnelshift_r(got[k], got[k + 1], shift);
-  }
-  if constexpr (sizeof(Value) == 4) {
-#pragma unroll
-    for (int k = 0; k < row_bytes / 4; ++k)
-      *reinterpret_cast<std::uint32_t*>(to + 4 * k) =
-          device::select(!two, got[k], mix_word<Value>(got[k], got[k + row_bytes / 4], weight));
-  } else if constexpr (row_bytes % 4 == 0) {
-#pragma unroll
-    for (int k = 0; k < row_bytes / 4; ++k)
-      *reinterpret_cast<std::uint32_t*>(to + 4 * k) =
-          device::select(!two, got[k], mix_word<Value>(got[k], got[k + row_bytes / 4], weight));
-  } else {  // an odd number of values: the second row starts in the upper half of a word
-#pragma unroll
-    for (int k = 0; k < (row_bytes + 2) / 4; ++k) {
-      constexpr int half = row_bytes / 4;
-      const std::uint32_t b = __funnelshift_r(got[half + k], k + half + 1 < words ? got[half + k + 1] : 0u, 16);
-      const std::uint32_t mixed = device::select(!two, got[k], mix_word<Value>(got[k], b, weight));
-      *reinterpret_cast<std::uint16_t*>(to + 4 * k) = static_cast<std::uint16_t>(mixed);
-      if (4 * k + 2 < row_bytes) *reinterpret_cast<std::uint16_t*>(to + 4 * k + 2) = static_cast<std::uint16_t>(mixed >> 16);
-    }
-  }
-}
-
-/// `known_bytes`: of a row, 0 when only the launch knows. `whole`: a block takes whole trajectories.
-template <class Time, class Value, class AnyCall, int known_bytes, bool whole>
-__global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__ Job<AnyCall> job) {
-  constexpr bool plain = std::is_same_v<AnyCall, PlainCall>;
+/// Plain calls with f32 times. `known_bytes`: of a row, 0 when only the launch knows. `whole`: a block takes whole
+/// trajectories. What one thread does before the copies is kept short.
+template <class Value, int known_bytes, bool whole>
+__global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, known_bytes > 0 ? 6 : 4))
+    plain_kernel(const __grid_constant__ PlainJob job) {
   Storage& shared = device::dynamic_shared<Storage>();
-  const AnyCall& call = job.call;
-  const int width = known_bytes > 0 ? known_bytes : job.row_bytes;
-  const std::int64_t b0 = whole ? static_cast<std::int64_t>(blockIdx.x) * job.trajectories : block_trajectory(call);
-  if (!plain && b0 >= batch_of(call)) return;
+  const Cut& cut = job.cut;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int width = known_bytes > 0 ? known_bytes : cut.row_bytes;
+
+  // Samples count from the first one of trajectory b.
+  const int b = static_cast<int>(whole ? blockIdx.x * static_cast<unsigned>(cut.trajectories) : blockIdx.y);
+  const int begin = whole ? 0 : static_cast<int>(blockIdx.x) * cut.tile;
+  const int end =
+      whole ? min(cut.trajectories, job.batch - b) * job.target_count : min(begin + cut.tile, job.target_count);
+  const int place = whole ? 0
+                          : static_cast<int>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(begin)) *
+                                              job.pace.ratio) >>
+                                             job.pace.shift);
+  const int zero = b * job.stamp_stride;
+  const int stamp_unit =
+      min(static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.stamp_limit), 0)) / 4),
+          job.stamp_unit_limit);
+  const int first_row = max(min(place - cut.row_margin, job.row_limit), 0);
+  const std::int64_t row_byte = b * job.value_stride + static_cast<std::int64_t>(first_row) * width;
+  const int row_unit = min(static_cast<int>(row_byte >> 4), job.row_unit_limit);
+  if (thread == 0) {
+    device::init_barrier(shared.stamps_ready, 1);
+    device::init_barrier(shared.rows_ready, 1);
+    device::fence_barrier_init();
+  }
+  device::wait_for_previous_kernel();
+
+  // Fetch.
+  const int inside = whole ? static_cast<int>(__umulhi(threadIdx.x, cut.target_reciprocal)) : 0;
+  const int t = begin + thread - inside * job.target_count;
+  const bool active = begin + thread < end;
+  float q{};
+  if (active)
+    q = device::load_now(reinterpret_cast<const float*>(job.targets) + (b + inside) * job.target_stride + t);
+  if (thread == 0) {
+    device::arrive_expect_bytes(shared.stamps_ready, static_cast<std::uint32_t>(cut.stamp_bytes));
+    device::bulk_load(shared.bytes, job.stamps + static_cast<std::int64_t>(stamp_unit) * 16,
+                      static_cast<std::uint32_t>(cut.stamp_bytes), shared.stamps_ready);
+    device::arrive_expect_bytes(shared.rows_ready, static_cast<std::uint32_t>(cut.copied_row_bytes));
+    device::bulk_load(shared.bytes + cut.rows_at, job.values + static_cast<std::int64_t>(row_unit) * 16,
+                      static_cast<std::uint32_t>(cut.copied_row_bytes), shared.rows_ready);
+  }
+
+  // Search: one target per thread.
+  __syncthreads();  // barriers are initialised
+  const int base = inside * job.samples;
+  const auto* times = reinterpret_cast<const float*>(job.stamps) + (zero + base);
+  device::wait(shared.stamps_ready, 0);
+  Place<int> at{0, 0.0f};
+  if (active) {
+    const int held = stamp_unit * 4 - (zero + base);  // the trajectory's sample that the window begins with
+    const int from = max(held, 0);
+    const int until = min(held + cut.stamp_bytes / 4, job.samples);
+    const auto* window = reinterpret_cast<const float*>(shared.bytes) + (from - held);
+    at = place_in(job.interpolation, find_interval(times, job.samples, window, Range{from, until - from}, q), q);
+  }
+
+  // Combine.
+  device::wait(shared.rows_ready, 0);
+  device::let_next_kernel_start();
+  const int first = begin + thread / device::kWarpThreads * device::kWarpThreads;
+  unsigned char* output = job.output + b * job.output_stride + static_cast<std::int64_t>(first) * width;
+  const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) & 15);
+  unsigned char* strip = shared.bytes + cut.strips_at + thread / device::kWarpThreads * cut.strip_bytes;
+  if (active) {
+    const int row = base + at.row;
+    const int offset =
+        static_cast<int>(row_byte - static_cast<std::int64_t>(row_unit) * 16) + (row - first_row) * width;
+    const bool here = offset >= 0 && offset + (at.weight != 0.0f ? 2 : 1) * width <= cut.copied_row_bytes;
+    combine_target<Value, known_bytes>(
+        cut, strip + phase + device::lane_index() * width, shared.bytes + cut.rows_at + offset, here,
+        job.values + b * job.value_stride + static_cast<std::int64_t>(row) * width, at.weight);
+  }
+  __syncwarp();
+  const int targets = min(device::kWarpThreads, end - first);
+  if (targets > 0) store_strip<Value>(output, strip, phase, targets * width);
+}
+
+/// All other calls.
+template <class Time, class Value>
+__global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__ Job job) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  const Call& call = job.call;
+  const Cut& cut = job.cut;
+  const std::int64_t b = block_trajectory(call);
+  if (b >= batch_of(call)) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
   if (leader) {
     device::init_barrier(shared.stamps_ready, 1);
@@ -128,59 +154,39 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   }
   device::wait_for_previous_kernel();
 
-  // Fetch. Samples count from the first one of trajectory b0.
-  Trajectory<Time> of = trajectory<Time>(call, b0);
-  const int held_trajectories =
-      whole ? static_cast<int>(min(static_cast<std::int64_t>(job.trajectories), batch_of(call) - b0)) : 1;
-  const int begin = whole ? 0 : static_cast<int>(blockIdx.x) * job.tile;
-  const int end = whole ? held_trajectories * of.targets : min(begin + job.tile, of.targets);
-  if (!plain && begin >= end) return;
-  const int target = begin + static_cast<int>(threadIdx.x);
-  const int inside = whole ? target / of.targets : 0;  // number of the trajectory in the block
-  const int base = inside * of.samples;
-  const int t = target - inside * of.targets;
-  const bool active = target < end;
+  // Fetch.
+  const Trajectory<Time> of = trajectory<Time>(call, b);
+  const int begin = static_cast<int>(blockIdx.x) * cut.tile;
+  const int end = min(begin + cut.tile, of.targets);
+  if (begin >= end) return;
+  const int t = begin + static_cast<int>(threadIdx.x);
+  const bool active = t < end;
   Time q{};
-  if (active) q = target_time<Time>(call, b0 + inside, t);
-  const RowBytes rows = row_bytes<Value>(call, b0, width);
-  Slice stamp_copy;
-  Slice row_copy;
-  if (plain || leader) {
-    const Range all{0, held_trajectories * of.samples};
-    stamp_copy = stamp_slice(
-        call, of, whole ? all : guess(of.pace, begin, of.samples, job.time_margin, job.stamp_capacity),
-        whole ? round_up(all.count * static_cast<int>(sizeof(Time)) + 15, 16) : job.most_stamp_bytes);
-    row_copy = row_slice(call, rows.values, width,
-                         whole ? all : guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity),
-                         whole ? round_up(all.count * width + 15, 16) : job.most_row_bytes);
-  }
+  if (active) q = target_time<Time>(call, b, t);
+  const int width = cut.row_bytes;
+  const RowBytes rows = row_bytes<Value>(call, b, width);
   if (leader) {
+    const Slice stamp_copy = stamp_slice(
+        call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.stamp_capacity), cut.stamp_bytes);
+    const Slice row_copy =
+        row_slice(call, rows.values, width, guess(of.pace, begin, of.samples, cut.row_margin, cut.row_capacity),
+                  cut.copied_row_bytes);
     load_slice(shared.bytes, stamp_copy, shared.stamps_ready);
-    load_slice(shared.bytes + job.rows_at, row_copy, shared.rows_ready);
-    if (!plain) {
-      shared.stamps = {stamp_copy.held, stamp_copy.shift};
-      shared.rows = {row_copy.held, row_copy.shift};
-    }
+    load_slice(shared.bytes + cut.rows_at, row_copy, shared.rows_ready);
+    shared.stamps = {stamp_copy.held, stamp_copy.shift};
+    shared.rows = {row_copy.held, row_copy.shift};
   }
 
   // Search: one target per thread.
-  of.b += inside;
-  of.stamps += base;
   __syncthreads();  // barriers are initialised
-  const Held stamps = plain ? Held{stamp_copy.held, stamp_copy.shift} : shared.stamps;
-  const Held window = plain ? Held{row_copy.held, row_copy.shift} : shared.rows;
+  const Held stamps = shared.stamps;
+  const Held window = shared.rows;
   device::wait(shared.stamps_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    Range range = stamps.range;
-    const auto* held = reinterpret_cast<const Time*>(shared.bytes + stamps.shift);
-    if (whole) {  // the part of this trajectory
-      range.first = max(stamps.range.first - base, 0);
-      range.count = min(stamps.range.first + stamps.range.count - base, of.samples) - range.first;
-      held += base + range.first - stamps.range.first;
-    }
-    if (plain || of.samples > 0) at = locate(call, of, held, range, q);
-    write_valid(call, of.b, t, at.weight);
+    if (of.samples > 0)
+      at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + stamps.shift), stamps.range, q);
+    write_valid(call, b, t, at.weight);
   }
 
   // Combine.
@@ -189,41 +195,19 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   const int first = begin + device::warp_index() * device::kWarpThreads;
   unsigned char* warp_output = rows.output + static_cast<std::int64_t>(first) * width;
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(warp_output) & 15);
-  unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
-  if (active) {
-    unsigned char* to = strip + phase + device::lane_index() * width;
-    const bool two = at.weight != 0.0f;  // a target that is missing too
-    const int row = base + at.row - window.range.first;
-    const bool here = row >= 0 && row + (two ? 1 : 0) < window.range.count;
-    const unsigned char* from = shared.bytes + job.rows_at + window.shift + row * width;
-    const auto combine = [&](const auto& load) {
-      if (job.words)
-        combine_row<Value, std::uint32_t>(to, width, at.weight, load);
-      else
-        combine_row<Value, Value>(to, width, at.weight, load);
-    };
-    bool done = false;
-    if constexpr (known_bytes > 0) {
-      if (here) combine_known<Value, known_bytes>(to, from, at.weight, two);
-      done = here;
-    }
-    if (done) {
-    } else if (at.weight != at.weight) {  // there may be no row at all
-      for (int byte = 0; byte < width; byte += static_cast<int>(sizeof(Value)))
-        *reinterpret_cast<Value*>(to + byte) = narrow<Value>(missing());
-    } else if (here) {
-      combine([&](int byte, auto type) { return *reinterpret_cast<const decltype(type)*>(from + byte); });
-    } else {
-      const unsigned char* memory = rows.values + static_cast<std::int64_t>(base + at.row) * width;
-      combine([&](int byte, auto type) { return __ldg(reinterpret_cast<const decltype(type)*>(memory + byte)); });
-    }
-  }
+  unsigned char* strip = shared.bytes + cut.strips_at + device::warp_index() * cut.strip_bytes;
+  const int row = at.row - window.range.first;
+  if (active)
+    combine_target<Value, 0>(cut, strip + phase + device::lane_index() * width,
+                             shared.bytes + cut.rows_at + window.shift + row * width,
+                             row >= 0 && row + (at.weight != 0.0f ? 1 : 0) < window.range.count,
+                             rows.values + static_cast<std::int64_t>(at.row) * width, at.weight);
   __syncwarp();
   const int targets = min(device::kWarpThreads, end - first);
   if (targets > 0) store_strip<Value>(warp_output, strip, phase, targets * width);
 }
 
-/// How a problem is cut: threads per block, each with one target, and whole trajectories per block (0: none).
+/// Threads per block, each with one target, and whole trajectories per block (0: none).
 struct Choice {
   int threads = 256;
   int trajectories = 0;
@@ -231,95 +215,129 @@ struct Choice {
   int row_margin = 8;
 };
 
+/// Offsets of times are in 32 bits, those of values in units of 16 bytes.
+bool takes_plain(const Problem& problem, const Call& call) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  const auto within = [&](std::int64_t stride) { return std::abs(stride) * problem.batch < most; };
+  return is_plain(problem, call) && problem.times == DType::f32 && problem.source >= 4 &&
+         within(call.line.source.trajectory_stride) && within(call.line.target.trajectory_stride) &&
+         call.values_end - call.values_begin < most * 16 && call.values_end - call.values_begin >= 16 &&
+         call.times_end - call.times_begin >= 64;
+}
+
+PlainJob plain_job(const Problem& problem, const Call& call, const Cut& cut) {
+  const PlainCall plain = plain_call(problem, call);
+  PlainJob job{};
+  job.stamps = plain.stamps;
+  job.targets = plain.targets;
+  job.values = plain.values;
+  job.output = plain.output;
+  job.value_stride = plain.value_stride;
+  job.output_stride = plain.output_stride;
+  job.stamp_stride = static_cast<int>(plain.stamp_stride / 4);
+  job.target_stride = static_cast<int>(plain.target_stride / 4);
+  job.samples = plain.samples;
+  job.target_count = plain.target_count;
+  job.batch = plain.batch;
+  job.pace = plain.pace;
+  job.interpolation = plain.interpolation;
+  job.cut = cut;
+  const std::int64_t stamps = plain.stamps_end - plain.stamps;
+  const std::int64_t values = plain.values_end - plain.values;
+  job.cut.stamp_bytes = static_cast<int>(std::min<std::int64_t>(cut.stamp_bytes, stamps));
+  job.cut.copied_row_bytes = static_cast<int>(std::min<std::int64_t>(cut.copied_row_bytes, values));
+  job.stamp_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.stamp_capacity;
+  job.row_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.row_capacity;
+  job.stamp_unit_limit = static_cast<int>((stamps - job.cut.stamp_bytes) / 16);
+  job.row_unit_limit = static_cast<int>((values - job.cut.copied_row_bytes) / 16);
+  return job;
+}
+
 Choice choose(const Problem& problem, const Call& call) {
   const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
   const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
   Choice choice;
-  // Whole trajectories while they are short: 4096,100->50,7 with 8 trajectories 4.5 us, 4 trajectories 4.9.
+  // Whole trajectories while they are short, a power of two of them so that warps store whole units of 16 bytes
+  // (4096,100->50,7: 2, 4, 6, 8 trajectories 5.15, 4.70, 5.6, 4.88 us).
   constexpr std::int64_t kWholeBytes = 32 * 1024;
-  const bool separate = is_plain(problem, call) && problem.dense_batches && !problem.shared_source_times;
-  if (separate && problem.target > 0 && problem.target <= kMaxThreads / 2) {
+  constexpr std::int64_t kWholeThreads = 256;
+  const bool separate = takes_plain(problem, call) && problem.dense_batches && !problem.shared_source_times;
+  if (separate && problem.target > 1 && problem.target <= kWholeThreads / 2) {
     const std::int64_t one = std::max<std::int64_t>(problem.source * (row_bytes + time_bytes), 1);
-    const std::int64_t fit = std::min({kWholeBytes / one, kMaxThreads / problem.target, problem.batch});
-    choice.trajectories = fit >= 2 ? static_cast<int>(fit) : 0;
+    const std::int64_t fit = std::min({kWholeBytes / one, kWholeThreads / problem.target, problem.batch});
+    choice.trajectories = fit >= 2 ? static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(fit))) : 0;
   }
   if (choice.trajectories > 0) {
     choice.threads = round_up(choice.trajectories * static_cast<int>(problem.target), device::kWarpThreads);
   } else {
-    choice.threads = row_bytes <= 32 ? 256 : 128;
-    // A third: rows of few bytes make stamps dear (8,100000->50000,14: 12.7 us against 14.3).
-    choice.time_margin = 4 + time_margin(problem.longest_source, call.longest_target) / 3;
+    choice.threads = 128;
+    // An eighth: rows of few bytes make stamps dear (8,100000->50000,14, even stamps: margins of 32, 276, 817 samples
+    // 11.4, 11.8, 12.2 us).
+    choice.time_margin = 4 + time_margin(problem.longest_source, call.longest_target) / 8;
     choice.row_margin = std::min(choice.time_margin, 32);
   }
   return choice;
 }
 
-template <class AnyCall>
-Job<AnyCall> make_job(const Problem& problem, const Call& call, const AnyCall& any, const Choice& choice,
-                      int& shared_bytes) {
+Cut make_cut(const Problem& problem, const Call& call, const Choice& choice, int& shared_bytes) {
   const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
   const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
-  Job<AnyCall> job{};
-  job.call = any;
-  job.row_bytes = static_cast<int>(row_bytes);
-  job.words = problem.row_alignment >= 4 && row_bytes % 4 == 0;
-  job.trajectories = choice.trajectories;
+  Cut cut{};
+  cut.row_bytes = static_cast<int>(row_bytes);
+  cut.words = problem.row_alignment >= 4 && row_bytes % 4 == 0;
+  cut.trajectories = choice.trajectories;
   if (choice.trajectories > 0) {
-    job.tile = choice.trajectories * static_cast<int>(problem.target);
-    job.stamp_capacity = job.row_capacity = choice.trajectories * static_cast<int>(problem.source);
+    cut.tile = choice.trajectories * static_cast<int>(problem.target);
+    const auto targets = static_cast<std::uint64_t>(problem.target);
+    cut.target_reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + targets - 1) / targets);
+    cut.stamp_capacity = cut.row_capacity = choice.trajectories * static_cast<int>(problem.source);
   } else {
-    job.tile = choice.threads;
-    job.time_margin = choice.time_margin;
-    job.row_margin = choice.row_margin;
-    job.stamp_capacity = window_capacity(problem, call.longest_target, job.tile, job.time_margin,
+    cut.tile = choice.threads;
+    cut.time_margin = choice.time_margin;
+    cut.row_margin = choice.row_margin;
+    cut.stamp_capacity = window_capacity(problem, call.longest_target, cut.tile, cut.time_margin,
                                          kMostStampBytes / time_bytes);
-    job.row_capacity = window_capacity(problem, call.longest_target, job.tile, job.row_margin, kMostRowBytes / row_bytes);
+    cut.row_capacity =
+        window_capacity(problem, call.longest_target, cut.tile, cut.row_margin, kMostRowBytes / row_bytes);
   }
-  job.most_stamp_bytes = slice_bytes(job.stamp_capacity, time_bytes);
-  job.most_row_bytes = slice_bytes(job.row_capacity, row_bytes);
-  job.rows_at = round_up(job.most_stamp_bytes, 128);
-  job.strips_at = job.rows_at + round_up(job.most_row_bytes + 16, 128);  // combine_known reads a word too many
-  job.strip_bytes = device::kWarpThreads * job.row_bytes + 16;
-  shared_bytes = static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)) + job.strips_at +
-                 choice.threads / device::kWarpThreads * job.strip_bytes;
-  return job;
+  cut.stamp_bytes = slice_bytes(cut.stamp_capacity, time_bytes);
+  cut.copied_row_bytes = slice_bytes(cut.row_capacity, row_bytes);
+  cut.rows_at = round_up(cut.stamp_bytes, 128);
+  cut.strips_at = cut.rows_at + round_up(cut.copied_row_bytes + 16, 128);  // combine_known reads a word too many
+  cut.strip_bytes = device::kWarpThreads * cut.row_bytes + 16;
+  shared_bytes = static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)) + cut.strips_at +
+                 choice.threads / device::kWarpThreads * cut.strip_bytes;
+  return cut;
 }
 
 void run(const Problem& problem, const Call& call, const Choice& choice, bool dependent_launch, Stream stream) {
+  LaunchConfig config{.block = dim3(static_cast<unsigned>(choice.threads)), .dependent = dependent_launch};
+  const Cut cut = make_cut(problem, call, choice, config.shared_bytes);
+  config.grid = cut.trajectories > 0
+                    ? dim3(static_cast<unsigned>((problem.batch + cut.trajectories - 1) / cut.trajectories))
+                    : tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch);
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    with_call(problem, call, [&](const auto& any) {
-      using AnyCall = std::remove_cvref_t<decltype(any)>;
-      LaunchConfig config{.block = dim3(static_cast<unsigned>(choice.threads)), .dependent = dependent_launch};
-      const Job<AnyCall> job = make_job(problem, call, any, choice, config.shared_bytes);
-      config.grid = job.trajectories > 0
-                        ? dim3(static_cast<unsigned>((problem.batch + job.trajectories - 1) / job.trajectories))
-                        : tile_grid((call.longest_target + job.tile - 1) / job.tile, problem.batch);
-      const auto launch_with = [&](auto known_bytes, auto whole) {
-        launch_kernel<kernel<Time, Value, AnyCall, decltype(known_bytes)::value, decltype(whole)::value>>(
-            "resample: narrow_rows", config, stream, job);
-      };
-      constexpr std::integral_constant<int, 0> any_bytes{};
-      if constexpr (std::is_same_v<AnyCall, PlainCall>) {
-        const auto launch_tiled = [&](auto known_bytes) {
-          if (job.trajectories > 0)
-            launch_with(known_bytes, std::true_type{});
+    if constexpr (std::is_same_v<Time, float>) {
+      if (takes_plain(problem, call)) {
+        const PlainJob job = plain_job(problem, call, cut);
+        const auto launch_with = [&](auto known_bytes) {
+          constexpr int known = decltype(known_bytes)::value;
+          if (cut.trajectories > 0)
+            launch_kernel<plain_kernel<Value, known, true>>("resample: narrow_rows", config, stream, job);
           else
-            launch_with(known_bytes, std::false_type{});
+            launch_kernel<plain_kernel<Value, known, false>>("resample: narrow_rows", config, stream, job);
         };
-        // The joints of one arm with its gripper, and of two arms; f32 times, which most calls have.
-        if constexpr (std::is_same_v<Time, float>) {
-          constexpr int size = static_cast<int>(sizeof(Value));
-          const bool words = job.row_bytes % 4 != 0 || job.words;
-          if (words && problem.channels == 7) return launch_tiled(std::integral_constant<int, 7 * size>{});
-          if (words && problem.channels == 14) return launch_tiled(std::integral_constant<int, 14 * size>{});
-        }
-        launch_tiled(any_bytes);
-      } else {
-        launch_with(any_bytes, std::false_type{});
+        // The joints of one arm with its gripper, and of two arms.
+        constexpr int size = static_cast<int>(sizeof(Value));
+        const bool words = cut.row_bytes % 4 != 0 || cut.words;
+        if (words && problem.channels == 7) return launch_with(std::integral_constant<int, 7 * size>{});
+        if (words && problem.channels == 14) return launch_with(std::integral_constant<int, 14 * size>{});
+        return launch_with(std::integral_constant<int, 0>{});
       }
-    });
+    }
+    launch_kernel<kernel<Time, Value>>("resample: narrow_rows", config, stream, Job{call, cut});
   });
 }
 

@@ -28,6 +28,16 @@ struct PlainCall {
   Interpolation interpolation = Interpolation::linear;
 };
 
+/// The second number of __launch_bounds__: `wanted` blocks per multiprocessor, or those whose threads it holds.
+constexpr int resident_blocks(int threads, int wanted) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+  constexpr int most = 1536;
+#else
+  constexpr int most = 2048;
+#endif
+  return wanted * threads > most ? most / threads : wanted;
+}
+
 inline constexpr std::int64_t kMostPlainBatch = 65535;  // one dimension of a grid
 
 /// Whether a call is plain; supports_windows() holds and rows are dense.

@@ -14,65 +14,68 @@ struct Interval {
   Time next;
 };
 
-/// In global memory, from the neighbourhood of a window that did not hold q: steps of 1, 2, 4, ...
+/// Among `count` >= 4 stamps at(0), ..., from the guess i on: the four stamps there are read at once, and as long as q
+/// is not among them, the guess is moved by the distance that is left. `pace`: samples per unit of time. Evenly spread
+/// stamps take one round, random ones two.
+template <class Time, class At>
+__device__ __forceinline__ Interval<Time> find_near(const At& at, int count, int i, float pace, Time q) {
+  constexpr int kRounds = 4;  // more would make clustered stamps slower than the binary search
+  const int most = count - 4;
+  const auto span = static_cast<float>(count);
+  const auto moved = [&](Time from, int by) {  // by the distance to q and `by` samples; any floats give a place inside
+    const float far = static_cast<float>(difference(q, from)) * pace;
+    return max(min(static_cast<int>(fminf(fmaxf(far, -span), span)) + by, most), 0);
+  };
+  i = max(min(i, most), 0);
+  Time near[4];
+#pragma unroll 1
+  for (int round = 0;; ++round) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) near[k] = at(i + k);
+    const bool below = q < near[0] && i > 0;
+    const bool above = q >= near[3] && i < most;
+    if (!below && !above) break;
+    if (round == kRounds) {
+      i = max(min(count_until<int>(at, 0, count, q) - 2, most), 0);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) near[k] = at(i + k);
+      break;
+    }
+    i = below ? min(moved(near[0], i - 2), i - 1) : max(moved(near[3], i + 2), i + 1);
+  }
+  const bool second = q >= near[1];
+  const bool third = q >= near[2];
+  return {i + (second ? 1 : 0) + (third ? 1 : 0), third ? near[2] : (second ? near[1] : near[0]),
+          third ? near[3] : (second ? near[2] : near[1])};
+}
+
+/// The same in global memory, for what a window does not hold. Rare: kept out of the way.
 template <class Time>
-__device__ __noinline__ Interval<Time> interval_outside(const Time* stamps, int samples, Range window, bool before,
+__device__ __noinline__ Interval<Time> interval_outside(const Time* stamps, int samples, int guess, float pace,
                                                         Time q) {
   const auto at = [&](int i) { return __ldg(stamps + i); };
-  int step = 1;
-  int until = 0;
-  if (before) {
-    int high = window.first;
-    while (high - step >= 0 && !(at(high - step) <= q)) {
-      high -= step;
-      step *= 2;
-    }
-    until = count_until<int>(at, max(high - step, 0), high, q);
-  } else {
-    int low = window.first + window.count;
-    while (low + step <= samples && at(low + step - 1) <= q) {
-      low += step;
-      step *= 2;
-    }
-    until = count_until<int>(at, low, min(low + step - 1, samples), q);
-  }
-  const int i = earlier_sample(until, samples);
+  if (samples >= 4) return find_near(at, samples, guess, pace, q);
+  const int i = earlier_sample(count_until<int>(at, 0, samples, q), samples);
   return {i, at(i), at(samples > 1 ? i + 1 : i)};
 }
 
-/// In the window `x` of samples `range`: a first guess from the distance to both ends, some steps from there, then a
-/// binary search. (The search alone: 5.8 us against 5.4 at 64,4096->1024,32.)
+/// In the window `x` of samples `range`, with a first guess from the distance to both ends.
 template <class Time>
 __device__ __forceinline__ Interval<Time> find_interval(const Time* stamps, int samples, const Time* x, Range range,
                                                         Time q) {
-  constexpr int kSteps = 8;  // more would make clustered stamps slower than the binary search
-  if (range.count < 2) return interval_outside(stamps, samples, Range{}, false, q);
-  const int last = range.count - 2;
+  if (range.count < 4) return interval_outside(stamps, samples, 0, 0.0f, q);
   const Time low = x[0];
-  const Time high = x[last + 1];
-  const bool before = q < low;
-  if ((before && range.first > 0) || (q >= high && range.first + range.count < samples))
-    return interval_outside(stamps, samples, range, before, q);
-  const float ahead = __fdividef(static_cast<float>(difference(q, low)), static_cast<float>(difference(high, low)));
-  int i = max(min(static_cast<int>(ahead * static_cast<float>(last + 1)), last), 0);
-  Time here = x[i];
-  Time next = x[i + 1];
-#pragma unroll 1
-  for (int step = 0;; ++step) {
-    if (step == kSteps) {
-      i = earlier_sample(count_until<int>([&](int at) { return x[at]; }, 0, range.count, q), range.count);
-      return {range.first + i, x[i], x[i + 1]};
-    }
-    if (q < here && i > 0) {
-      next = here;
-      here = x[--i];
-    } else if (q >= next && i < last) {
-      here = next;
-      next = x[++i + 1];
-    } else {
-      return {range.first + i, here, next};
-    }
-  }
+  const Time high = x[range.count - 1];
+  const float pace =
+      __fdividef(static_cast<float>(range.count - 1), static_cast<float>(difference(high, low)));
+  const auto most = static_cast<float>(samples);
+  const int guess =
+      static_cast<int>(fminf(fmaxf(static_cast<float>(difference(q, low)) * pace, -most), most)) - 1;
+  if ((q < low && range.first > 0) || (q >= high && range.first + range.count < samples))
+    return interval_outside(stamps, samples, range.first + guess, pace, q);
+  Interval<Time> found = find_near([&](int i) { return x[i]; }, range.count, guess, pace, q);
+  found.i += range.first;
+  return found;
 }
 
 /// What a target of this interval is made of, by the call's policies and interpolation.
@@ -80,9 +83,9 @@ template <class Time>
 __device__ __forceinline__ Place<int> place_in(const Call& call, int samples, const Interval<Time>& in, Time q) {
   return resolve(call.interpolation, place(call.line, samples, in.i, in.x, in.next, q));
 }
-/// Of a plain call: at least two samples, hold outside. NaN gives NaN.
+/// With at least two samples, hold outside, no gaps. NaN gives NaN.
 template <class Time>
-__device__ __forceinline__ Place<int> place_in(const PlainCall& call, int, const Interval<Time>& in, Time q) {
+__device__ __forceinline__ Place<int> place_in(Interpolation interpolation, const Interval<Time>& in, Time q) {
   const Time from = difference(q, in.x);
   const float weight = static_cast<float>(from) / static_cast<float>(difference(in.next, in.x));
   Place<int> at{in.i, weight < kLeastWeight ? kLeastWeight : (weight > kMostWeight ? kMostWeight : weight)};
@@ -90,9 +93,13 @@ __device__ __forceinline__ Place<int> place_in(const PlainCall& call, int, const
   if (q >= in.next) at = {in.i + 1, 0.0f};  // only when i + 1 is the last sample
   if constexpr (std::is_floating_point_v<Time>)
     if (q != q) at.weight = missing();  // a float beyond both ends may be infinite, and its weight NaN
-  if (call.interpolation == Interpolation::linear) return at;
+  if (interpolation == Interpolation::linear) return at;
   at.next_nearer = difference(in.next, q) < from;
-  return resolve(call.interpolation, at);
+  return resolve(interpolation, at);
+}
+template <class Time>
+__device__ __forceinline__ Place<int> place_in(const PlainCall& call, int, const Interval<Time>& in, Time q) {
+  return place_in(call.interpolation, in, q);
 }
 
 /// The place of q from a window; `of.samples` > 0.

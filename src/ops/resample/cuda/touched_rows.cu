@@ -2,51 +2,92 @@
 // stages a window of stamps with one round of loads, its warps search their own targets in there, one per lane, and
 // then combine their rows, several pairs of 16-byte loads in flight per lane. Two memory latencies, whatever the
 // stamps. (1024,512->512,128 bf16: 1.05 times a copy, where one block per trajectory with all stamps staged took 1.26.)
-#include <bit>
-#include <cmath>
-
-#include "ops/resample/cuda/rows.cuh"
-#include "ops/resample/cuda/search.cuh"
+#include "core/cuda_launch.hpp"
+#include "ops/resample/cuda/plain_plan.cuh"
 
 namespace tmaops::ops::resample::touched_rows {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kMaxThreads = 256;
+constexpr int kMaxThreads = 128;
 constexpr int kWindow = 1024;  // stamps
 constexpr int kFlight = 4;     // 2: up to 2 % slower or faster
+constexpr int kMostSharedBytes = 20 * 1024;
 
-/// How a problem is cut: targets per warp (at most 32), warps per block.
-struct Choice {
-  int targets_per_warp = 16;
-  int warps = 4;
-  int margin = 4;
+struct Storage {
+  device::Barrier stamps_ready;
+  device::Barrier placed;
+  alignas(128) unsigned char bytes[kMostSharedBytes];  // places, stamps; the launch asks for what the tile needs
 };
 
-template <class AnyCall>
+/// Plain calls: `items` chunks per thread at a time. `apart`: each warp locates and combines its own targets; else the
+/// first warps locate them for all.
+template <int items, bool apart>
+struct Touching {
+  static constexpr int kItems = items;
+  static constexpr bool kApart = apart;
+  static constexpr int kThreads = items == 1 ? 256 : 128;
+  static constexpr int kBlocks = 8;
+};
+
+template <class Time, class Value, class Mapping>
+__global__ void __launch_bounds__(Mapping::kThreads, resident_blocks(Mapping::kThreads, Mapping::kBlocks))
+    plain_kernel(const __grid_constant__ PlainTile tile) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  device::let_next_kernel_start();
+  const PlainBlock block = plain_block<Time>(tile);
+  if (threadIdx.x == 0) {
+    device::init_barrier(shared.stamps_ready, 1);
+    device::init_barrier(shared.placed, searching_warps(tile.tile, static_cast<int>(blockDim.x)));
+    device::fence_barrier_init();
+  }
+  device::wait_for_previous_kernel();
+  auto target = static_cast<int>(threadIdx.x);
+  if constexpr (Mapping::kApart) {
+    const int lane = device::lane_index();
+    target = lane < tile.targets_per_warp ? target / device::kWarpThreads * tile.targets_per_warp + lane : tile.tile;
+  }
+  Time q{};
+  if (target < block.targets) q = plain_target<Time>(tile, block, target);
+  if (threadIdx.x == 0) fetch_stamps(tile, block, shared.bytes, shared.stamps_ready);
+  __syncthreads();  // barriers are initialised
+  Strand strand;
+  if constexpr (Mapping::kApart) {
+    device::wait(shared.stamps_ready, 0);
+    if (target < block.targets) locate_target<false>(tile, block, shared.bytes, q, target);
+    __syncwarp();
+    strand = warp_strand(tile, block.targets);
+  } else {
+    locate_targets<false>(tile, block, shared.bytes, q, shared.stamps_ready, shared.placed);
+    strand = block_strand(tile, block.targets);
+    device::wait(shared.placed, 0);
+  }
+  combine_spots<Value, Mapping::kItems, false, false>(tile, block, shared.bytes, strand);
+}
+
 struct Job {
-  AnyCall call;
+  Call call;
   Chunks chunks;
   int targets_per_warp;
   int margin;
   int capacity;  // samples
 };
 
-template <class Time, class Value, class AnyCall>
-__global__ void __launch_bounds__(kMaxThreads, 4) kernel(const __grid_constant__ Job<AnyCall> job) {
-  constexpr bool plain = std::is_same_v<AnyCall, PlainCall>;
+/// All other calls.
+template <class Time, class Value>
+__global__ void __launch_bounds__(kMaxThreads, 8) kernel(const __grid_constant__ Job job) {
   __shared__ Time window[kWindow];
   device::let_next_kernel_start();
-  const AnyCall& call = job.call;
+  const Call& call = job.call;
   const std::int64_t b = block_trajectory(call);
-  if (!plain && b >= batch_of(call)) return;
+  if (b >= batch_of(call)) return;
   device::wait_for_previous_kernel();
 
   const Trajectory<Time> of = trajectory<Time>(call, b);
   const auto threads = static_cast<int>(blockDim.x);
   const int begin = static_cast<int>(blockIdx.x) * (threads / device::kWarpThreads * job.targets_per_warp);
-  if (!plain && begin >= of.targets) return;
+  if (begin >= of.targets) return;
 
   const int first = begin + device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, of.targets - first);
@@ -59,44 +100,51 @@ __global__ void __launch_bounds__(kMaxThreads, 4) kernel(const __grid_constant__
 
   Place<int> at{0, missing()};
   if (lane < count) {
-    if (plain || of.samples > 0) at = locate(call, of, window, range, q);
+    if (of.samples > 0) at = locate(call, of, window, range, q);
     write_valid(call, b, first + lane, at.weight);
   }
   write_touched_rows<Value, kFlight>(row_bytes<Value>(call, b, job.chunks.count * 16), job.chunks, at, first, count,
-                                    plain || of.samples > 0);
+                                     of.samples > 0);
 }
 
-/// About 4,096 warps, the 32 per multiprocessor that fit, with at most eight chunks per lane (1024,512->512,128: 8, 16,
-/// 32 targets per warp 72, 70, 72 us; 64,1000->500,512: 2, 4, 8 targets 24.4, 24.3, 25.3). A power of two: with 15
-/// instead of 16 the last round of loads is nearly empty, 20.4 instead of 16.1 us at 256,500->250,128.
-Choice choose(const Problem& problem, const Call& call, int chunks) {
-  const std::int64_t targets = problem.packed_target ? problem.target : problem.batch * problem.target;
-  const auto wanted = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(targets / 4096)));
-  const int least = std::max(2, device::kWarpThreads / chunks);
-  Choice choice;
-  choice.targets_per_warp = static_cast<int>(std::clamp<std::int64_t>(
-      wanted, least, std::max(least, std::min(device::kWarpThreads, 8 * device::kWarpThreads / chunks))));
-  choice.warps = chunks <= 4 ? 8 : 4;
-  choice.margin = time_margin(problem.longest_source, call.longest_target);
-  return choice;
-}
-
-void run(const Problem& problem, const Call& call, const Choice& choice, bool dependent_launch, Stream stream) {
-  const Chunks chunks(problem.channels * static_cast<std::int64_t>(size_of(problem.values)));
-  const int tile = choice.targets_per_warp * choice.warps;
-  const int capacity = window_capacity(problem, call.longest_target, tile, choice.margin, kWindow);
-  const LaunchConfig config{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
-                            .block = dim3(static_cast<unsigned>(choice.warps * device::kWarpThreads)),
+void run_plain(const Problem& problem, const Call& call, const PlainChoice& choice, bool dependent_launch,
+               Stream stream) {
+  int shared_bytes = 0;
+  const PlainTile tile = make_plain_tile(problem, call, choice, false, shared_bytes);
+  const LaunchConfig config{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
+                            .block = dim3(static_cast<unsigned>(choice.threads)),
+                            .shared_bytes = shared_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)),
                             .dependent = dependent_launch};
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    with_call(problem, call, [&](const auto& any) {
-      using AnyCall = std::remove_cvref_t<decltype(any)>;
-      launch_kernel<kernel<Time, Value, AnyCall>>(
-          "resample: touched_rows", config, stream,
-          Job<AnyCall>{any, chunks, choice.targets_per_warp, choice.margin, capacity});
-    });
+    const auto launch_with = [&](auto mapping) {
+      launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>("resample: touched_rows", config, stream, tile);
+    };
+    if constexpr (std::is_same_v<Time, float>)
+      if (choice.chunks == 1) return launch_with(Touching<1, false>{});
+    if (choice.mapping == PlainChoice::Mapping::apart)
+      launch_with(Touching<4, true>{});
+    else
+      launch_with(Touching<4, false>{});
+  });
+}
+
+/// A power of two of targets per warp, so that no round of loads is nearly empty.
+void run(const Problem& problem, const Call& call, bool dependent_launch, Stream stream) {
+  const Chunks chunks(problem.channels * static_cast<std::int64_t>(size_of(problem.values)));
+  const int targets_per_warp = std::clamp(8 * device::kWarpThreads / chunks.count, 1, device::kWarpThreads);
+  const int margin = time_margin(problem.longest_source, call.longest_target);
+  const int tile = targets_per_warp * kMaxThreads / device::kWarpThreads;
+  const int capacity = window_capacity(problem, call.longest_target, tile, margin, kWindow);
+  const LaunchConfig config{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
+                            .block = dim3(kMaxThreads),
+                            .dependent = dependent_launch};
+  with_types(problem, [&](auto* time, auto* value) {
+    using Time = std::remove_pointer_t<decltype(time)>;
+    using Value = std::remove_pointer_t<decltype(value)>;
+    launch_kernel<kernel<Time, Value>>("resample: touched_rows", config, stream,
+                                       Job{call, chunks, targets_per_warp, margin, capacity});
   });
 }
 
@@ -115,8 +163,10 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
   if (call.longest_target == 0 || problem.batch == 0) return;
   const CurrentDevice current(problem.device.index);
-  const auto chunks = static_cast<int>(problem.channels * static_cast<std::int64_t>(size_of(problem.values)) / 16);
-  run(problem, call, choose(problem, call, chunks), arguments.dependent_launch, stream);
+  if (takes_plain_tiles(problem, call))
+    run_plain(problem, call, choose_touched(problem), arguments.dependent_launch, stream);
+  else
+    run(problem, call, arguments.dependent_launch, stream);
 }
 
 }  // namespace tmaops::ops::resample::touched_rows

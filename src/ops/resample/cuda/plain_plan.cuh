@@ -1,0 +1,161 @@
+// How a plain call is cut into tiles, from the problem alone. Measured on an H200 (docs/findings/resample_gpu.md).
+#pragma once
+
+#include <bit>
+#include <cstdlib>
+
+#include "ops/resample/cuda/plain_mappings.cuh"
+#include "ops/resample/cuda/slice.cuh"
+
+namespace tmaops::ops::resample::cuda {
+
+/// A mapping of plain_mappings.cuh with its parameters.
+struct PlainChoice {
+  enum class Mapping { own, together, staged, apart, walk } mapping = Mapping::together;
+  int threads = 256;
+  int chunks = 4;   // per lane, own
+  int targets = 0;  // per block; per warp for apart and walk
+  int row_margin = 4;
+  int time_margin = 4;
+};
+
+/// Sizes of a problem, in 16-byte chunks.
+struct PlainSizes {
+  explicit PlainSizes(const Problem& problem)
+      : row_bytes(static_cast<int>(problem.channels * static_cast<std::int64_t>(size_of(problem.values)))),
+        row(row_bytes / 16),
+        all(problem.batch * problem.target * row),
+        power(std::has_single_bit(static_cast<unsigned>(row))),
+        f32_times(problem.times == DType::f32) {}
+  int row_bytes;
+  int row;           // chunks
+  std::int64_t all;  // chunks of the output
+  bool power;        // a row is 2^n chunks
+  bool f32_times;    // kernels are compiled for all mappings: most calls have these
+};
+inline constexpr std::int64_t kLongCall = 1 << 19;  // chunks: some 6 us
+
+/// Whether the kernels of plain calls take it: their offsets are in 32 bits.
+inline bool takes_plain_tiles(const Problem& problem, const Call& call) {
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
+  if (!is_plain(problem, call) || problem.source < 4) return false;
+  const auto value_bytes = static_cast<std::int64_t>(size_of(problem.values));
+  const auto within = [&](std::int64_t stride, std::int64_t trajectory) {
+    return std::abs(stride) * problem.batch + trajectory < most;
+  };
+  const std::int64_t row = problem.channels * value_bytes / 16;
+  return row <= 128 && within(call.line.source.trajectory_stride, problem.source) &&
+         within(call.line.target.trajectory_stride, problem.target) &&
+         within(call.values.trajectory_stride * value_bytes / 16, problem.source * row) &&
+         within(call.output.trajectory_stride * value_bytes / 16, problem.target * row) &&
+         call.times_end - call.times_begin >= 64;
+}
+
+/// For bulk_window. Short calls want the shortest way through a block, long ones the fewest instructions.
+inline PlainChoice choose_window(const Problem& problem) {
+  using Mapping = PlainChoice::Mapping;
+  const PlainSizes sizes(problem);
+  PlainChoice choice;
+  choice.time_margin = time_margin(problem.source, problem.target);
+  choice.row_margin = std::min(choice.time_margin, std::max(4, 1024 / sizes.row_bytes));
+  if (sizes.f32_times && sizes.power && sizes.all < kLongCall && sizes.row <= 128) {
+    choice.mapping = Mapping::own;
+    const int few = sizes.row == 16 || sizes.all < 1 << 16 ? 2 : 1;
+    choice.chunks = sizes.row >= 32 ? 4 : std::min(few, sizes.row);
+    choice.threads = choice.chunks == 4 ? 128 : 256;
+  } else if (sizes.f32_times && size_of(problem.values) == 2 && sizes.row % device::kWarpThreads == 0 &&
+             problem.target >= 4 * problem.source) {
+    choice.mapping = Mapping::walk;
+    choice.targets = 8;
+  } else if (sizes.power && sizes.row <= 8) {
+    choice.mapping = Mapping::apart;
+    choice.threads = 128;
+    choice.targets = device::kWarpThreads;
+  } else {
+    choice.mapping = sizes.f32_times && problem.target < 2 * problem.source ? Mapping::staged : Mapping::together;
+    choice.threads = sizes.row >= 32 ? 256 : 128;
+    choice.targets = 4 * std::max(1, choice.threads / sizes.row);
+  }
+  return choice;
+}
+
+/// For touched_rows.
+inline PlainChoice choose_touched(const Problem& problem) {
+  using Mapping = PlainChoice::Mapping;
+  const PlainSizes sizes(problem);
+  PlainChoice choice;
+  choice.time_margin = time_margin(problem.source, problem.target);
+  if (sizes.f32_times && sizes.all < kLongCall) {
+    choice.chunks = 1;
+    choice.targets = std::max(1, choice.threads / sizes.row);
+  } else if (sizes.power && sizes.row <= 32) {
+    choice.mapping = Mapping::apart;
+    choice.threads = 128;
+    choice.targets = std::min(device::kWarpThreads, 256 / sizes.row);
+  } else {
+    choice.threads = 128;
+    choice.targets = 8 * std::max(1, choice.threads / sizes.row);
+  }
+  return choice;
+}
+
+/// `window`: with rows in shared memory. shared_bytes: what the tile needs.
+inline PlainTile make_plain_tile(const Problem& problem, const Call& call, const PlainChoice& choice, bool window,
+                                 int& shared_bytes) {
+  using Mapping = PlainChoice::Mapping;
+  constexpr int kMostStampBytes = 16 * 1024;
+  constexpr int kMostRowBytes = 48 * 1024;  // more leaves too few blocks per multiprocessor to hide the latency
+  const auto up = [](int value, int multiple) { return (value + multiple - 1) / multiple * multiple; };
+  const PlainSizes sizes(problem);
+  const PlainCall plain = plain_call(problem, call);
+  const auto time_bytes = static_cast<int>(size_of(problem.times));
+  PlainTile tile{};
+  tile.stamps = plain.stamps;
+  tile.targets = plain.targets;
+  tile.values = plain.values;
+  tile.output = plain.output;
+  tile.stamp_stride = static_cast<int>(plain.stamp_stride / time_bytes);
+  tile.target_stride = static_cast<int>(plain.target_stride / time_bytes);
+  tile.value_stride = static_cast<int>(plain.value_stride / 16);
+  tile.output_stride = static_cast<int>(plain.output_stride / 16);
+  tile.samples = plain.samples;
+  tile.target_count = plain.target_count;
+  tile.pace = plain.pace;
+  tile.interpolation = plain.interpolation;
+  tile.value_units = static_cast<int>((plain.values_end - plain.values) / 16);
+
+  tile.chunks = Chunks(sizes.row_bytes);
+  tile.tile = choice.targets;
+  tile.step = choice.threads / sizes.row;
+  if (choice.mapping == Mapping::own) {
+    const int lanes = sizes.row / choice.chunks;
+    tile.lane_shift = std::countr_zero(static_cast<unsigned>(lanes));
+    tile.tile = choice.threads / lanes;
+  } else if (choice.mapping == Mapping::apart || choice.mapping == Mapping::walk) {
+    tile.targets_per_warp = choice.targets;
+    tile.tile = choice.threads / device::kWarpThreads * choice.targets;
+    tile.step = device::kWarpThreads / sizes.row;
+  }
+
+  tile.time_margin = choice.time_margin;
+  tile.row_margin = choice.row_margin;
+  const int stamp_capacity =
+      window_capacity(problem, problem.target, tile.tile, tile.time_margin, kMostStampBytes / time_bytes - 4);
+  const auto tensor_bytes = static_cast<std::int64_t>(plain.stamps_end - plain.stamps);
+  tile.stamp_bytes = static_cast<int>(std::min<std::int64_t>(slice_bytes(stamp_capacity, time_bytes), tensor_bytes));
+  tile.stamp_limit = plain.samples - stamp_capacity;
+  tile.stamp_unit_limit = static_cast<int>((tensor_bytes - tile.stamp_bytes) / 16);
+  tile.stamps_at = choice.mapping == Mapping::own ? 0 : up(tile.tile * static_cast<int>(sizeof(Spot)), 16);
+  tile.rows_at = up(tile.stamps_at + tile.stamp_bytes, 128);
+  tile.output_at = tile.rows_at;
+  if (window) {
+    tile.row_capacity =
+        window_capacity(problem, problem.target, tile.tile, tile.row_margin, kMostRowBytes / sizes.row_bytes);
+    tile.row_limit = plain.samples - tile.row_capacity;
+    tile.output_at += tile.row_capacity * sizes.row_bytes;
+  }
+  shared_bytes = tile.output_at + (choice.mapping == Mapping::staged ? tile.tile * sizes.row_bytes : 0);
+  return tile;
+}
+
+}  // namespace tmaops::ops::resample::cuda
