@@ -57,7 +57,7 @@ struct Job {
 /// Plain calls with f32 times. `known_bytes`: of a row, 0 when only the launch knows. `whole`: a block takes whole
 /// trajectories. What one thread does before the copies is kept short.
 template <class Value, int known_bytes, bool whole>
-__global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, known_bytes > 0 ? 6 : 4))
+__global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, known_bytes > 0 ? 8 : 4))
     plain_kernel(const __grid_constant__ PlainJob job) {
   Storage& shared = device::dynamic_shared<Storage>();
   const Cut& cut = job.cut;
@@ -270,10 +270,10 @@ Choice choose(const Problem& problem, const Call& call) {
   if (choice.trajectories > 0) {
     choice.threads = round_up(choice.trajectories * static_cast<int>(problem.target), device::kWarpThreads);
   } else {
-    choice.threads = 128;
-    // An eighth: rows of few bytes make stamps dear (8,100000->50000,14, even stamps: margins of 32, 276, 817 samples
+    choice.threads = 192;
+    // A sixteenth: rows of few bytes make stamps dear (8,100000->50000,14, even stamps: margins of 32, 276, 817 samples
     // 11.4, 11.8, 12.2 us).
-    choice.time_margin = 4 + time_margin(problem.longest_source, call.longest_target) / 8;
+    choice.time_margin = 4 + time_margin(problem.longest_source, call.longest_target) / 16;
     choice.row_margin = std::min(choice.time_margin, 32);
   }
   return choice;

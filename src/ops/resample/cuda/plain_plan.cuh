@@ -13,7 +13,7 @@ namespace tmaops::ops::resample::cuda {
 struct PlainChoice {
   enum class Mapping { own, together, staged, apart, walk } mapping = Mapping::together;
   int threads = 256;
-  int chunks = 4;   // per lane, own
+  int chunks = 4;   // per lane at a time, own and touched_rows
   int targets = 0;  // per block; per warp for apart and walk
   int row_margin = 4;
   int time_margin = 4;
@@ -57,12 +57,12 @@ inline PlainChoice choose_window(const Problem& problem) {
   const PlainSizes sizes(problem);
   PlainChoice choice;
   choice.time_margin = time_margin(problem.source, problem.target);
-  choice.row_margin = std::min(choice.time_margin, std::max(4, 1024 / sizes.row_bytes));
+  choice.row_margin = std::min(choice.time_margin, sizes.row == 8 ? 8 : 4);
   if (sizes.f32_times && sizes.power && sizes.all < kLongCall && sizes.row <= 128) {
     choice.mapping = Mapping::own;
     const int few = sizes.row == 16 || sizes.all < 1 << 16 ? 2 : 1;
     choice.chunks = sizes.row >= 32 ? 4 : std::min(few, sizes.row);
-    choice.threads = choice.chunks == 4 ? 128 : 256;
+    choice.threads = choice.chunks == 2 ? 256 : 128;
   } else if (sizes.f32_times && size_of(problem.values) == 2 && sizes.row % device::kWarpThreads == 0 &&
              problem.target >= 4 * problem.source) {
     choice.mapping = Mapping::walk;
@@ -87,14 +87,17 @@ inline PlainChoice choose_touched(const Problem& problem) {
   choice.time_margin = time_margin(problem.source, problem.target);
   if (sizes.f32_times && sizes.all < kLongCall) {
     choice.chunks = 1;
-    choice.targets = std::max(1, choice.threads / sizes.row);
+    choice.threads = 128;
+    choice.targets = 2 * std::max(1, choice.threads / sizes.row);
   } else if (sizes.power && sizes.row <= 32) {
     choice.mapping = Mapping::apart;
-    choice.threads = 128;
-    choice.targets = std::min(device::kWarpThreads, 256 / sizes.row);
+    choice.chunks = sizes.f32_times && sizes.row == 32 ? 2 : 4;
+    choice.threads = choice.chunks == 2 ? 64 : 128;
+    choice.targets = std::min(device::kWarpThreads, choice.chunks * 64 / sizes.row);
   } else {
+    choice.chunks = 2;
     choice.threads = 128;
-    choice.targets = 8 * std::max(1, choice.threads / sizes.row);
+    choice.targets = 4 * std::max(1, choice.threads / sizes.row);
   }
   return choice;
 }

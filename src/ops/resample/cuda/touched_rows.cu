@@ -27,8 +27,8 @@ template <int items, bool apart>
 struct Touching {
   static constexpr int kItems = items;
   static constexpr bool kApart = apart;
-  static constexpr int kThreads = items == 1 ? 256 : 128;
-  static constexpr int kBlocks = 8;
+  static constexpr int kThreads = items == 4 ? 128 : 256;
+  static constexpr int kBlocks = items == 2 ? 6 : 8;
 };
 
 template <class Time, class Value, class Mapping>
@@ -121,12 +121,14 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
     const auto launch_with = [&](auto mapping) {
       launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>("resample: touched_rows", config, stream, tile);
     };
-    if constexpr (std::is_same_v<Time, float>)
+    if constexpr (std::is_same_v<Time, float>) {
       if (choice.chunks == 1) return launch_with(Touching<1, false>{});
+      if (choice.chunks == 2 && choice.mapping == PlainChoice::Mapping::apart) return launch_with(Touching<2, true>{});
+    }
     if (choice.mapping == PlainChoice::Mapping::apart)
       launch_with(Touching<4, true>{});
     else
-      launch_with(Touching<4, false>{});
+      launch_with(Touching<2, false>{});
   });
 }
 
