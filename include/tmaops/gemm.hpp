@@ -43,7 +43,11 @@ struct GemmOptions {
   /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
   /// waits for it before it reads or writes; back-to-back calls overlap their start-up.
   bool dependent_launch = false;
-  std::string variant{};  // name of a variant; empty: the best one for the problem
+  /// Name of a variant, or of a variant and a tile ("wgmma_small/64x32"); empty: the best one for the problem.
+  std::string variant{};
+  /// GPU: file of measured choices (`tmaops bench --tune`), read once per process. Empty: $TMAOPS_GEMM_TUNING, else
+  /// gemm_tuning.yaml in $XDG_CACHE_HOME/tmaops or ~/.cache/tmaops where there is one. "off": none.
+  std::string tuning{};
   Stream stream = nullptr;
 };
 
@@ -56,7 +60,8 @@ struct GemmOptions {
 /// or bias, nor with c unless c is d itself. With K = 0 the product is 0. The mode (GemmMode) follows from the strides.
 /// The same call gives the same bits on the same machine, whatever the number of threads. Throws Error: shape_mismatch,
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
-/// bad_parameter, unknown_variant, variant_refuses, out_of_memory, and the device errors.
+/// bad_parameter, unknown_variant, variant_refuses, out_of_memory, cannot_read and bad_tuning (of the file `tuning`), and
+/// the device errors.
 void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
 /// A gemm whose checks and host work are done once. run() only launches.

@@ -40,6 +40,15 @@ class RingPosition {
       phase_ ^= 1u;
     }
   }
+  /// The same as advancing `count` times.
+  __device__ __forceinline__ void advance(int count) {
+    stage_ += count % stages;
+    phase_ ^= static_cast<std::uint32_t>(count / stages) & 1u;
+    if (stage_ >= stages) {
+      stage_ -= stages;
+      phase_ ^= 1u;
+    }
+  }
 
  private:
   int stage_ = 0;
@@ -87,6 +96,8 @@ class Consumer {
     position_.advance();
     return stage;
   }
+  /// Leaves the next `count` stages to another consumer.
+  __device__ __forceinline__ void skip(int count) { position_.advance(count); }
   /// Gives the stage back. One thread per counted consumer calls it, after the others of its group have read.
   __device__ __forceinline__ void release(int stage) { arrive(ring_.empty[stage]); }
   /// Gives it back to the producer in block `rank` of the cluster, for stages filled by multicast.

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "gpu/gemm_check.cuh"
+#include "ops/gemm/tiling.hpp"
 
 namespace tmaops {
 namespace {
@@ -15,10 +16,13 @@ using test::Placement;
 constexpr int kSeeds = 16;
 constexpr int kProblemsPerSeed = 150;  // 2,400 problems in all
 
+/// Every variant as it chooses its tile, then each of its tiles.
 std::vector<std::string> gpu_variants() {
   std::vector<std::string> names;
   for (const auto& variant : ops::gemm::variants())
     if (variant.device == DeviceType::cuda) names.emplace_back(variant.name);
+  for (const auto& tiling : ops::gemm::tilings())
+    names.push_back(std::string(tiling.variant) + "/" + std::string(tiling.tile));
   return names;
 }
 
@@ -124,7 +128,8 @@ TEST_P(GpuGemm, VariantsAgreeWithTheDefinitionOnRandomProblems) {
     if (HasFailure()) return;
   }
   for (const std::string& variant : gpu_variants())
-    EXPECT_GE(runs[variant], 5) << variant << " took hardly any problem";
+    if (!variant.ends_with("k2"))  // which is for a longer K
+      EXPECT_GE(runs[variant], 5) << variant << " took hardly any problem";
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 
@@ -134,7 +139,7 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
   test::GemmRunner runner;
   const std::int64_t sizes[][3] = {{256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024}, {1000, 1000, 1000},
                                    {64, 4096, 7168}, {2048, 1536, 320}, {4096, 640, 64},    {136, 2056, 4096},
-                                   {1, 4096, 1024},  {4096, 1, 1024},   {3000, 2504, 200},  {17, 33, 8192}};
+                                   {1, 4096, 1024},  {4096, 1, 1024},   {1500, 1560, 200},  {2500, 1100, 136},   {3000, 2504, 200},  {17, 33, 8192}};
   std::uint64_t seed = 1;
   for (const auto& [m, n, k] : sizes)
     for (const bool a_column : {false, true})

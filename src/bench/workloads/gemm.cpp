@@ -142,7 +142,7 @@ class GemmWorkload : public Workload {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(ops::gemm::select(problem(), device_info(info_.device), "").name);
+    return std::string(ops::gemm::select(problem(), device_info(info_.device), "").variant->name);
   }
   nlohmann::json peer_parameters() const override {
     return {{"mode", config_.mode}, {"alpha", config_.alpha},           {"beta", config_.beta},

@@ -24,25 +24,26 @@ decltype(auto) with_memory(const Problem& problem, const Fn& fn) {
 struct GemmPlan::State {
   Problem problem;
   Arguments arguments{};
-  const Variant<Problem, Arguments>* variant;
+  ops::gemm::Choice choice;
 
   State(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d, const GemmOptions& options)
       : problem(ops::gemm::make_problem(a, b, d, options)),
-        variant(&ops::gemm::select(problem, device_info(d.device), options.variant)) {
+        choice(ops::gemm::select(problem, device_info(d.device), options.variant, options.tuning)) {
     arguments = {.a = a.data,
                  .b = b.data,
                  .d = d.data,
                  .c = problem.c ? options.c.data : nullptr,
                  .bias = problem.bias_dtype ? options.bias.data : nullptr,
-                 .dependent_launch = options.dependent_launch};
-    if (variant->prepare && !empty())
-      arguments.prepared = with_memory(problem, [&] { return variant->prepare(problem, arguments); });
+                 .dependent_launch = options.dependent_launch,
+                 .tiling = choice.tiling};
+    if (choice.variant->prepare && !empty())
+      arguments.prepared = with_memory(problem, [&] { return choice.variant->prepare(problem, arguments); });
   }
 
   bool empty() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
   void run(Stream stream) const {
-    if (!empty()) with_memory(problem, [&] { variant->launch(problem, arguments, stream); });
+    if (!empty()) with_memory(problem, [&] { choice.variant->launch(problem, arguments, stream); });
   }
 };
 
@@ -57,6 +58,6 @@ GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
 GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 
 void GemmPlan::run(Stream stream) const { state_->run(stream); }
-std::string_view GemmPlan::variant() const { return state_->variant->name; }
+std::string_view GemmPlan::variant() const { return state_->choice.variant->name; }
 
 }  // namespace tmaops

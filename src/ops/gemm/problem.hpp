@@ -65,7 +65,9 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// The memory of a call.
+struct Tiling;
+
+/// The memory of a call, and what was chosen for it.
 struct Arguments {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -73,7 +75,14 @@ struct Arguments {
   const void* c = nullptr;     // null when beta is 0
   const void* bias = nullptr;  // null when there is none
   bool dependent_launch = false;
+  const Tiling* tiling = nullptr;  // how a GPU variant cuts the product; null: as it thinks best
   std::shared_ptr<const void> prepared{};
+};
+
+/// What runs.
+struct Choice {
+  const Variant<Problem, Arguments>* variant = nullptr;
+  const Tiling* tiling = nullptr;  // null: as the variant thinks best
 };
 
 /// Checks every argument and says what is to be computed. Throws Error as gemm() does.
@@ -84,8 +93,9 @@ Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const T
 /// row-major. The caller exchanges the pointers of a and b.
 Problem transposed(const Problem& problem);
 
-/// The variant that runs: the named one, or the first that takes the problem when the name is empty.
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+/// What runs: the variant of that name, which may have its tile behind a slash ("wgmma_small/64x32"). With an empty
+/// name on a GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.
+Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning = "");
 
 VariantTable<Problem, Arguments> variants();
 

@@ -10,10 +10,11 @@ constexpr std::int64_t kStep = 64;  // k of a step
 
 /// Fitted to launches on an H200 (docs/findings/gemm_gpu.md): operands in the L2 up to 1024, cold above.
 constexpr Tiling kTilings[] = {
-    {.variant = "wgmma_small", .rows = 64, .columns = 32, .start = 1.4, .finish = 0.1, .step = 0.16},
-    {.variant = "wgmma_small", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.5, .step = 0.19},
+    {.variant = "wgmma_small", .tile = "64x32", .rows = 64, .columns = 32, .start = 1.4, .finish = 0.1, .step = 0.16},
+    {.variant = "wgmma_small", .tile = "64x128", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.5, .step = 0.19},
     // Cold, since K is long: 0.27 us is what the memory needs for 128 blocks. The exchange of sums costs 0.5 us.
     {.variant = "wgmma_small",
+     .tile = "64x64k2",
      .rows = 64,
      .columns = 64,
      .splits = 2,
@@ -22,11 +23,69 @@ constexpr Tiling kTilings[] = {
      .step = 0.27,
      .least_k = 2048,
      .one_wave = true},
-    {.variant = "wgmma_persistent", .rows = 128, .columns = 256, .share = 2, .start = 2.9, .finish = 0.9, .step = 0.70},
-    {.variant = "wgmma_specialized", .rows = 128, .columns = 128, .start = 1.5, .finish = 0.9, .step = 0.36},
-    {.variant = "wgmma_specialized", .rows = 128, .columns = 256, .start = 1.5, .finish = 1.4, .step = 0.72},
-    {.variant = "wgmma_tma", .rows = 128, .columns = 128, .start = 1.5, .finish = 1.3, .step = 0.385},
-    {.variant = "wgmma_cp_async", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.4, .step = 0.38},
+    // Fitted to what each takes when it has the power to itself: the wide tile needs less, so its clock is higher.
+    {.variant = "wgmma_persistent",
+     .tile = "128x256c2",
+     .rows = 128,
+     .columns = 256,
+     .share = 2,
+     .start = 2.9,
+     .finish = 0.75,
+     .step = 0.70},
+    // Two tiles in turn: the tensor cores never wait, so it is what the last wave wastes that decides between widths.
+    {.variant = "wgmma_persistent",
+     .tile = "128x128",
+     .rows = 128,
+     .columns = 128,
+     .start = 2.6,
+     .finish = 0.05,
+     .step = 0.375},
+    {.variant = "wgmma_persistent",
+     .tile = "128x128c2",
+     .rows = 128,
+     .columns = 128,
+     .share = 2,
+     .start = 2.9,
+     .finish = 0.05,
+     .step = 0.37},
+    {.variant = "wgmma_persistent",
+     .tile = "128x176c2",
+     .rows = 128,
+     .columns = 176,
+     .share = 2,
+     .start = 2.9,
+     .finish = 0.05,
+     .step = 0.497,
+     .b_along_k = true,
+     .plain = true},
+    {.variant = "wgmma_specialized",
+     .tile = "128x128",
+     .rows = 128,
+     .columns = 128,
+     .start = 1.5,
+     .finish = 0.9,
+     .step = 0.36},
+    {.variant = "wgmma_specialized",
+     .tile = "128x256",
+     .rows = 128,
+     .columns = 256,
+     .start = 1.5,
+     .finish = 1.5,
+     .step = 0.72},
+    {.variant = "wgmma_tma",
+     .tile = "128x128",
+     .rows = 128,
+     .columns = 128,
+     .start = 1.5,
+     .finish = 1.3,
+     .step = 0.385},
+    {.variant = "wgmma_cp_async",
+     .tile = "64x128",
+     .rows = 64,
+     .columns = 128,
+     .start = 1.5,
+     .finish = 0.4,
+     .step = 0.38},
 };
 
 /// Lines of 128 bytes that the L2 gives to all multiprocessors together, per us. Measured at 1024 and 1000 with 64 x
@@ -37,7 +96,8 @@ constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t pieces(const Tiling& tiling, const Problem& problem) {
-  return ceil_div(problem.m, tiling.rows) * ceil_div(problem.n, tiling.columns) * problem.batch * tiling.splits;
+  const std::int64_t rows = ceil_div(problem.m, tiling.rows * tiling.share) * tiling.share;
+  return rows * ceil_div(problem.n, tiling.columns) * problem.batch * tiling.splits;
 }
 
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
@@ -46,11 +106,45 @@ int lines_per_row(const MatrixLayout& layout) {
   return aligned ? 1 : 2;
 }
 
-bool applies(const Tiling& tiling, const Problem& problem, int multiprocessors) {
-  return problem.k >= tiling.least_k && (!tiling.one_wave || pieces(tiling, problem) <= multiprocessors);
+/// Whether D is the rounded product itself, in rows that TMA can write.
+bool plain_rows(const Problem& problem) {
+  constexpr std::int64_t most = std::int64_t{1} << 38;  // elements, as for every tensor map
+  const MatrixLayout& d = problem.d;
+  return problem.alpha == 1.0F && !problem.c && !problem.bias_dtype && problem.activation == Activation::none &&
+         d.dtype != DType::f32 && d.order == Order::row && d.columns % 8 == 0 && d.alignment % 16 == 0 &&
+         d.leading_dimension() % 8 == 0 && d.leading_dimension() >= d.columns && d.leading_dimension() < most &&
+         d.batch_stride >= 0 && d.batch_stride < most;
 }
 
 }  // namespace
+
+std::span<const Tiling> tilings() { return kTilings; }
+
+const Tiling* find_tiling(std::string_view variant, std::string_view tile) {
+  for (const Tiling& tiling : kTilings)
+    if (tiling.variant == variant && tiling.tile == tile) return &tiling;
+  return nullptr;
+}
+
+std::string tile_names(std::string_view variant) {
+  std::string names;
+  for (const Tiling& tiling : kTilings)
+    if (tiling.variant == variant) names += (names.empty() ? "" : ", ") + std::string(tiling.tile);
+  return names;
+}
+
+Support made_for(const Tiling& tiling, const Problem& problem, int multiprocessors) {
+  const std::string name = std::string(tiling.variant) + "/" + std::string(tiling.tile);
+  if (problem.k < tiling.least_k)
+    return Support::no(name + " needs K of at least " + std::to_string(tiling.least_k));
+  if (tiling.one_wave && pieces(tiling, problem) > multiprocessors)
+    return Support::no(name + " needs at most as many blocks as there are multiprocessors, " +
+                       std::to_string(multiprocessors));
+  if (tiling.b_along_k && problem.b.order != Order::column) return Support::no(name + " needs B contiguous along K");
+  if (tiling.plain && !plain_rows(problem))
+    return Support::no(name + " needs a D of 16 bits that is the product itself, its rows at multiples of 16 bytes");
+  return Support::yes();
+}
 
 double microseconds(const Tiling& tiling, const Problem& problem, int multiprocessors) {
   const std::int64_t all = pieces(tiling, problem);
@@ -66,7 +160,7 @@ const Tiling& best_tiling(std::string_view variant, const Problem& problem, int 
   const Tiling* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const Tiling& tiling : kTilings) {
-    if (tiling.variant != variant || !applies(tiling, problem, multiprocessors)) continue;
+    if (tiling.variant != variant || !made_for(tiling, problem, multiprocessors)) continue;
     const double time = microseconds(tiling, problem, multiprocessors);
     if (best != nullptr && time >= least) continue;
     best = &tiling;
@@ -76,6 +170,11 @@ const Tiling& best_tiling(std::string_view variant, const Problem& problem, int 
     throw Error(ErrorCode::internal,
                 {.where = "gemm: tiling", .got = std::string(variant), .needed = "a variant with a tiling"});
   return *best;
+}
+
+const Tiling& tiling_of(std::string_view variant, const Problem& problem, const Arguments& arguments) {
+  if (arguments.tiling != nullptr) return *arguments.tiling;
+  return best_tiling(variant, problem, device_info(problem.device).multiprocessors);
 }
 
 }  // namespace tmaops::ops::gemm

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "ops/gemm/problem.hpp"
@@ -11,6 +13,7 @@ namespace tmaops::ops::gemm {
 /// One way to cut a product into pieces that run on one multiprocessor each.
 struct Tiling {
   std::string_view variant;
+  std::string_view tile;     // its name within the variant: rows x columns, c2: a cluster of two, k2: K cut in two
   int rows = 0;              // of D per piece
   int columns = 0;           // of D per piece
   int splits = 1;            // pieces that share a tile's K
@@ -20,12 +23,29 @@ struct Tiling {
   double step = 0;           // us per 64 of k of one piece
   std::int64_t least_k = 0;  // of problems it is made for
   bool one_wave = false;     // not for more pieces than multiprocessors
+  bool b_along_k = false;    // only for B contiguous along K
+  bool plain = false;        // only for a D of 16 bits that is the rounded product and that TMA can write
 };
+
+/// Every tiling of every variant.
+std::span<const Tiling> tilings();
+
+/// Null when the variant has no tile of that name.
+const Tiling* find_tiling(std::string_view variant, std::string_view tile);
+/// "64x32, 64x128"; empty for a variant that is not a GPU's.
+std::string tile_names(std::string_view variant);
+
+/// Whether a problem is one that the tiling is made for, and why not. `problem` here and below in the form in which D
+/// is row-major.
+Support made_for(const Tiling& tiling, const Problem& problem, int multiprocessors);
 
 /// Estimated time of a launch in us.
 double microseconds(const Tiling& tiling, const Problem& problem, int multiprocessors);
 
-/// The cheapest tiling of a variant. `problem` in the form in which D is row-major.
+/// The cheapest tiling of a variant.
 const Tiling& best_tiling(std::string_view variant, const Problem& problem, int multiprocessors);
+
+/// How a variant cuts a problem: as the caller said, else as is cheapest.
+const Tiling& tiling_of(std::string_view variant, const Problem& problem, const Arguments& arguments);
 
 }  // namespace tmaops::ops::gemm

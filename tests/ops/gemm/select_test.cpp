@@ -39,18 +39,44 @@ class GemmSelect : public ::testing::Test {
 };
 
 TEST_F(GemmSelect, large_products_run_persistent) {
-  EXPECT_EQ(select(problem(4096, 4096, 4096), hopper(), "").name, "wgmma_persistent");
-  EXPECT_EQ(select(problem(8192, 8192, 8192), hopper(), "").name, "wgmma_persistent");
+  EXPECT_EQ(select(problem(4096, 4096, 4096), hopper(), "").variant->name, "wgmma_persistent");
+  EXPECT_EQ(select(problem(8192, 8192, 8192), hopper(), "").variant->name, "wgmma_persistent");
 }
 
 TEST_F(GemmSelect, one_wave_does_not) {
-  EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").name, "wgmma_specialized");
+  EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").variant->name, "wgmma_specialized");
+}
+
+TEST_F(GemmSelect, warpgroups_take_turns_where_k_is_short) {
+  const auto tile = [](Problem product, Order b) {
+    product.b.order = b;
+    if (b == Order::column) std::swap(product.b.row_stride, product.b.column_stride);
+    return select(product, hopper(), "").tiling->tile;
+  };
+  for (const Order b : {Order::row, Order::column}) {
+    EXPECT_EQ(tile(problem(4096, 4096, 4096), b), "128x256c2");
+    EXPECT_EQ(tile(problem(8192, 8192, 8192), b), "128x256c2");
+  }
+  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::column), "128x176c2");
+  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::row), "128x128c2");
+}
+
+TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
+  Problem product = problem(4096, 24576, 1536);
+  product.b.order = Order::column;
+  std::swap(product.b.row_stride, product.b.column_stride);
+  EXPECT_EQ(select(product, hopper(), "").tiling->tile, "128x176c2");
+  product.activation = Activation::relu;
+  EXPECT_NE(select(product, hopper(), "").tiling->tile, "128x176c2");
+  product.activation = Activation::none;
+  product.d.dtype = DType::f32;
+  EXPECT_NE(select(product, hopper(), "").tiling->tile, "128x176c2");
 }
 
 TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
   for (const std::int64_t size : {256, 512, 768, 1024})
-    EXPECT_EQ(select(problem(size, size, size), hopper(), "").name, "wgmma_small") << size;
-  EXPECT_EQ(select(problem(64, 4096, 7168), hopper(), "").name, "wgmma_small");
+    EXPECT_EQ(select(problem(size, size, size), hopper(), "").variant->name, "wgmma_small") << size;
+  EXPECT_EQ(select(problem(64, 4096, 7168), hopper(), "").variant->name, "wgmma_small");
   EXPECT_EQ(best_tiling("wgmma_small", problem(64, 4096, 7168), 132).splits, 2);
   EXPECT_EQ(best_tiling("wgmma_small", problem(512, 512, 512), 132).columns, 32);
   EXPECT_EQ(best_tiling("wgmma_small", problem(1024, 1024, 1024), 132).columns, 128);
@@ -58,16 +84,16 @@ TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
 
 TEST_F(GemmSelect, rows_across_lines_favour_large_tiles) {
   Problem odd = problem(1000, 1000, 1000);
-  EXPECT_EQ(select(odd, hopper(), "").name, "wgmma_specialized");
+  EXPECT_EQ(select(odd, hopper(), "").variant->name, "wgmma_specialized");
 }
 
 TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
   Problem odd = problem(4096, 4096, 4095);
-  EXPECT_EQ(select(odd, hopper(), "").name, "wgmma_cp_async");
+  EXPECT_EQ(select(odd, hopper(), "").variant->name, "wgmma_cp_async");
   Problem shifted = problem(4096, 4096, 4096);
   shifted.b.alignment = 2;
-  EXPECT_EQ(select(shifted, hopper(), "").name, "wgmma_cp_async");
-  EXPECT_EQ(select(problem(64, 64, 0), hopper(), "").name, "wgmma_cp_async");
+  EXPECT_EQ(select(shifted, hopper(), "").variant->name, "wgmma_cp_async");
+  EXPECT_EQ(select(problem(64, 64, 0), hopper(), "").variant->name, "wgmma_cp_async");
 }
 
 TEST_F(GemmSelect, other_architectures_are_refused_with_a_reason) {

@@ -146,7 +146,7 @@ __device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float
 #pragma unroll 1
   for (int chunk = 0; chunk * kStagedColumns < n; ++chunk) {
     const int at = column + chunk * kStagedColumns;
-    const int columns = min(min(kStagedColumns, n), epilogue.columns - at);
+    const int columns = min(min(kStagedColumns, n - chunk * kStagedColumns), epilogue.columns - at);
     if (columns <= 0) return;
     stage_sums<n>(sums, staging, chunk);
     __syncwarp();

@@ -1,63 +1,153 @@
-// Version 4: blocks that stay. What is new against version 3: one block per multiprocessor computes tile after tile, so
-// that the loads of the next tile and the stores of the last run beside the epilogue; two blocks of a cluster compute
-// 256 x 256 of D and send each other their half of B (multicast), which takes a third off the bytes that leave the L2.
-// (4096: 206 us instead of 211; 4096x24576x1536: 486 instead of 515. Where a launch is one wave it only costs.)
+// Version 4: blocks that stay. What is new against version 3: a block per multiprocessor computes tile after tile, and
+// two blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a
+// third off the bytes that leave the L2. Its two warpgroups share a tile of 128 x 256, which moves the fewest bytes and
+// so needs the least power, or take turns: one multiplies a tile of 128 x 128 or 128 x 176 while the other writes its
+// own out, so that the tensor cores wait for no epilogue, which decides where K is short (4096x24576x1536: 406 us
+// instead of 423).
 #include <algorithm>
 
 #include "device/cluster.cuh"
 #include "ops/gemm/cuda/specialized.cuh"
+#include "ops/gemm/tiling.hpp"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kCluster = 2;
-constexpr int kColumns = 256;
-constexpr int kClusterRows = kCluster * kSpecializedRows;
-constexpr int kShare = kColumns / kCluster;  // columns of B that each block fetches for both
-constexpr int kGroup = 4;                    // cluster rows that are walked column by column
-constexpr std::uint16_t kBoth = (1 << kCluster) - 1;
-
-using Storage = SpecializedStorage<kColumns>;
-constexpr int kStages = Storage::stages;
-
-/// The walk of a cluster over its tiles: groups of kGroup cluster rows, column by column, batch after batch.
+/// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
+/// second group run backwards, so that it begins with what the last one left in the L2.
 struct Walk {
-  int cluster_rows = 0;
-  int tile_columns = 0;
-  int tiles = 0;  // of clusters, over all batches
+  int row_tiles = 0;  // of a whole cluster
+  int column_tiles = 0;
+  int group = 0;  // row tiles that are walked together
+  int tiles = 0;  // over all batches
 
   __device__ __forceinline__ void locate(int tile, int& row, int& column, int& batch) const {
-    const int in_batch = cluster_rows * tile_columns;
+    const int in_batch = row_tiles * column_tiles;
     batch = tile / in_batch;
     tile -= batch * in_batch;
-    const int group = tile / (kGroup * tile_columns);
-    tile -= group * kGroup * tile_columns;
-    const int rows = min(kGroup, cluster_rows - group * kGroup);
-    column = tile / rows * kColumns;
-    row = (group * kGroup + tile % rows) * kClusterRows;
+    const int number = tile / (group * column_tiles);
+    tile -= number * group * column_tiles;
+    const int rows = min(group, row_tiles - number * group);
+    column = tile / rows;
+    row = number * group + tile % rows;
+    if ((number & 1) != 0) column = column_tiles - 1 - column;
   }
 };
+
+/// The A of rows that are walked together should stay in the L2; with fewer B is read too often (8192: 1 % slower).
+constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kFewestGroupRows = 2048;
 
 struct Job {
   SpecializedJob parts;
   Walk walk;
 };
 
-template <class T, Major a_major, Major b_major>
+/// Whether each warpgroup has a tile of its own, of 128 rows; otherwise 64 rows each of one tile.
+template <int n>
+inline constexpr bool kInTurn = n < 256;
+/// Warps that read a stage of one block.
+template <int n>
+inline constexpr int kReaders = kInTurn<n> ? kConsumerWarps / kConsumers : kConsumerWarps;
+
+template <int n>
+struct Storage {
+  static constexpr int stages = n == 256 ? 4 : n == 176 ? 5 : 6;  // 190 and 192 KiB
+  struct Stage {
+    unsigned char a[kSpecializedRows * kRowBytes];
+    unsigned char b[n * kRowBytes];
+  };
+  alignas(1024) Stage stage[stages];
+  WarpStaging staging[kConsumerWarps];
+  device::Ring<stages> ring;
+  device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
+};
+
+/// 176 sums of each half leave no registers for what the general epilogue needs: such tiles are for a D that leaves
+/// through a tensor map.
+template <int n>
+inline constexpr bool kTensorStoreOnly = n == 176;
+
+/// A warpgroup's sums: of 64 rows each.
+template <int n>
+struct Sums {
+  static constexpr int parts = kInTurn<n> ? 2 : 1;
+  float part[parts][n / 2];
+};
+
+/// A warpgroup's product over all k. A stage is given back one product late, so that the tensor cores always have the
+/// next one; when the last is in their queue it is the other warpgroup's turn.
+template <class T, int n, Major a_major, Major b_major>
+__device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
+                                              device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
+                                              int cluster) {
+  const int lane = device::lane_index();
+  const auto release = [&](int stage) {
+    if (lane < cluster) consumer.release_to(stage, static_cast<std::uint32_t>(lane));
+  };
+  int previous = 0;
+#pragma unroll 1
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    const int current = consumer.acquire();
+    __syncwarp();
+    const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
+    const TileOperand<a_major, 64> first(a);
+    const TileOperand<a_major, 64> second(a + (Sums<n>::parts - 1) * kPanelBytes);
+    const TileOperand<b_major, n> right(shared.stage[current].b);
+    using Product = device::Wgmma<T, n>;
+    device::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kDepth / 16; ++i) {
+      Product::template multiply<a_major, b_major>(sums.part[0], first.at(i), right.at(i), k_tile > 0 || i > 0);
+      if constexpr (kInTurn<n>)
+        Product::template multiply<a_major, b_major>(sums.part[1], second.at(i), right.at(i), k_tile > 0 || i > 0);
+    }
+    device::wgmma_commit();
+    device::wgmma_wait<1>();
+    if (k_tile > 0) release(previous);
+    previous = current;
+  }
+  if (kInTurn<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
+  device::wgmma_wait<0>();
+  for (auto& part : sums.part) device::pin_registers(part);
+  release(previous);
+}
+
+/// A warp's 16 rows of each 64 from (row, column), to D.
+template <int n>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Sums<n>& sums, WarpStaging& staging,
+                                            int row, int column, int batch) {
+  const auto piece_in_staging = [&](int piece) {
+    return reinterpret_cast<unsigned char*>(&staging) + piece % kStagedPieces<n> * StorePieces<n>::bytes;
+  };
+#pragma unroll
+  for (int half = 0; half < Sums<n>::parts; ++half) {
+    if (kTensorStoreOnly<n> || job.tensor_store)
+      store_tile<n, kStagedPieces<n>>(job.map_d, job.epilogue, sums.part[half], piece_in_staging, row + 64 * half,
+                                      column, batch);
+    else if constexpr (!kTensorStoreOnly<n>)
+      write_tile<n>(job.epilogue, sums.part[half], staging, row + 64 * half, column, batch);
+  }
+}
+
+template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  constexpr int kStages = Storage<n>::stages;
+  Storage<n>& shared = device::dynamic_shared<Storage<n>>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const int warp = device::warp_index();
+  const int cluster = static_cast<int>(device::cluster_size());  // 1 or 2
   const int rank = static_cast<int>(device::cluster_rank());
-  const int first = static_cast<int>(blockIdx.x) / kCluster;
-  const int step = static_cast<int>(gridDim.x) / kCluster;
+  const int first = static_cast<int>(blockIdx.x) / cluster;
+  const int step = static_cast<int>(gridDim.x) / cluster;
   if (threadIdx.x == 0) {
     device::prefetch_tensor_map(&parts.map_a);
     device::prefetch_tensor_map(&parts.map_b);
-    shared.ring.init(1, kCluster * kConsumerWarps);
+    for (device::Barrier& turn : shared.turn) device::init_barrier(turn, kReaders<n>);
+    shared.ring.init(1, static_cast<std::uint32_t>(cluster * kReaders<n>));
   }
   device::cluster_arrive_relaxed();
   device::cluster_wait();
@@ -71,38 +161,49 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       for (int tile = first; tile < job.walk.tiles; tile += step) {
         int row, column, batch;
         job.walk.locate(tile, row, column, batch);
-        row += rank * kSpecializedRows;
-        column += rank * kShare;
+        row = (row * cluster + rank) * kSpecializedRows;
+        column *= n;
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
-          const int stage = producer.acquire();  // free in both blocks
-          producer.expect(stage, sizeof(Storage::Stage));
-          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
+          const int stage = producer.acquire();  // free in all blocks of the cluster
+          const int k = k_tile * kDepth;
+          producer.expect(stage, sizeof(typename Storage<n>::Stage));
+          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, batch,
                                                producer.full(stage));
-          load_tile<b_major, kShare>(shared.stage[stage].b + rank * kShare * kRowBytes, parts.map_b, parts.b, column,
-                                     k_tile * kDepth, batch, producer.full(stage), kBoth);
+          if (cluster == 1)
+            load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k, batch, producer.full(stage));
+          else
+            load_tile<b_major, n / 2>(shared.stage[stage].b + rank * (n / 2) * kRowBytes, parts.map_b, parts.b,
+                                      column + rank * (n / 2), k, batch, producer.full(stage), 0b11);
         }
       }
     }
   } else {
     device::increase_registers<kConsumerRegisters>();
-    const int consumer_warp = warp - 4;
+    const int group = warp / 4 - 1;
     device::Consumer<kStages> consumer(shared.ring);
-    const int lane = device::lane_index();
-    float sums[kColumns / 2];
+    constexpr int kTilesAtOnce = kInTurn<n> ? kConsumers : 1;
+    const int own = kInTurn<n> ? group : 0;  // of these
+    const int first_row = rank * kSpecializedRows + (group - own) * 64 + warp % 4 * kStagedRows;
+    if (own == 1) consumer.skip(parts.k_tiles);
+    std::uint32_t turn_parity = 0;
+    bool waits = own == 1;  // the very first turn is warpgroup 0's
+    Sums<n> sums;
 #pragma unroll 1
-    for (int tile = first; tile < job.walk.tiles; tile += step) {
+    for (int tile = first + own * step; tile < job.walk.tiles; tile += kTilesAtOnce * step) {
       int row, column, batch;
       job.walk.locate(tile, row, column, batch);
-      multiply_tile<T, kColumns, a_major, b_major>(sums, shared.stage, consumer, parts.k_tiles, consumer_warp / 4,
-                                                   [&](int stage) {
-                                                     if (lane < kCluster)
-                                                       consumer.release_to(stage, static_cast<std::uint32_t>(lane));
-                                                   });
-      finish_tile<kColumns>(parts, sums, shared.staging[consumer_warp],
-                            row + rank * kSpecializedRows + consumer_warp * kStagedRows, column, batch);
+      if (waits) {
+        device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
+        turn_parity ^= 1;
+      }
+      waits = kInTurn<n>;
+      multiply_tile<T, n, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
+      finish_tile<n>(parts, sums, shared.staging[warp - 4],
+                     row * cluster * kSpecializedRows + first_row, column * n, batch);
+      if (kInTurn<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
-    if (lane == 0) device::wait_stores_read();
+    if (device::lane_index() == 0) device::wait_stores_read();
   }
   __syncwarp();
   device::cluster_sync();  // the other block still signals this one's barriers
@@ -110,32 +211,38 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
 
 struct Prepared {
   Job job;
+  int columns = 0;
+  int cluster = 1;
   int clusters = 0;  // of the grid
 };
 
-Walk walk_of(const Problem& given) {
-  const Problem& problem = given.d.order == Order::column ? transposed(given) : given;
+Walk walk_of(const Problem& row_major, int cluster, int columns) {
+  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const int rows = cluster * kSpecializedRows;
+  const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
+  const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
   Walk walk;
-  walk.cluster_rows = static_cast<int>((problem.m + kClusterRows - 1) / kClusterRows);
-  walk.tile_columns = static_cast<int>((problem.n + kColumns - 1) / kColumns);
+  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
+  walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
+  walk.group = static_cast<int>(std::clamp<std::int64_t>(group_rows / rows, 1, walk.row_tiles));
   walk.tiles = static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{walk.cluster_rows} * walk.tile_columns * problem.batch, INT32_MAX));
+      std::min<std::int64_t>(std::int64_t{walk.row_tiles} * walk.column_tiles * row_major.batch, INT32_MAX));
   return walk;
 }
 
 /// Clusters that run at the same time: not every pair of multiprocessors can form one.
-template <class T, Major a_major, Major b_major>
-int resident_clusters() {
-  const auto* function = reinterpret_cast<const void*>(&kernel<T, a_major, b_major>);
-  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage)),
+template <class T, int n, Major a_major, Major b_major>
+int resident_clusters(int cluster) {
+  const auto* function = reinterpret_cast<const void*>(&kernel<T, n, a_major, b_major>);
+  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage<n>)),
              "gemm: wgmma_persistent");
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {kCluster, 1, 1};
+  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(kCluster);
+  config.gridDim = dim3(static_cast<unsigned>(cluster));
   config.blockDim = dim3(kSpecializedThreads);
-  config.dynamicSmemBytes = sizeof(Storage);
+  config.dynamicSmemBytes = sizeof(Storage<n>);
   config.attrs = &attribute;
   config.numAttrs = 1;
   int clusters = 0;
@@ -143,11 +250,23 @@ int resident_clusters() {
   return clusters;
 }
 
+/// Calls fn.template operator()<T, n, major of A, major of B>().
+template <class Fn>
+void with_kernel(const Problem& problem, int columns, const Fn& fn) {
+  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+    if constexpr (b == Major::k)
+      if (columns == 176) return fn.template operator()<T, 176, a, b>();
+    if (columns == 256) return fn.template operator()<T, 256, a, b>();
+    fn.template operator()<T, 128, a, b>();
+  });
+}
+
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_tensor_loads(problem, device); !support) return support;
-  if (walk_of(problem).tiles == INT32_MAX || problem.batch > INT32_MAX)
+  const Problem& row_major = problem.d.order == Order::column ? transposed(problem) : problem;
+  if (walk_of(row_major, 1, 128).tiles == INT32_MAX || problem.batch > INT32_MAX)
     return Support::no("needs fewer than 2^31 tiles");
   return Support::yes();
 }
@@ -155,23 +274,28 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
   const RowMajorCall call(given, arguments);
   const CurrentDevice current(given.device.index);
+  const Tiling& tiling = tiling_of("wgmma_persistent", call.problem, call.arguments);
   auto prepared = std::make_shared<Prepared>();
-  prepared->job = {.parts = make_specialized_job(call, kColumns, kSpecializedRows, kShare), .walk = walk_of(given)};
-  with_kernel_types(given, [&]<class T, Major a, Major b>() { prepared->clusters = resident_clusters<T, a, b>(); });
-  prepared->clusters = std::min(prepared->clusters, prepared->job.walk.tiles);
+  prepared->columns = tiling.columns;
+  prepared->cluster = tiling.share;
+  with_kernel(given, tiling.columns, [&]<class T, int n, Major a, Major b>() {
+    prepared->job = {.parts = make_specialized_job<n>(call, n / tiling.share),
+                     .walk = walk_of(call.problem, tiling.share, n)};
+    prepared->clusters = std::min(resident_clusters<T, n, a, b>(tiling.share), prepared->job.walk.tiles);
+  });
   return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(kCluster * prepared.clusters)),
-                            .block = dim3(kSpecializedThreads),
-                            .shared_bytes = sizeof(Storage),
-                            .cluster = kCluster,
-                            .dependent = arguments.dependent_launch};
-  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-    launch_kernel<kernel<T, a, b>>("gemm: wgmma_persistent", config, stream, prepared.job);
+  with_kernel(problem, prepared.columns, [&]<class T, int n, Major a, Major b>() {
+    const LaunchConfig config{.grid = dim3(static_cast<unsigned>(prepared.cluster * prepared.clusters)),
+                              .block = dim3(kSpecializedThreads),
+                              .shared_bytes = sizeof(Storage<n>),
+                              .cluster = static_cast<unsigned>(prepared.cluster),
+                              .dependent = arguments.dependent_launch};
+    launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_persistent", config, stream, prepared.job);
   });
 }
 

@@ -145,7 +145,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
   const RowMajorCall call(given, arguments);
-  const Tiling& tiling = best_tiling("wgmma_small", call.problem, device_info(given.device).multiprocessors);
+  const Tiling& tiling = tiling_of("wgmma_small", call.problem, call.arguments);
   auto prepared = std::make_shared<Prepared>();
   prepared->columns = tiling.columns;
   prepared->whole_k_tiles = whole_k_tiles(call, tiling.columns);

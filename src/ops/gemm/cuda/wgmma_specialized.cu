@@ -1,7 +1,7 @@
 // Version 3: roles. What is new against version 2: a warp that does nothing but fetch, so that fetching never waits for
 // a product; two consumer warpgroups, which get its warpgroup's registers (setmaxnreg) for 128 x 256 of D; a ring of
-// 192 KiB; D written by the copy engine from each warp's own staging. One block per multiprocessor and tile.
-// (256: 3.6 us instead of 4.4; 1024: 7.3 instead of 9.0; 4096: 211 instead of 220.)
+// 192 KiB; D written by the copy engine from the stages that the last products have left. One block per multiprocessor
+// and tile. (256: 3.6 us instead of 4.4; 1024: 7.3 instead of 9.0; 4096: 211 instead of 220.)
 #include "ops/gemm/cuda/specialized.cuh"
 #include "ops/gemm/tiling.hpp"
 
@@ -10,12 +10,81 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
+/// 192 KiB of stages.
+template <int n>
+struct Storage {
+  static constexpr int stages = n == 256 ? 4 : 6;
+  struct Stage {
+    unsigned char a[kSpecializedRows * kRowBytes];
+    unsigned char b[n * kRowBytes];
+  };
+  alignas(1024) Stage stage[stages];
+  device::Ring<stages> ring;
+
+  /// Where warpgroup `group`'s rows of A lie in a stage. When the last product is done they are its own, 8 KiB a stage.
+  __device__ __forceinline__ unsigned char* rows(int stage_index, int group) {
+    return stage[stage_index].a + group * kPanelBytes;
+  }
+};
+
+struct Job {
+  SpecializedJob parts;
+  TileOrder order;
+};
+
+/// A warpgroup's 64 x n product over all k. A stage is given back one product late, so that the tensor cores always
+/// have the next one.
 template <class T, int n, Major a_major, Major b_major>
-__global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ SpecializedJob job) {
-  using Storage = SpecializedStorage<n>;
-  constexpr int kStages = Storage::stages;
-  Storage& shared = device::dynamic_shared<Storage>();
+__device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& shared, int k_tiles, int group) {
+  device::Consumer<Storage<n>::stages> consumer(shared.ring);
+  int previous = 0;
+#pragma unroll 1
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    const int current = consumer.acquire();
+    __syncwarp();
+    multiply_stage<T, n, a_major, b_major>(sums, shared.rows(current, group), shared.stage[current].b, k_tile > 0);
+    device::wgmma_wait<1>();
+    if (k_tile > 0 && device::lane_index() == 0) consumer.release(previous);
+    previous = current;
+  }
+  device::wgmma_wait<0>();
+  device::pin_registers(sums);
+}
+
+/// All threads of one of the two consumer warpgroups.
+__device__ __forceinline__ void sync_group(int group) {
+  if (group == 0)
+    device::sync_threads<1>(device::kWarpgroupThreads);
+  else
+    device::sync_threads<2>(device::kWarpgroupThreads);
+}
+
+/// A consumer warp's part of the tile at (row, column), to D, by way of the stages.
+template <int n>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&sums)[n / 2], Storage<n>& shared,
+                                            int row, int column, int batch) {
+  const int group = device::warp_index() / 4 - 1;
+  const int warp = device::warp_index() % 4;
+  sync_group(group);  // no warp's products read these stages any more
+  if (job.tensor_store) {
+    constexpr int pieces = StorePieces<n>::pieces;
+    static_assert(4 * StorePieces<n>::bytes <= kPanelBytes && pieces <= Storage<n>::stages);
+    const auto piece_in_stage = [&](int piece) { return shared.rows(piece, group) + warp * StorePieces<n>::bytes; };
+    store_tile<n, pieces>(job.map_d, job.epilogue, sums, piece_in_stage, row, column, batch);
+    if (device::lane_index() == 0) device::wait_stores_read();
+  } else {
+    static_assert(2 * sizeof(WarpStaging) <= kPanelBytes);
+    auto* staging = reinterpret_cast<WarpStaging*>(shared.rows(warp / 2, group));
+    write_tile<n>(job.epilogue, sums, staging[warp % 2], row, column, batch);
+  }
+}
+
+template <class T, int n, Major a_major, Major b_major>
+__global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
+  constexpr int kStages = Storage<n>::stages;
+  Storage<n>& shared = device::dynamic_shared<Storage<n>>();
   device::let_next_kernel_start();
+  const SpecializedJob& parts = job.parts;
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
   const int row = tile.row * kSpecializedRows;
@@ -23,8 +92,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const int batch = static_cast<int>(blockIdx.z);
   const int warp = device::warp_index();
   if (threadIdx.x == 0) {
-    device::prefetch_tensor_map(&job.map_a);
-    device::prefetch_tensor_map(&job.map_b);
+    device::prefetch_tensor_map(&parts.map_a);
+    device::prefetch_tensor_map(&parts.map_b);
     shared.ring.init(1, kConsumerWarps);
   }
   __syncthreads();
@@ -35,31 +104,36 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     if (warp == 0 && device::elect_one()) {
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
-      for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
+      for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
         const int stage = producer.acquire();
-        producer.expect(stage, sizeof(typename Storage::Stage));
-        load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, job.map_a, job.a, row, k_tile * kDepth, batch,
+        producer.expect(stage, sizeof(typename Storage<n>::Stage));
+        load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
                                              producer.full(stage));
-        load_tile<b_major, n>(shared.stage[stage].b, job.map_b, job.b, column, k_tile * kDepth, batch,
+        load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k_tile * kDepth, batch,
                               producer.full(stage));
       }
     }
   } else {
     device::increase_registers<kConsumerRegisters>();
     const int consumer_warp = warp - 4;
-    device::Consumer<kStages> consumer(shared.ring);
     float sums[n / 2];
-    multiply_tile<T, n, a_major, b_major>(sums, shared.stage, consumer, job.k_tiles, consumer_warp / 4, [&](int stage) {
-      if (device::lane_index() == 0) consumer.release(stage);
-    });
-    finish_tile<n>(job, sums, shared.staging[consumer_warp], row + consumer_warp * kStagedRows, column, batch);
-    if (device::lane_index() == 0) device::wait_stores_read();
+    multiply_tile<T, n, a_major, b_major>(sums, shared, parts.k_tiles, consumer_warp / 4);
+    finish_tile<n>(parts, sums, shared, row + consumer_warp * kStagedRows, column, batch);
   }
 }
 
+/// Calls fn.template operator()<n>() for the columns of a tile.
+template <class Fn>
+void with_columns(int columns, const Fn& fn) {
+  if (columns == 256)
+    fn.template operator()<256>();
+  else
+    fn.template operator()<128>();
+}
+
 struct Prepared {
-  SpecializedJob job;
-  int columns;
+  Job job;
+  int columns = 0;
 };
 
 }  // namespace
@@ -71,23 +145,25 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
   const RowMajorCall call(given, arguments);
-  const int columns = best_tiling("wgmma_specialized", call.problem, device_info(given.device).multiprocessors).columns;
-  return std::make_shared<Prepared>(Prepared{make_specialized_job(call, columns, kSpecializedRows, columns), columns});
+  auto prepared = std::make_shared<Prepared>();
+  prepared->columns = tiling_of("wgmma_specialized", call.problem, call.arguments).columns;
+  with_columns(prepared->columns, [&]<int n>() {
+    prepared->job = {.parts = make_specialized_job<n>(call, n), .order = TileOrder(call.problem, kSpecializedRows, n)};
+  });
+  return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = prepared.job.order.grid(problem.batch),
-                            .block = dim3(kSpecializedThreads),
-                            .shared_bytes = prepared.columns == 256 ? static_cast<int>(sizeof(SpecializedStorage<256>))
-                                                                    : static_cast<int>(sizeof(SpecializedStorage<128>)),
-                            .dependent = arguments.dependent_launch};
-  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-    if (prepared.columns == 256)
-      launch_kernel<kernel<T, 256, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
-    else
-      launch_kernel<kernel<T, 128, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
+  with_columns(prepared.columns, [&]<int n>() {
+    const LaunchConfig config{.grid = prepared.job.order.grid(problem.batch),
+                              .block = dim3(kSpecializedThreads),
+                              .shared_bytes = sizeof(Storage<n>),
+                              .dependent = arguments.dependent_launch};
+    with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+      launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
+    });
   });
 }
 

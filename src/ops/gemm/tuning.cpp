@@ -1,0 +1,206 @@
+#include "ops/gemm/tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "core/settings.hpp"
+#include "ops/gemm/tiling.hpp"
+
+namespace tmaops::ops::gemm {
+namespace {
+
+constexpr std::string_view kHead =
+    "# What was fastest for gemm, by GPU and case. Written by `tmaops bench --tune`, read whenever a case is planned.\n"
+    "schema: 1\n"
+    "choices:\n";
+constexpr std::array<std::string_view, 5> kKeys = {"gpu", "case", "dtype", "variant", "us"};
+
+/// Where in the file a mistake is.
+struct Line {
+  const std::string& source;
+  int number;
+
+  [[noreturn]] void fail(std::string got, std::string needed) const {
+    throw Error(ErrorCode::bad_tuning, {.where = source + ":" + std::to_string(number),
+                                        .got = std::move(got),
+                                        .needed = std::move(needed)});
+  }
+};
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t\r";
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+/// The values of "- {gpu: ..., case: ..., dtype: ..., variant: ..., us: ...}", in the order of kKeys.
+std::array<std::string, kKeys.size()> read_values(std::string_view text, const Line& line) {
+  if (!text.starts_with("- {") || !text.ends_with('}'))
+    line.fail("'" + std::string(text) + "'", "- {gpu: ..., case: ..., dtype: ..., variant: ..., us: ...}");
+  text = text.substr(3, text.size() - 4);
+  std::array<std::string, kKeys.size()> values;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view pair = trimmed(text.substr(at, end - at));
+    const std::size_t colon = pair.find(": ");
+    const auto* const key = std::ranges::find(kKeys, pair.substr(0, std::min(colon, pair.size())));
+    if (colon == std::string_view::npos || key == kKeys.end())
+      line.fail("'" + std::string(pair) + "'", "one of gpu, case, dtype, variant, us, and ': ' before its value");
+    std::string& value = values[static_cast<std::size_t>(key - kKeys.begin())];
+    if (!value.empty()) line.fail(std::string(*key) + " twice", "each key once");
+    value = trimmed(pair.substr(colon + 2));
+    at = end + 1;
+  }
+  for (std::size_t i = 0; i < kKeys.size(); ++i)
+    if (values[i].empty()) line.fail("no " + std::string(kKeys[i]), "a value for each key");
+  return values;
+}
+
+TunedChoice read_choice(std::string_view text, const Line& line) {
+  auto [gpu, product, types, choice, us] = read_values(text, line);
+  const std::size_t space = product.find(' ');
+  if (!parse_gemm_mode(product.substr(0, space)) || space == std::string::npos)
+    line.fail("case '" + product + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
+  if (!parse_dtype(std::string_view(types).substr(0, types.find("->"))))
+    line.fail("dtype '" + types + "'", "f16 or bf16, with -> and D's type where that differs");
+  const std::size_t slash = choice.find('/');
+  const std::string_view variant = std::string_view(choice).substr(0, slash);
+  if (tile_names(variant).empty()) line.fail("variant '" + std::string(variant) + "'", "a GPU variant of this build");
+  if (slash == std::string::npos || find_tiling(variant, std::string_view(choice).substr(slash + 1)) == nullptr)
+    line.fail("'" + choice + "'", std::string(variant) + "/ and one of " + tile_names(variant));
+  const auto microseconds = parse_number(us);
+  if (!microseconds || !(*microseconds > 0)) line.fail("us '" + us + "'", "a time above 0");
+  return {gpu, product, types, choice, *microseconds};
+}
+
+/// A directory named by the environment.
+std::filesystem::path directory(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::filesystem::path() : std::filesystem::path(value);
+}
+
+std::filesystem::path default_path() {
+  std::filesystem::path cache = directory("XDG_CACHE_HOME");
+  if (!cache.is_absolute()) {  // the XDG rule: a relative one is not valid
+    cache = directory("HOME");
+    if (cache.empty()) return {};
+    cache /= ".cache";
+  }
+  return cache / "tmaops" / "gemm_tuning.yaml";
+}
+
+const char* named_path(const std::string& option) {
+  if (!option.empty()) return option.c_str();
+  const char* variable = std::getenv("TMAOPS_GEMM_TUNING");
+  return variable == nullptr || *variable == '\0' ? nullptr : variable;
+}
+
+}  // namespace
+
+TuningTable TuningTable::parse(std::string_view text, const std::string& source) {
+  TuningTable table;
+  bool schema = false;
+  bool choices = false;
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view content = trimmed(text.substr(at, end - at));
+    const Line line{source, ++number};
+    at = end + 1;
+    if (content.empty() || content.starts_with('#')) continue;
+    if (!schema) {
+      if (content != "schema: 1") line.fail("'" + std::string(content) + "'", "schema: 1");
+      schema = true;
+    } else if (!choices) {
+      if (content != "choices:") line.fail("'" + std::string(content) + "'", "choices:");
+      choices = true;
+    } else {
+      TunedChoice choice = read_choice(content, line);
+      if (table.find(choice.gpu, choice.product, choice.types) != nullptr)
+        line.fail(choice.product + " " + choice.types + " of " + choice.gpu + " a second time", "each case once");
+      table.choices_.push_back(std::move(choice));
+    }
+  }
+  if (!choices) Line{source, number}.fail("no table", "schema: 1, then choices: and a line per case");
+  return table;
+}
+
+TuningTable TuningTable::read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code status;
+  if (!file || std::filesystem::is_directory(path, status))
+    throw Error(ErrorCode::cannot_read,
+                {.where = path, .got = "", .needed = "a table of gemm's choices, as `tmaops bench --tune` writes it"});
+  return parse(std::string(std::istreambuf_iterator<char>(file), {}), path);
+}
+
+void TuningTable::set(TunedChoice choice) {
+  for (TunedChoice& one : choices_)
+    if (one.gpu == choice.gpu && one.product == choice.product && one.types == choice.types) {
+      one = std::move(choice);
+      return;
+    }
+  choices_.push_back(std::move(choice));
+}
+
+const TunedChoice* TuningTable::find(std::string_view gpu, std::string_view product, std::string_view types) const {
+  const auto found = std::ranges::find_if(choices_, [&](const TunedChoice& one) {
+    return one.product == product && one.types == types && one.gpu == gpu;
+  });
+  return found == choices_.end() ? nullptr : &*found;
+}
+
+std::string TuningTable::text() const {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << kHead;
+  for (const TunedChoice& one : choices_)
+    text << "  - {gpu: " << one.gpu << ", case: " << one.product << ", dtype: " << one.types
+         << ", variant: " << one.choice << ", us: " << one.microseconds << "}\n";
+  return text.str();
+}
+
+std::string tuned_product(const Problem& row_major) {
+  const auto mode = row_major.mode();
+  std::string name(mode ? to_string(*mode) : "");
+  name += " " + std::to_string(row_major.m);
+  if (row_major.m != row_major.n || row_major.n != row_major.k)
+    name += "x" + std::to_string(row_major.n) + "x" + std::to_string(row_major.k);
+  if (row_major.batch != 1) name += " batch=" + std::to_string(row_major.batch);
+  return name;
+}
+
+std::string tuned_types(const Problem& row_major) {
+  std::string name(to_string(row_major.a.dtype));
+  if (row_major.d.dtype != row_major.a.dtype) name += "->" + std::string(to_string(row_major.d.dtype));
+  return name;
+}
+
+std::string tuning_path(const std::string& option) {
+  if (const char* named = named_path(option)) return std::string_view(named) == "off" ? "" : named;
+  return default_path().string();
+}
+
+std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const TuningTable>, std::less<>> tables;
+  const std::string path = tuning_path(option);
+  if (path.empty()) return nullptr;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = tables.find(path); known != tables.end()) return known->second;
+  std::error_code status;
+  const bool missing = named_path(option) == nullptr && !std::filesystem::exists(path, status);
+  auto table = missing ? nullptr : std::make_shared<const TuningTable>(TuningTable::read(path));
+  tables.emplace(path, table);
+  return table;
+}
+
+}  // namespace tmaops::ops::gemm
