@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "tmaops/error.hpp"
 #include "tmaops/version.hpp"
 
 namespace tmaops::bench {
@@ -127,6 +126,12 @@ void check_row(const Json& row, const std::string& source, const std::string& wh
 }
 
 }  // namespace
+
+std::string reason_of(const Error& error) {
+  const ErrorDetails& details = error.details();
+  const std::string got = details.got.empty() || details.needed.empty() ? details.got : details.got + "; needed: ";
+  return details.needed.empty() && got.empty() ? std::string(error_page(error.code()).title) : got + details.needed;
+}
 
 double Row::gbps() const { return us && us->median > 0 ? info.floor_bytes / us->median * 1e-3 : 0; }
 double Row::tflops() const { return us && us->median > 0 ? info.flops / us->median * 1e-6 : 0; }

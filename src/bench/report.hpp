@@ -12,6 +12,7 @@
 #include "bench/nvml.hpp"
 #include "bench/statistics.hpp"
 #include "bench/workload.hpp"
+#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 
@@ -32,6 +33,9 @@ struct Row {
   double gbps() const;    // of the floor bytes, 1e9 bytes per second
   double tflops() const;  // 1e12 operations per second
 };
+
+/// The reason in an error: what is needed, without the error's number and advice.
+std::string reason_of(const Error& error);
 
 /// What was asked for and not done.
 struct Refusal {

@@ -20,13 +20,6 @@ namespace {
 constexpr double kWarmCall = 0.05;
 constexpr std::int64_t kMostCalls = 100000;
 
-/// The reason in an error: what is needed, without the error's number and advice.
-std::string reason_of(const Error& error) {
-  const ErrorDetails& details = error.details();
-  const std::string got = details.got.empty() || details.needed.empty() ? details.got : details.got + "; needed: ";
-  return details.needed.empty() && got.empty() ? std::string(error_page(error.code()).title) : got + details.needed;
-}
-
 /// One implementation while it is timed.
 struct Timed {
   std::unique_ptr<Implementation> implementation;
@@ -225,6 +218,11 @@ class Run {
 
   std::vector<std::unique_ptr<Implementation>> implementations(const Settings& problem, const Workload& workload) {
     std::vector<std::unique_ptr<Implementation>> found;
+    if (options_.tune) {
+      for (const std::string& name : workload.candidates()) add_variant(workload, name, name, found);
+      if (found.empty()) refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
+      return found;
+    }
     const auto variants = workload.variants();
     const WantedVariants wanted = wanted_variants(problem, variants, options_.all_variants);
     std::string chosen;
@@ -258,7 +256,7 @@ class Run {
     std::vector<Call> calls;
     for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
     to.push_back(make_local(name, Kind::variant, variant, std::move(calls), *timer_));
-    if (options_.device.type == DeviceType::cpu) return;
+    if (options_.device.type == DeviceType::cpu || options_.tune) return;
     // Dependent launch changes small cases by a third: a row of its own.
     std::vector<Call> dependent;
     for (int set = 0; set < workload.sets(); ++set)

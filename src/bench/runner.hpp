@@ -22,6 +22,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   double tolerance = 0;       // 0: the operator's own
   bool all_variants = false;  // also every variant that takes the problem
+  bool tune = false;          // instead of variants and peers, every way to run a case that there is to choose from
   bool counters = false;      // read hardware counters when all is timed
   bool single_run = false;    // instead of timing, launch `implementation` once where profilers see it
   std::string implementation{};  // name of its row; empty: the first

@@ -32,6 +32,8 @@ struct CaseInfo {
   /// Where loading is what is measured: loads of one call, and the variants that load by hand.
   double loads = 0;
   std::vector<std::string> manual{};
+  /// How the operator's table of measured choices names the case; empty where it has none.
+  std::string tuned{};
 };
 
 struct VariantChoice {
@@ -77,6 +79,8 @@ class Workload {
   virtual std::vector<VariantChoice> variants() const = 0;
   /// Name of the variant that the operator chooses. Throws Error variant_refuses.
   virtual std::string selected() const = 0;
+  /// Every way to run the case that `--tune` compares, as bind() takes it; empty where there is nothing to choose.
+  virtual std::vector<std::string> candidates() const { return {}; }
   /// What a peer needs to know besides the tensors.
   virtual nlohmann::json peer_parameters() const = 0;
 

@@ -8,6 +8,7 @@
 
 #include "bench/compare.hpp"
 #include "bench/runner.hpp"
+#include "bench/tuning.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/gpu_tables.hpp"
@@ -15,6 +16,7 @@
 #include "cli/progress.hpp"
 #include "cli/result_table.hpp"
 #include "cli/run_options.hpp"
+#include "core/device_info.hpp"
 #include "io/file_error.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
@@ -39,6 +41,8 @@ struct Options : RunFlags {
   bool counters = false;
   bool single_run = false;
   std::string implementation;
+  bool tune = false;
+  std::string tuning;  // file; empty: gemm's own place
 };
 
 /// "5%" or "0.05".
@@ -114,6 +118,35 @@ void check_single_run(const Options& options, io::RunConfig& config) {
     config.peers.push_back(options.implementation);
 }
 
+/// The table that --tune adds to, with its file open for writing: what is wrong with either costs no time.
+class TuningFile {
+ public:
+  explicit TuningFile(const std::string& given) {
+    const std::filesystem::path path(ops::gemm::tuning_path(given));
+    if (path.empty())
+      throw Error(ErrorCode::usage,
+                  {.where = "--tune", .got = "no file to keep the choices in", .needed = "--tuning FILE"});
+    std::error_code status;
+    if (std::filesystem::exists(path, status)) table_ = ops::gemm::TuningTable::read(path.string());
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), status);
+    file_.emplace(path, io::OutputOptions{.force = true});
+    name_ = io::display(path);
+  }
+  void save(const bench::Report& report, const std::string& gpu, const Globals& globals) {
+    const auto choices = bench::fastest(report.rows, gpu);
+    if (choices.empty()) return;
+    for (const auto& choice : choices) table_.set(choice);
+    file_->write(table_.text());
+    file_->commit();
+    print_note(globals, "choices of " + std::to_string(choices.size()) + " cases: " + name_);
+  }
+
+ private:
+  ops::gemm::TuningTable table_;
+  std::optional<io::OutputFile> file_;
+  std::string name_;
+};
+
 /// Prints what changed; the exit code.
 int report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
                    const Globals& globals) {
@@ -150,6 +183,15 @@ int run_bench(const Globals& globals, const Options& options) {
   run.counters = options.counters;
   run.single_run = options.single_run;
   run.implementation = options.implementation;
+  run.tune = options.tune;
+  std::optional<TuningFile> tuning;
+  if (options.tune) {
+    if (run.device.type != DeviceType::cuda)
+      throw Error(ErrorCode::usage, {.where = "--tune", .got = "a run on the CPU", .needed = "a GPU: --device cuda"});
+    tuning.emplace(options.tuning);
+  } else if (!options.tuning.empty()) {
+    setenv("TMAOPS_GEMM_TUNING", options.tuning.c_str(), 1);
+  }
 
   const StopOnInterrupt guard;
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
@@ -189,6 +231,7 @@ int run_bench(const Globals& globals, const Options& options) {
   if (file)
     print_note(globals, "results: " + io::display(output) +
                           (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
+  if (tuning) tuning->save(report, device_info(run.device).name, globals);
   const int code = report.exit_code();
   if (code == 0 && !options.compare.empty()) return report_changes(report, base, options, globals);
   return code;
@@ -225,6 +268,14 @@ void add_bench_command(CLI::App& app, Globals& globals) {
       ->excludes(compare);
   command->add_option("--implementation", options->implementation,
                       "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
+  command
+      ->add_flag("--tune", options->tune,
+                 "Time every variant and tile of gemm instead, and keep what was fastest for later calls")
+      ->excludes(compare)
+      ->excludes("--single-run");
+  command->add_option("--tuning", options->tuning,
+                      "gemm's table of measured choices, used or, with --tune, written; 'off' for none "
+                      "[$TMAOPS_GEMM_TUNING, then ~/.cache/tmaops/gemm_tuning.yaml]");
   command->callback([&globals, options, peers] {
     options->peers_given = peers->count() > 0;
     globals.run = [&globals, options] { return run_bench(globals, *options); };

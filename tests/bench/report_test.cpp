@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "bench/compare.hpp"
+#include "bench/tuning.hpp"
 #include "support/expect_error.hpp"
 
 namespace tmaops::bench {
@@ -29,6 +30,28 @@ TEST(Report, RatesAreOfTheFloor) {
   const Row one = row("tmaops", Kind::variant, 100);
   EXPECT_DOUBLE_EQ(one.gbps(), 30);
   EXPECT_DOUBLE_EQ(one.tflops(), 0.06);
+}
+
+TEST(Tuning, TheFastestOfEachCaseOverBothTemperatures) {
+  const auto timed = [](const char* name, const char* dtype, const char* temperature, double us) {
+    Row made = row(name, Kind::variant, us);
+    made.info.tuned = "RC 256";
+    made.info.dtype = dtype;
+    made.temperature = temperature;
+    return made;
+  };
+  std::vector<Row> rows = {timed("a/1", "f16", "hot", 2),  timed("b/1", "f16", "hot", 1),
+                           timed("c/1", "bf16", "hot", 5), timed("a/1", "f16", "cold", 2),
+                           timed("b/1", "f16", "cold", 9), timed("d/1", "f16", "hot", 0.5)};
+  rows.push_back(row("tmaops", Kind::variant, 0.1));  // of an operator without a table
+  const auto best = fastest(rows, "NVIDIA H200");
+  ASSERT_EQ(best.size(), 2U);
+  EXPECT_EQ(best[0].choice, "a/1") << "d was lost before it was cold";
+  EXPECT_DOUBLE_EQ(best[0].microseconds, 2);
+  EXPECT_EQ(best[0].product, "RC 256");
+  EXPECT_EQ(best[0].gpu, "NVIDIA H200");
+  EXPECT_EQ(best[1].choice, "c/1");
+  EXPECT_EQ(best[1].types, "bf16");
 }
 
 TEST(Report, ExitCodesSayWhatHappened) {

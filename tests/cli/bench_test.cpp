@@ -52,6 +52,14 @@ TEST(Bench, WritesATableAndAResultFile) {
   EXPECT_TRUE(row["sm_mhz"].is_null());
 }
 
+TEST(Bench, TuningNeedsAGpu) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench(folder / "r.json", {"--tune", "--device", "cpu"}));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "--tune", "--device cuda");
+  EXPECT_TRUE(folder.names().empty());
+}
+
 TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
   const Scratch folder;
   const ToolResult result = run_tool(bench(folder / "r.json", {"--json", "--quiet"}));

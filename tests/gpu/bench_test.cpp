@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "bench/runner.hpp"
+#include "bench/tuning.hpp"
 #include "core/device_info.hpp"
+#include "support/scratch.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -42,6 +44,27 @@ TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
     ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
   EXPECT_GE(report.rows.size(), 4 * problems.size()) << "the chosen variant and one other, plain and dependent";
   for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
+}
+
+TEST_F(BenchOnGpu, TuningTimesEveryTileAndItsTableDecides) {
+  const Settings product = problem("gemm", {{"case", "RC 256"}, {"dtype", "f16"}});
+  const Report report = run_on_gpu({product}, {.samples = 5, .min_time = 0, .tune = true});
+  EXPECT_TRUE(report.failed.empty());
+  EXPECT_EQ(report.rows.size(), make_workload(product, kGpu)->candidates().size());
+  const auto choices = fastest(report.rows, device_info(kGpu).name);
+  ASSERT_EQ(choices.size(), 1U);
+  EXPECT_EQ(choices[0].product, "RC 256");
+
+  ops::gemm::TuningTable table;
+  ops::gemm::TunedChoice other = choices[0];
+  other.choice = "wgmma_tma/128x128";  // what no measurement would choose
+  table.set(other);
+  const test::Scratch folder;
+  setenv("TMAOPS_GEMM_TUNING", folder.file("table.yaml", table.text()).c_str(), 1);
+  EXPECT_EQ(make_workload(product, kGpu)->selected(), "wgmma_tma");
+  setenv("TMAOPS_GEMM_TUNING", "off", 1);
+  EXPECT_NE(make_workload(product, kGpu)->selected(), "wgmma_tma");
+  unsetenv("TMAOPS_GEMM_TUNING");
 }
 
 TEST_F(BenchOnGpu, EveryVariantOfEveryOperatorPasses) {

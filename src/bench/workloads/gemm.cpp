@@ -11,6 +11,7 @@
 #include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
 #include "ops/gemm/problem.hpp"
+#include "ops/gemm/tuning.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -92,11 +93,17 @@ Config read(const Settings& problem) {
   return config;
 }
 
-std::string case_name(const Config& config) {
+/// The product without what becomes of it: "RC 1024 batch=2".
+std::string product_name(const Config& config) {
   const bool square = config.m == config.n && config.n == config.k;
   std::string name =
       config.mode + (square ? fmt::format(" {}", config.m) : fmt::format(" {}x{}x{}", config.m, config.n, config.k));
   if (config.batched) name += fmt::format(" batch={}", config.batch);
+  return name;
+}
+
+std::string case_name(const Config& config) {
+  std::string name = product_name(config);
   if (config.alpha != 1) name += fmt::format(" alpha={}", config.alpha);
   if (config.beta != 0) name += fmt::format(" beta={}", config.beta);
   if (config.bias != "none") name += " bias=" + config.bias;
@@ -127,6 +134,7 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
       .op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype)), .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
+  made.tuned = product_name(config);
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) * static_cast<double>(config.n) *
                static_cast<double>(config.k);
@@ -140,6 +148,10 @@ class GemmWorkload : public Workload {
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));
+  }
+  std::vector<std::string> candidates() const override {
+    if (info_.device.type != DeviceType::cuda) return {};
+    return ops::gemm::candidates(problem(), device_info(info_.device));
   }
   std::string selected() const override {
     return std::string(ops::gemm::select(problem(), device_info(info_.device), "").variant->name);
