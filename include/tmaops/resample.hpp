@@ -116,6 +116,25 @@ void resample_backward(ConstTensorView source_times, ConstTensorView target_time
 void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                        TensorView grad_values, const ResampleOptions& options = {});
 
+/// A backward pass whose checks and host work are done once.
+class ResampleBackwardPlan {
+ public:
+  ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options = {});
+  ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options = {});
+  ~ResampleBackwardPlan();
+  ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept;
+  ResampleBackwardPlan& operator=(ResampleBackwardPlan&&) noexcept;
+
+  void run(Stream stream = nullptr) const;
+  std::string_view variant() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// What resample_violations() counts: the index of each counter. The first error of such data is thrown by the CPU
 /// variants of resample(); on a GPU nobody looks.
 enum class ResampleViolation : std::uint8_t {

@@ -32,13 +32,11 @@ class ResampleBackwardWorkload : public Workload {
     return std::string(op::select(problem(), device_info(info_.device), "").name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
-  Call bind(const std::string& variant, int set) const override {
-    return [options = resample_options(case_, variant), source = tensor("source_times", set),
-            target = tensor("target_times", set), grad_output = tensor("grad_output", set),
-            grad_values = tensor("grad_values", set)](Stream stream) mutable {
-      options.stream = stream;
-      resample_backward(source, target, grad_output, grad_values, options);
-    };
+  Call bind(const std::string& variant, int set) const override { return call(resample_options(case_, variant), set); }
+  Call bind_dependent(const std::string& variant, int set) const override {
+    ResampleOptions dependent = resample_options(case_, variant);
+    dependent.dependent_launch = true;
+    return call(dependent, set);
   }
 
  protected:
@@ -50,6 +48,11 @@ class ResampleBackwardWorkload : public Workload {
   double tolerance() const override { return case_.dtype == DType::f64 ? 1e-11 : rounding_tolerance(case_.dtype); }
 
  private:
+  Call call(const ResampleOptions& options, int set) const {
+    auto plan = std::make_shared<ResampleBackwardPlan>(tensor("source_times", set), tensor("target_times", set),
+                                                       tensor("grad_output", set), tensor("grad_values", set), options);
+    return [plan](Stream stream) { plan->run(stream); };
+  }
   op::Problem problem() const {
     return op::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}}, tensor("grad_output", 0),
                             tensor("grad_values", 0), resample_options(case_, ""));

@@ -40,6 +40,30 @@ void launch_violations(const ConstTensorView& source_times, const Targets& targe
   variant.launch(problem, arguments, options.stream);
 }
 
+/// What both plans are. A plan keeps its own offsets: the caller's options may be gone when it runs.
+template <class Problem, class Arguments>
+struct Plan {
+  std::vector<std::int64_t> source_offsets;
+  std::vector<std::int64_t> target_offsets;
+  Problem problem;
+  Arguments arguments;
+  const Variant<Problem, Arguments>* variant = nullptr;
+
+  explicit Plan(const ResampleOptions& options)
+      : source_offsets(options.source_offsets.begin(), options.source_offsets.end()),
+        target_offsets(options.target_offsets.begin(), options.target_offsets.end()) {}
+
+  ResampleOptions with_own_offsets(ResampleOptions options) const {
+    options.source_offsets = source_offsets;
+    options.target_offsets = target_offsets;
+    return options;
+  }
+  void prepare() {
+    if (variant->prepare) arguments.prepared = variant->prepare(problem, arguments);
+  }
+  void run(Stream stream) const { variant->launch(problem, arguments, stream); }
+};
+
 }  // namespace
 
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
@@ -72,26 +96,15 @@ void resample_violations(ConstTensorView source_times, const UniformGrid& grid, 
   launch_violations(source_times, {{}, grid}, counts, options);
 }
 
-/// The plan keeps its own offsets: the caller's options may be gone when it runs.
-struct ResamplePlan::State {
-  std::vector<std::int64_t> source_offsets;
-  std::vector<std::int64_t> target_offsets;
-  ops::resample::Problem problem;
-  ops::resample::Arguments arguments;
-  const Variant<ops::resample::Problem, ops::resample::Arguments>* variant = nullptr;
-
+struct ResamplePlan::State : Plan<ops::resample::Problem, ops::resample::Arguments> {
   State(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
         const TensorView& output, const ResampleOptions& options)
-      : source_offsets(options.source_offsets.begin(), options.source_offsets.end()),
-        target_offsets(options.target_offsets.begin(), options.target_offsets.end()) {
+      : Plan(options) {
     namespace op = ops::resample;
     problem = op::make_problem(values, source_times, targets, output, options);
     variant = &op::select(problem, device_info(problem.device), options.variant);
-    ResampleOptions own = options;
-    own.source_offsets = source_offsets;
-    own.target_offsets = target_offsets;
-    arguments = op::make_arguments(problem, values, source_times, targets, output, own);
-    if (variant->prepare) arguments.prepared = variant->prepare(problem, arguments);
+    arguments = op::make_arguments(problem, values, source_times, targets, output, with_own_offsets(options));
+    prepare();
   }
 };
 
@@ -107,8 +120,39 @@ ResamplePlan::~ResamplePlan() = default;
 ResamplePlan::ResamplePlan(ResamplePlan&&) noexcept = default;
 ResamplePlan& ResamplePlan::operator=(ResamplePlan&&) noexcept = default;
 
-void ResamplePlan::run(Stream stream) const { state_->variant->launch(state_->problem, state_->arguments, stream); }
+void ResamplePlan::run(Stream stream) const { state_->run(stream); }
 
 std::string_view ResamplePlan::variant() const { return state_->variant->name; }
+
+struct ResampleBackwardPlan::State : Plan<ops::resample_backward::Problem, ops::resample_backward::Arguments> {
+  State(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
+        const TensorView& grad_values, const ResampleOptions& options)
+      : Plan(options) {
+    namespace op = ops::resample_backward;
+    problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
+    variant = &op::select(problem, device_info(problem.device), options.variant);
+    arguments = op::make_arguments(problem, source_times, targets, grad_output, grad_values, with_own_offsets(options));
+    prepare();
+  }
+};
+
+ResampleBackwardPlan::ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times,
+                                           ConstTensorView grad_output, TensorView grad_values,
+                                           const ResampleOptions& options)
+    : state_(std::make_unique<State>(source_times, Targets{target_times, std::nullopt}, grad_output, grad_values,
+                                     options)) {}
+
+ResampleBackwardPlan::ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid,
+                                           ConstTensorView grad_output, TensorView grad_values,
+                                           const ResampleOptions& options)
+    : state_(std::make_unique<State>(source_times, Targets{{}, grid}, grad_output, grad_values, options)) {}
+
+ResampleBackwardPlan::~ResampleBackwardPlan() = default;
+ResampleBackwardPlan::ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept = default;
+ResampleBackwardPlan& ResampleBackwardPlan::operator=(ResampleBackwardPlan&&) noexcept = default;
+
+void ResampleBackwardPlan::run(Stream stream) const { state_->run(stream); }
+
+std::string_view ResampleBackwardPlan::variant() const { return state_->variant->name; }
 
 }  // namespace tmaops

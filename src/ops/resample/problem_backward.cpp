@@ -43,6 +43,7 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& source_t
   arguments.timeline = resample::make_timeline(problem, source_times, targets, options);
   arguments.grad_output = resample::make_rows(grad_output, arguments.timeline.target_offsets);
   arguments.grad_values = resample::make_rows(grad_values, arguments.timeline.source_offsets);
+  arguments.dependent_launch = options.dependent_launch;
   return arguments;
 }
 

@@ -16,6 +16,7 @@ struct Arguments {
   Timeline timeline{};
   Rows grad_output{};
   Rows grad_values{};  // data is written
+  bool dependent_launch = false;
   std::shared_ptr<const void> prepared{};
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "ops/resample/resample_cases.hpp"
 #include "support/expect_error.hpp"
@@ -153,6 +154,28 @@ TEST_P(ResampleBackwardVariant, ErrorsAreNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Variants, ResampleBackwardVariant, ::testing::ValuesIn(cpu_variants("resample_backward")),
                          [](const auto& variant) { return variant.param; });
+
+TEST(ResampleBackwardPlan, KeepsItsOwnOffsetsAndRunsAgain) {
+  const std::vector<double> x{0, 1, 2, 0, 1};
+  std::vector<double> q{0.5, 1.5, 0.5};
+  const std::vector<float> grad_output{2, 4, 8};
+  std::vector<float> gradient(5, NAN);
+  std::optional<ResampleBackwardPlan> plan;
+  {
+    const std::vector<std::int64_t> source{0, 3, 5};
+    const std::vector<std::int64_t> target{0, 2, 3};
+    plan.emplace(view(x.data(), {5}), view(q.data(), {3}), view(grad_output.data(), {3, 1}),
+                 view(gradient.data(), {5, 1}),
+                 ResampleOptions{.source_offsets = source, .target_offsets = target});
+  }
+  const ResampleBackwardPlan moved = std::move(*plan);
+  moved.run();
+  EXPECT_EQ(gradient, (std::vector<float>{1, 3, 2, 4, 4}));
+  q[2] = 0;
+  moved.run();
+  EXPECT_EQ(gradient, (std::vector<float>{1, 3, 2, 8, 0}));
+  EXPECT_FALSE(moved.variant().empty());
+}
 
 }  // namespace
 }  // namespace tmaops::test

@@ -107,6 +107,7 @@ __device__ __forceinline__ void for_each_part(const Timeline& line, Interpolatio
 /// `whole`: one group of channels in rows of 16-byte chunks, of the same type on both sides.
 template <class Time, class In, class Out, bool whole>
 __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Job job) {
+  device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& call = job.call;
   const Timeline& line = call.line;
@@ -206,7 +207,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   const LaunchConfig config{.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(y),
                                          static_cast<unsigned>((problem.batch + y - 1) / y)),
-                            .block = dim3(kThreads)};
+                            .block = dim3(kThreads),
+                            .dependent = arguments.dependent_launch};
   const bool whole = problem.values == problem.output && problem.groups.size() == 1 && problem.unit_channel_stride &&
                      problem.row_alignment >= 16 &&
                      problem.channels * static_cast<Index>(size_of(problem.values)) % 16 == 0;
