@@ -51,6 +51,41 @@ TEST(GpuResampleShapes, MeasuredShapesOfEachVariant) {
     if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 4) << variant.name;
 }
 
+TEST(GpuResampleShapes, CurvesAndGroupsOfChannels) {
+  TMAOPS_NEEDS_GPU();
+  const auto quaternions = [](std::int64_t channels) {
+    std::vector<ChannelGroup> groups;
+    for (std::int64_t first = 0; first < channels; first += 4) groups.push_back({first, 4, Interpolation::slerp});
+    return groups;
+  };
+  // An arm: position, orientation, gripper, joints.
+  const std::vector<ChannelGroup> arm{{0, 3, Interpolation::linear},
+                                      {3, 4, Interpolation::slerp},
+                                      {7, 1, Interpolation::previous},
+                                      {8, 6, Interpolation::cubic}};
+  std::uint64_t seed = 40;
+  for (const auto& [samples, targets] : std::vector<std::array<std::int64_t, 2>>{{512, 512}, {100, 2048}, {1000, 300}})
+    for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
+      for (const Outside outside : {Outside::hold, Outside::extrapolate})
+        for (const auto& [channels, groups] : std::vector<std::pair<std::int64_t, std::vector<ChannelGroup>>>{
+                 {128, one_group(128, Interpolation::cubic)},
+                 {128, quaternions(128)},
+                 {14, arm},
+                 {12, quaternions(12)}}) {
+          check({.batch = 3,
+                 .samples = samples,
+                 .targets = targets,
+                 .channels = channels,
+                 .dtype = dtype,
+                 .groups = groups,
+                 .outside = outside,
+                 .gap = outside == Outside::hold,
+                 .reach = outside == Outside::hold ? 0.02 : 0.002},
+                ++seed);
+          if (HasFailure()) return;
+        }
+}
+
 TEST(GpuResampleShapes, MoreTrajectoriesThanOneGridDimensionHolds) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 3})

@@ -1,6 +1,8 @@
-// The two interpolations that need more than a weight: PCHIP and slerp. Formulas as in the CPU variants; f32.
+// The two interpolations that need more than a weight: PCHIP and slerp; f32. Each twice: for every case, with the
+// formulas of the CPU variants, and for the usual one in a third of the instructions.
 #pragma once
 
+#include "device/approximate.cuh"
 #include "ops/resample/cuda/timeline.cuh"
 #include "ops/resample/cuda/values.cuh"
 
@@ -62,6 +64,49 @@ __device__ __forceinline__ float pchip(const Neighbours& at, float w, float y, f
   return fmaf(w, fmaf(w, fmaf(w, cube, square), slope), y);
 }
 
+/// PCHIP between two samples that both have a neighbour in the piece, arranged so that a channel costs few
+/// instructions. With rise the difference of the two values, and u the one of the neighbour to a side, the slope at that side is
+/// proportional to rise (1 - rate s), s = rise / (u + rate rise). Where rise and u have no one sign, s is outside
+/// [0, 1 / rate], or NaN; limited to 1 / rate it makes the slope 0, as it should be.
+struct CurveSide {
+  float rate;
+  float limit;  // 1 / rate
+  float part;   // factor of s in the sum
+};
+struct InnerCurve {
+  float start;
+  CurveSide before, after;
+};
+
+/// At weight w; `at` has both neighbours.
+__device__ __forceinline__ InnerCurve inner_curve(const Neighbours& at, float w) {
+  const auto rate = [](float ratio) { return (2 * ratio + 1) * device::reciprocal((ratio + 2) * ratio); };
+  const auto share = [](float ratio) { return (3 * ratio + 3) * device::reciprocal(ratio + 2); };
+  const float v = 1 - w;
+  const float from = w * v * v * share(at.before);
+  const float to = -w * w * v * share(at.after);
+  const float before = rate(at.before);
+  const float after = rate(at.after);
+  return {w * w * (3 - 2 * w) + from + to,
+          {before, device::reciprocal(before), -from * before},
+          {after, device::reciprocal(after), -to * after}};
+}
+
+/// s of one side. Signs and NaN are compared as bits: anything negative is above every limit.
+__device__ __forceinline__ float limited_part(float rise, float beside, const CurveSide& side) {
+  const float part = rise * device::reciprocal(fmaf(side.rate, rise, beside));
+  return __uint_as_float(min(__float_as_uint(part), __float_as_uint(side.limit)));
+}
+
+/// The curve through y and y_next, with y_before and y_after around them.
+__device__ __forceinline__ float inner_pchip(const InnerCurve& curve, float y_before, float y, float y_next,
+                                             float y_after) {
+  const float rise = y_next - y;
+  const float early = limited_part(rise, y - y_before, curve.before);
+  const float late = limited_part(rise, y_after - y_next, curve.after);
+  return fmaf(rise, fmaf(curve.after.part, late, fmaf(curve.before.part, early, curve.start)), y);
+}
+
 /// Scaled by the largest component first, so that squares neither overflow nor vanish. NaN for what is no quaternion.
 __device__ __forceinline__ float4 normalized(float4 q) {
   const float largest = fmaxf(fmaxf(fabsf(q.x), fabsf(q.y)), fmaxf(fabsf(q.z), fabsf(q.w)));
@@ -86,6 +131,43 @@ __device__ __forceinline__ float4 slerp(float4 from, float4 to, float w) {
   const float to_weight = angle > 0 ? sign * sinpif(w * angle) : 0.0f;
   return normalized({fmaf(from_weight, from.x, to_weight * to.x), fmaf(from_weight, from.y, to_weight * to.y),
                      fmaf(from_weight, from.z, to_weight * to.z), fmaf(from_weight, from.w, to_weight * to.w)});
+}
+
+/// The same for 0 <= w <= 1 in a third of the instructions. As the result is normalised, only the ratio of the two
+/// weights matters, so sin(w angle) may become w times a polynomial in the square of w angle, and the square of the angle
+/// one in 1 - cosine: no root, no arc, no loss of digits between near quaternions. Least squares fits, error of the
+/// result 3e-7 (docs/findings/resample_gpu.md).
+__device__ __forceinline__ float4 slerp_between(const float4& from, const float4& to, float w) {
+  const auto dot = [](const float4& a, const float4& b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; };
+  const float square = dot(from, from);
+  const float square_to = dot(to, to);
+  constexpr float kLeast = 1e-30f;
+  constexpr float kMost = 1e30f;
+  if (!(square > kLeast && square < kMost && square_to > kLeast && square_to < kMost)) return slerp(from, to, w);
+  const float scale = device::reciprocal_root(square);
+  const float scale_to = device::reciprocal_root(square_to);
+  const float cosine = dot(from, to) * scale * scale_to;
+  const float apart = fmaxf(1 - fabsf(cosine), 0.0f);
+  float angle = fmaf(apart, 0.00921768f, -0.0105984f);
+  angle = fmaf(apart, angle, 0.02171451f);
+  angle = fmaf(apart, angle, 0.02409457f);
+  angle = fmaf(apart, angle, 0.08969118f);
+  angle = fmaf(apart, angle, 0.33328029f);
+  angle = fmaf(apart, angle, 2.00000057f);
+  angle *= apart;  // squared
+  const auto sine = [](float square_of_angle) {  // over the angle
+    float series = fmaf(square_of_angle, 2.60190307e-6f, -1.98074187e-4f);
+    series = fmaf(square_of_angle, series, 8.33302514e-3f);
+    series = fmaf(square_of_angle, series, -0.166666567f);
+    return fmaf(square_of_angle, series, 1.0f);
+  };
+  const float v = 1 - w;
+  const float part = v * sine(v * v * angle) * scale;
+  const float part_to = w * sine(w * w * angle) * (cosine < 0 ? -scale_to : scale_to);
+  const float4 sum = {fmaf(part, from.x, part_to * to.x), fmaf(part, from.y, part_to * to.y),
+                      fmaf(part, from.z, part_to * to.z), fmaf(part, from.w, part_to * to.w)};
+  const float inverse = device::reciprocal_root(dot(sum, sum));
+  return {sum.x * inverse, sum.y * inverse, sum.z * inverse, sum.w * inverse};
 }
 
 }  // namespace tmaops::ops::resample::cuda
