@@ -2,6 +2,7 @@
 // named here, so a function that became a no-op fails without a GPU. The line's form is read by sass_check.py.
 #include <cuda.h>
 
+#include "device/approximate.cuh"
 #include "device/barrier.cuh"
 #include "device/bulk_copy.cuh"
 #include "device/cluster.cuh"
@@ -121,6 +122,9 @@ EXPECT_SASS("CCTL", prefetch_l2, prefetch_l2(global);)
 EXPECT_SASS("RED", add_16_float, add_16(reinterpret_cast<float*>(global), make_float4(1.0F, 2.0F, 3.0F, 4.0F));)
 EXPECT_SASS("RED", add_16_half, add_16(reinterpret_cast<__half*>(global), make_uint4(n, n, n, n));)
 EXPECT_SASS("RED", add_16_bfloat, add_16(reinterpret_cast<__nv_bfloat16*>(global), make_uint4(n, n, n, n));)
+
+EXPECT_SASS("MUFU", reciprocal, reinterpret_cast<float*>(global)[0] = reciprocal(__uint_as_float(n));)
+EXPECT_SASS("MUFU", reciprocal_root, reinterpret_cast<float*>(global)[0] = reciprocal_root(__uint_as_float(n));)
 
 EXPECT_SASS("LDSM", load_matrices, unsigned m[4]; load_matrices(m, shared.tile + 16 * threadIdx.x);
             global[0] = m[3] & 1;)
