@@ -126,6 +126,26 @@ TEST(GpuMsDeformAttnBackwardShapes, EmptyProblemsClearTheGradients) {
     check(Case({.batch = batch, .heads = heads, .channels = channels, .queries = queries}, 1), 2, true);
 }
 
+/// pixel_lists_backward takes as many images at a time as its lists have room for: here one of three.
+TEST(GpuMsDeformAttnBackwardShapes, ManySamplesGoImageByImage) {
+  TMAOPS_NEEDS_GPU();
+  Case c({.batch = 3, .heads = 1, .channels = 8, .queries = 70000, .levels = {{9, 13}}, .points = 64}, 21);
+  Buffer grad_output = c.output();
+  grad_output.fill_normal(c.random());
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), gradient(grad_output);
+  const auto run = [&](std::string_view name, bool deterministic) {
+    const Mirror to(Buffer(DType::f32, c.value().layout()));
+    MsDeformAttnOptions options = c.options(name);
+    options.deterministic = deterministic;
+    ms_deform_attn_backward(value.view(), c.shape().levels, locations.view(), weights.view(), gradient.view(),
+                            {.value = to.view()}, options);
+    return to.download();
+  };
+  const Buffer want = run("fixed_point_backward", true);
+  for (const bool deterministic : {false, true})
+    expect_gradient(run("pixel_lists_backward", deterministic), want, false, "image by image");
+}
+
 /// Infinite and NaN values stay with the points that sample them, and so do those of the incoming gradient.
 TEST(GpuMsDeformAttnBackwardShapes, NonFiniteDataStaysWhereItBelongs) {
   TMAOPS_NEEDS_GPU();

@@ -41,7 +41,7 @@ struct BackwardCall {
   // Deterministic sums: 64-bit integers (N, S, M, D), dense, and the two largest magnitudes they are scaled by.
   long long* fixed = nullptr;
   unsigned* largest = nullptr;  // of grad_output and of attention_weights, the bits of an f32
-  int count_bits = 0;           // log2 of the most terms of one sum
+  int count_bits = 0;           // log2 of the most terms of one sum, so that it stays below 2^60 units
   std::int64_t length = 0;
   std::int64_t batch = 0;
 };
@@ -158,15 +158,14 @@ struct SumsWanted {
   bool aligned = false;     // rows of f32 sums at multiples of 16 bytes, channels next to each other
 };
 
-/// prepare() of every variant: allocates scratch memory where the gradient itself cannot hold the sums.
-inline std::shared_ptr<const void> prepare_backward(const Problem& problem, const Arguments& arguments,
-                                                    const SumsWanted& wanted) {
+/// The parts of a call that do not depend on how the value's gradient is summed.
+inline Prepared prepare_inputs_and_points(const Problem& problem, const Arguments& arguments) {
   const ms_deform_attn::Problem& forward = problem.forward;
-  auto made = std::make_shared<Prepared>();
+  Prepared made;
   ms_deform_attn::cuda::Prepared inputs =
       prepare_inputs(forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
-  made->table = inputs.table;
-  BackwardCall& call = made->call;
+  made.table = inputs.table;
+  BackwardCall& call = made.call;
   call.inputs = inputs.call;
   call.inputs.output = query_rows(forward, arguments.grad_output);
   call.grad_output = problem.grad_output_dtype;
@@ -181,10 +180,28 @@ inline std::shared_ptr<const void> prepare_backward(const Problem& problem, cons
     call.weights = point_rows(forward, gradients.attention_weights, false);
     call.weight_offsets = PointOffsets(forward, gradients.attention_weights);
   }
+  return made;
+}
+
+/// log2, rounded up, of the most terms that a sum can have: a point adds to a pixel once.
+inline int count_bits(const ms_deform_attn::Problem& problem) {
+  std::int64_t most = 1;
+  for (const ms_deform_attn::Level& level : problem.levels) most = std::max(most, level.points);
+  int bits = 0;
+  for (std::int64_t terms = most * problem.queries; terms > 0; terms /= 2) ++bits;
+  return bits;
+}
+
+/// prepare() of the variants with atomic sums: allocates scratch memory where the gradient itself cannot hold them.
+inline std::shared_ptr<const void> prepare_backward(const Problem& problem, const Arguments& arguments,
+                                                    const SumsWanted& wanted) {
+  const ms_deform_attn::Problem& forward = problem.forward;
+  auto made = std::make_shared<Prepared>(prepare_inputs_and_points(problem, arguments));
+  BackwardCall& call = made->call;
   const std::int64_t count = forward.batch * forward.length * forward.heads * forward.channels;
   if (!problem.grad_value || count == 0) return made;
 
-  const ConstTensorView value = gradients.value;
+  const ConstTensorView value = arguments.gradients.value;
   const bool holds_sums = value.dtype == DType::f32 && (!wanted.aligned || (row_alignment(value) == 16 &&
                                                                             value.strides[3] == 1));
   const std::size_t fixed_bytes = wanted.fixed ? static_cast<std::size_t>(count) * sizeof(long long) + 16 : 0;
@@ -199,9 +216,7 @@ inline std::shared_ptr<const void> prepare_backward(const Problem& problem, cons
   if (wanted.fixed) {
     call.largest = reinterpret_cast<unsigned*>(scratch);
     call.fixed = reinterpret_cast<long long*>(scratch + 16);
-    std::int64_t most = 1;  // a point adds to a pixel once
-    for (const ms_deform_attn::Level& level : forward.levels) most = std::max(most, level.points);
-    for (std::int64_t terms = most * forward.queries; terms > 0; terms /= 2) ++call.count_bits;
+    call.count_bits = count_bits(forward);
   }
   if (holds_sums) {
     call.sums = value_rows(value);

@@ -10,28 +10,6 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kChannels = 4;  // per thread
-
-/// Four neighbouring values as f32.
-template <class Value>
-__device__ __forceinline__ void load_four(const Value* from, float (&to)[kChannels]) {
-  if constexpr (std::is_same_v<Value, float>) {
-    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
-    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
-  } else {
-    const uint2 words = __ldg(reinterpret_cast<const uint2*>(from));
-    const auto pair = [](std::uint32_t word) {
-      if constexpr (std::is_same_v<Value, __half>)
-        return __half22float2(*reinterpret_cast<const __half2*>(&word));
-      else
-        return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&word));
-    };
-    const float2 low = pair(words.x);
-    const float2 high = pair(words.y);
-    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
-  }
-}
-
 template <class Value>
 __global__ void __launch_bounds__(kBackwardThreads, 3)
     kernel(const __grid_constant__ BackwardCall call, const int lane_bits) {
@@ -46,12 +24,12 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
   const std::int64_t number = first + (device::lane_index() >> lane_bits);
   const bool there = number < in.items;
   const Item item = item_at(in, min(number, in.items - 1));
-  const int d = part * kChannels;
+  const int d = part * kFour;
   const Value* value = static_cast<const Value*>(in.value.data) + in.value.at(item.n, 0, item.m) + d;
   float* sums = static_cast<float*>(const_cast<void*>(call.sums.data)) + call.sums.at(item.n, 0, item.m) + d;
   const bool wanted = there && call.sums.data != nullptr;
 
-  float gradient[kChannels];
+  float gradient[kFour];
   const std::int64_t gradient_at = in.output.at(item.n, item.q, item.m) + d;
   if (call.grad_output == DType::f32)
     load_four(static_cast<const float*>(in.output.data) + gradient_at, gradient);
@@ -77,7 +55,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
         const Footprint where = footprint(__shfl_sync(0xffffffffu, own.x, p - p0, lanes),
                                           __shfl_sync(0xffffffffu, own.y, p - p0, lanes), level, in.nearest);
         const std::int64_t pixel = static_cast<std::int64_t>(where.row) * level.width + where.column;
-        float corner[4][kChannels] = {};
+        float corner[4][kFour] = {};
 #pragma unroll
         for (int k = 0; k < 4; ++k)
           if (where.has(k)) load_four(map + (pixel + k / 2 * level.width + k % 2) * in.value.row, corner[k]);
@@ -86,7 +64,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
         for (int k = 0; k < 4; ++k) {
           c[k] = gradient[0] * corner[k][0];
 #pragma unroll
-          for (int i = 1; i < kChannels; ++i) c[k] = fmaf(gradient[i], corner[k][i], c[k]);
+          for (int i = 1; i < kFour; ++i) c[k] = fmaf(gradient[i], corner[k][i], c[k]);
           if (!where.has(k)) c[k] = 0;
           if (!wanted || !where.has(k)) continue;
           const float scale = weight * where.bilinear(k);
@@ -109,7 +87,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
 /// log2 of the threads of an item, -1 when there is no such power of two.
 int thread_bits(const Problem& problem) {
   for (int bits = 0; bits <= 5; ++bits)
-    if (problem.forward.channels == kChannels << bits) return bits;
+    if (problem.forward.channels == kFour << bits) return bits;
   return -1;
 }
 
