@@ -1,5 +1,5 @@
-// Which variant runs when the caller names none: the first of variants.def that takes the problem, and simd_packed only
-// where its copy of the value pays.
+// Which variant runs when the caller names none: the first of variants.def that takes the problem, but simd_packed only
+// where its copy of the value pays, and shuffled_samples first where queries are few.
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -17,6 +17,17 @@ bool packing_pays(const Problem& problem) {
          kReadsThatPay * static_cast<double>(problem.length);
 }
 
+/// Items, times the 16-byte pieces of their channels, that shuffled_samples works on at a time per multiprocessor.
+constexpr double kPiecesAtATime = 640;
+/// Up to so many times that it is the fastest on a GPU (docs/findings/ms_deform_attn_gpu.md): decoders.
+constexpr double kRoundsOfDecoders = 4;
+
+bool few_queries(const Problem& problem, const DeviceInfo& device) {
+  const double pieces = static_cast<double>(problem.batch * problem.queries * problem.heads) *
+                        static_cast<double>(problem.channels) * static_cast<double>(size_of(problem.value_dtype)) / 16;
+  return pieces <= kRoundsOfDecoders * kPiecesAtATime * device.multiprocessors;
+}
+
 }  // namespace
 
 const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
@@ -25,6 +36,9 @@ const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceIn
   if (problem.device.type == DeviceType::cpu && !packing_pays(problem))
     for (std::size_t i = 0; i < table.size(); ++i)
       if (table[i].name == "simd_packed") return first_variant(table.subspan(i + 1), problem, device);
+  if (problem.device.type == DeviceType::cuda && few_queries(problem, device))
+    for (const auto& variant : table)
+      if (variant.name == "shuffled_samples" && try_variant(variant, problem, device)) return variant;
   return first_variant(table, problem, device);
 }
 }  // namespace ms_deform_attn

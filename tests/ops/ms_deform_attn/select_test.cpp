@@ -1,0 +1,57 @@
+// The default variant on a GPU, chosen without one: decoders and encoders get different kernels.
+#include <gtest/gtest.h>
+
+#include "ops/ms_deform_attn/problem.hpp"
+
+namespace tmaops::test {
+namespace {
+
+namespace forward = ops::ms_deform_attn;
+
+constexpr Device kGpu{DeviceType::cuda, 0};
+
+DeviceInfo h200() {
+  DeviceInfo device;
+  device.device = kGpu;
+  device.name = "H200";
+  device.compute_capability = 90;
+  device.multiprocessors = 132;
+  device.shared_memory_per_block = 232448;
+  return device;
+}
+
+forward::Problem problem_of(std::int64_t batch, std::int64_t queries, std::int64_t channels) {
+  forward::Problem problem;
+  problem.batch = batch;
+  problem.heads = 8;
+  problem.channels = channels;
+  problem.queries = queries;
+  problem.length = 100 * 167;
+  problem.points = 4;
+  problem.levels = {{.height = 100, .width = 167, .points = 4}};
+  problem.value_dtype = problem.location_dtype = problem.weight_dtype = DType::f16;
+  problem.map_bytes = problem.length * problem.heads * channels * 2;
+  problem.device = kGpu;
+  return problem;
+}
+
+bool built() {
+  for (const auto& variant : forward::variants())
+    if (variant.name == "shuffled_samples") return variant.built();
+  return false;
+}
+
+TEST(MsDeformAttnSelect, FewQueriesArePassedRoundByShuffles) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  for (const std::int64_t batch : {1, 8})
+    EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").name, "shuffled_samples") << batch;
+}
+
+TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").name, "shuffled_samples");
+  EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").name, "channel_per_thread");
+}
+
+}  // namespace
+}  // namespace tmaops::test
