@@ -162,8 +162,9 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
 TEST(GpuGemmShapes, WholeTilesOfEveryModeAndType) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
-  const std::int64_t sizes[][3] = {{64, 32, 256},    {192, 96, 512},   {320, 256, 1024}, {1024, 1024, 1024},
-                                   {1000, 984, 1000}, {128, 96, 504},   {72, 32, 256},    {1016, 1024, 968}};
+  const std::int64_t sizes[][3] = {{64, 32, 256},      {1024, 288, 256},  {256, 96, 512},
+                                   {512, 256, 1024},   {1024, 1024, 1024}, {1000, 984, 1000},
+                                   {128, 96, 512},     {72, 32, 256},      {1016, 1024, 968}};
   std::uint64_t seed = 100;
   for (const auto& [m, n, k] : sizes)
     for (int mode = 0; mode < 8; ++mode)

@@ -1,7 +1,6 @@
-// Tiles fetched by the threads, 16 bytes at a time and nothing else, for kernels that live for a few microseconds: code
-// that is stepped over, and address arithmetic in front of a copy, are what they wait for. One pointer per line of the
-// tile that the thread copies; a tile that lies inside the matrix takes copies alone, with constant offsets where k is
-// contiguous and the caller's loop is unrolled.
+// Tiles fetched by the threads, 16 bytes at a time and nothing else: address arithmetic in front of a copy is what
+// kernels without a fetching warp wait for. One pointer per line of the tile that the thread copies; a tile that lies
+// inside the matrix takes copies alone, with constant offsets where k is contiguous and the caller's loop is unrolled.
 #pragma once
 
 #include "ops/gemm/cuda/thread_loads.cuh"
@@ -32,8 +31,10 @@ class ChunkTile {
     const int outer = (major == Major::k ? mn : k) + first;
     inner_left_ = from.inner - inner;
     outer_left_ = from.outer - outer;
-    whole_ = mn + extent <= (major == Major::k ? from.outer : from.inner) &&
-             k_end <= (major == Major::k ? from.inner : from.outer);
+    const int k_extent = major == Major::k ? from.inner : from.outer;
+    inside_ = mn + extent <= (major == Major::k ? from.outer : from.inner);
+    whole_ = inside_ && k_end <= k_extent;
+    k_left_ = k_extent - k;
     k_step_ = major == Major::k ? kRowBytes : kDepth * from.outer_stride;
     const unsigned char* at = data + 2 * inner + outer * from.outer_stride;
 #pragma unroll
@@ -44,7 +45,7 @@ class ChunkTile {
                        : kLinesAtOnce * from.outer_stride;
     }
   }
-  /// Whether every tile lies inside the matrix in whole; the same for all threads.
+  /// Whether every tile up to k_end lies inside the matrix in whole; the same for all threads.
   __device__ __forceinline__ bool whole() const { return whole_; }
 
   /// Fetches the next tile, which is whole.
@@ -65,13 +66,24 @@ class ChunkTile {
     done_ += k_step_;
     (major == Major::k ? inner_left_ : outer_left_) -= kDepth;
   }
+  /// Fetches the next tile, whole or not.
+  __device__ __forceinline__ void fetch(unsigned char* tile) {
+    if (inside_ && k_left_ >= kDepth) {
+      fetch_whole(tile);
+      (major == Major::k ? inner_left_ : outer_left_) -= kDepth;
+    } else {
+      fetch_edge(tile);
+    }
+    k_left_ -= kDepth;
+  }
 
  private:
   const unsigned char* line_[kCopies];
   std::int64_t done_ = 0, k_step_;
   int inner_left_, outer_left_;  // elements from this thread's chunk and line on that exist
   int place_;
-  bool whole_;
+  int k_left_;  // for fetch()
+  bool inside_, whole_;
 };
 
 }  // namespace tmaops::ops::gemm::cuda

@@ -33,8 +33,9 @@ struct DeepStorage {
   alignas(1024) Stage first;  // by cp.async; then staging
   Stage stage[stages];
   static_assert(sizeof(Stage) >= kDeepConsumers / device::kWarpThreads * sizeof(WarpStaging));
-  float4 from_other[splits > 1 ? n / splits / 8 : 1][kDeepConsumers];
+  uint4 from_other[splits > 1 ? n / splits / 8 : 1][kDeepConsumers];  // four sums each
   device::Ring<stages> ring;
+  device::Barrier received;
 };
 
 struct DeepJob {
@@ -55,6 +56,17 @@ inline MappedOperand map_deep(const MatrixLayout& layout, const void* data, std:
                               Major major, int extent) {
   if (major == Major::k) return {layout, data, batch, inner_is_column, kHalves, extent};
   return {layout, data, batch, inner_is_column, extent / 64, extent == 64 ? kDeepDepth : kDepth};
+}
+inline MappedOperand map_deep_a(const RowMajorCall& call) {
+  const Major major = major_of_a(call.problem);
+  return map_deep(call.problem.a, call.arguments.a, call.problem.batch, major == Major::k, major, kDeepRows);
+}
+inline MappedOperand map_deep_b(const RowMajorCall& call, int columns) {
+  const Major major = major_of_b(call.problem);
+  return map_deep(call.problem.b, call.arguments.b, call.problem.batch, major == Major::mn, major, columns);
+}
+inline int deep_k_tiles(const RowMajorCall& call) {
+  return static_cast<int>((call.problem.k + kDeepDepth - 1) / kDeepDepth);
 }
 template <Major major, int extent>
 __device__ __forceinline__ void load_deep(unsigned char (&to)[kHalves][extent * kRowBytes], const tma::TensorMap& map,
@@ -87,13 +99,18 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
   const int first = job.k_tiles * rank / splits;
   const int last = job.k_tiles * (rank + 1) / splits;
   const int thread = static_cast<int>(threadIdx.x);
-  if (splits > 1) device::cluster_arrive_relaxed();  // the other block has started once this is waited for
-
   const int warp = device::warp_index();
 
   if (thread >= kDeepConsumers) {
-    if (device::elect_one()) shared.ring.init(1, kDeepConsumers / device::kWarpThreads);
+    if (device::elect_one()) {
+      if (splits > 1) {
+        device::init_barrier(shared.received, 1);
+        device::arrive_expect_bytes(shared.received, sizeof(shared.from_other));
+      }
+      shared.ring.init(1, kDeepConsumers / device::kWarpThreads);
+    }
     __syncwarp();
+    if (splits > 1) device::cluster_arrive_relaxed();  // `received` is ready
     device::arrive_threads<kRingReady>(kDeepThreads);
     device::wait_for_previous_kernel();
     if (device::elect_one()) {
@@ -109,13 +126,11 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
       }
     }
     __syncwarp();
-    if (splits > 1) {
-      device::cluster_wait();
-      device::cluster_sync();
-    }
+    if (splits > 1) device::cluster_wait();
     return;
   }
 
+  if (splits > 1) device::cluster_arrive_relaxed();
   device::wait_for_previous_kernel();
   ChunkTile<a_major, kDeepRows, kDeepConsumers> a(job.thread_a, job.thread_a.data + batch * job.thread_a.batch_stride,
                                                   row, first * kDeepDepth, (first + 1) * kDeepDepth, thread);
@@ -171,22 +186,23 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
   } else {
     static_assert(splits == 2);
     device::cluster_wait();
+    // Barriers that count bytes, not those of the cluster: ordering by these flushes and empties the L1.
 #pragma unroll
     for (int i = 0; i < kKept / 8; ++i) {
-      float word[4];
+      std::uint32_t word[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) word[j] = rank == 0 ? sums[kKept / 2 + 4 * i + j] : sums[4 * i + j];
-      *device::in_block(&shared.from_other[i][thread], static_cast<std::uint32_t>(rank ^ 1)) =
-          make_float4(word[0], word[1], word[2], word[3]);
+      for (int j = 0; j < 4; ++j) word[j] = __float_as_uint(rank == 0 ? sums[kKept / 2 + 4 * i + j] : sums[4 * i + j]);
+      device::store_async(&shared.from_other[i][thread], make_uint4(word[0], word[1], word[2], word[3]),
+                          shared.received, static_cast<std::uint32_t>(rank ^ 1));
     }
-    device::cluster_sync();
+    device::wait(shared.received, 0, {"the other block's sums"});
 #pragma unroll
     for (int i = 0; i < kKept / 8; ++i) {
-      const float4 sent = shared.from_other[i][thread];
-      const float word[4] = {sent.x, sent.y, sent.z, sent.w};
+      const uint4 sent = shared.from_other[i][thread];
+      const std::uint32_t word[4] = {sent.x, sent.y, sent.z, sent.w};
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        kept[4 * i + j] = (rank == 0 ? sums[4 * i + j] : sums[kKept / 2 + 4 * i + j]) + word[j];
+        kept[4 * i + j] = (rank == 0 ? sums[4 * i + j] : sums[kKept / 2 + 4 * i + j]) + __uint_as_float(word[j]);
     }
   }
   const int kept_row = row + warp * kStagedRows;
@@ -202,10 +218,8 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
 
 inline DeepJob make_deep_job(const RowMajorCall& call, int columns) {
   const Problem& problem = call.problem;
-  const Major a_major = major_of_a(problem);
-  const Major b_major = major_of_b(problem);
-  const MappedOperand a = map_deep(problem.a, call.arguments.a, problem.batch, a_major == Major::k, a_major, kDeepRows);
-  const MappedOperand b = map_deep(problem.b, call.arguments.b, problem.batch, b_major == Major::mn, b_major, columns);
+  const MappedOperand a = map_deep_a(call);
+  const MappedOperand b = map_deep_b(call, columns);
   return {.map_a = tma::encode(a.spec, problem.device.index),
           .map_b = tma::encode(b.spec, problem.device.index),
           .a = a.operand,
@@ -213,7 +227,7 @@ inline DeepJob make_deep_job(const RowMajorCall& call, int columns) {
           .thread_a = thread_a(call),
           .thread_b = thread_b(call),
           .order = TileOrder(problem, kDeepRows, columns),
-          .k_tiles = static_cast<int>((problem.k + kDeepDepth - 1) / kDeepDepth),
+          .k_tiles = deep_k_tiles(call),
           .direct = stores_directly(call.epilogue()),
           .epilogue = call.epilogue()};
 }

@@ -30,8 +30,8 @@ __device__ __forceinline__ void exchange_in_four(std::uint32_t (&word)[4], int q
   swap(word[1], word[3], upper, 2);
 }
 
-/// A warp's 16 x n sums in 16-bit elements: `pack` makes a word of two. `store(half, group, words)` gets 16 bytes of row
-/// lane / 4 + 8 half, from column 32 group + 8 (lane % 4) on.
+/// A warp's 16 x n sums in 16-bit elements: `pack` makes a word of two. `store(half, group, words)` gets 16 bytes of
+/// row lane / 4 + 8 half, from column 32 group + 8 (lane % 4) on.
 template <int n, class Pack, class Store>
 __device__ __forceinline__ void store_in_fours(const float (&sums)[n / 2], const Pack& pack, const Store& store) {
   static_assert(n % 32 == 0);
@@ -66,15 +66,29 @@ __device__ __forceinline__ void store_directly(const Epilogue& epilogue, const f
       });
 }
 
-/// The same for a tile that lies inside D and elements of type T. `stride`: bytes from row to row.
+/// The same for the 64 x n sums of a warpgroup, which lie inside D, and elements of type T. `stride`: bytes from row to
+/// row.
 template <class T, int n>
-__device__ __forceinline__ void store_whole(unsigned char* d, int stride, const float (&sums)[n / 2], int row,
-                                            int column) {
+__device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stride, const float (&sums)[n / 2],
+                                            std::uint32_t row, std::uint32_t column) {
   constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
-  d += (row + device::lane_index() / 4) * stride + 2 * column + 16 * (device::lane_index() % 4);
-  store_in_fours<n>(
-      sums, [](float low, float high) { return pack(low, high, dtype); },
-      [&](int half, int group, const uint4& words) { device::store_16(d + half * 8 * stride + 64 * group, words); });
+  const std::uint32_t lane = threadIdx.x % device::kWarpThreads;
+  const std::uint32_t warp = threadIdx.x / device::kWarpThreads;
+  d += (row + warp * kStagedRows + lane / 4) * stride + 2 * column;
+  if constexpr (n == 16) {  // the four threads take two pieces of two rows
+    std::uint32_t word[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) word[i] = pack(sums[2 * i], sums[2 * i + 1], dtype);
+    exchange_in_four(word, static_cast<int>(lane % 4));
+    device::store_16(d + lane % 2 * 8 * stride + lane % 4 / 2 * 16, make_uint4(word[0], word[1], word[2], word[3]));
+  } else {
+    d += 16 * (lane % 4);
+    store_in_fours<n>(
+        sums, [](float low, float high) { return pack(low, high, dtype); },
+        [&](int half, int group, const uint4& words) {
+          device::store_16(d + static_cast<std::uint32_t>(half) * 8 * stride + 64 * group, words);
+        });
+  }
 }
 
 }  // namespace tmaops::ops::gemm::cuda

@@ -72,7 +72,7 @@ class ThreadTile {
   __device__ __forceinline__ void fetch(unsigned char* tile) {
     unsigned char* const to = tile + place_;
     if (width_ == 16) {
-#pragma unroll
+#pragma unroll 2
       for (int line = 0; line < kLines; line += kLinesAtOnce)
         device::copy_async_16(to + line * kLine, source(line), static_cast<std::uint32_t>(2 * count(line)));
     } else if (width_ == 8) {

@@ -2,7 +2,7 @@
 // by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
 // D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256, 512 or 1024: whole_tiles.cuh.
-// (256: 1.7 us instead of 3.5 of version 1; 1024: 5.0 instead of 7.3 of version 3; 64x4096x7168: 17.4 instead of 35.4.)
+// (256: 1.6 us instead of 3.1 of version 1; 1024: 4.8 instead of 7.3 of version 3; 64x4096x7168: 17.3 instead of 35.4.)
 #include "device/fence.cuh"
 #include "ops/gemm/cuda/deep_stages.cuh"
 #include "ops/gemm/cuda/whole_tiles.cuh"
@@ -15,6 +15,7 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr int kRows = 64;
 constexpr int kColumns = 32;
+constexpr int kNarrow = 16;  // columns, of the smallest products
 constexpr int kThreads = device::kWarpgroupThreads;
 constexpr int kStages = 10;          // 120 KiB: more than half, so that dependent launches do not pair up
 constexpr int kAhead = kStages - 2;  // the product of the stage before the last may still be running
@@ -110,30 +111,30 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
 }
 
-/// K of the products that have a kernel of their own (whole_tiles.cuh), in k-tiles; 0: this is none of them.
-int whole_k_tiles(const RowMajorCall& call, int columns) {
-  const std::int64_t k = call.problem.k;
-  const bool has_one = columns == kColumns ? k == 4 * kDepth || k == 8 * kDepth : columns == 128 && k == 16 * kDepth;
-  return has_one && cuts_whole(call, columns) ? call.k_tiles() : 0;
+/// Columns of the tiles of a product that has a kernel of its own (whole_tiles.cuh), which with_whole_kernel() calls;
+/// `general`: those of the kernels for all problems. 64 x 16 where that is one wave: 40 KiB per block instead of 48
+/// (256: 1.59 instead of 1.65 us).
+int whole_columns(const RowMajorCall& call, int general) {
+  const Problem& problem = call.problem;
+  if (general != kColumns || problem.k != 4 * kDepth) return general;
+  const std::int64_t narrow = problem.m / kRows * (problem.n / kNarrow);
+  return narrow <= device_info(problem.device).multiprocessors ? kNarrow : kColumns;
 }
 
-/// Calls fn.template operator()<columns, k_tiles>() for them.
 template <class Fn>
-void with_whole_kernel(int k_tiles, const Fn& fn) {
-  if (k_tiles == 4)
-    fn.template operator()<kColumns, 4>();
-  else if (k_tiles == 8)
-    fn.template operator()<kColumns, 8>();
-  else
-    fn.template operator()<128, 16>();
+void with_whole_kernel(int columns, std::int64_t k, const Fn& fn) {
+  if (columns == kNarrow && k == 4 * kDepth) fn.template operator()<kNarrow, 4>();
+  if (columns == kColumns && k == 4 * kDepth) fn.template operator()<kColumns, 4>();
+  if (columns == kColumns && k == 8 * kDepth) fn.template operator()<kColumns, 8>();
+  if (columns == 128 && k == 16 * kDepth) fn.template operator()<128, 16>();
 }
 
 struct Prepared {
-  WholeJob whole;
+  WholeJob whole_job;
   Job job;       // 64 x 32
   DeepJob deep;  // 64 x 128, or 64 x 64 with K split
   int columns = 0;
-  int whole_k_tiles = 0;
+  bool whole = false;  // and then `columns` are whole_columns()
 };
 
 }  // namespace
@@ -148,10 +149,14 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   const Tiling& tiling = tiling_of("wgmma_small", call.problem, call.arguments);
   auto prepared = std::make_shared<Prepared>();
   prepared->columns = tiling.columns;
-  prepared->whole_k_tiles = whole_k_tiles(call, tiling.columns);
-  if (prepared->whole_k_tiles != 0)
-    prepared->whole = make_whole_job(call);
-  else if (tiling.columns == kColumns)
+  with_whole_kernel(whole_columns(call, tiling.columns), call.problem.k, [&]<int columns, int k_tiles>() {
+    if (!cuts_whole<columns, k_tiles>(call)) return;
+    prepared->whole = true;
+    prepared->columns = columns;
+    prepared->whole_job = make_whole_job(call);
+  });
+  if (prepared->whole) return prepared;
+  if (tiling.columns == kColumns)
     prepared->job = {.a = thread_a(call),
                      .b = thread_b(call),
                      .order = TileOrder(call.problem, kRows, kColumns),
@@ -168,15 +173,15 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   constexpr auto kWhere = "gemm: wgmma_small";
   LaunchConfig config{.dependent = arguments.dependent_launch};
-  if (prepared.whole_k_tiles != 0) {
+  if (prepared.whole) {
     const bool column_major = problem.d.order == Order::column;
     config.block = dim3(kWholeThreads);
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      with_whole_kernel(prepared.whole_k_tiles, [&]<int columns, int k_tiles>() {
-        config.grid = dim3(static_cast<unsigned>(column_major ? problem.m : problem.n) / columns,
-                           static_cast<unsigned>(column_major ? problem.n : problem.m) / kWholeRows);
+      with_whole_kernel(prepared.columns, problem.k, [&]<int columns, int k_tiles>() {
+        config.grid = whole_grid<columns, k_tiles>(column_major ? problem.n : problem.m,
+                                                   column_major ? problem.m : problem.n);
         config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
-        launch_kernel<whole_kernel<T, columns, k_tiles, a, b>>(kWhere, config, stream, prepared.whole);
+        launch_kernel<whole_kernel<T, columns, k_tiles, a, b>>(kWhere, config, stream, prepared.whole_job);
       });
     });
     return;

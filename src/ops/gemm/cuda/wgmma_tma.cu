@@ -1,34 +1,40 @@
 // Version 2: wgmma fed by TMA. What is new against version 1: one thread fetches a whole stage with an instruction per
 // operand, and mbarriers say when a stage is full and when it is free again, instead of barriers of the whole block.
 // Every warp still has the same role: the thread that fetches also multiplies, so fetching waits for its own product.
-// Two warpgroups compute 128 x 128 of D from a ring of three stages; two blocks share a multiprocessor.
-// (4096: 220 us instead of 373. Below 1024 the descriptors and barriers cost more than they save: 256 4.4 instead
-// of 3.5.)
-#include "ops/gemm/cuda/direct_epilogue.cuh"
-#include "ops/gemm/cuda/tensor_maps.cuh"
-#include "ops/gemm/cuda/tile_order.cuh"
+// Two warpgroups compute 128 x 128 of D from a ring of three stages; two blocks share a multiprocessor. Where that
+// would leave most multiprocessors without a tile, one warpgroup computes 64 x 128 from four stages of twice the depth,
+// since an instruction of the copy engine takes a thread 100 to 160 cycles whatever it brings.
+// (4096: 224 us instead of 295. Below 2048 descriptors and barriers cost what they save: 1024 6.8 instead of 6.5.)
+#include "ops/gemm/cuda/deep_stages.cuh"
 
 namespace tmaops::ops::gemm::wgmma_tma {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr int kRows = 128;
 constexpr int kColumns = 128;
-constexpr int kThreads = 2 * device::kWarpgroupThreads;
-constexpr int kWarps = kThreads / device::kWarpThreads;
-constexpr int kStages = 3;
 
-struct Stage {
-  unsigned char a[kRows * kRowBytes];
-  unsigned char b[kColumns * kRowBytes];
+/// Rows of a tile, and what follows from them.
+template <int rows>
+struct Shape {
+  static constexpr int threads = rows / 64 * device::kWarpgroupThreads;
+  static constexpr int warps = threads / device::kWarpThreads;
+  static constexpr int stages = rows == 64 ? 4 : 3;
+  static constexpr int halves = rows == 64 ? kHalves : 1;  // products of kDepth in a stage
+  static constexpr int blocks = rows == 64 ? 1 : 2;  // per multiprocessor
 };
+
+template <int rows>
 struct Storage {
-  union {
-    alignas(1024) Stage stage[kStages];
-    WarpStaging staging[kWarps];
+  struct Stage {
+    unsigned char a[Shape<rows>::halves][rows * kRowBytes];
+    unsigned char b[Shape<rows>::halves][kColumns * kRowBytes];
   };
-  device::Ring<kStages> ring;
+  union {
+    alignas(1024) Stage stage[Shape<rows>::stages];
+    WarpStaging staging[Shape<rows>::warps];
+  };
+  device::Ring<Shape<rows>::stages> ring;
 };
 
 struct Job {
@@ -38,42 +44,51 @@ struct Job {
   TensorOperand b;
   Epilogue epilogue;
   TileOrder order;
-  int k_tiles = 0;
+  int rows = 0;  // of a tile
+  int k_tiles = 0;  // stages
   bool direct = false;
 };
 
-template <class T, Major a_major, Major b_major>
-__global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+template <class T, int rows, Major a_major, Major b_major>
+__global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) kernel(const __grid_constant__ Job job) {
+  constexpr int kStages = Shape<rows>::stages;
+  constexpr bool kDeep = Shape<rows>::halves == kHalves;
+  Storage<rows>& shared = device::dynamic_shared<Storage<rows>>();
   device::let_next_kernel_start();
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
-  const int row = tile.row * kRows;
+  const int row = tile.row * rows;
   const int column = tile.column * kColumns;
   const int batch = static_cast<int>(blockIdx.z);
   const int warp = device::warp_index();
   const int warpgroup = warp / 4;
-  const bool leads = threadIdx.x == 0;
-  if (leads) {
+  const int lane = device::lane_index();
+  if (threadIdx.x == 0) {
     device::prefetch_tensor_map(&job.map_a);
     device::prefetch_tensor_map(&job.map_b);
-    shared.ring.init(1, kWarps);
+    shared.ring.init(1, Shape<rows>::warps);
   }
   __syncthreads();
   device::wait_for_previous_kernel();
 
-  device::Producer<kStages> producer(shared.ring);
+  // Every stage has a warp that fetches for it, so that the first stages are asked for at the same time.
   device::Consumer<kStages> consumer(shared.ring);
   const auto fetch = [&](int k_tile) {
-    const int stage = producer.acquire();
-    producer.expect(stage, sizeof(Stage));
-    load_tile<a_major, kRows>(shared.stage[stage].a, job.map_a, job.a, row, k_tile * kDepth, batch,
-                              producer.full(stage));
-    load_tile<b_major, kColumns>(shared.stage[stage].b, job.map_b, job.b, column, k_tile * kDepth, batch,
-                                 producer.full(stage));
+    const int stage = k_tile % kStages;
+    if (k_tile >= kStages)
+      device::wait(shared.ring.empty[stage], (k_tile / kStages - 1) & 1, {"an empty stage", stage});
+    device::arrive_expect_bytes(shared.ring.full[stage], sizeof(shared.stage[stage]));
+    device::Barrier& full = shared.ring.full[stage];
+    if constexpr (kDeep) {
+      load_deep<a_major, rows>(shared.stage[stage].a, job.map_a, job.a, row, k_tile * kDeepDepth, batch, full);
+      load_deep<b_major, kColumns>(shared.stage[stage].b, job.map_b, job.b, column, k_tile * kDeepDepth, batch, full);
+    } else {
+      load_tile<a_major, rows>(shared.stage[stage].a[0], job.map_a, job.a, row, k_tile * kDepth, batch, full);
+      load_tile<b_major, kColumns>(shared.stage[stage].b[0], job.map_b, job.b, column, k_tile * kDepth, batch, full);
+    }
   };
-  if (leads)
-    for (int k_tile = 0; k_tile < min(kStages, job.k_tiles); ++k_tile) fetch(k_tile);
+  if (lane == 0)
+    for (int k_tile = warp; k_tile < min(kStages, job.k_tiles); k_tile += Shape<rows>::warps) fetch(k_tile);
 
   float sums[kColumns / 2];
   int previous = 0;
@@ -81,13 +96,17 @@ __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Jo
   for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
     const int stage = consumer.acquire();
     __syncwarp();
-    multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a + warpgroup * kPanelBytes,
-                                                  shared.stage[stage].b, k_tile > 0);
-    device::wgmma_wait<1>();
-    if (k_tile > 0) {  // the product of the stage before is done
-      if (device::lane_index() == 0) consumer.release(previous);
-      const int next = k_tile - 1 + kStages;
-      if (leads && next < job.k_tiles) fetch(next);
+#pragma unroll
+    for (int half = 0; half < Shape<rows>::halves; ++half)
+      multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a[half] + warpgroup * kPanelBytes,
+                                                    shared.stage[stage].b[half], k_tile > 0 || half > 0);
+    device::wgmma_wait<Shape<rows>::halves>();
+    if (k_tile > 0) {  // the products of the stage before are done
+      if (lane == 0) {
+        consumer.release(previous);
+        const int next = k_tile - 1 + kStages;
+        if (warp == previous % Shape<rows>::warps && next < job.k_tiles) fetch(next);
+      }
       __syncwarp();
     }
     previous = stage;
@@ -106,33 +125,43 @@ __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Jo
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_tensor_loads(problem, device); !support) return support;
-  return supports_grid(problem, kRows, kColumns);
+  return supports_grid(problem, 64, kColumns);
 }
 
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& given_arguments) {
   const RowMajorCall call(given, given_arguments);
-  const MappedOperand a = map_a(call, kRows);
-  const MappedOperand b = map_b(call, kColumns);
+  const std::int64_t large = TileOrder(call.problem, 128, kColumns).tiles() * call.problem.batch;
+  const int rows = large < device_info(given.device).multiprocessors ? 64 : 128;
+  const bool deep = rows == 64;
+  const MappedOperand a = deep ? map_deep_a(call) : map_a(call, rows);
+  const MappedOperand b = deep ? map_deep_b(call, kColumns) : map_b(call, kColumns);
   return std::make_shared<Job>(Job{.map_a = tma::encode(a.spec, given.device.index),
                                    .map_b = tma::encode(b.spec, given.device.index),
                                    .a = a.operand,
                                    .b = b.operand,
                                    .epilogue = call.epilogue(),
-                                   .order = TileOrder(call.problem, kRows, kColumns),
-                                   .k_tiles = call.k_tiles(),
+                                   .order = TileOrder(call.problem, rows, kColumns),
+                                   .rows = rows,
+                                   .k_tiles = deep ? deep_k_tiles(call) : call.k_tiles(),
                                    .direct = stores_directly(call.epilogue())});
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& job = *static_cast<const Job*>(arguments.prepared.get());
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = job.order.grid(problem.batch),
-                            .block = dim3(kThreads),
-                            .shared_bytes = shared_bytes(sizeof(Storage), job.order, problem),
-                            .dependent = arguments.dependent_launch};
-  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-    launch_kernel<kernel<T, a, b>>("gemm: wgmma_tma", config, stream, job);
-  });
+  const auto with_rows = [&]<int rows>() {
+    const LaunchConfig config{.grid = job.order.grid(problem.batch),
+                              .block = dim3(Shape<rows>::threads),
+                              .shared_bytes = shared_bytes(sizeof(Storage<rows>), job.order, problem),
+                              .dependent = arguments.dependent_launch};
+    with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+      launch_kernel<kernel<T, rows, a, b>>("gemm: wgmma_tma", config, stream, job);
+    });
+  };
+  if (job.rows == 64)
+    with_rows.template operator()<64>();
+  else
+    with_rows.template operator()<128>();
 }
 
 }  // namespace tmaops::ops::gemm::wgmma_tma

@@ -2,7 +2,7 @@
 // lives for a microsecond or two, so what it waits for is the length of its code and the constants it reads: no edges,
 // no batches, no epilogue but rounding, 36 bytes of parameters, strides in 32 bits, and every product with its own copy
 // of the code, so that stages are immediate addresses. (H200: 256 1.7 instead of 2.3 us with the general kernel of the
-// same tile, 512 2.3 instead of 3.4, 1024 5.0 instead of 5.8.)
+// same tile and 1.6 with 64 x 16, 512 2.2 instead of 3.4, 1024 4.8 instead of 5.8.)
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,30 @@ namespace tmaops::ops::gemm::cuda {
 inline constexpr int kWholeRows = 64;
 inline constexpr int kWholeThreads = device::kWarpgroupThreads;
 
-/// Strides in bytes, from one line of an operand to the next.
+/// Strides in bytes, from one line of an operand to the next. Unsigned, as all that addresses are made of here: a sign
+/// costs an instruction at every step from 32 to 64 bits and at every division.
 struct WholeJob {
   const unsigned char* a = nullptr;
   const unsigned char* b = nullptr;
   unsigned char* d = nullptr;
-  int a_stride = 0;
-  int b_stride = 0;
-  int d_stride = 0;
+  std::uint32_t a_stride = 0;
+  std::uint32_t b_stride = 0;
+  std::uint32_t d_stride = 0;
 };
 
 /// All k-tiles at once where they fit; otherwise a ring. (1024, 64 x 128: 6 stages 5.03 us, 7 5.08, 8 5.21, 9 5.31.)
 template <int columns, int k_tiles>
 struct WholeStorage {
-  static constexpr int stages = columns == 32 ? k_tiles : 6;
+  static constexpr int stages = columns < 128 ? k_tiles : 6;
   static constexpr int ahead = stages == k_tiles ? stages : stages - 2;  // a product may still read the last but one
   struct Stage {
     unsigned char a[kWholeRows * kRowBytes];
     unsigned char b[columns * kRowBytes];
   };
   alignas(1024) Stage stage[stages];
+  /// Tile rows that neighbouring blocks share a tile column in, for the L2. (512: 4 2.21 us, 1 2.27, 8 2.29; transposed
+  /// operands 2.30, 2.34, 2.36; 256: no gain.)
+  static constexpr std::uint32_t group = k_tiles == 4 ? 1 : 4;
   /// More than half of the multiprocessor's, so that dependent launches do not pair up.
   static constexpr int bytes = std::max<int>(kMoreThanHalf, stages * static_cast<int>(sizeof(Stage)));
 };
@@ -47,36 +51,37 @@ struct WholeStorage {
 /// One thread's part of the copies of an operand's tiles.
 template <Major major, int extent>
 class WholeTile {
-  static constexpr int kLine = kTileRowBytes<major, extent>;
-  static constexpr int kChunks = kLine / 16;
-  static constexpr int kLinesAtOnce = kWholeThreads / kChunks;
-  static constexpr int kPanelLines = major == Major::k ? extent : kDepth;
-  static constexpr int kPanels = extent * kRowBytes / kLine / kPanelLines;
+  static constexpr std::uint32_t kLine = kTileRowBytes<major, extent>;
+  static constexpr std::uint32_t kChunks = kLine / 16;
+  static constexpr std::uint32_t kLinesAtOnce = kWholeThreads / kChunks;
+  static constexpr std::uint32_t kPanelLines = major == Major::k ? extent : kDepth;
+  static constexpr std::uint32_t kPanels = extent * kRowBytes / kLine / kPanelLines;
   static_assert(kLinesAtOnce % 8 == 0, "a thread's lines have the same place in the swizzle");
   static_assert(kPanelLines % kLinesAtOnce == 0);
 
  public:
-  __device__ __forceinline__ WholeTile(const unsigned char* data, int stride, int mn, int thread) : stride_(stride) {
-    const int chunk = thread % kChunks;
-    const int line = thread / kChunks;
-    place_ = static_cast<int>(
-        device::swizzled<kTileSwizzle<major, extent>>(static_cast<std::uint32_t>(line * kLine + chunk * 16)));
-    from_ = data + chunk * 16 + (major == Major::k ? (mn + line) * stride : line * stride + 2 * mn);
+  __device__ __forceinline__ WholeTile(const unsigned char* data, std::uint32_t stride, std::uint32_t mn,
+                                       std::uint32_t thread)
+      : stride_(stride) {
+    const std::uint32_t chunk = thread % kChunks;
+    const std::uint32_t line = thread / kChunks;
+    place_ = device::swizzled<kTileSwizzle<major, extent>>(line * kLine + chunk * 16);
+    from_ = data + (chunk * 16 + (major == Major::k ? (mn + line) * stride : line * stride + 2 * mn));
   }
   /// Fetches tile after tile; `k_tile` counts them and is known to the compiler.
-  __device__ __forceinline__ void fetch(unsigned char* tile, int k_tile) {
+  __device__ __forceinline__ void fetch(unsigned char* tile, std::uint32_t k_tile) {
 #pragma unroll
-    for (int line = 0; line < kPanelLines; line += kLinesAtOnce)
+    for (std::uint32_t line = 0; line < kPanelLines; line += kLinesAtOnce)
 #pragma unroll
-      for (int panel = 0; panel < kPanels; ++panel)
-        device::copy_async_16(tile + place_ + (panel * kPanelLines + line) * kLine,
+      for (std::uint32_t panel = 0; panel < kPanels; ++panel)
+        device::copy_async_16(tile + place_ + (panel * kPanelLines + line) * kLine,  // two sums: the last is immediate
                               from_ + line * stride_ + (major == Major::k ? k_tile * kRowBytes : panel * kLine));
     if (major == Major::mn) from_ += kDepth * stride_;
   }
 
  private:
   const unsigned char* from_;
-  int stride_, place_;
+  std::uint32_t stride_, place_;
 };
 
 /// Calls step(std::integral_constant<int, i>()) for i from 0 to count - 1.
@@ -93,11 +98,10 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   constexpr int kAhead = Storage::ahead;
   Storage& shared = device::dynamic_shared<Storage>();
   device::let_next_kernel_start();
-  const int row = static_cast<int>(blockIdx.y) * kWholeRows;
-  const int column = static_cast<int>(blockIdx.x) * columns;
-  const int thread = static_cast<int>(threadIdx.x);
-  WholeTile<a_major, kWholeRows> a(job.a, job.a_stride, row, thread);
-  WholeTile<b_major, columns> b(job.b, job.b_stride, column, thread);
+  const std::uint32_t row = (blockIdx.y * Storage::group + blockIdx.x % Storage::group) * kWholeRows;
+  const std::uint32_t column = blockIdx.x / Storage::group * columns;
+  WholeTile<a_major, kWholeRows> a(job.a, job.a_stride, row, threadIdx.x);
+  WholeTile<b_major, columns> b(job.b, job.b_stride, column, threadIdx.x);
   device::wait_for_previous_kernel();
 #pragma unroll
   for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
@@ -126,11 +130,12 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   });
   device::wgmma_wait<0>();
   device::pin_registers(sums);
-  store_whole<T, columns>(job.d, job.d_stride, sums, row + device::warp_index() * kStagedRows, column);
+  store_whole<T, columns>(job.d, job.d_stride, sums, row, column);
 }
 
-/// Whether a product is cut into whole tiles of 64 x columns and its strides fit.
-inline bool cuts_whole(const RowMajorCall& call, int columns) {
+/// Whether a product is cut into whole tiles and its strides fit.
+template <int columns, int k_tiles>
+bool cuts_whole(const RowMajorCall& call) {
   const Problem& problem = call.problem;
   const Epilogue epilogue = call.epilogue();
   const auto fits = [](std::int64_t lines, std::int64_t stride) {
@@ -141,13 +146,21 @@ inline bool cuts_whole(const RowMajorCall& call, int columns) {
     return fits(row_major ? layout.rows : layout.columns, layout.leading_dimension());
   };
   return stores_directly(epilogue) && problem.d.dtype == problem.a.dtype && problem.batch == 1 &&
-         problem.m % kWholeRows == 0 && problem.n % columns == 0 && operand_fits(problem.a) &&
+         problem.m % (kWholeRows * WholeStorage<columns, k_tiles>::group) == 0 && problem.n % columns == 0 &&
+         problem.k == k_tiles * kDepth && operand_fits(problem.a) &&
          operand_fits(problem.b) && fits(problem.m, problem.d.row_stride);
+}
+
+/// m and n of the form in which D is row-major.
+template <int columns, int k_tiles>
+dim3 whole_grid(std::int64_t m, std::int64_t n) {
+  constexpr std::uint32_t group = WholeStorage<columns, k_tiles>::group;
+  return {static_cast<unsigned>(n / columns * group), static_cast<unsigned>(m / (kWholeRows * group))};
 }
 
 inline WholeJob make_whole_job(const RowMajorCall& call) {
   const Problem& problem = call.problem;
-  const auto stride = [](std::int64_t elements) { return static_cast<int>(2 * elements); };
+  const auto stride = [](std::int64_t elements) { return static_cast<std::uint32_t>(2 * elements); };
   return {.a = static_cast<const unsigned char*>(call.arguments.a),
           .b = static_cast<const unsigned char*>(call.arguments.b),
           .d = static_cast<unsigned char*>(call.arguments.d),
