@@ -72,6 +72,7 @@ struct Call {
   std::int64_t points = 0;
   int level_count = 0;
   bool nearest = false;
+  bool point_vectors = false;  // points come in fours that lie next to each other, aligned to 16 bytes or their size
   const DeviceLevel* table = nullptr;  // in device memory, when there are more than kInlineLevels
   DeviceLevel levels[kInlineLevels];
 
@@ -121,6 +122,21 @@ inline std::int64_t level_offset(const Problem& problem, const Layout& layout, s
                         : static_cast<std::int64_t>(l) * layout.strides[3];
 }
 
+/// Whether every level's points are fours next to each other whose addresses are multiples of 16 bytes, or of their size
+/// where that is less. `each` is 2 for locations, 1 for weights.
+inline bool are_fours(const Problem& problem, const ConstTensorView& tensor, std::int64_t each) {
+  const PointRows rows = point_rows(problem, tensor, each == 2);
+  if (rows.point != each || (each == 2 && rows.axis != 1)) return false;
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  const std::int64_t unit = std::min<std::int64_t>(16, 4 * each * size);
+  const auto aligned = [&](std::int64_t elements) { return elements * size % unit == 0; };
+  bool result = reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(unit) == 0 &&
+                aligned(rows.image) && aligned(rows.query) && aligned(rows.head);
+  for (std::size_t l = 0; l < problem.levels.size(); ++l)
+    result = result && problem.levels[l].points % 4 == 0 && aligned(level_offset(problem, tensor, l));
+  return result;
+}
+
 /// What prepare() makes and launch() reads.
 struct Prepared {
   Call call{};
@@ -142,6 +158,7 @@ inline Prepared prepare_inputs(const Problem& problem, const ConstTensorView& va
   call.points = problem.points;
   call.nearest = problem.sampling == Sampling::nearest;
   call.level_count = static_cast<int>(problem.levels.size());
+  call.point_vectors = are_fours(problem, locations, 2) && are_fours(problem, weights, 1);
   std::vector<DeviceLevel> levels;
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const Level& level = problem.levels[l];

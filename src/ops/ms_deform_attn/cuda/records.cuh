@@ -75,6 +75,61 @@ __device__ __forceinline__ Corners corners_of(const Point3& point, int height, i
   return corners;
 }
 
+/// One side of a sample as the nearest place inside the level: pixels `base` and `base + 1` with weights 1 - part and
+/// part, both times `kept`, the share of the sample that lies inside. Skipped samples, infinite and NaN locations keep 0.
+struct Place {
+  int base = 0;
+  float part = 0;
+  float kept = 0;
+};
+
+__device__ __forceinline__ Place place(float location, int size) {
+  const float at = fmaf(location, static_cast<float>(size), -0.5f);
+  const float inside = fminf(fmaxf(at, 0.0f), static_cast<float>(size - 1));
+  Place result;
+  result.base = min(static_cast<int>(inside), max(size - 2, 0));
+  result.part = inside - static_cast<float>(result.base);
+  result.kept = fmaxf(1.0f - fabsf(at - inside), 0.0f);
+  return result;
+}
+
+/// A sample in four words: where its upper left pixel lies behind [n, 0, m, 0] in units of 16 bytes, the weight of the
+/// right column, and the attention weights of the two rows.
+struct alignas(16) Record {
+  int offset;
+  float part;
+  float upper;
+  float lower;
+};
+
+template <class Value>
+__device__ __forceinline__ Record record_of(const Call& call, const DeviceLevel& level, const Point3& point) {
+  Place across;
+  Place down;
+  if (call.nearest) {
+    const bool taken = locate_nearest(point.x, level.width, across.base) &&
+                       locate_nearest(point.y, level.height, down.base);
+    if (!taken) across.base = down.base = 0;
+    across.kept = down.kept = taken ? 1.0f : 0.0f;
+    // The four pixels of weight 0 beside and below the sample must lie inside the level.
+    across.part = across.base > max(level.width - 2, 0) ? 1.0f : 0.0f;
+    down.part = down.base > max(level.height - 2, 0) ? 1.0f : 0.0f;
+    across.base -= static_cast<int>(across.part);
+    down.base -= static_cast<int>(down.part);
+  } else {
+    across = place(point.x, level.width);
+    down = place(point.y, level.height);
+  }
+  const float weight = point.weight * (across.kept * down.kept);
+  Record record;
+  record.offset = static_cast<int>(level.value_at / kPerVector<Value>) +
+                  (down.base * level.width + across.base) * static_cast<int>(call.value.row / kPerVector<Value>);
+  record.part = across.part;
+  record.lower = weight * down.part;
+  record.upper = fmaf(-weight, down.part, weight);
+  return record;
+}
+
 /// Where a level lies behind [n, 0, m, 0], in units of 16 bytes. Steps are 0 where there is no second pixel.
 struct Map {
   int start = 0;

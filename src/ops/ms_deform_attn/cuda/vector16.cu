@@ -1,6 +1,6 @@
 // Version 2: adds to channel_per_thread loads of 16 bytes, as many threads per sample as its channels need (four for 32
-// f16 channels), and that each sample is worked out once: the threads of an item share the work and pass records
-// through shared memory. Items follow one another in query order.
+// f16 channels), and that each sample is worked out once: a thread reads four points of its item together and passes a
+// record of 16 bytes of each to the others through shared memory. A block works on one head.
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
 namespace tmaops::ops::ms_deform_attn::vector16 {
@@ -10,65 +10,136 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-/// 64 registers for 16-bit values (seed/uniform: 538 us, against 571 with 6 blocks and two samples under way), 72 for f32.
-template <class Value>
-constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 8 : 7;
-constexpr int kFlight = 1;  // samples under way per thread; two need 80 registers
-constexpr int kRecordsPerThread = 2;
-constexpr int kRecords = kRecordsPerThread * device::kWarpThreads;  // of a warp
+/// 64 registers, with two samples under way per thread (f32, enc/detr: 220 us, against 241 with 6 blocks of 80).
+constexpr int kBlocksPerMultiprocessor = 8;
+constexpr int kFlight = 2;
+constexpr int kBatch = 4;  // neighbouring points of a level, which one thread works out
 
+/// The samples of a warp's batches: [point of the batch][thread that worked it out].
 struct Records {
-  float4 weights[kRecords];  // [sample][item]
-  int offset[kRecords];
+  Record of[kBatch][device::kWarpThreads];
 };
 
-/// One thread's part of making records: samples s, and their levels, only grow.
-template <class Value, class Point>
-class Maker {
+/// Goes through the batches of an item's points.
+class Cursor {
  public:
-  __device__ __forceinline__ Maker(const Call& call, const Item& item)
-      : call_(call),
-        locations_(call.locations.row(item.n, item.q, item.m)),
-        weights_(call.weights.row(item.n, item.q, item.m)) {}
-
-  /// Starts loading sample s.
-  __device__ __forceinline__ Point3 load(int s) {
-    if (s >= call_.points) return {};
-    while (s >= call_.levels[loaded_].last_point) ++loaded_;
-    const DeviceLevel& level = call_.levels[loaded_];
-    const std::int64_t p = s - (level.last_point - level.points);
-    return load_point<Point>(call_, locations_ + level.location_at + p * call_.locations.point,
-                             weights_ + level.weight_at + p * call_.weights.point);
+  __device__ __forceinline__ explicit Cursor(const Call& call) : call_(call) { settle(); }
+  /// The batch `count` further.
+  __device__ __forceinline__ void advance(int count) {
+    for (; count > 0 && valid(); --count) {
+      point_ += kBatch;
+      settle();
+    }
   }
-  __device__ __forceinline__ void make(int s, const Point3& point, Records& records, int at) {
-    if (s >= call_.points) return;
-    while (s >= call_.levels[made_].last_point) ++made_;
-    const DeviceLevel& level = call_.levels[made_];
-    const Corners corners = corners_of(point, level.height, level.width, call_.nearest);
-    records.weights[at] = {corners.weight[0], corners.weight[1], corners.weight[2], corners.weight[3]};
-    records.offset[at] = offset_of<Value>(call_, level, corners);
-  }
+  __device__ __forceinline__ bool valid() const { return level_ < call_.level_count; }
+  __device__ __forceinline__ const DeviceLevel& level() const { return call_.levels[level_]; }
+  __device__ __forceinline__ int point() const { return point_; }
+  /// Points of the batch, fewer at the end of a level.
+  __device__ __forceinline__ int points() const { return min(static_cast<int>(level().points) - point_, kBatch); }
 
  private:
+  __device__ __forceinline__ void settle() {
+    while (valid() && point_ >= level().points) {
+      point_ = 0;
+      ++level_;
+    }
+  }
   const Call& call_;
-  std::int64_t locations_;
-  std::int64_t weights_;
-  int loaded_ = 0;
-  int made_ = 0;
+  int level_ = 0;
+  int point_ = 0;
 };
+
+/// Reads `count` words next to each other, 16 bytes at a time where there are as many.
+template <int count>
+__device__ __forceinline__ void load_words(std::uint32_t (&to)[count], const void* from) {
+  if constexpr (count == 1) {
+    to[0] = __ldg(static_cast<const std::uint32_t*>(from));
+  } else if constexpr (count == 2) {
+    const uint2 piece = __ldg(static_cast<const uint2*>(from));
+    to[0] = piece.x, to[1] = piece.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+      const uint4 piece = device::load_16(static_cast<const std::uint32_t*>(from) + i);
+      to[i] = piece.x, to[i + 1] = piece.y, to[i + 2] = piece.z, to[i + 3] = piece.w;
+    }
+  }
+}
+
+/// Element `i` of 32-bit words that hold T.
+template <class T, int count>
+__device__ __forceinline__ float element(const std::uint32_t (&words)[count], int i) {
+  if constexpr (sizeof(T) == 4)
+    return __uint_as_float(words[i]);
+  else if constexpr (std::is_same_v<T, __half>)
+    return __half2float(__ushort_as_half(static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16))));
+  else
+    return __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u);
+}
+
+template <class Point>
+__device__ __forceinline__ void load_batch(const Call& call, std::int64_t locations, std::int64_t weights,
+                                           const Cursor& cursor, Point3 (&points)[kBatch]) {
+  const DeviceLevel& level = cursor.level();
+  const std::int64_t location_at = locations + level.location_at + cursor.point() * call.locations.point;
+  const std::int64_t weight_at = weights + level.weight_at + cursor.point() * call.weights.point;
+  if constexpr (!std::is_same_v<Point, AnyType>) {
+    if (call.point_vectors) {
+      constexpr int kWords = kBatch * static_cast<int>(sizeof(Point)) / 4;
+      std::uint32_t pairs[2 * kWords];
+      std::uint32_t factors[kWords];
+      load_words(pairs, static_cast<const Point*>(call.locations.data) + location_at);
+      load_words(factors, static_cast<const Point*>(call.weights.data) + weight_at);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i)
+        points[i] = {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(factors, i)};
+      return;
+    }
+  }
+  const int left = cursor.points();
+#pragma unroll
+  for (int i = 0; i < kBatch; ++i)
+    points[i] = i < left ? load_point<Point>(call, location_at + i * call.locations.point,
+                                             weight_at + i * call.weights.point)
+                         : Point3{};
+}
 
 template <class Value>
 __device__ __forceinline__ void add_corners(float (&sum)[kPerVector<Value>], const uint4 (&corner)[4],
-                                            const float4& weights) {
-  add_vector<Value>(sum, corner[0], weights.x);
-  add_vector<Value>(sum, corner[1], weights.y);
-  add_vector<Value>(sum, corner[2], weights.z);
-  add_vector<Value>(sum, corner[3], weights.w);
+                                            const Record& record) {
+  const float upper_right = record.upper * record.part;
+  const float lower_right = record.lower * record.part;
+  add_vector<Value>(sum, corner[0], fmaf(-record.upper, record.part, record.upper));
+  add_vector<Value>(sum, corner[1], upper_right);
+  add_vector<Value>(sum, corner[2], fmaf(-record.lower, record.part, record.lower));
+  add_vector<Value>(sum, corner[3], lower_right);
 }
 
+/// Adds `count` samples whose records lie a warp's threads apart.
+template <class Value, int count>
+__device__ __forceinline__ void add_samples(float (&sum)[kPerVector<Value>], const uint4* map, const Map& level,
+                                            const Record* records) {
+  Record record[count];
+  uint4 corner[count][4];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    record[i] = records[i * device::kWarpThreads];
+    const uint4* upper = map + record[i].offset;
+    const uint4* lower = upper + level.down;
+    corner[i][0] = device::load_16(upper);
+    corner[i][1] = device::load_16(upper + level.right);
+    corner[i][2] = device::load_16(lower);
+    corner[i][3] = device::load_16(lower + level.right);
+  }
+#pragma unroll
+  for (int i = 0; i < count; ++i) add_corners<Value>(sum, corner[i], record[i]);
+}
+
+/// The rows (query of an image) of a block, all of one head: what neighbouring queries look at stays in L1. Blocks go
+/// through the heads first.
 template <class Value, class Point>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
-    kernel(const __grid_constant__ Call call, const int lane_bits) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ Call call, const std::int64_t rows, const int lane_bits) {
   __shared__ Records shared[kWarps];
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
@@ -78,56 +149,46 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   const int item_bits = 5 - lane_bits;
   const int slot = lane >> lane_bits;   // item of the warp
   const int part = lane & (lanes - 1);  // 16 bytes of its channels
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << item_bits;
-  if (first >= call.items) return;
-  const std::int64_t number = first + slot;
-  const Item item = item_at(call, min(number, call.items - 1));
+  const auto heads = static_cast<unsigned>(call.heads);
+  const std::int64_t first = (std::int64_t{blockIdx.x / heads} * kWarps + device::warp_index()) << item_bits;
+  if (first >= rows) return;
+  const std::int64_t row = first + slot;
+  const Item item = item_at(call, min(row, rows - 1) * heads + blockIdx.x % heads);
   const auto* map = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
                                                    call.value.at(item.n, 0, item.m)) +
                     part;
-
-  Maker<Value, Point> maker(call, item);
-  Point3 point[kRecordsPerThread];
-#pragma unroll
-  for (int r = 0; r < kRecordsPerThread; ++r) point[r] = maker.load(r * lanes + part);
+  asm volatile("" : "+l"(map));  // made once: the compiler would rather work it out again for every sample
+  const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
+  const std::int64_t weights = call.weights.row(item.n, item.q, item.m);
 
   float sum[kPerVector<Value>] = {};
-  const int chunk = kRecordsPerThread * lanes;
-  const int points = static_cast<int>(call.points);
-  int l = 0;
-  for (int s0 = 0; s0 < points; s0 += chunk) {
+  Cursor mine(call);  // the batch this thread works out
+  mine.advance(part);
+  for (Cursor batch(call); batch.valid();) {
+    if (mine.valid()) {
+      Point3 points[kBatch];
+      load_batch<Point>(call, locations, weights, mine, points);
 #pragma unroll
-    for (int r = 0; r < kRecordsPerThread; ++r)
-      maker.make(s0 + r * lanes + part, point[r], records, ((r * lanes + part) << item_bits) + slot);
-#pragma unroll
-    for (int r = 0; r < kRecordsPerThread; ++r) point[r] = maker.load(s0 + chunk + r * lanes + part);
+      for (int i = 0; i < kBatch; ++i) records.of[i][lane] = record_of<Value>(call, mine.level(), points[i]);
+    }
+    mine.advance(lanes);
     __syncwarp();
-
-    const int end = min(points, s0 + chunk);
-    for (int s = s0; s < end;) {
-      while (s >= call.levels[l].last_point) ++l;
-      const int level_end = min(end, call.levels[l].last_point);
-      const Map level = map_of<Value>(call, call.levels[l]);
-      for (; s < level_end; s += kFlight) {
-        const int at = ((s - s0) << item_bits) + slot;
-        uint4 corner[kFlight][4];
+    for (int j = 0; j < lanes && batch.valid(); ++j, batch.advance(1)) {
+      const Map level = map_of<Value>(call, batch.level());
+      const Record* from = &records.of[0][(slot << lane_bits) + j];
+      const int count = batch.points();
+      if (count == kBatch) {
 #pragma unroll
-        for (int i = 0; i < kFlight; ++i) {
-          const uint4* from = map + records.offset[s + i < level_end ? at + (i << item_bits) : at];
-          corner[i][0] = device::load_16(from);
-          corner[i][1] = device::load_16(from + level.right);
-          corner[i][2] = device::load_16(from + level.down);
-          corner[i][3] = device::load_16(from + level.down + level.right);
-        }
-#pragma unroll
-        for (int i = 0; i < kFlight; ++i)
-          if (s + i < level_end) add_corners<Value>(sum, corner[i], records.weights[at + (i << item_bits)]);
+        for (int i = 0; i < kBatch; i += kFlight)
+          add_samples<Value, kFlight>(sum, map, level, from + i * device::kWarpThreads);
+      } else {
+#pragma unroll 1
+        for (int i = 0; i < count; ++i) add_samples<Value, 1>(sum, map, level, from + i * device::kWarpThreads);
       }
-      s = level_end;
     }
     __syncwarp();  // all have read the records before they are written again
   }
-  if (number < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
+  if (row < rows) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
 }
 
 }  // namespace
@@ -142,8 +203,9 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
   const int bits = lane_bits(problem);
   const std::int64_t per_block = std::int64_t{kThreads} >> bits;
-  const std::int64_t blocks = (call.items + per_block - 1) / per_block;
-  if (blocks == 0) return;
+  const std::int64_t rows = problem.batch * problem.queries;
+  const std::int64_t blocks = (rows + per_block - 1) / per_block * problem.heads;
+  if (call.items == 0) return;
   const CurrentDevice current(problem.device.index);
   const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
                             .block = dim3(kThreads),
@@ -151,7 +213,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
-    launch_kernel<kernel<Value, Point>>("ms_deform_attn: vector16", config, stream, call, bits);
+    launch_kernel<kernel<Value, Point>>("ms_deform_attn: vector16", config, stream, call, rows, bits);
   });
 }
 
