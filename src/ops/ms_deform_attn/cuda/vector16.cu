@@ -10,9 +10,10 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-/// 64 registers, with two samples under way per thread (f32, enc/detr: 220 us, against 241 with 6 blocks of 80).
-constexpr int kBlocksPerMultiprocessor = 8;
-constexpr int kFlight = 2;
+/// 72 registers for 16-bit values, 64 for f32 (enc/detr: 220 us, against 241 with 6 blocks of 80).
+template <class Value>
+constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 7 : 8;
+constexpr int kFlight = 2;  // samples under way per thread
 constexpr int kBatch = 4;  // neighbouring points of a level, which one thread works out
 
 /// The samples of a warp's batches: [point of the batch][thread that worked it out].
@@ -138,7 +139,7 @@ __device__ __forceinline__ void add_samples(float (&sum)[kPerVector<Value>], con
 /// The rows (query of an image) of a block, all of one head: what neighbouring queries look at stays in L1. Blocks go
 /// through the heads first.
 template <class Value, class Point>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
     kernel(const __grid_constant__ Call call, const std::int64_t rows, const int lane_bits) {
   __shared__ Records shared[kWarps];
   device::let_next_kernel_start();
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   const auto* map = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
                                                    call.value.at(item.n, 0, item.m)) +
                     part;
-  asm volatile("" : "+l"(map));  // made once: the compiler would rather work it out again for every sample
+  device::keep(map);  // the compiler would rather work it out again for every sample
   const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weights = call.weights.row(item.n, item.q, item.m);
 
