@@ -47,21 +47,26 @@ struct Job {
 
 thread_local bool inside_chunk = false;
 
-/// A thread of the pool, and the processor it was last seen on.
+/// A thread of the pool, the processor it was last seen on, and the one it was last kept from (-1: none).
 struct Helper {
   std::atomic<int> processor;
+  int kept_from = -1;
   std::thread thread{};
 };
 
-/// The kernel puts a woken thread on the processor it last ran on, which for a new thread is its creator's: beside the
-/// caller it waits until the caller is done, while another processor idles, and short jobs never get it moved. So the
-/// caller, which may itself have been moved meanwhile, sends a helper it finds beside itself to its other processors.
-void send_away(Helper& helper, int processor) {
-  if (helper.processor.load(std::memory_order_relaxed) != processor) return;
+/// The kernel puts a woken thread on the processor it last ran on, which for a new thread is its creator's, or on that
+/// of the thread that wakes it: beside the caller it waits until the caller is done, while another processor idles, and
+/// short jobs never get it moved. So the caller, which may itself have been moved meanwhile, keeps a helper that it
+/// finds beside itself or is about to wake from its own processor. One that waits there has not been seen anywhere.
+void send_away(Helper& helper, int processor, bool may_sleep) {
+  if (helper.kept_from == processor) return;
+  if (!may_sleep && helper.processor.load(std::memory_order_relaxed) != processor) return;
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   CPU_CLR(static_cast<unsigned>(processor), &allowed);
-  if (CPU_COUNT(&allowed) > 0) (void)pthread_setaffinity_np(helper.thread.native_handle(), sizeof(allowed), &allowed);
+  if (CPU_COUNT(&allowed) == 0) return;
+  if (pthread_setaffinity_np(helper.thread.native_handle(), sizeof(allowed), &allowed) == 0)
+    helper.kept_from = processor;
 }
 
 /// How long a thread polls before it lets the kernel put it to sleep. Waking it from there costs the caller 25 us and
@@ -95,7 +100,7 @@ class Pool {
     start(job.helpers);
     const int processor = sched_getcpu();
     for (std::size_t i = 0; i < std::min(helpers_.size(), static_cast<std::size_t>(job.helpers)); ++i)
-      send_away(*helpers_[i], processor);
+      send_away(*helpers_[i], processor, sleeping_.load() > 0);
     job_.store(&job);
     generation_.fetch_add(1);
     if (sleeping_.load() > 0) {
