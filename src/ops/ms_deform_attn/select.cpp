@@ -1,5 +1,6 @@
 // Which variant runs when the caller names none: the first of variants.def that takes the problem, but simd_packed only
-// where its copy of the value pays, and shuffled_samples first where queries are few.
+// where its copy of the value pays, shuffled_samples first where queries are few, and pixel_lists_backward first where
+// many samples meet at a pixel.
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -44,8 +45,27 @@ const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceIn
 }  // namespace ms_deform_attn
 
 namespace ms_deform_attn_backward {
+namespace {
+
+/// Samples per pixel and head from which pixel_lists_backward is as fast as atomic additions or faster, for 16-bit
+/// values (docs/findings/ms_deform_attn_gpu.md): encoders have 16.
+constexpr double kSamplesThatPay = 10;
+
+bool lists_pay(const Problem& problem) {
+  const ms_deform_attn::Problem& forward = problem.forward;
+  return problem.grad_value && size_of(forward.value_dtype) == 2 &&
+         static_cast<double>(forward.queries) * static_cast<double>(forward.points) >=
+             kSamplesThatPay * static_cast<double>(forward.length);
+}
+
+}  // namespace
+
 const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
-  return name.empty() ? first_variant(variants(), problem, device) : named_variant(variants(), name, problem, device);
+  if (!name.empty()) return named_variant(variants(), name, problem, device);
+  if (problem.forward.device.type == DeviceType::cuda && lists_pay(problem))
+    for (const auto& variant : variants())
+      if (variant.name == "pixel_lists_backward" && try_variant(variant, problem, device)) return variant;
+  return first_variant(variants(), problem, device);
 }
 }  // namespace ms_deform_attn_backward
 

@@ -1,7 +1,10 @@
 // The default variant on a GPU, chosen without one: decoders and encoders get different kernels.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ops/ms_deform_attn/problem.hpp"
+#include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -51,6 +54,23 @@ TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").name, "shuffled_samples");
   EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").name, "channel_per_thread");
+}
+
+TEST(MsDeformAttnBackwardSelect, ListsWhereManySamplesMeetOrSumsAreDeterministic) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  ops::ms_deform_attn_backward::Problem problem;
+  problem.grad_value = true;
+  const auto chosen = [&](std::int64_t queries, DType dtype, bool deterministic) {
+    problem.forward = problem_of(2, queries, 32);
+    problem.forward.points = 16;
+    problem.forward.value_dtype = dtype;
+    problem.deterministic = deterministic;
+    return std::string(ops::ms_deform_attn_backward::select(problem, h200(), "").name);
+  };
+  EXPECT_EQ(chosen(22223, DType::f16, false), "pixel_lists_backward");
+  EXPECT_EQ(chosen(22223, DType::f32, false), "vector_atomics_backward");
+  EXPECT_EQ(chosen(300, DType::f16, false), "vector_atomics_backward");
+  EXPECT_EQ(chosen(300, DType::f32, true), "pixel_lists_backward");
 }
 
 }  // namespace

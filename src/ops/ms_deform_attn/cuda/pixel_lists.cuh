@@ -28,7 +28,9 @@ struct Lists {
   unsigned* total = nullptr;   // samples placed so far
   unsigned* counts = nullptr;  // [image][head][list]
   uint2* ranges = nullptr;     // [image][head][list]: begin and end in `samples`
-  unsigned* ranks = nullptr;   // [item][sample]: its place in its list
+  unsigned* ranks = nullptr;   // [item][sample]: its place in its list, of its part of the queries
+  unsigned* bases = nullptr;   // [part][image][head][list]: samples before that part's; null when there is one part
+  int part_queries = 0;        // of a part
   Listed* samples = nullptr;
   int per_head = 0;
   int images = 0;
@@ -71,6 +73,49 @@ __global__ void __launch_bounds__(kBackwardThreads)
 }
 
 /// Gives every list its range. A block takes its part of `samples` when it comes to it: where a list lies varies, too.
+inline constexpr int kCountThreads = 1024;
+
+/// As count_samples where a level's counts fit in shared memory: one block per image, head, level and part of the
+/// queries, and one addition in global memory per list of a block instead of one per sample.
+template <class Point>
+__global__ void __launch_bounds__(kCountThreads)
+    count_in_shared_memory(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists) {
+  extern __shared__ unsigned counts[];
+  const Call& in = call.inputs;
+  const int l = static_cast<int>(blockIdx.y);
+  const DeviceLevel& level = in.levels[l];
+  const int count = (level.height + 1) * (level.width + 1);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kCountThreads) counts[i] = 0;
+  __syncthreads();
+
+  const auto heads = static_cast<unsigned>(lists.images * in.heads);
+  const unsigned part = blockIdx.x / heads;
+  const unsigned head = blockIdx.x - part * heads;
+  const unsigned image = head / static_cast<unsigned>(in.heads);
+  const unsigned m = head - image * static_cast<unsigned>(in.heads);
+  const auto points = static_cast<unsigned>(level.points);
+  const unsigned first = part * static_cast<unsigned>(lists.part_queries);
+  const unsigned end = min(first + static_cast<unsigned>(lists.part_queries), static_cast<unsigned>(in.queries));
+  for (unsigned i = threadIdx.x; i < (end - first) * points; i += kCountThreads) {
+    const unsigned of = i / points;
+    const unsigned q = first + of;
+    const unsigned p = i - of * points;
+    const std::int64_t at = in.locations.row(lists.first_image + image, q, m) + level.location_at + p * in.locations.point;
+    const Footprint where = footprint(read_point<Point>(in.locations, at),
+                                      read_point<Point>(in.locations, at + in.locations.axis), level, in.nearest);
+    if (where.inside == 0) continue;
+    const auto item = (image * static_cast<unsigned>(in.queries) + q) * static_cast<unsigned>(in.heads) + m;
+    lists.ranks[item * static_cast<unsigned>(in.points) + static_cast<unsigned>(level.last_point) - points + p] =
+        atomicAdd(counts + (where.row + 1) * (level.width + 1) + where.column + 1, 1u);
+  }
+  __syncthreads();
+
+  const unsigned list = head * static_cast<unsigned>(lists.per_head) + static_cast<unsigned>(lists.first[l]);
+  unsigned* bases = lists.bases + part * (heads * static_cast<unsigned>(lists.per_head)) + list;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kCountThreads)
+    if (counts[i] != 0) bases[i] = atomicAdd(lists.counts + list + i, counts[i]);
+}
+
 template <int per_thread>
 __global__ void __launch_bounds__(kBackwardThreads) place_lists(const __grid_constant__ Lists lists, const unsigned count) {
   __shared__ unsigned warps[kBackwardWarps];

@@ -1,5 +1,5 @@
 // Adds to vector_atomics_backward that nothing is added to the value's gradient atomically: samples are listed by pixel
-// (an integer addition per sample instead of 4 D additions of f32), and a warp sums each pixel in registers. Deterministic
+// (integer counts instead of 4 D additions of f32 per sample), and a warp sums each pixel in registers. Deterministic
 // with integer sums, whatever the order of the lists. The gradients of locations and weights are made on the way, and
 // their kernel writes the lists.
 #include <numeric>
@@ -21,11 +21,17 @@ constexpr int kPlacedPerThread = 8;
 constexpr int kFewestCountBits = 10;  // so that a term stays below 2^50 units, as FixedTotals needs
 constexpr std::string_view kWhere = "ms_deform_attn_backward: pixel_lists_backward";
 
+/// Counts of a level in shared memory, where they fit and a block has enough samples to pay for clearing and adding them.
+constexpr std::int64_t kMostCountedBytes = 200 * 1024;
+constexpr std::int64_t kSamplesPerList = 2;  // of one image and head, on average
+
 struct PreparedLists : Prepared {
   Lists lists{};
   SumsTo to{};
   std::int64_t images = 1;       // at a time
   std::size_t counted_bytes = 0;  // Lists::total and ::counts
+  int parts = 0;                  // of the queries, counted in shared memory each; 0: in global memory
+  int shared_bytes = 0;           // for the counts of the largest level
 };
 
 std::int64_t samples_per_image(const ms_deform_attn::Problem& problem) {
@@ -71,9 +77,32 @@ void share_out(const ms_deform_attn::Problem& problem, std::int64_t images, Prep
   made.to.warps = warps;
 }
 
+/// Chooses where to count, and parts of the queries so that blocks fill the machine once, two per multiprocessor.
+void choose_counting(const ms_deform_attn::Problem& problem, PreparedLists& made) {
+  std::int64_t largest = 0;
+  for (const ms_deform_attn::Level& level : problem.levels)
+    largest = std::max(largest, (level.height + 1) * (level.width + 1));
+  const std::int64_t bytes = largest * static_cast<std::int64_t>(sizeof(unsigned));
+  if (bytes > kMostCountedBytes || problem.queries * problem.points < kSamplesPerList * made.lists.per_head) return;
+  const std::int64_t blocks = made.images * problem.heads * static_cast<std::int64_t>(problem.levels.size());
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(2 * device_info(problem.device).multiprocessors / std::max<std::int64_t>(blocks, 1), 1, 16);
+  made.shared_bytes = static_cast<int>(bytes);
+  made.lists.part_queries = static_cast<int>((problem.queries + parts - 1) / parts);
+  made.parts = static_cast<int>((problem.queries + made.lists.part_queries - 1) / made.lists.part_queries);
+}
+
 template <class Point>
 void count(const PreparedLists& prepared, const Lists& lists, Stream stream) {
   const Call& in = prepared.call.inputs;
+  if (prepared.parts > 0) {
+    const LaunchConfig config{.grid = dim3(static_cast<unsigned>(prepared.parts * lists.images * in.heads),
+                                           static_cast<unsigned>(in.level_count)),
+                              .block = dim3(kCountThreads),
+                              .shared_bytes = prepared.shared_bytes};
+    launch_kernel<count_in_shared_memory<Point>>(kWhere, config, stream, prepared.call, lists);
+    return;
+  }
   const std::int64_t samples = lists.images * in.queries * in.heads * in.points;
   const LaunchConfig config{.grid = dim3(static_cast<unsigned>((samples + kBackwardThreads - 1) / kBackwardThreads)),
                             .block = dim3(kBackwardThreads)};
@@ -137,6 +166,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 
   made->images = images_at_a_time(forward);
   share_out(forward, made->images, *made);
+  choose_counting(forward, *made);
   const std::int64_t lists = made->images * forward.heads * made->lists.per_head;
   const std::int64_t samples = made->images * samples_per_image(forward);
   const auto align = [](std::int64_t bytes) { return static_cast<std::size_t>((bytes + 15) / 16 * 16); };
@@ -145,9 +175,10 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   const std::size_t ranges_bytes = align(lists * 8);
   const std::size_t samples_bytes = static_cast<std::size_t>(samples) * sizeof(Listed);
   const std::size_t ranks_bytes = align(samples * 4);
+  const std::size_t bases_bytes = align(made->parts * lists * 4);
   const CurrentDevice current(forward.device.index);
   void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, head_bytes + made->counted_bytes + ranges_bytes + samples_bytes + ranks_bytes),
+  check_cuda(cudaMalloc(&memory, head_bytes + made->counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes),
              "ms_deform_attn_backward: scratch of the plan");
   made->scratch = std::shared_ptr<void>(memory, [](void* at) { (void)cudaFree(at); });
   auto* at = static_cast<unsigned char*>(memory);
@@ -163,6 +194,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   at += ranges_bytes;
   made->lists.samples = reinterpret_cast<Listed*>(at);
   made->lists.ranks = reinterpret_cast<unsigned*>(at + samples_bytes);
+  if (made->parts > 0) made->lists.bases = reinterpret_cast<unsigned*>(at + samples_bytes + ranks_bytes);
 
   const ConstTensorView value = arguments.gradients.value;
   made->to.rows = value_rows(value);

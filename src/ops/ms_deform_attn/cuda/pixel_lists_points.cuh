@@ -101,11 +101,10 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
   constexpr int kBatch = 1 << kBatchBits;
   const Call& in = call.inputs;
   const int part = device::lane_index() & (kLanes - 1);
-  const std::int64_t first =
-      (static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index()) << (5 - lane_bits);
-  const std::int64_t items = lists.images * in.queries * in.heads;
+  const auto items = static_cast<unsigned>(lists.images * in.queries * in.heads);
+  const unsigned first = (blockIdx.x * kBackwardWarps + static_cast<unsigned>(device::warp_index())) << (5 - lane_bits);
   if (first >= items) return;
-  const std::int64_t local = first + (device::lane_index() >> lane_bits);
+  const unsigned local = first + (static_cast<unsigned>(device::lane_index()) >> lane_bits);
   const bool there = local < items;
   const Item item = item_at(in, lists.first_item(in) + min(local, items - 1));
   const int d = part * kPerVector<Value>;
@@ -134,8 +133,12 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
       }
       if (where.inside != 0 && lists.ranks != nullptr) {
         const unsigned list = lists.at(in, item, l, level.width, where.row, where.column);
-        const unsigned rank = __ldg(lists.ranks + static_cast<unsigned>(local) * static_cast<unsigned>(in.points) +
+        unsigned rank = __ldg(lists.ranks + local * static_cast<unsigned>(in.points) +
                                     static_cast<unsigned>(level.last_point - points + mine));
+        if (lists.bases != nullptr) {
+          const unsigned queries = static_cast<unsigned>(item.q) / static_cast<unsigned>(lists.part_queries);
+          rank += __ldg(lists.bases + queries * static_cast<unsigned>(lists.images * in.heads * lists.per_head) + list);
+        }
         const Listed entry{static_cast<int>(item.q), own.weight, where.across, where.down};
         device::store_16(lists.samples + __ldg(&lists.ranges[list].x) + rank, *reinterpret_cast<const uint4*>(&entry));
       }
