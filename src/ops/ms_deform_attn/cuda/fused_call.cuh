@@ -8,6 +8,7 @@ namespace tmaops::ops::ms_deform_attn::cuda {
 
 struct FusedCall : Call {
   bool softmax = false;
+  std::int64_t logit = 0;        // stride of the logits of an item, in whatever level; 0 when there is no such stride
   int reference_components = 0;  // 2, 4, or 0 when there are none
   PointRows reference{};         // `head` is the stride of levels, `axis` that of components
   const std::uint8_t* mask = nullptr;
@@ -26,8 +27,15 @@ __device__ __forceinline__ float over_lanes(float value, int lanes, const Combin
 template <class Point>
 class Samples<Point, FusedCall> {
  public:
-  /// `lanes` threads work out the softmax together, this one is number `part`.
-  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item, int part = 0, int lanes = 1)
+  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item) : Samples(call, item, 0, 1) {
+    if (!call.softmax) return;
+    float sum = 0;
+    for_each_weight(0, 1, [&](float weight) { sum += expf(weight - largest_); });
+    scale_ = 1.0f / sum;
+  }
+  /// `lanes` threads look for the largest logit together, this one is number `part`. The weights lack the division by
+  /// their sum.
+  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item, int part, int lanes)
       : call_(call),
         locations_(call.locations.row(item.n, item.q, item.m)),
         weights_(call.weights.row(item.n, item.q, item.m)),
@@ -38,9 +46,6 @@ class Samples<Point, FusedCall> {
     float largest = -HUGE_VALF;
     for_each_weight(part, lanes, [&](float weight) { largest = fmaxf(largest, weight); });
     largest_ = over_lanes(largest, lanes, [](float a, float b) { return fmaxf(a, b); });
-    float sum = 0;
-    for_each_weight(part, lanes, [&](float weight) { sum += expf(weight - largest_); });
-    scale_ = 1.0f / over_lanes(sum, lanes, [](float a, float b) { return a + b; });
   }
 
   __device__ __forceinline__ std::int64_t location_at(const DeviceLevel& level, std::int64_t p) const {
@@ -82,6 +87,12 @@ class Samples<Point, FusedCall> {
  private:
   template <class Fn>
   __device__ __forceinline__ void for_each_weight(int part, int lanes, const Fn& fn) const {
+    if (lanes > 1 && call_.logit != 0) {  // one thread alone is rare and wants few registers
+      const auto points = static_cast<int>(call_.points);
+#pragma unroll 4
+      for (int s = part; s < points; s += lanes) fn(read_point<Point>(call_.weights, weights_ + s * call_.logit));
+      return;
+    }
     for (int l = 0; l < call_.level_count; ++l) {
       const DeviceLevel level = call_.level(l);
 #pragma unroll 1
@@ -110,6 +121,11 @@ inline std::shared_ptr<const void> prepare_fused(const Problem& problem, const A
   auto prepared = std::make_shared<FusedPrepared>(FusedPrepared{{plain->call}, plain->table});
   FusedCall& call = prepared->call;
   call.softmax = problem.softmax;
+  bool even = problem.points <= INT32_MAX / 2;
+  for (std::size_t l = 0; l < problem.levels.size(); ++l)
+    even = even &&
+           level_offset(problem, arguments.attention_weights, l) == problem.levels[l].first_point * call.weights.point;
+  if (even) call.logit = call.weights.point;
   call.reference_components = problem.reference_components;
   if (problem.reference_components != 0) {
     const ConstTensorView& points = arguments.reference_points;

@@ -1,6 +1,6 @@
 // Version 4: adds to vector16's loads of 16 bytes the steps around the operator: the softmax of the logits, reference
-// points plus offsets, the padding mask, and levels in a border. The threads of an item share the softmax; a masked
-// pixel gets the weight 0.
+// points plus offsets, the padding mask, and levels in a border. The threads of an item share the search for the
+// largest logit, and the division by the sum of weights comes last; a masked pixel gets the weight 0.
 #include "ops/ms_deform_attn/cuda/fused_call.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
@@ -11,8 +11,9 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-template <class Value>
-constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 6 : 5;  // 80 registers, 96 for f32
+/// As many as fit without spills: 72 registers, 80 for f32 values, 96 where the points' types are looked up as well.
+template <class Value, class Point>
+constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 7 : std::is_same_v<Point, AnyType> ? 5 : 6;
 constexpr int kRecordsPerThread = 2;
 constexpr int kRecords = kRecordsPerThread * device::kWarpThreads;  // of a warp
 
@@ -27,12 +28,11 @@ class Cursor {
   __device__ __forceinline__ explicit Cursor(const Call& call) : call_(call) {}
   __device__ __forceinline__ void move_to(int s) {
     while (s >= call_.levels[l].last_point) ++l;
-    level = &call_.levels[l];
-    p = s - (level->last_point - level->points);
+    p = s - (call_.levels[l].last_point - static_cast<int>(call_.levels[l].points));
   }
+  __device__ __forceinline__ const DeviceLevel& level() const { return call_.levels[l]; }
   int l = 0;
-  const DeviceLevel* level = nullptr;
-  std::int64_t p = 0;
+  int p = 0;  // in the level
 
  private:
   const Call& call_;
@@ -40,9 +40,12 @@ class Cursor {
 
 template <class Value, class Point>
 __device__ __forceinline__ void make_record(const FusedCall& call, const Samples<Point, FusedCall>& samples,
-                                            const Point3& stored, const Cursor& at, float4& weights, int& offset) {
-  const DeviceLevel& level = *at.level;
-  Corners corners = corners_of(samples.finish(stored, level, at.l), level.height, level.width, call.nearest);
+                                            const Cursor& at, float& total, float4& weights, int& offset) {
+  const DeviceLevel& level = at.level();
+  const Point3 stored = load_point<Point>(call, samples.location_at(level, at.p), samples.weight_at(level, at.p));
+  const Point3 point = samples.finish(stored, level, at.l);
+  total += point.weight;
+  Corners corners = corners_of(point, level.height, level.width, call.nearest);
   if (call.mask != nullptr) {
     const std::int64_t upper =
         level.first_pixel + static_cast<std::int64_t>(corners.row) * level.pitch + corners.column;
@@ -59,7 +62,7 @@ __device__ __forceinline__ void make_record(const FusedCall& call, const Samples
 }
 
 template <class Value, class Point>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Point>)
     kernel(const __grid_constant__ FusedCall call, const int lane_bits) {
   __shared__ Records shared[kWarps];
   device::let_next_kernel_start();
@@ -71,6 +74,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   const int part = device::lane_index() & (lanes - 1);  // 16 bytes of its channels
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << item_bits;
   if (first >= call.items) return;
+  const bool valid = first + slot < call.items;
   const Item item = item_at(call, min(first + slot, call.items - 1));
   const auto* map =
       reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
@@ -79,20 +83,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   const int points = static_cast<int>(call.points);
   const int chunk = kRecordsPerThread * lanes;
 
-  Cursor loaded(call);
-  Cursor made(call);
-  Point3 stored[kRecordsPerThread];
-  const auto load = [&](int s0) {
-#pragma unroll
-    for (int r = 0; r < kRecordsPerThread; ++r) {
-      const int s = s0 + r * lanes + part;
-      if (s >= points) continue;
-      loaded.move_to(s);
-      stored[r] = load_point<Point>(call, samples.location_at(*loaded.level, loaded.p),
-                                    samples.weight_at(*loaded.level, loaded.p));
-    }
-  };
-  load(0);
+  Cursor cursor(call);
+  float total = 0;  // of the weights this thread has seen
   float sum[kPerVector<Value>] = {};
   int l = 0;
   for (int s0 = 0; s0 < points; s0 += chunk) {
@@ -100,11 +92,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
     for (int r = 0; r < kRecordsPerThread; ++r) {
       const int s = r * lanes + part;
       if (s0 + s >= points) continue;
-      made.move_to(s0 + s);
+      cursor.move_to(s0 + s);
       const int to = (s << item_bits) + slot;
-      make_record<Value, Point>(call, samples, stored[r], made, records.weights[to], records.offset[to]);
+      make_record<Value, Point>(call, samples, cursor, total, records.weights[to], records.offset[to]);
     }
-    load(s0 + chunk);
     __syncwarp();
 
     const int end = min(points, s0 + chunk);
@@ -127,7 +118,23 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
     }
     __syncwarp();  // all have read the records before they are written again
   }
-  if (first + slot < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
+  if (call.softmax) {
+    const float scale = 1.0f / over_lanes(total, lanes, [](float a, float b) { return a + b; });
+#pragma unroll
+    for (float& x : sum) x *= scale;
+  }
+  if (!valid) return;
+  const int d = part * kPerVector<Value>;
+  if (!all_finite(sum)) {  // as sum_exactly, through shared memory: no registers for what is rare
+    float* exact = reinterpret_cast<float*>(records.weights) + device::lane_index();
+#pragma unroll 1
+    for (int i = 0; i < kPerVector<Value>; ++i)
+      exact[i * device::kWarpThreads] = sum_channel<Value, Point>(call, item, d + i);
+#pragma unroll
+    for (int i = 0; i < kPerVector<Value>; ++i) sum[i] = exact[i * device::kWarpThreads];
+  }
+  auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
+  device::store_16_streaming(to, pack_vector<Value>(sum));
 }
 
 }  // namespace
