@@ -46,13 +46,26 @@ struct TileTargets {
       to[i] = __ldg(from + (tile.low + i) * line.source.row_stride);
   }
 
+  /// The two stamps around a target, of those that are staged.
+  __device__ __forceinline__ Interval<Time> interval(Time q) const {
+    const auto at = [&](int i) { return stamps[i]; };
+    const int last = tile.held - 1;
+    if (tile.held < 4) {
+      const int i = earlier_sample(count_until<int>(at, 0, tile.held, q), tile.held);
+      return {i, stamps[i], stamps[last > 0 ? i + 1 : i]};
+    }
+    const float pace = __fdividef(static_cast<float>(last), static_cast<float>(difference(stamps[last], stamps[0])));
+    const float guess = static_cast<float>(difference(q, stamps[0])) * pace;
+    const auto most = static_cast<float>(tile.held);
+    return find_near(at, tile.held, static_cast<int>(fminf(fmaxf(guess, -most), most)) - 1, pace, q);
+  }
+
   /// The part of a target. Rows of neighbouring targets in order never go down.
   __device__ __forceinline__ Part part(Time q) const {
     const int last = tile.held - 1;
     if (tile.low > 0 && q < stamps[0]) return {kBeforeTile, 0.0f};
     if (tile.low + last < tile.samples - 1 && q >= stamps[last]) return {tile.end - tile.begin, 0.0f};
-    const Interval<Time> in = last > 0 ? find_interval<Time>(nullptr, tile.held, stamps, Range{0, tile.held}, q)
-                                       : Interval<Time>{0, stamps[0], stamps[0]};
+    const Interval<Time> in = interval(q);
     Place<int> found =
         resolve(call.interpolation, place(call.line, tile.samples, tile.low + in.i, in.x, in.next, q));
     // On the last sample: the end of the last interval, as all behind it that go on with its curve.
