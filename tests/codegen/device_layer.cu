@@ -123,8 +123,8 @@ EXPECT_SASS("RED", add_16_float, add_16(reinterpret_cast<float*>(global), make_f
 EXPECT_SASS("RED", add_16_half, add_16(reinterpret_cast<__half*>(global), make_uint4(n, n, n, n));)
 EXPECT_SASS("RED", add_16_bfloat, add_16(reinterpret_cast<__nv_bfloat16*>(global), make_uint4(n, n, n, n));)
 
-EXPECT_SASS("MUFU", reciprocal, reinterpret_cast<float*>(global)[0] = reciprocal(__uint_as_float(n));)
-EXPECT_SASS("MUFU", reciprocal_root, reinterpret_cast<float*>(global)[0] = reciprocal_root(__uint_as_float(n));)
+EXPECT_SASS("MUFU", reciprocal, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal(to[64]);)
+EXPECT_SASS("MUFU", reciprocal_root, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal_root(to[64]);)
 
 EXPECT_SASS("LDSM", load_matrices, unsigned m[4]; load_matrices(m, shared.tile + 16 * threadIdx.x);
             global[0] = m[3] & 1;)
