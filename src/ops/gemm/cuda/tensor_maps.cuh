@@ -37,7 +37,7 @@ __device__ __forceinline__ void load_panels(unsigned char* to, const tma::Tensor
   if (panels > 1 && operand.folded) {
     load(to, 0, inner / 64);
   } else {
-#pragma unroll
+#pragma unroll 2  // four at once spill where both operands come in panels
     for (int panel = 0; panel < panels; ++panel) load(to + panel * panel_bytes, inner + 64 * panel, 0);
   }
 }
