@@ -97,7 +97,9 @@ template <class Value, int lane_bits>
 __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_bits > 2 ? 2 : 3)
     point_gradients(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists) {
   constexpr int kLanes = 1 << lane_bits;
-  constexpr int kBatchBits = lane_bits < 2 ? lane_bits : 2;  // two samples at a time and more blocks: slower
+  // Four samples at a time (two and more blocks: slower), two where a bf16's conversion takes the registers.
+  constexpr int kMostBits = std::is_same_v<Value, __nv_bfloat16> ? 1 : 2;
+  constexpr int kBatchBits = lane_bits < kMostBits ? lane_bits : kMostBits;
   constexpr int kBatch = 1 << kBatchBits;
   const Call& in = call.inputs;
   const int part = device::lane_index() & (kLanes - 1);
