@@ -2,7 +2,7 @@
 #include <tmaops/tmaops.hpp>
 
 int main() {
-  const float positions[] = {0.0F, 1.0F, 4.0F};                             // three samples of one channel
+  const float positions[] = {0.0F, 1.0F, 4.0F};                              // three samples of one channel
   const double stamps[] = {10.00, 10.10, 10.40}, wanted[] = {10.05, 10.25};  // seconds, irregular
   float aligned[2];
   tmaops::resample(tmaops::view(positions, {1, 3, 1}), tmaops::view(stamps, {1, 3}), tmaops::view(wanted, {1, 2}),

@@ -40,8 +40,8 @@ struct GemmOptions {
   ConstTensorView bias{};  // (N) or (M), f16, bf16 or f32, any stride; optional
   BiasAxis bias_axis = BiasAxis::column;
   Activation activation = Activation::none;
-  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
-  /// waits for it before it reads or writes; back-to-back calls overlap their start-up.
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
+  /// and waits for it before it reads or writes; back-to-back calls overlap their start-up.
   bool dependent_launch = false;
   /// Name of a variant, or of a variant and a tile ("wgmma_small/64x32"); empty: the best one for the problem.
   std::string variant{};
@@ -60,8 +60,8 @@ struct GemmOptions {
 /// or bias, nor with c unless c is d itself. With K = 0 the product is 0. The mode (GemmMode) follows from the strides.
 /// The same call gives the same bits on the same machine, whatever the number of threads. Throws Error: shape_mismatch,
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
-/// bad_parameter, unknown_variant, variant_refuses, out_of_memory, cannot_read and bad_tuning (of the file `tuning`), and
-/// the device errors.
+/// bad_parameter, unknown_variant, variant_refuses, out_of_memory, cannot_read and bad_tuning (of the file `tuning`),
+/// and the device errors.
 void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
 /// A gemm whose checks and host work are done once. run() only launches.

@@ -98,8 +98,8 @@ struct MsDeformAttnGradients {
 /// The gradient of a skipped or outside sample is 0; with nearest sampling the location gradient is 0. Where a location
 /// lies on a pixel, its gradient is the one to the right and down. grad_output: dtype of value, or f32. The output must
 /// not share memory with an input. The CPU needs scratch of two maps of one head per thread; a GPU needs up to
-/// 4 bytes per element of value for a value gradient that is not f32; when deterministic, 20 bytes per sample of 8 million
-/// samples or one image, or 8 per element of value. Takes no softmax, reference points, padding mask or border
+/// 4 bytes per element of value for a value gradient that is not f32; when deterministic, 20 bytes per sample of 8
+/// million samples or one image, or 8 per element of value. Takes no softmax, reference points, padding mask or border
 /// (bad_parameter). Errors as for ms_deform_attn.
 void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                              ConstTensorView sampling_locations, ConstTensorView attention_weights,

@@ -62,8 +62,8 @@ struct ResampleOptions {
   /// by policy (outside with Outside::nan, inside a gap, no samples).
   TensorView valid{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
-  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended, and
-  /// waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
+  /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
+  /// and waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
   bool dependent_launch = false;
   Stream stream = nullptr;
 };
@@ -151,8 +151,8 @@ inline constexpr std::int64_t kResampleViolations = 6;
 /// times. Times and options as for resample(); the policies and offsets are what is used of the options. Trajectories
 /// without targets are not looked at. On a GPU the counting is enqueued on options.stream and nothing waits for it: the
 /// counts are there once the stream has come that far.
-/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
-/// bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
+/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
+/// null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
 void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
                          const ResampleOptions& options = {});
 void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,

@@ -21,15 +21,14 @@ struct CounterInfo {
 };
 
 /// The counters that are read, in this order. The first is the duration that weighs the others.
-inline constexpr std::array kCounters{
-    CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
-    CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-    CounterInfo{"lts__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-    CounterInfo{"l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-    CounterInfo{"sm__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-    CounterInfo{"dram__bytes_read.sum", Fold::sum},
-    CounterInfo{"dram__bytes_write.sum", Fold::sum},
-    CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum}};
+inline constexpr std::array kCounters{CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
+                                      CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+                                      CounterInfo{"lts__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+                                      CounterInfo{"l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+                                      CounterInfo{"sm__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+                                      CounterInfo{"dram__bytes_read.sum", Fold::sum},
+                                      CounterInfo{"dram__bytes_write.sum", Fold::sum},
+                                      CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum}};
 
 /// Values of kCounters for one call, and the kernels it launched.
 struct Counters {

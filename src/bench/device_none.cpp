@@ -20,9 +20,8 @@ std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refus
 std::unique_ptr<Implementation> make_cuda_gather(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<CounterReader> make_cuda_counters(Device) { refuse(); }
 CountersState counters_state() {
-  return {.found = {},
-          .problem = "built without CUDA",
-          .mend = "`CUDA=1 make run` fetches a compiler and builds again"};
+  return {
+      .found = {}, .problem = "built without CUDA", .mend = "`CUDA=1 make run` fetches a compiler and builds again"};
 }
 
 }  // namespace tmaops::bench

@@ -193,8 +193,7 @@ class Run {
   void launch_once(const Workload& workload, const Implementation& implementation) {
     const auto& calls = implementation.calls();
     const std::size_t set = calls.size() / 2;  // cold: not one of those that were checked
-    if (calls.empty())
-      return refuse({workload.info(), implementation.name(), "it runs in another process", true, 2});
+    if (calls.empty()) return refuse({workload.info(), implementation.name(), "it runs in another process", true, 2});
     timer_->run_profiled(calls[set]);
     note(fmt::format("launched once: {} {} {} {}, inputs {} of {}", workload.info().op, workload.info().name,
                      workload.info().dtype, implementation.name(), set + 1, calls.size()));

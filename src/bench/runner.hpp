@@ -20,11 +20,11 @@ struct RunOptions {
   double min_time = 0.002;  // seconds of one sample at least
   double max_time = 3;      // seconds after which an implementation with kFewestSamples gets no more
   std::uint64_t seed = 1;
-  double tolerance = 0;       // 0: the operator's own
-  bool all_variants = false;  // also every variant that takes the problem
-  bool tune = false;          // instead of variants and peers, every way to run a case that there is to choose from
-  bool counters = false;      // read hardware counters when all is timed
-  bool single_run = false;    // instead of timing, launch `implementation` once where profilers see it
+  double tolerance = 0;          // 0: the operator's own
+  bool all_variants = false;     // also every variant that takes the problem
+  bool tune = false;             // instead of variants and peers, every way to run a case that there is to choose from
+  bool counters = false;         // read hardware counters when all is timed
+  bool single_run = false;       // instead of timing, launch `implementation` once where profilers see it
   std::string implementation{};  // name of its row; empty: the first
   std::vector<std::string> peers{};
   std::string python{};  // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3

@@ -17,8 +17,6 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
   }
 }
 
-void* SharedLibrary::address(const char* symbol) const {
-  return handle_ == nullptr ? nullptr : dlsym(handle_, symbol);
-}
+void* SharedLibrary::address(const char* symbol) const { return handle_ == nullptr ? nullptr : dlsym(handle_, symbol); }
 
 }  // namespace tmaops::bench

@@ -39,8 +39,7 @@ std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const 
     if (same == best.end()) {
       best.push_back(one.choice);
       times.push_back(one.times);
-    } else if (one.times > times[at] ||
-               (one.times == times[at] && one.choice.microseconds < best[at].microseconds)) {
+    } else if (one.times > times[at] || (one.times == times[at] && one.choice.microseconds < best[at].microseconds)) {
       best[at] = one.choice;
       times[at] = one.times;
     }

@@ -37,9 +37,9 @@ void add_versions(const Settings& problem, const std::vector<VariantChoice>& var
     for (const VariantChoice& variant : variants)
       if (variant.info.version > 0)
         versions += (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
-    problem.fail(ErrorCode::unknown_variant, *setting,
-                 versions.empty() ? "a variant's name: this operator's variants have no version numbers"
-                                  : "one of " + versions);
+    problem.fail(
+        ErrorCode::unknown_variant, *setting,
+        versions.empty() ? "a variant's name: this operator's variants have no version numbers" : "one of " + versions);
   }
 }
 

@@ -230,7 +230,7 @@ int run_bench(const Globals& globals, const Options& options) {
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
     print_note(globals, "results: " + io::display(output) +
-                          (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
+                            (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info(run.device).name, globals);
   const int code = report.exit_code();
   if (code == 0 && !options.compare.empty()) return report_changes(report, base, options, globals);
@@ -258,9 +258,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   CLI::Option* compare = command->add_option("--compare", options->compare, "Result file to compare with");
   command->add_option("--fail-if-slower", options->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5%");
-  CLI::Option* counters =
-      command->add_flag("--counters", options->counters,
-                        "Read hardware counters (CUPTI) of every row when all is timed; needs a GPU");
+  CLI::Option* counters = command->add_flag(
+      "--counters", options->counters, "Read hardware counters (CUPTI) of every row when all is timed; needs a GPU");
   command
       ->add_flag("--single-run", options->single_run,
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")

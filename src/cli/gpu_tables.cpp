@@ -127,8 +127,8 @@ std::string held_clocks_note(const bench::Report& report) {
   for (const auto& [reason, count] : rows)
     reasons += (reasons.empty() ? "" : ", ") + fmt::format("{} in {}", reason, count);
   return fmt::format(
-      "note: power or temperature held the SM clock down in {} of {} rows ({}): {:.0f} MHz, the highest {:.0f}",
-      held, report.rows.size(), reasons, lowest, highest);
+      "note: power or temperature held the SM clock down in {} of {} rows ({}): {:.0f} MHz, the highest {:.0f}", held,
+      report.rows.size(), reasons, lowest, highest);
 }
 
 }  // namespace tmaops::cli

@@ -1,5 +1,5 @@
-// One-instruction approximations of the special function unit (PTX ISA "rcp", "rsqrt"), 16 per cycle and multiprocessor.
-// Subnormal arguments count as 0, and subnormal results become 0.
+// One-instruction approximations of the special function unit (PTX ISA "rcp", "rsqrt"), 16 per cycle and
+// multiprocessor. Subnormal arguments count as 0, and subnormal results become 0.
 #pragma once
 
 namespace tmaops::device {

@@ -21,8 +21,8 @@ __device__ __forceinline__ uint4 load_16_once(const void* from) {
 }
 
 /// Reads 4 or 8 bytes here and now (PTX ISA "ld.global"): the compiler moves an ordinary load down to its first use,
-/// behind a barrier in between, and its latency comes on top of what the barrier waits for. And it moves a read-only one
-/// (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
+/// behind a barrier in between, and its latency comes on top of what the barrier waits for. And it moves a read-only
+/// one (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
 template <class T>
 __device__ __forceinline__ T load_now(const T* from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);

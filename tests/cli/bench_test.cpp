@@ -172,8 +172,10 @@ TEST(Bench, ASingleRunTakesTheRowThatIsNamed) {
 
 TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
   for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--single-run", "-p", "gemm: {size: 48, dtype: f32}"}, {"--single-run", "--counters"},
-        {"--single-run", "--compare", "base.json"}, {"--implementation", "tmaops"}}) {
+       {std::vector<std::string>{"--single-run", "-p", "gemm: {size: 48, dtype: f32}"},
+        {"--single-run", "--counters"},
+        {"--single-run", "--compare", "base.json"},
+        {"--implementation", "tmaops"}}) {
     std::vector<std::string> all{"bench", "-p", kSmall};
     all.insert(all.end(), more.begin(), more.end());
     const ToolResult result = run_tool(all);

@@ -142,9 +142,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
-  const std::int64_t sizes[][3] = {{256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024}, {1000, 1000, 1000},
-                                   {64, 4096, 7168}, {2048, 1536, 320}, {4096, 640, 64},    {136, 2056, 4096},
-                                   {1, 4096, 1024},  {4096, 1, 1024},   {1500, 1560, 200},  {2500, 1100, 136},
+  const std::int64_t sizes[][3] = {{256, 256, 256},   {512, 512, 512},   {1024, 1024, 1024}, {1000, 1000, 1000},
+                                   {64, 4096, 7168},  {2048, 1536, 320}, {4096, 640, 64},    {136, 2056, 4096},
+                                   {1, 4096, 1024},   {4096, 1, 1024},   {1500, 1560, 200},  {2500, 1100, 136},
                                    {3000, 2504, 200}, {17, 33, 8192}};
   std::uint64_t seed = 1;
   for (const auto& [m, n, k] : sizes)
@@ -170,9 +170,9 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
 TEST(GpuGemmShapes, WholeTilesOfEveryModeAndType) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
-  const std::int64_t sizes[][3] = {{64, 32, 256},      {1024, 288, 256},  {256, 96, 512},
-                                   {512, 256, 1024},   {1024, 1024, 1024}, {1000, 984, 1000},
-                                   {128, 96, 512},     {72, 32, 256},      {1016, 1024, 968}};
+  const std::int64_t sizes[][3] = {{64, 32, 256},    {1024, 288, 256},   {256, 96, 512},
+                                   {512, 256, 1024}, {1024, 1024, 1024}, {1000, 984, 1000},
+                                   {128, 96, 512},   {72, 32, 256},      {1016, 1024, 968}};
   std::uint64_t seed = 100;
   for (const auto& [m, n, k] : sizes)
     for (int mode = 0; mode < 8; ++mode)

@@ -31,8 +31,7 @@ Settings tiles(const std::string& variant) {
 double value(const Counters& counters, const char* name) { return counters.values[counter_index(name)]; }
 
 TEST_F(MeasuringOnGpu, EveryTimedRowHasTheClockItRanAt) {
-  const Report report =
-      run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .peers = {"copy"}}, {});
+  const Report report = run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .peers = {"copy"}}, {});
   ASSERT_FALSE(report.rows.empty());
   for (const Row& row : report.rows) {
     ASSERT_TRUE(row.clocks.has_value()) << row.implementation;
@@ -105,8 +104,8 @@ TEST_F(MeasuringOnGpu, WarmInputsComeFromTheCache) {
 }
 
 TEST_F(MeasuringOnGpu, CountersGoToTheRowsThatWereTimed) {
-  const Report report = run({tiles("plain")},
-                            {.device = kGpu, .samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
+  const Report report =
+      run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
   if (!report.refused.empty()) GTEST_SKIP() << report.refused.front().reason;
   ASSERT_GE(report.rows.size(), 2u);
   for (const Row& row : report.rows) {

@@ -38,7 +38,8 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
   grad_output.fill_normal(random);
   Gradients want(c, own ? c.shape().value_dtype : DType::f32, own);
   const Gradients poisoned = want;
-  c.backward(grad_output, {.value = want.value, .sampling_locations = want.locations, .attention_weights = want.weights},
+  c.backward(grad_output,
+             {.value = want.value, .sampling_locations = want.locations, .attention_weights = want.weights},
              "reference_backward");
 
   const Mirror value(c.value(), shift), locations(c.locations(), shift), weights(c.weights(), shift),
@@ -63,7 +64,8 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
           plan.run();
           check_cuda(cudaDeviceSynchronize(), variant.name);
           const Buffer got = to_value.download();
-          if (repeat == 1 && deterministic) EXPECT_EQ(bits, got.bits()) << variant.name << ": other bits in the second run";
+          if (repeat == 1 && deterministic)
+            EXPECT_EQ(bits, got.bits()) << variant.name << ": other bits in the second run";
           bits = got.bits();
         }
       } catch (const Error& error) {

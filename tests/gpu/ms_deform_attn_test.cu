@@ -185,16 +185,14 @@ TEST(GpuMsDeformAttnShapes, OffsetsBeyond32Bits) {
     check_cuda(cudaMemcpy(memory + n * kApart * 2, static_cast<unsigned char*>(c.value().data()) + n * image * 2,
                           static_cast<std::size_t>(image) * 2, cudaMemcpyHostToDevice),
                "upload");
-  const ConstTensorView value(memory, DType::f16,
-                              Layout::strided({2, c.shape().length(), 1, 32}, {kApart, 32, 32, 1}),
+  const ConstTensorView value(memory, DType::f16, Layout::strided({2, c.shape().length(), 1, 32}, {kApart, 32, 32, 1}),
                               {DeviceType::cuda, 0});
   const Mirror locations(c.locations()), weights(c.weights());
   for (const auto& variant : forward::variants()) {
     if (variant.device != DeviceType::cuda) continue;
     const Mirror output(c.output());
     try {
-      ms_deform_attn(value, c.shape().levels, locations.view(), weights.view(), output.view(),
-                     c.options(variant.name));
+      ms_deform_attn(value, c.shape().levels, locations.view(), weights.view(), output.view(), c.options(variant.name));
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
       continue;

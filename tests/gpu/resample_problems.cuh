@@ -77,7 +77,8 @@ inline std::string text(const Case& c) {
 }
 
 /// B + 1 offsets of trajectories with 0 to 2 * mean rows; at least `least`.
-inline std::vector<std::int64_t> offsets(std::mt19937_64& random, std::int64_t batch, std::int64_t mean, std::int64_t least) {
+inline std::vector<std::int64_t> offsets(std::mt19937_64& random, std::int64_t batch, std::int64_t mean,
+                                         std::int64_t least) {
   std::vector<std::int64_t> all{0};
   for (std::int64_t b = 0; b < batch; ++b)
     all.push_back(all.back() +

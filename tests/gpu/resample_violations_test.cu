@@ -54,7 +54,8 @@ TEST(GpuResampleViolations, EveryKindIsCounted) {
   times.target[700] = -1;
   ResampleOptions options;
   options.outside = Outside::error;
-  // [0, 400] is before [0, 399], and so is [0, 599]; the last stamp of trajectory 0 is 1, so targets after 1 are outside.
+  // [0, 400] is before [0, 399], and so is [0, 599]; the last stamp of trajectory 0 is 1, so targets after 1 are
+  // outside.
   const std::vector<std::int64_t> counts = counted(times, options);
   EXPECT_EQ(counts[0], 2);
   EXPECT_EQ(counts[1], 3);

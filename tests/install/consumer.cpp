@@ -1,8 +1,7 @@
 // Uses each operator once through the installed headers and library.
-#include <tmaops/tmaops.hpp>
-
 #include <cmath>
 #include <cstdio>
+#include <tmaops/tmaops.hpp>
 #include <vector>
 
 int main() {

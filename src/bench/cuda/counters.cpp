@@ -253,15 +253,13 @@ class RangeProfiler : public CounterReader {
 
 std::unique_ptr<CounterReader> make_cuda_counters(Device device) {
   if (const CountersState state = counters_state(); !state.problem.empty())
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "counters", .got = state.problem, .needed = state.mend});
+    throw Error(ErrorCode::variant_refuses, {.where = "counters", .got = state.problem, .needed = state.mend});
   return std::make_unique<RangeProfiler>(device);
 }
 #else
 std::unique_ptr<CounterReader> make_cuda_counters(Device) {
   const CountersState state = counters_state();
-  throw Error(ErrorCode::variant_refuses,
-              {.where = "counters", .got = state.problem, .needed = state.mend});
+  throw Error(ErrorCode::variant_refuses, {.where = "counters", .got = state.problem, .needed = state.mend});
 }
 #endif
 

@@ -92,9 +92,7 @@ void check_cupti(CUptiResult status, const char* what) {
   const char* text = nullptr;
   if (cupti().error_message(status, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
   throw Error(ErrorCode::variant_refuses,
-              {.where = "counters",
-               .got = std::string("CUPTI, ") + what + ": " + text,
-               .needed = mend(status)});
+              {.where = "counters", .got = std::string("CUPTI, ") + what + ": " + text, .needed = mend(status)});
 }
 
 namespace {

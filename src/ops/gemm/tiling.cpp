@@ -135,8 +135,7 @@ std::string tile_names(std::string_view variant) {
 
 Support made_for(const Tiling& tiling, const Problem& problem, int multiprocessors) {
   const std::string name = std::string(tiling.variant) + "/" + std::string(tiling.tile);
-  if (problem.k < tiling.least_k)
-    return Support::no(name + " needs K of at least " + std::to_string(tiling.least_k));
+  if (problem.k < tiling.least_k) return Support::no(name + " needs K of at least " + std::to_string(tiling.least_k));
   if (tiling.one_wave && pieces(tiling, problem) > multiprocessors)
     return Support::no(name + " needs at most as many blocks as there are multiprocessors, " +
                        std::to_string(multiprocessors));

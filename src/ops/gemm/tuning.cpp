@@ -28,9 +28,8 @@ struct Line {
   int number;
 
   [[noreturn]] void fail(std::string got, std::string needed) const {
-    throw Error(ErrorCode::bad_tuning, {.where = source + ":" + std::to_string(number),
-                                        .got = std::move(got),
-                                        .needed = std::move(needed)});
+    throw Error(ErrorCode::bad_tuning,
+                {.where = source + ":" + std::to_string(number), .got = std::move(got), .needed = std::move(needed)});
   }
 };
 
@@ -152,9 +151,8 @@ void TuningTable::set(TunedChoice choice) {
 }
 
 const TunedChoice* TuningTable::find(std::string_view gpu, std::string_view product, std::string_view types) const {
-  const auto found = std::ranges::find_if(choices_, [&](const TunedChoice& one) {
-    return one.product == product && one.types == types && one.gpu == gpu;
-  });
+  const auto found = std::ranges::find_if(
+      choices_, [&](const TunedChoice& one) { return one.product == product && one.types == types && one.gpu == gpu; });
   return found == choices_.end() ? nullptr : &*found;
 }
 

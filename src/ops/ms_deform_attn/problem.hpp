@@ -41,11 +41,11 @@ struct Problem {
   int reference_components = 0;  // 2 or 4: the locations are offsets from reference points; 0: there are none
   bool masked = false;           // there is a padding mask
   bool bordered = false;         // every level of value lies in a border of one pixel
-  bool dense_channels = true;  // the D channels of value, and of output, lie next to each other
-  int row_alignment = 16;      // bytes, at most 16: divides the address of every row of channels, of value and output
-  bool dense_pairs = true;     // x and y of a location lie next to each other, at a multiple of their common size
+  bool dense_channels = true;    // the D channels of value, and of output, lie next to each other
+  int row_alignment = 16;        // bytes, at most 16: divides the address of every row of channels, of value and output
+  bool dense_pairs = true;       // x and y of a location lie next to each other, at a multiple of their common size
   bool positive_strides = true;  // value's, of all its dimensions
-  std::int64_t map_bytes = 0;  // from the first to the last byte of one image and head of value
+  std::int64_t map_bytes = 0;    // from the first to the last byte of one image and head of value
   Device device{};
 
   /// Whether another step is fused into the operator. A border is a matter of the layout alone.

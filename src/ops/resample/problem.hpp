@@ -62,7 +62,9 @@ struct Rows {
   const std::int64_t* offsets = nullptr;  // packed: the first row of each trajectory
 
   /// Element offset of a trajectory's first row.
-  constexpr std::int64_t first(std::int64_t b) const { return offsets ? offsets[b] * row_stride : b * trajectory_stride; }
+  constexpr std::int64_t first(std::int64_t b) const {
+    return offsets ? offsets[b] * row_stride : b * trajectory_stride;
+  }
 };
 
 /// Source and target times with the policies about them: all that says which samples a target is made of.
@@ -90,7 +92,9 @@ struct Timeline {
     return target_offsets ? target_offsets[b + 1] - target_offsets[b] : target_rows;
   }
   /// Number of targets of the trajectories before b.
-  constexpr std::int64_t target_begin(std::int64_t b) const { return target_offsets ? target_offsets[b] : b * target_rows; }
+  constexpr std::int64_t target_begin(std::int64_t b) const {
+    return target_offsets ? target_offsets[b] : b * target_rows;
+  }
   constexpr std::int64_t target_total() const { return target_begin(batch); }
 };
 

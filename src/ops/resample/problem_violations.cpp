@@ -31,10 +31,9 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   };
   ResampleOptions of_times = options;
   of_times.channel_groups = {};
-  Problem problem{resample::check_timeline("resample_violations", "values",
-                                           rows(!options.source_offsets.empty(), samples), "output",
-                                           rows(!options.target_offsets.empty(), wanted), source_times, targets,
-                                           of_times)};
+  Problem problem{resample::check_timeline(
+      "resample_violations", "values", rows(!options.source_offsets.empty(), samples), "output",
+      rows(!options.target_offsets.empty(), wanted), source_times, targets, of_times)};
   checks.dtype("counts", counts, {DType::i64});
   checks.shape("counts", counts, {kResampleViolations}, "(6)");
   checks.same_device("counts", counts, "source_times", source_times);

@@ -8,9 +8,9 @@ namespace tmaops::ops::resample {
 namespace {
 
 /// GPU variants from best to worst, as measured (docs/findings/resample_gpu.md). Fetching a guessed window of rows at
-/// once wins where most of its rows are needed: with a target per sample or more, and in short calls, which wait for one
-/// memory latency instead of two, down to one target for two samples. Else, and for wide rows with less than two targets
-/// per sample (random stamps would cost 7 %, even ones gain 1 %), only the rows that are needed are read.
+/// once wins where most of its rows are needed: with a target per sample or more, and in short calls, which wait for
+/// one memory latency instead of two, down to one target for two samples. Else, and for wide rows with less than two
+/// targets per sample (random stamps would cost 7 %, even ones gain 1 %), only the rows that are needed are read.
 std::array<std::string_view, 4> order(const Problem& problem) {
   constexpr std::int64_t kShort = 8 << 20;  // bytes of output, some 6 us
   constexpr std::int64_t kWide = 512;       // bytes of a row

@@ -70,7 +70,8 @@ Problem product(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
   SCOPED_TRACE(text);
-  test::expect_error(ErrorCode::bad_tuning, [&] { (void)TuningTable::parse(text, "table.yaml"); }, place, words);
+  test::expect_error(
+      ErrorCode::bad_tuning, [&] { (void)TuningTable::parse(text, "table.yaml"); }, place, words);
 }
 
 TEST(GemmTuning, a_table_is_read_and_written_back) {
@@ -134,7 +135,8 @@ TEST(GemmTuning, the_option_goes_before_the_variable_and_that_before_the_cache) 
 TEST(GemmTuning, a_file_that_was_named_must_be_there) {
   const test::Scratch scratch;
   const std::string path = (scratch / "none.yaml").string();
-  test::expect_error(ErrorCode::cannot_read, [&] { (void)tuning_table(path); }, "none.yaml");
+  test::expect_error(
+      ErrorCode::cannot_read, [&] { (void)tuning_table(path); }, "none.yaml");
 }
 
 class GemmTuningChoice : public ::testing::Test {
@@ -167,7 +169,8 @@ TEST_F(GemmTuningChoice, a_tile_can_be_named_with_its_variant) {
   EXPECT_EQ(select(known, hopper(), "wgmma_small/64x128").tiling->columns, 128);
   test::expect_error(
       ErrorCode::variant_refuses, [&] { (void)select(known, hopper(), "wgmma_small/64x64k2"); }, "multiprocessors");
-  test::expect_error(ErrorCode::unknown_variant, [&] { (void)select(known, hopper(), "wgmma_small/7x7"); }, "64x32");
+  test::expect_error(
+      ErrorCode::unknown_variant, [&] { (void)select(known, hopper(), "wgmma_small/7x7"); }, "64x32");
 }
 
 TEST_F(GemmTuningChoice, every_candidate_can_be_named) {

@@ -1,10 +1,11 @@
 // The layout of shared_padded in the model of shared memory: neither its writes nor its reads have bank conflicts.
+#include "ops/ms_deform_attn/cuda/padded_rows.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <set>
 
-#include "ops/ms_deform_attn/cuda/padded_rows.hpp"
 #include "tma/banks.hpp"
 
 namespace tmaops::test {
@@ -29,7 +30,8 @@ TEST_P(PaddedRowsOf, WritesAndReadsHaveNoBankConflicts) {
       for (int corner = 0; corner < 4; ++corner)
         for (int word = 0; word < 4; ++word) {
           for (int lane = 0; lane < kLanes; ++lane)
-            addresses[static_cast<std::size_t>(lane)] = static_cast<std::uint32_t>(rows.read(lane, sample, corner, word));
+            addresses[static_cast<std::size_t>(lane)] =
+                static_cast<std::uint32_t>(rows.read(lane, sample, corner, word));
           EXPECT_EQ(tma::bank_use(addresses, 4).conflicts(), 0) << "reading sample " << sample << ", corner " << corner;
         }
     }

@@ -165,8 +165,7 @@ TEST(ResampleBackwardPlan, KeepsItsOwnOffsetsAndRunsAgain) {
     const std::vector<std::int64_t> source{0, 3, 5};
     const std::vector<std::int64_t> target{0, 2, 3};
     plan.emplace(view(x.data(), {5}), view(q.data(), {3}), view(grad_output.data(), {3, 1}),
-                 view(gradient.data(), {5, 1}),
-                 ResampleOptions{.source_offsets = source, .target_offsets = target});
+                 view(gradient.data(), {5, 1}), ResampleOptions{.source_offsets = source, .target_offsets = target});
   }
   const ResampleBackwardPlan moved = std::move(*plan);
   moved.run();

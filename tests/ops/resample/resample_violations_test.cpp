@@ -46,7 +46,8 @@ TEST(ResampleViolations, AGridHasNoViolationsOfItsOwn) {
   Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
   ResampleOptions options;
   options.outside = Outside::error;
-  resample_violations(view(x.data(), {3}), UniformGrid{0.5, 1.0, 3}, view(counts.data(), {kResampleViolations}), options);
+  resample_violations(view(x.data(), {3}), UniformGrid{0.5, 1.0, 3}, view(counts.data(), {kResampleViolations}),
+                      options);
   EXPECT_EQ(counts, (Counts{0, 0, 0, 0, 1, 0}));
 }
 

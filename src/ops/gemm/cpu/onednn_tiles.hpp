@@ -13,8 +13,8 @@
 namespace tmaops::ops::gemm::onednn {
 
 // Rows of a tile: 1024^3 takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows in bf16 with AMX and 16.0, 12.7, 12.6 ms in f32;
-// in bf16 without AMX 6.0, 5.6, 5.2. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it
-// first costs 20 %.
+// in bf16 without AMX 6.0, 5.6, 5.2. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing
+// it first costs 20 %.
 inline constexpr std::int64_t kRowsAmx = 128;
 inline constexpr std::int64_t kRows16 = 512;
 inline constexpr std::int64_t kRows32 = 256;

@@ -78,9 +78,9 @@ __device__ __forceinline__ void store_tile(const tma::TensorMap& map, const Epil
         const int second = first + 1 < Pieces::chunks ? first + 1 : first;  // an odd last one is written twice alike
         const float* low = sums + 4 * (piece * Pieces::chunks + first);
         const float* high = sums + 4 * (piece * Pieces::chunks + second);
-        const std::uint32_t words[4] = {
-            pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
-            pack(high[0], high[1], epilogue.d_dtype), pack(high[2], high[3], epilogue.d_dtype)};
+        const std::uint32_t words[4] = {pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
+                                        pack(high[0], high[1], epilogue.d_dtype),
+                                        pack(high[2], high[3], epilogue.d_dtype)};
         device::store_matrices(to + Pieces::at(matrix_row, lane < 16 ? first : second), words);
       }
       device::fence_async_shared();

@@ -199,8 +199,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       }
       waits = kInTurn<n>;
       multiply_tile<T, n, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
-      finish_tile<n>(parts, sums, shared.staging[warp - 4],
-                     row * cluster * kSpecializedRows + first_row, column * n, batch);
+      finish_tile<n>(parts, sums, shared.staging[warp - 4], row * cluster * kSpecializedRows + first_row, column * n,
+                     batch);
       if (kInTurn<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
     if (device::lane_index() == 0) device::wait_stores_read();

@@ -178,8 +178,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     config.block = dim3(kWholeThreads);
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
       with_whole_kernel(prepared.columns, problem.k, [&]<int columns, int k_tiles>() {
-        config.grid = whole_grid<columns, k_tiles>(column_major ? problem.n : problem.m,
-                                                   column_major ? problem.m : problem.n);
+        config.grid =
+            whole_grid<columns, k_tiles>(column_major ? problem.n : problem.m, column_major ? problem.m : problem.n);
         config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
         launch_kernel<whole_kernel<T, columns, k_tiles, a, b>>(kWhere, config, stream, prepared.whole_job);
       });

@@ -21,7 +21,7 @@ struct Shape {
   static constexpr int warps = threads / device::kWarpThreads;
   static constexpr int stages = rows == 64 ? 4 : 3;
   static constexpr int halves = rows == 64 ? kHalves : 1;  // products of kDepth in a stage
-  static constexpr int blocks = rows == 64 ? 1 : 2;  // per multiprocessor
+  static constexpr int blocks = rows == 64 ? 1 : 2;        // per multiprocessor
 };
 
 template <int rows>
@@ -44,7 +44,7 @@ struct Job {
   TensorOperand b;
   Epilogue epilogue;
   TileOrder order;
-  int rows = 0;  // of a tile
+  int rows = 0;     // of a tile
   int k_tiles = 0;  // stages
   bool direct = false;
 };

@@ -45,7 +45,7 @@ struct WholeStorage {
   /// operands 2.30, 2.34, 2.36; 256: no gain.)
   static constexpr std::uint32_t group = k_tiles == 4 ? 1 : 4;
   /// More than half of the multiprocessor's, so that dependent launches do not pair up.
-  static constexpr int bytes = std::max<int>(kMoreThanHalf, stages * static_cast<int>(sizeof(Stage)));
+  static constexpr int bytes = std::max<int>(kMoreThanHalf, stages* static_cast<int>(sizeof(Stage)));
 };
 
 /// One thread's part of the copies of an operand's tiles.
@@ -147,8 +147,8 @@ bool cuts_whole(const RowMajorCall& call) {
   };
   return stores_directly(epilogue) && problem.d.dtype == problem.a.dtype && problem.batch == 1 &&
          problem.m % (kWholeRows * WholeStorage<columns, k_tiles>::group) == 0 && problem.n % columns == 0 &&
-         problem.k == k_tiles * kDepth && operand_fits(problem.a) &&
-         operand_fits(problem.b) && fits(problem.m, problem.d.row_stride);
+         problem.k == k_tiles * kDepth && operand_fits(problem.a) && operand_fits(problem.b) &&
+         fits(problem.m, problem.d.row_stride);
 }
 
 /// m and n of the form in which D is row-major.

@@ -36,14 +36,14 @@ struct KernelArguments {
   Sampling sampling;
   std::size_t begin;
   std::size_t end;
-  const T* xy{};         // 2 per point, the padding NaN
-  const T* attention{};  // 1 per point, padded
-  const T* grad_output{};// channels, padded with 0
-  const T* value;        // map; null: no gradients of points wanted
-  T* grad_value;         // map; null: not wanted
-  T* grad_xy{};          // 2 per point, padded
-  T* grad_attention{};   // 1 per point, padded
-  T* scratch;            // 12 per point, padded
+  const T* xy{};           // 2 per point, the padding NaN
+  const T* attention{};    // 1 per point, padded
+  const T* grad_output{};  // channels, padded with 0
+  const T* value;          // map; null: no gradients of points wanted
+  T* grad_value;           // map; null: not wanted
+  T* grad_xy{};            // 2 per point, padded
+  T* grad_attention{};     // 1 per point, padded
+  T* scratch;              // 12 per point, padded
 };
 
 template <class T>

@@ -76,8 +76,7 @@ void SumChannels(D d, std::size_t channels, const Records& records, const Stored
                  Stored* HWY_RESTRICT output) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t c = 0;
-  for (; channels - c >= 4 * lanes; c += 4 * lanes)
-    SumBlock<4>(d, records, value + c, output + c);
+  for (; channels - c >= 4 * lanes; c += 4 * lanes) SumBlock<4>(d, records, value + c, output + c);
   if (channels - c >= 2 * lanes) {
     SumBlock<2>(d, records, value + c, output + c);
     c += 2 * lanes;

@@ -32,9 +32,9 @@ __device__ __forceinline__ void load_four(const Value* from, float (&to)[kFour])
 struct Footprint {
   int row = 0;
   int column = 0;
-  float across = 0;       // from the left to the right column
+  float across = 0;  // from the left to the right column
   float down = 0;
-  unsigned inside = 0;    // bit k: corner k (upper left, upper right, lower left, lower right) lies in the level
+  unsigned inside = 0;  // bit k: corner k (upper left, upper right, lower left, lower right) lies in the level
   __device__ __forceinline__ bool has(int corner) const { return (inside >> corner & 1u) != 0; }
   __device__ __forceinline__ float bilinear(int corner) const {
     return (corner / 2 ? down : 1 - down) * (corner % 2 ? across : 1 - across);
@@ -83,12 +83,13 @@ __device__ __forceinline__ void write_point(const BackwardCall& call, const Item
                                             const DeviceLevel& level, float weight, const PointSums& sums) {
   const bool nearest = call.inputs.nearest;
   if (call.weights.data != nullptr)
-    write_any(call.weights, call.weights.row(item.n, item.q, item.m) + call.weight_offsets.at(l, p, level), sums.weight);
+    write_any(call.weights, call.weights.row(item.n, item.q, item.m) + call.weight_offsets.at(l, p, level),
+              sums.weight);
   if (call.locations.data == nullptr) return;
-  const std::int64_t at =
-      call.locations.row(item.n, item.q, item.m) + call.location_offsets.at(l, p, level);
+  const std::int64_t at = call.locations.row(item.n, item.q, item.m) + call.location_offsets.at(l, p, level);
   write_any(call.locations, at, nearest ? 0.0f : weight * static_cast<float>(level.width) * sums.x);
-  write_any(call.locations, at + call.locations.axis, nearest ? 0.0f : weight * static_cast<float>(level.height) * sums.y);
+  write_any(call.locations, at + call.locations.axis,
+            nearest ? 0.0f : weight * static_cast<float>(level.height) * sums.y);
 }
 
 /// Sums in f32 by atomic additions: in any order.
@@ -125,8 +126,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 2) warp_per_item(const __gri
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& in = call.inputs;
-  const std::int64_t number =
-      static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index();
+  const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index();
   if (number >= in.items) return;
   const int lane = device::lane_index();
   const Item item = item_at(in, number);
@@ -149,8 +149,10 @@ __global__ void __launch_bounds__(kBackwardThreads, 2) warp_per_item(const __gri
         for (int k = 0; k < 4; ++k) {
           if (!where.has(k)) continue;
           const std::int64_t pixel = static_cast<std::int64_t>(where.row + k / 2) * level.width + where.column + k % 2;
-          c[k] = fmaf(gradient, widen(__ldg(value + level.value_at + pixel * in.value.row + d * in.value.channel)), c[k]);
-          if (call.sums.data != nullptr) sums.add(item, level.first_pixel + pixel, d, weight * where.bilinear(k) * gradient);
+          c[k] =
+              fmaf(gradient, widen(__ldg(value + level.value_at + pixel * in.value.row + d * in.value.channel)), c[k]);
+          if (call.sums.data != nullptr)
+            sums.add(item, level.first_pixel + pixel, d, weight * where.bilinear(k) * gradient);
         }
       }
       PointSums made = point_sums(where, c);

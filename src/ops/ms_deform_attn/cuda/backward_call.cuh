@@ -31,10 +31,10 @@ struct PointOffsets {
 
 /// Passed to kernels by value.
 struct BackwardCall {
-  Call inputs{};            // `output` is grad_output
+  Call inputs{};  // `output` is grad_output
   DType grad_output = DType::f32;
-  ChannelRows sums{};       // f32: the value's gradient, or scratch for it; null when not wanted
-  PointRows locations{};    // gradients; null data when not wanted
+  ChannelRows sums{};     // f32: the value's gradient, or scratch for it; null when not wanted
+  PointRows locations{};  // gradients; null data when not wanted
   PointRows weights{};
   PointOffsets location_offsets{};
   PointOffsets weight_offsets{};
@@ -51,7 +51,7 @@ struct Prepared {
   BackwardCall call{};
   std::shared_ptr<const void> table{};
   std::shared_ptr<void> scratch{};
-  std::size_t clear_bytes = 0;    // of scratch, from its start
+  std::size_t clear_bytes = 0;         // of scratch, from its start
   std::size_t clear_output_bytes = 0;  // of a dense f32 gradient, which holds the sums itself
   ConstTensorView finished{};          // the gradient that is made from the sums; not given when there is none
 };
@@ -84,7 +84,6 @@ __device__ __forceinline__ int fixed_exponent(const BackwardCall& call) {
   return 60 - call.count_bits - (ilogbf(gradient) + ilogbf(weight) + 2);
 }
 
-
 /// Largest finite magnitudes of grad_output and of the attention weights.
 template <class Value>
 __global__ void __launch_bounds__(kBackwardThreads) find_largest(const __grid_constant__ BackwardCall call) {
@@ -95,8 +94,7 @@ __global__ void __launch_bounds__(kBackwardThreads) find_largest(const __grid_co
   };
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * kBackwardWarps;
   const int lane = device::lane_index();
-  for (std::int64_t number =
-           static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index();
+  for (std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index();
        number < in.items; number += warps) {
     const Item item = item_at(in, number);
     const std::int64_t gradient_row = in.output.at(item.n, item.q, item.m);
@@ -147,15 +145,15 @@ __global__ void __launch_bounds__(kBackwardThreads) clear_sums(const __grid_cons
     const std::int64_t pixel = i / in.heads;
     const std::int64_t n = pixel / call.length;
     Sum* row = static_cast<Sum*>(const_cast<void*>(call.sums.data)) +
-                 call.sums.at(n, pixel - n * call.length, i - pixel * in.heads);
+               call.sums.at(n, pixel - n * call.length, i - pixel * in.heads);
     for (std::int64_t d = 0; d < in.channels; ++d) row[d * call.sums.channel] = 0;
   }
 }
 
 /// How a variant sums the value's gradient.
 struct SumsWanted {
-  bool fixed = false;       // deterministic, in 64-bit integers
-  bool aligned = false;     // rows of f32 sums at multiples of 16 bytes, channels next to each other
+  bool fixed = false;    // deterministic, in 64-bit integers
+  bool aligned = false;  // rows of f32 sums at multiples of 16 bytes, channels next to each other
 };
 
 /// The parts of a call that do not depend on how the value's gradient is summed.
@@ -202,8 +200,8 @@ inline std::shared_ptr<const void> prepare_backward(const Problem& problem, cons
   if (!problem.grad_value || count == 0) return made;
 
   const ConstTensorView value = arguments.gradients.value;
-  const bool holds_sums = value.dtype == DType::f32 && (!wanted.aligned || (row_alignment(value) == 16 &&
-                                                                            value.strides[3] == 1));
+  const bool holds_sums =
+      value.dtype == DType::f32 && (!wanted.aligned || (row_alignment(value) == 16 && value.strides[3] == 1));
   const std::size_t fixed_bytes = wanted.fixed ? static_cast<std::size_t>(count) * sizeof(long long) + 16 : 0;
   made->clear_bytes = fixed_bytes + (holds_sums ? 0 : static_cast<std::size_t>(count) * sizeof(float));
   if (made->clear_bytes > 0) {
@@ -235,7 +233,8 @@ inline Support supports_items(const Problem& problem, const DeviceInfo& device) 
   if (forward.batch * forward.queries > std::int64_t{INT32_MAX} / std::max<std::int64_t>(forward.heads, 1))
     return Support::no("needs less than 2^31 queries times heads");
   for (const ms_deform_attn::Level& level : forward.levels)
-    if (level.first_point + level.points > INT32_MAX) return Support::no("needs less than 2^31 sampling points per query");
+    if (level.first_point + level.points > INT32_MAX)
+      return Support::no("needs less than 2^31 sampling points per query");
   return supports_device(forward, device);
 }
 

@@ -28,8 +28,8 @@ struct DeviceLevel {
   std::int64_t points = 0;
   int height = 0;
   int width = 0;
-  int pitch = 0;  // pixels from row to row
-  int last_point = 0;  // points of this level and those before
+  int pitch = 0;                 // pixels from row to row
+  int last_point = 0;            // points of this level and those before
   std::int64_t first_pixel = 0;  // in S
 };
 
@@ -112,8 +112,12 @@ inline ChannelRows query_rows(const Problem& problem, const ConstTensorView& ten
 }
 inline PointRows point_rows(const Problem& problem, const ConstTensorView& tensor, bool pairs) {
   const std::size_t point = problem.ragged ? 3 : 4;
-  return {tensor.data,       tensor.dtype,          tensor.strides[0],
-          tensor.strides[1], tensor.strides[2],     tensor.strides[point],
+  return {tensor.data,
+          tensor.dtype,
+          tensor.strides[0],
+          tensor.strides[1],
+          tensor.strides[2],
+          tensor.strides[point],
           pairs ? tensor.strides[point + 1] : 0};
 }
 /// Offset of the first point of level l behind [n, q, m].
@@ -122,8 +126,8 @@ inline std::int64_t level_offset(const Problem& problem, const Layout& layout, s
                         : static_cast<std::int64_t>(l) * layout.strides[3];
 }
 
-/// Whether every level's points are fours next to each other whose addresses are multiples of 16 bytes, or of their size
-/// where that is less. `each` is 2 for locations, 1 for weights.
+/// Whether every level's points are fours next to each other whose addresses are multiples of 16 bytes, or of their
+/// size where that is less. `each` is 2 for locations, 1 for weights.
 inline bool are_fours(const Problem& problem, const ConstTensorView& tensor, std::int64_t each) {
   const PointRows rows = point_rows(problem, tensor, each == 2);
   if (rows.point != each || (each == 2 && rows.axis != 1)) return false;
@@ -162,15 +166,16 @@ inline Prepared prepare_inputs(const Problem& problem, const ConstTensorView& va
   std::vector<DeviceLevel> levels;
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const Level& level = problem.levels[l];
-    levels.push_back({.value_at = level.start * value.strides[1],
-                      .location_at = level_offset(problem, locations, l),
-                      .weight_at = level_offset(problem, weights, l),
-                      .points = level.points,
-                      .height = static_cast<int>(level.height),
-                      .width = static_cast<int>(level.width),
-                      .pitch = static_cast<int>(level.pitch),
-                      .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
-                      .first_pixel = level.start});
+    levels.push_back(
+        {.value_at = level.start * value.strides[1],
+         .location_at = level_offset(problem, locations, l),
+         .weight_at = level_offset(problem, weights, l),
+         .points = level.points,
+         .height = static_cast<int>(level.height),
+         .width = static_cast<int>(level.width),
+         .pitch = static_cast<int>(level.pitch),
+         .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
+         .first_pixel = level.start});
   }
   if (levels.size() <= kInlineLevels) {
     std::copy(levels.begin(), levels.end(), call.levels);
@@ -180,8 +185,7 @@ inline Prepared prepare_inputs(const Problem& problem, const ConstTensorView& va
   void* memory = nullptr;
   const std::size_t bytes = levels.size() * sizeof(DeviceLevel);
   check_cuda(cudaMalloc(&memory, bytes), "ms_deform_attn: levels of the plan");
-  prepared.table =
-      std::shared_ptr<const void>(memory, [](const void* at) { (void)cudaFree(const_cast<void*>(at)); });
+  prepared.table = std::shared_ptr<const void>(memory, [](const void* at) { (void)cudaFree(const_cast<void*>(at)); });
   check_cuda(cudaMemcpy(memory, levels.data(), bytes, cudaMemcpyHostToDevice), "ms_deform_attn: levels of the plan");
   call.table = static_cast<const DeviceLevel*>(memory);
   return prepared;

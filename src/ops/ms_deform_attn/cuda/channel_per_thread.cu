@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Point>)
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (problem.batch * problem.queries > (std::int64_t{INT32_MAX} * kThreads - kThreads) /
-                                            std::max<std::int64_t>(problem.heads * problem.channels, 1))
+  if (problem.batch * problem.queries >
+      (std::int64_t{INT32_MAX} * kThreads - kThreads) / std::max<std::int64_t>(problem.heads * problem.channels, 1))
     return Support::no("needs at most 2^39 output elements");
   return supports_device(problem, device);
 }
@@ -51,9 +51,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t blocks = (call.items * call.channels + kThreads - 1) / kThreads;
   if (blocks == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   constexpr const char* kName = "ms_deform_attn: channel_per_thread";
   if (problem.fused()) {  // rarely the best choice: one kernel for all types of points
     with_value_type(problem.value_dtype, [&](auto* value) {

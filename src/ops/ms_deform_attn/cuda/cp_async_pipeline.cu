@@ -1,8 +1,8 @@
-// Version 5, what was published under the name TMA: double-buffered asynchronous copies that prefetch the next level. While the
-// corners of four samples are summed, cp.async brings those of the next four, of the same level or the next one, into
-// the other half of shared memory. A thread copies and reads the same 16 bytes of every corner: no barrier, no bank
-// conflict. Every byte passes
-// shared memory on top of what vector16 does, and 16 KB per warp leave little L1: slower wherever queries are many.
+// Version 5, what was published under the name TMA: double-buffered asynchronous copies that prefetch the next level.
+// While the corners of four samples are summed, cp.async brings those of the next four, of the same level or the next
+// one, into the other half of shared memory. A thread copies and reads the same 16 bytes of every corner: no barrier,
+// no bank conflict. Every byte passes shared memory on top of what vector16 does, and 16 KB per warp leave little L1:
+// slower wherever queries are many.
 #include "device/cp_async.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
@@ -34,14 +34,13 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const int lane = device::lane_index();
   const int lanes = 1 << lane_bits;
   const int part = lane & (lanes - 1);
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index())
-                             << (5 - lane_bits);
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << (5 - lane_bits);
   if (first >= call.items) return;
   const std::int64_t number = first + (lane >> lane_bits);
   const Item item = item_at(call, min(number, call.items - 1));
-  const auto* map = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
-                                                   call.value.at(item.n, 0, item.m)) +
-                    part;
+  const auto* map =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
+      part;
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
 
@@ -127,9 +126,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t blocks = (call.items + per_block - 1) / per_block;
   if (blocks == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;

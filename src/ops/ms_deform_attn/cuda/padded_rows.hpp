@@ -24,7 +24,9 @@ struct PaddedRows {
 
   /// Writing, 16 bytes per thread: in round `half` the warp writes the left and right corner of a row for half of its
   /// items, so that eight neighbouring threads write 128 bytes in a row.
-  TMAOPS_BOTH int written_item(int lane, int half) const { return (lane >> (lane_bits + 1)) + half * (16 >> lane_bits); }
+  TMAOPS_BOTH int written_item(int lane, int half) const {
+    return (lane >> (lane_bits + 1)) + half * (16 >> lane_bits);
+  }
   TMAOPS_BOTH int written_side(int lane) const { return lane >> lane_bits & 1; }
   TMAOPS_BOTH int written(int lane, int half, int sample, int row) const {
     return written_item(lane, half) * item_bytes() + ((sample * 2 + row) * 2 + written_side(lane)) * 16 * lanes() +

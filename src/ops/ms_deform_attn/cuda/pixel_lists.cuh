@@ -42,7 +42,8 @@ struct Lists {
     return first_image * call.queries * call.heads;
   }
   /// Number of the list of (row, column) of a level of this width, for an item.
-  __device__ __forceinline__ unsigned at(const Call& call, const Item& item, int l, int width, int row, int column) const {
+  __device__ __forceinline__ unsigned at(const Call& call, const Item& item, int l, int width, int row,
+                                         int column) const {
     const auto head = static_cast<unsigned>((item.n - first_image) * call.heads + item.m);
     return head * static_cast<unsigned>(per_head) +
            static_cast<unsigned>(first[l] + (row + 1) * (width + 1) + column + 1);
@@ -66,8 +67,9 @@ __global__ void __launch_bounds__(kBackwardThreads)
   const std::int64_t p = s - (level.last_point - level.points);
   const std::int64_t location_at =
       in.locations.row(item.n, item.q, item.m) + level.location_at + p * in.locations.point;
-  const Footprint where = footprint(read_point<Point>(in.locations, location_at),
-                                    read_point<Point>(in.locations, location_at + in.locations.axis), level, in.nearest);
+  const Footprint where =
+      footprint(read_point<Point>(in.locations, location_at),
+                read_point<Point>(in.locations, location_at + in.locations.axis), level, in.nearest);
   if (where.inside != 0)
     lists.ranks[index] = atomicAdd(lists.counts + lists.at(in, item, l, level.width, where.row, where.column), 1u);
 }
@@ -100,7 +102,8 @@ __global__ void __launch_bounds__(kCountThreads)
     const unsigned of = i / points;
     const unsigned q = first + of;
     const unsigned p = i - of * points;
-    const std::int64_t at = in.locations.row(lists.first_image + image, q, m) + level.location_at + p * in.locations.point;
+    const std::int64_t at =
+        in.locations.row(lists.first_image + image, q, m) + level.location_at + p * in.locations.point;
     const Footprint where = footprint(read_point<Point>(in.locations, at),
                                       read_point<Point>(in.locations, at + in.locations.axis), level, in.nearest);
     if (where.inside == 0) continue;
@@ -117,7 +120,8 @@ __global__ void __launch_bounds__(kCountThreads)
 }
 
 template <int per_thread>
-__global__ void __launch_bounds__(kBackwardThreads) place_lists(const __grid_constant__ Lists lists, const unsigned count) {
+__global__ void __launch_bounds__(kBackwardThreads)
+    place_lists(const __grid_constant__ Lists lists, const unsigned count) {
   __shared__ unsigned warps[kBackwardWarps];
   __shared__ unsigned base;
   const unsigned first = (blockIdx.x * kBackwardThreads + threadIdx.x) * per_thread;

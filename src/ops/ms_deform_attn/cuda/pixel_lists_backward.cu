@@ -16,19 +16,20 @@ constexpr std::int64_t kSamplesAtATime = 1 << 23;  // whole images, 160 MB of li
 /// Samples a warp reads: a strip's first list is read for its right shares alone, so longer strips read less (256: 10 %
 /// more time), but the last warps end later.
 constexpr double kVisitsPerStrip = 2048;
-constexpr int kMostStripPixels = 16;               // less than a warp's threads, which hold the ranges of a strip
+constexpr int kMostStripPixels = 16;  // less than a warp's threads, which hold the ranges of a strip
 constexpr int kPlacedPerThread = 8;
 constexpr int kFewestCountBits = 10;  // so that a term stays below 2^50 units, as FixedTotals needs
 constexpr std::string_view kWhere = "ms_deform_attn_backward: pixel_lists_backward";
 
-/// Counts of a level in shared memory, where they fit and a block has enough samples to pay for clearing and adding them.
+/// Counts of a level in shared memory, where they fit and a block has enough samples to pay for clearing and adding
+/// them.
 constexpr std::int64_t kMostCountedBytes = 200 * 1024;
 constexpr std::int64_t kSamplesPerList = 2;  // of one image and head, on average
 
 struct PreparedLists : Prepared {
   Lists lists{};
   SumsTo to{};
-  std::int64_t images = 1;       // at a time
+  std::int64_t images = 1;        // at a time
   std::size_t counted_bytes = 0;  // Lists::total and ::counts
   int parts = 0;                  // of the queries, counted in shared memory each; 0: in global memory
   int shared_bytes = 0;           // for the counts of the largest level
@@ -54,8 +55,11 @@ void share_out(const ms_deform_attn::Problem& problem, std::int64_t images, Prep
   };
   std::vector<int> order(problem.levels.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto level_of = [&](int l) -> const ms_deform_attn::Level& { return problem.levels[static_cast<std::size_t>(l)]; };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return samples(level_of(a)) > samples(level_of(b)); });
+  const auto level_of = [&](int l) -> const ms_deform_attn::Level& {
+    return problem.levels[static_cast<std::size_t>(l)];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return samples(level_of(a)) > samples(level_of(b)); });
   int first = 0;
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const ms_deform_attn::Level& level = problem.levels[l];
@@ -85,8 +89,8 @@ void choose_counting(const ms_deform_attn::Problem& problem, PreparedLists& made
   const std::int64_t bytes = largest * static_cast<std::int64_t>(sizeof(unsigned));
   if (bytes > kMostCountedBytes || problem.queries * problem.points < kSamplesPerList * made.lists.per_head) return;
   const std::int64_t blocks = made.images * problem.heads * static_cast<std::int64_t>(problem.levels.size());
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(2 * device_info(problem.device).multiprocessors / std::max<std::int64_t>(blocks, 1), 1, 16);
+  const std::int64_t parts = std::clamp<std::int64_t>(
+      2 * device_info(problem.device).multiprocessors / std::max<std::int64_t>(blocks, 1), 1, 16);
   made.shared_bytes = static_cast<int>(bytes);
   made.lists.part_queries = static_cast<int>((problem.queries + parts - 1) / parts);
   made.parts = static_cast<int>((problem.queries + made.lists.part_queries - 1) / made.lists.part_queries);
@@ -150,7 +154,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   const std::int64_t images = images_at_a_time(forward);
   if (images * samples_per_image(forward) > kMost - kBackwardThreads)
     return Support::no("needs less than 2^31 samples per image");
-  if (forward.length > kMost / 4 || images * forward.heads > kMost / std::max<std::int64_t>(lists_per_head(forward), 1) / 2)
+  if (forward.length > kMost / 4 ||
+      images * forward.heads > kMost / std::max<std::int64_t>(lists_per_head(forward), 1) / 2)
     return Support::no("needs less than 2^29 pixels per image, and less than 2^30 pixels times heads at a time");
   return Support::yes();
 }
@@ -178,8 +183,9 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   const std::size_t bases_bytes = align(made->parts * lists * 4);
   const CurrentDevice current(forward.device.index);
   void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, head_bytes + made->counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes),
-             "ms_deform_attn_backward: scratch of the plan");
+  check_cuda(
+      cudaMalloc(&memory, head_bytes + made->counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes),
+      "ms_deform_attn_backward: scratch of the plan");
   made->scratch = std::shared_ptr<void>(memory, [](void* at) { (void)cudaFree(at); });
   auto* at = static_cast<unsigned char*>(memory);
   if (problem.deterministic) {
@@ -219,8 +225,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     if (prepared.call.largest != nullptr) {
       check_cuda(cudaMemsetAsync(prepared.call.largest, 0, 2 * sizeof(unsigned), on), kWhere);
       if (samples)
-        launch_kernel<find_largest_vectors<Value>>(kWhere, rounds(prepared.call.inputs.items << bits, forward.device.index),
-                                                   stream, prepared.call, bits);
+        launch_kernel<find_largest_vectors<Value>>(
+            kWhere, rounds(prepared.call.inputs.items << bits, forward.device.index), stream, prepared.call, bits);
     }
     Lists lists = prepared.lists;
     for (std::int64_t first = 0; first < forward.batch; first += prepared.images) {

@@ -110,8 +110,8 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
   const bool there = local < items;
   const Item item = item_at(in, lists.first_item(in) + min(local, items - 1));
   const int d = part * kPerVector<Value>;
-  const auto* value = reinterpret_cast<const uint4*>(static_cast<const Value*>(in.value.data) +
-                                                     in.value.at(item.n, 0, item.m) + d);
+  const auto* value =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(in.value.data) + in.value.at(item.n, 0, item.m) + d);
   const int pixel_step = static_cast<int>(in.value.row / kPerVector<Value>);
 
   float gradient[kPerVector<Value>];
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
       if (where.inside != 0 && lists.ranks != nullptr) {
         const unsigned list = lists.at(in, item, l, level.width, where.row, where.column);
         unsigned rank = __ldg(lists.ranks + local * static_cast<unsigned>(in.points) +
-                                    static_cast<unsigned>(level.last_point - points + mine));
+                              static_cast<unsigned>(level.last_point - points + mine));
         if (lists.bases != nullptr) {
           const unsigned queries = static_cast<unsigned>(item.q) / static_cast<unsigned>(lists.part_queries);
           rank += __ldg(lists.bases + queries * static_cast<unsigned>(lists.images * in.heads * lists.per_head) + list);
@@ -147,10 +147,11 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
       if (call.locations.data == nullptr && call.weights.data == nullptr) continue;
 
       // The first corner inside the level, and whether the other column and row are one further.
-      const int corner_at = where.inside == 0 ? 0
-                                              : (max(where.row, 0) * level.width + max(where.column, 0)) << 2 |
-                                                    (where.has(0) && where.has(1) || where.has(2) && where.has(3) ? 1 : 0) |
-                                                    (where.has(0) && where.has(2) || where.has(1) && where.has(3) ? 2 : 0);
+      const int corner_at = where.inside == 0
+                                ? 0
+                                : (max(where.row, 0) * level.width + max(where.column, 0)) << 2 |
+                                      (where.has(0) && where.has(1) || where.has(2) && where.has(3) ? 1 : 0) |
+                                      (where.has(0) && where.has(2) || where.has(1) && where.has(3) ? 2 : 0);
       float c[4] = {0, 0, 0, 0};
 #pragma unroll 1
       for (int b = 0; b < kLanes; b += kBatch) {

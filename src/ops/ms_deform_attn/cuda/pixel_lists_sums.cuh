@@ -92,8 +92,8 @@ __device__ __forceinline__ Shares share(const Listed* samples, unsigned i, const
 /// samples' right corners lie here. Rare, so each thread goes through the lists alone.
 template <class Gradient>
 __device__ __forceinline__ float4 sum_not_finite(const Listed* samples, const Gradient* rows, std::int64_t row_step,
-                                              uint2 left_above, uint2 left_here, uint2 above, uint2 here, double scale,
-                                              double unit) {
+                                                 uint2 left_above, uint2 left_here, uint2 above, uint2 here,
+                                                 double scale, double unit) {
   FixedTotals finite;
   float others[kFour] = {};
   const unsigned left = left_above.y - left_above.x + left_here.y - left_here.x;

@@ -10,14 +10,16 @@ template <class Point>
 __device__ __forceinline__ Point3 load_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
   const float weight = read_point<Point>(call.weights, weight_at);
   if constexpr (std::is_same_v<Point, __half>) {
-    const auto pair = __ldg(reinterpret_cast<const __half2*>(static_cast<const Point*>(call.locations.data) + location_at));
+    const auto pair =
+        __ldg(reinterpret_cast<const __half2*>(static_cast<const Point*>(call.locations.data) + location_at));
     return {__low2float(pair), __high2float(pair), weight};
   } else if constexpr (std::is_same_v<Point, __nv_bfloat16>) {
     const auto pair =
         __ldg(reinterpret_cast<const __nv_bfloat162*>(static_cast<const Point*>(call.locations.data) + location_at));
     return {__low2float(pair), __high2float(pair), weight};
   } else if constexpr (std::is_same_v<Point, float>) {
-    const auto pair = __ldg(reinterpret_cast<const float2*>(static_cast<const Point*>(call.locations.data) + location_at));
+    const auto pair =
+        __ldg(reinterpret_cast<const float2*>(static_cast<const Point*>(call.locations.data) + location_at));
     return {pair.x, pair.y, weight};
   } else {
     return {read_point<Point>(call.locations, location_at), read_point<Point>(call.locations, location_at + 1), weight};
@@ -76,7 +78,8 @@ __device__ __forceinline__ Corners corners_of(const Point3& point, int height, i
 }
 
 /// One side of a sample as the nearest place inside the level: pixels `base` and `base + 1` with weights 1 - part and
-/// part, both times `kept`, the share of the sample that lies inside. Skipped samples, infinite and NaN locations keep 0.
+/// part, both times `kept`, the share of the sample that lies inside. Skipped samples, infinite and NaN locations keep
+/// 0.
 struct Place {
   int base = 0;
   float part = 0;
@@ -107,8 +110,8 @@ __device__ __forceinline__ Record record_of(const Call& call, const DeviceLevel&
   Place across;
   Place down;
   if (call.nearest) {
-    const bool taken = locate_nearest(point.x, level.width, across.base) &&
-                       locate_nearest(point.y, level.height, down.base);
+    const bool taken =
+        locate_nearest(point.x, level.width, across.base) && locate_nearest(point.y, level.height, down.base);
     if (!taken) across.base = down.base = 0;
     across.kept = down.kept = taken ? 1.0f : 0.0f;
     // The four pixels of weight 0 beside and below the sample must lie inside the level.
@@ -160,7 +163,8 @@ __device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
 
 /// The channels d, d + 1, ... of an item by the definition: weights of 0 do not touch what they multiply. Rare.
 template <class Value, class Point, class AnyCall>
-__device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+__device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& item, int d,
+                                            float (&sum)[kPerVector<Value>]) {
 #pragma unroll 1
   for (int i = 0; i < kPerVector<Value>; ++i) {
     const float exact = sum_channel<Value, Point>(call, item, d + i);
@@ -172,7 +176,8 @@ __device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& ite
 
 /// Stores 16 bytes of channels; sums that are not finite are made again by the definition.
 template <class Value, class Point, class AnyCall>
-__device__ __forceinline__ void store_sums(const AnyCall& call, const Item& item, int d, float (&sum)[kPerVector<Value>]) {
+__device__ __forceinline__ void store_sums(const AnyCall& call, const Item& item, int d,
+                                           float (&sum)[kPerVector<Value>]) {
   if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, d, sum);
   auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
   device::store_16_streaming(to, pack_vector<Value>(sum));

@@ -1,7 +1,8 @@
-// Version 4, what was published as shared memory with padding: a warp stages the corners of four samples per item in shared memory,
-// by wide loads in the order memory likes, and then adds them up in another order, a thread every fourth word of a
-// pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp; 0 by counter and by the host model).
-// It has four times the shared-memory reads of 16-byte pieces and waits for every stage: here to be compared.
+// Version 4, what was published as shared memory with padding: a warp stages the corners of four samples per item in
+// shared memory, by wide loads in the order memory likes, and then adds them up in another order, a thread every fourth
+// word of a pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp; 0 by counter and by the
+// host model). It has four times the shared-memory reads of 16-byte pieces and waits for every stage: here to be
+// compared.
 #include "ops/ms_deform_attn/cuda/padded_rows.hpp"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
@@ -43,8 +44,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const int lane = device::lane_index();
   const int lanes = rows.lanes();
   const int part = lane & (lanes - 1);
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index())
-                             << (5 - lane_bits);
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index()) << (5 - lane_bits);
   if (first >= call.items) return;
   const std::int64_t number = first + (lane >> lane_bits);
   const Item item = item_at(call, min(number, call.items - 1));
@@ -52,9 +52,10 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const uint4* maps[2];  // of the items this thread loads for
 #pragma unroll
   for (int half = 0; half < 2; ++half)
-    maps[half] = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
-                                                __shfl_sync(0xffffffffu, own_map, rows.written_item(lane, half) * lanes)) +
-                 part;
+    maps[half] =
+        reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
+                                       __shfl_sync(0xffffffffu, own_map, rows.written_item(lane, half) * lanes)) +
+        part;
   const bool right = rows.written_side(lane) != 0;
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
@@ -78,8 +79,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
       for (int half = 0; half < 2; ++half)
 #pragma unroll
         for (int i = 0; i < kSamples; ++i) {
-          const uint4* from = maps[half] +
-                              __shfl_sync(0xffffffffu, offset, rows.written_item(lane, half) * lanes + i) +
+          const uint4* from = maps[half] + __shfl_sync(0xffffffffu, offset, rows.written_item(lane, half) * lanes + i) +
                               (right ? step.right : 0);
           pieces[half][i][0] = device::load_16(from);
           pieces[half][i][1] = device::load_16(from + step.down);
@@ -90,7 +90,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 #pragma unroll
         for (int i = 0; i < kSamples; ++i)
 #pragma unroll
-          for (int row = 0; row < 2; ++row) device::store_16(stage + rows.written(lane, half, i, row), pieces[half][i][row]);
+          for (int row = 0; row < 2; ++row)
+            device::store_16(stage + rows.written(lane, half, i, row), pieces[half][i][row]);
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < kSamples; ++i)
@@ -99,7 +100,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
           const float weight = __shfl_sync(0xffffffffu, corners.weight[k], i, lanes);
 #pragma unroll
           for (int word = 0; word < kWords; ++word)
-            add_word<Value>(sum[word], *reinterpret_cast<const std::uint32_t*>(stage + rows.read(lane, i, k, word)), weight);
+            add_word<Value>(sum[word], *reinterpret_cast<const std::uint32_t*>(stage + rows.read(lane, i, k, word)),
+                            weight);
         }
     }
   }
@@ -123,8 +125,9 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_vectors(problem, device); !support) return support;
   const int bits = lane_bits(problem);
   if (bits < 2 || bits > 4)
-    return Support::no("needs channels of 64 to 256 bytes: four threads of an item work out four samples, and a warp "
-                       "loads both corners of a row at once");
+    return Support::no(
+        "needs channels of 64 to 256 bytes: four threads of an item work out four samples, and a warp "
+        "loads both corners of a row at once");
   return Support::yes();
 }
 
@@ -139,9 +142,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t blocks = (call.items + per_block - 1) / per_block;
   if (blocks == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;

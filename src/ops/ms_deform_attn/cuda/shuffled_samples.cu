@@ -15,10 +15,10 @@ constexpr int kWarps = kThreads / device::kWarpThreads;
 constexpr int kBlocksPerMultiprocessor = 5;       // 96 registers
 constexpr int kSplitBlocksPerMultiprocessor = 4;  // the groups' levels take more registers, and few blocks run anyway
 constexpr int kSplitBits = 2;  // log2 of the groups of threads that share the samples of an item, where there are any
-constexpr int kFlight = 4;  // samples under way per thread
+constexpr int kFlight = 4;     // samples under way per thread
 
-/// The level of a group of threads. Groups take different ones, so its parts are chosen from the four by selects: reading constant
-/// memory at addresses that differ within a warp takes a turn for each.
+/// The level of a group of threads. Groups take different ones, so its parts are chosen from the four by selects:
+/// reading constant memory at addresses that differ within a warp takes a turn for each.
 struct GroupLevel {
   int start = 0;  // in units of 16 bytes
   int height = 0;
@@ -38,12 +38,13 @@ __device__ __forceinline__ GroupLevel group_level(const Call& call, int first, i
     else
       return group < 2 ? (group == 0 ? part(of[0]) : part(of[1])) : (group == 2 ? part(of[2]) : part(of[3]));
   };
-  return {.start = chosen([](const DeviceLevel& level) { return static_cast<int>(level.value_at / kPerVector<Value>); }),
-          .height = chosen([](const DeviceLevel& level) { return level.height; }),
-          .width = chosen([](const DeviceLevel& level) { return level.width; }),
-          .points = chosen([](const DeviceLevel& level) { return static_cast<int>(level.points); }),
-          .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
-          .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
+  return {
+      .start = chosen([](const DeviceLevel& level) { return static_cast<int>(level.value_at / kPerVector<Value>); }),
+      .height = chosen([](const DeviceLevel& level) { return level.height; }),
+      .width = chosen([](const DeviceLevel& level) { return level.width; }),
+      .points = chosen([](const DeviceLevel& level) { return static_cast<int>(level.points); }),
+      .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
+      .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
 }
 
 /// Points of the longest of the groups' levels.
@@ -72,7 +73,8 @@ __device__ __forceinline__ Point3 load_any_point(const Call& call, std::int64_t 
     const auto pair = __ldg(reinterpret_cast<const float2*>(static_cast<const float*>(locations) + location_at));
     return {pair.x, pair.y, weight};
   }
-  return {read_point<AnyType>(call.locations, location_at), read_point<AnyType>(call.locations, location_at + 1), weight};
+  return {read_point<AnyType>(call.locations, location_at), read_point<AnyType>(call.locations, location_at + 1),
+          weight};
 }
 
 template <class Value, int lane_bits, int group_bits>
@@ -91,9 +93,9 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   if (first >= call.items) return;
   const std::int64_t number = first + (lane >> kThreadBits);
   const Item item = item_at(call, min(number, call.items - 1));
-  const auto* map = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
-                                                   call.value.at(item.n, 0, item.m)) +
-                    part;
+  const auto* map =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
+      part;
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
   const int pixel = static_cast<int>(call.value.row / kPerVector<Value>);
@@ -179,9 +181,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t blocks = (call.items + per_block - 1) / per_block;
   if (blocks == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   with_value_type(problem.value_dtype, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     const auto run = [&]<int lane_bits>() {

@@ -1,7 +1,7 @@
-// Version 3: adds to vector16 the copy engine: one tensor-map box of 2 x 2 pixels of a head per sample, through one rank-5 map per
-// level, {channels, heads, width, height, images}. What lies outside the level arrives as zeros, which is the border
-// rule, so the box stands where the sample does and the weights are the plain bilinear ones. Each warp has its own ring
-// of stages and barriers; one thread per item works out the sample and issues its box.
+// Version 3: adds to vector16 the copy engine: one tensor-map box of 2 x 2 pixels of a head per sample, through one
+// rank-5 map per level, {channels, heads, width, height, images}. What lies outside the level arrives as zeros, which
+// is the border rule, so the box stands where the sample does and the weights are the plain bilinear ones. Each warp
+// has its own ring of stages and barriers; one thread per item works out the sample and issues its box.
 #include "device/tensor_copy.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 #include "tmaops/tensor_map.hpp"
@@ -14,7 +14,7 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
 constexpr int kStages = 4;
-constexpr int kBlocksPerMultiprocessor = 5;  // 41 KB of shared memory each
+constexpr int kBlocksPerMultiprocessor = 5;                 // 41 KB of shared memory each
 constexpr int kStageBytes = device::kWarpThreads * 4 * 16;  // the boxes of a warp's items, whatever the channels
 
 struct alignas(128) WarpRing {
@@ -77,13 +77,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     const float upper = taken ? point.weight * down.low : 0.0f;
     const float lower = taken ? point.weight * down.high : 0.0f;
     // A skipped sample takes a box that lies outside: zeros.
-    ring.weights[stage][slot] = taken ? float4{upper * across.low, upper * across.high, lower * across.low,
-                                               lower * across.high}
-                                      : float4{0, 0, 0, 0};
-    device::tensor_load(ring.boxes[stage] + slot * box_bytes, &maps.level[issued_level],
-                        {0, static_cast<int>(item.m), taken ? across.first : -2, taken ? down.first : -2,
-                         static_cast<int>(item.n)},
-                        ring.full[stage]);
+    ring.weights[stage][slot] =
+        taken ? float4{upper * across.low, upper * across.high, lower * across.low, lower * across.high}
+              : float4{0, 0, 0, 0};
+    device::tensor_load(
+        ring.boxes[stage] + slot * box_bytes, &maps.level[issued_level],
+        {0, static_cast<int>(item.m), taken ? across.first : -2, taken ? down.first : -2, static_cast<int>(item.n)},
+        ring.full[stage]);
   };
 
   for (int s = 0; s < min(points, kStages - 1); ++s) issue(s);
@@ -105,7 +105,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
 }
 
 tma::ElementType element_type(DType dtype) {
-  return dtype == DType::f32 ? tma::ElementType::f32 : dtype == DType::f16 ? tma::ElementType::f16 : tma::ElementType::bf16;
+  return dtype == DType::f32   ? tma::ElementType::f32
+         : dtype == DType::f16 ? tma::ElementType::f16
+                               : tma::ElementType::bf16;
 }
 
 }  // namespace
@@ -116,7 +118,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (lane_bits(problem) < 1 || problem.channels > 256)
     return Support::no("needs channels of 32 to 512 bytes, at most 256 of them");
   if (!problem.positive_strides) return Support::no("needs value strides above 0");
-  if (problem.batch > INT32_MAX || problem.heads > INT32_MAX) return Support::no("needs less than 2^31 images and heads");
+  if (problem.batch > INT32_MAX || problem.heads > INT32_MAX)
+    return Support::no("needs less than 2^31 images and heads");
   return Support::yes();
 }
 

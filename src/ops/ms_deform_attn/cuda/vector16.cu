@@ -14,7 +14,7 @@ constexpr int kWarps = kThreads / device::kWarpThreads;
 template <class Value>
 constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2 ? 7 : 8;
 constexpr int kFlight = 2;  // samples under way per thread
-constexpr int kBatch = 4;  // neighbouring points of a level, which one thread works out
+constexpr int kBatch = 4;   // neighbouring points of a level, which one thread works out
 
 /// The samples of a warp's batches: [point of the batch][thread that worked it out].
 struct Records {
@@ -100,9 +100,9 @@ __device__ __forceinline__ void load_batch(const Call& call, std::int64_t locati
   const int left = cursor.points();
 #pragma unroll
   for (int i = 0; i < kBatch; ++i)
-    points[i] = i < left ? load_point<Point>(call, location_at + i * call.locations.point,
-                                             weight_at + i * call.weights.point)
-                         : Point3{};
+    points[i] =
+        i < left ? load_point<Point>(call, location_at + i * call.locations.point, weight_at + i * call.weights.point)
+                 : Point3{};
 }
 
 template <class Value>
@@ -155,9 +155,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   if (first >= rows) return;
   const std::int64_t row = first + slot;
   const Item item = item_at(call, min(row, rows - 1) * heads + blockIdx.x % heads);
-  const auto* map = reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) +
-                                                   call.value.at(item.n, 0, item.m)) +
-                    part;
+  const auto* map =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
+      part;
   device::keep(map);  // the compiler would rather work it out again for every sample
   const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weights = call.weights.row(item.n, item.q, item.m);
@@ -208,9 +208,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t blocks = (rows + per_block - 1) / per_block * problem.heads;
   if (call.items == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>(blocks)),
-                            .block = dim3(kThreads),
-                            .dependent = arguments.dependent_launch};
+  const LaunchConfig config{
+      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;

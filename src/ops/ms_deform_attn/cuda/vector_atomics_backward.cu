@@ -18,8 +18,8 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
   const Call& in = call.inputs;
   const int lanes = 1 << lane_bits;
   const int part = device::lane_index() & (lanes - 1);
-  const std::int64_t first =
-      (static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index()) << (5 - lane_bits);
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index())
+                             << (5 - lane_bits);
   if (first >= in.items) return;
   const std::int64_t number = first + (device::lane_index() >> lane_bits);
   const bool there = number < in.items;

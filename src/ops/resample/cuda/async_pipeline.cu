@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   const int width = tile.chunks.count * 16;
   const RowBytes rows = row_bytes<Value>(call, b, width);
   const Range near = guess(of.pace, begin, of.samples, tile.row_margin, tile.row_capacity);
-  const Slice stamps = stamp_slice(
-      call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.stamp_capacity), tile.stamp_bytes);
+  const Slice stamps =
+      stamp_slice(call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.stamp_capacity), tile.stamp_bytes);
   const auto block = cooperative_groups::this_thread_block();
   auto pipeline = ::cuda::make_pipeline();
   const auto fetch = [&](unsigned char* to, const unsigned char* from, std::uint32_t bytes) {

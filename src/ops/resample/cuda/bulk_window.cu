@@ -16,7 +16,7 @@ constexpr int kMostSharedBytes = 96 * 1024;
 struct Storage {
   device::Barrier stamps_ready;
   device::Barrier rows_ready;
-  Held stamps;  // general calls
+  Held stamps;                                         // general calls
   alignas(128) unsigned char bytes[kMostSharedBytes];  // the launch asks for what the tile needs
 };
 
@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   const RowBytes rows = row_bytes<Value>(call, b, width);
   const Range near = guess(of.pace, begin, of.samples, tile.row_margin, tile.row_capacity);
   if (leader) {
-    const Slice stamps = stamp_slice(
-        call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.stamp_capacity), tile.stamp_bytes);
+    const Slice stamps = stamp_slice(call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.stamp_capacity),
+                                     tile.stamp_bytes);
     load_slice(shared.bytes, stamps, shared.stamps_ready);
     const auto bytes = static_cast<std::uint32_t>(near.count * width);
     device::arrive_expect_bytes(shared.rows_ready, bytes);
@@ -107,8 +107,7 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   device::wait(shared.stamps_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    if (of.samples > 0)
-      at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + held.shift), held.range, q);
+    if (of.samples > 0) at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + held.shift), held.range, q);
     write_valid(call, b, t, at.weight);
   }
 
@@ -165,11 +164,10 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
 void run(const Problem& problem, const Call& call, const TileChoice& choice, bool dependent_launch, Stream stream) {
   int shared_bytes = 0;
   const Tile tile = make_tile(problem, call, choice, shared_bytes);
-  const LaunchConfig config{
-      .grid = tile_grid((call.longest_target + tile.targets - 1) / tile.targets, problem.batch),
-      .block = dim3(static_cast<unsigned>(choice.threads)),
-      .shared_bytes = shared_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)),
-      .dependent = dependent_launch};
+  const LaunchConfig config{.grid = tile_grid((call.longest_target + tile.targets - 1) / tile.targets, problem.batch),
+                            .block = dim3(static_cast<unsigned>(choice.threads)),
+                            .shared_bytes = shared_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)),
+                            .dependent = dependent_launch};
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;

@@ -1,5 +1,5 @@
-// Counts on the device what is wrong with times: one thread per stamp and target, sums per warp, and one addition to the
-// counter per warp that found something. Sums of integers, so their order does not matter.
+// Counts on the device what is wrong with times: one thread per stamp and target, sums per warp, and one addition to
+// the counter per warp that found something. Sums of integers, so their order does not matter.
 #include "device/warp.cuh"
 #include "ops/resample/cuda/call.cuh"
 #include "ops/resample/cuda/timeline.cuh"
@@ -75,10 +75,9 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t longest = std::max(problem.longest_source, call.longest_target);
   if (longest == 0 || problem.batch == 0) return;
   const std::int64_t y = std::min<std::int64_t>(problem.batch, 65535);
-  const LaunchConfig config{
-      .grid = dim3(static_cast<unsigned>((longest + kThreads - 1) / kThreads), static_cast<unsigned>(y),
-                   static_cast<unsigned>((problem.batch + y - 1) / y)),
-      .block = dim3(kThreads)};
+  const LaunchConfig config{.grid = dim3(static_cast<unsigned>((longest + kThreads - 1) / kThreads),
+                                         static_cast<unsigned>(y), static_cast<unsigned>((problem.batch + y - 1) / y)),
+                            .block = dim3(kThreads)};
   const Job job{call.line, reinterpret_cast<unsigned long long*>(arguments.counts)};
   if (problem.times == DType::f32)
     launch_kernel<kernel<float>>("resample_violations", config, stream, job);

@@ -1,8 +1,8 @@
 // Every interpolation, also several in one row: PCHIP, slerp and groups of channels at little more than the cost of
 // linear. Windows of stamps and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
-// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Rows that are no multiples
-// of 16 bytes go through a strip in shared memory. The type of the times is left behind with the search: two kernels per
-// type of values, where one per combination made an object of 43 MB.
+// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Rows that are no
+// multiples of 16 bytes go through a strip in shared memory. The type of the times is left behind with the search: two
+// kernels per type of values, where one per combination made an object of 43 MB.
 #include "ops/resample/cuda/pieces.cuh"
 #include "ops/resample/cuda/tile_plan.cuh"
 
@@ -53,13 +53,12 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   Time q{};
   if (mine < count) q = target_time<Time>(job.call, b, begin + mine);
   if (leader) {
-    const Slice stamps =
-        stamp_slice(job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.stamp_capacity),
-                    job.most_stamp_bytes);
+    const Slice stamps = stamp_slice(
+        job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.stamp_capacity), job.most_stamp_bytes);
     load_slice(shared.bytes + job.stamps_at, stamps, shared.stamps_ready);
-    const Slice near = row_slice(job.call, values, job.width,
-                                 guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity),
-                                 job.most_row_bytes);
+    const Slice near =
+        row_slice(job.call, values, job.width, guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity),
+                  job.most_row_bytes);
     load_slice(shared.bytes + job.rows_at, near, shared.rows_ready);
     shared.stamps = {stamps.held, stamps.shift};
     shared.rows = {near.held, near.shift};
@@ -85,8 +84,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const int row = at.row - held.first;
   const int lowest = row - (two && around.before >= 0.0f ? 1 : 0);
   const int highest = row + (two ? 1 : 0) + (two && around.after >= 0.0f ? 1 : 0);
-  reinterpret_cast<Spot*>(shared.bytes)[mine] =
-      make_spot(row, at, around, lowest >= 0 && highest < held.count);
+  reinterpret_cast<Spot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
 }
 
 /// `whole`: rows are multiples of 16 bytes at multiples of 16 bytes.

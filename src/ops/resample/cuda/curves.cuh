@@ -65,9 +65,9 @@ __device__ __forceinline__ float pchip(const Neighbours& at, float w, float y, f
 }
 
 /// PCHIP between two samples that both have a neighbour in the piece, arranged so that a channel costs few
-/// instructions. With rise the difference of the two values, and u the one of the neighbour to a side, the slope at that side is
-/// proportional to rise (1 - rate s), s = rise / (u + rate rise). Where rise and u have no one sign, s is outside
-/// [0, 1 / rate], or NaN; limited to 1 / rate it makes the slope 0, as it should be.
+/// instructions. With rise the difference of the two values, and u the one of the neighbour to a side, the slope at
+/// that side is proportional to rise (1 - rate s), s = rise / (u + rate rise). Where rise and u have no one sign, s is
+/// outside [0, 1 / rate], or NaN; limited to 1 / rate it makes the slope 0, as it should be.
 struct CurveSide {
   float rate;
   float limit;  // 1 / rate
@@ -134,9 +134,9 @@ __device__ __forceinline__ float4 slerp(float4 from, float4 to, float w) {
 }
 
 /// The same for 0 <= w <= 1 in a third of the instructions. As the result is normalised, only the ratio of the two
-/// weights matters, so sin(w angle) may become w times a polynomial in the square of w angle, and the square of the angle
-/// one in 1 - cosine: no root, no arc, no loss of digits between near quaternions. Least squares fits, error of the
-/// result 3e-7 (docs/findings/resample_gpu.md).
+/// weights matters, so sin(w angle) may become w times a polynomial in the square of w angle, and the square of the
+/// angle one in 1 - cosine: no root, no arc, no loss of digits between near quaternions. Least squares fits, error of
+/// the result 3e-7 (docs/findings/resample_gpu.md).
 __device__ __forceinline__ float4 slerp_between(const float4& from, const float4& to, float w) {
   const auto dot = [](const float4& a, const float4& b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; };
   const float square = dot(from, from);
@@ -154,7 +154,7 @@ __device__ __forceinline__ float4 slerp_between(const float4& from, const float4
   angle = fmaf(apart, angle, 0.08969118f);
   angle = fmaf(apart, angle, 0.33328029f);
   angle = fmaf(apart, angle, 2.00000057f);
-  angle *= apart;  // squared
+  angle *= apart;                                // squared
   const auto sine = [](float square_of_angle) {  // over the angle
     float series = fmaf(square_of_angle, 2.60190307e-6f, -1.98074187e-4f);
     series = fmaf(square_of_angle, series, 8.33302514e-3f);

@@ -66,8 +66,7 @@ struct TileTargets {
     if (tile.low > 0 && q < stamps[0]) return {kBeforeTile, 0.0f};
     if (tile.low + last < tile.samples - 1 && q >= stamps[last]) return {tile.end - tile.begin, 0.0f};
     const Interval<Time> in = interval(q);
-    Place<int> found =
-        resolve(call.interpolation, place(call.line, tile.samples, tile.low + in.i, in.x, in.next, q));
+    Place<int> found = resolve(call.interpolation, place(call.line, tile.samples, tile.low + in.i, in.x, in.next, q));
     // On the last sample: the end of the last interval, as all behind it that go on with its curve.
     if (found.row == tile.samples - 1 && found.row > 0) found = {found.row - 1, 1.0f};
     return {found.row - tile.begin, found.weight};

@@ -10,12 +10,12 @@ namespace tmaops::ops::resample::cuda {
 /// How a problem is cut, fixed on the host.
 struct Cut {
   int row_bytes;
-  bool words;                        // rows are multiples of 4 bytes at multiples of 4 bytes
-  int tile;                          // targets per block
-  int trajectories;                  // whole trajectories per block; 0: a tile of one
-  std::uint32_t target_reciprocal;   // 2^32 / targets of a trajectory, rounded up
-  int time_margin, row_margin;       // samples
-  int stamp_capacity, row_capacity;  // samples
+  bool words;                         // rows are multiples of 4 bytes at multiples of 4 bytes
+  int tile;                           // targets per block
+  int trajectories;                   // whole trajectories per block; 0: a tile of one
+  std::uint32_t target_reciprocal;    // 2^32 / targets of a trajectory, rounded up
+  int time_margin, row_margin;        // samples
+  int stamp_capacity, row_capacity;   // samples
   int stamp_bytes, copied_row_bytes;  // of the largest copies
   int rows_at, strips_at, strip_bytes;
 };

@@ -69,10 +69,10 @@ __global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, know
   const int begin = whole ? 0 : static_cast<int>(blockIdx.x) * cut.tile;
   const int end =
       whole ? min(cut.trajectories, job.batch - b) * job.target_count : min(begin + cut.tile, job.target_count);
-  const int place = whole ? 0
-                          : static_cast<int>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(begin)) *
-                                              job.pace.ratio) >>
-                                             job.pace.shift);
+  const int place =
+      whole ? 0
+            : static_cast<int>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(begin)) * job.pace.ratio) >>
+                               job.pace.shift);
   const int zero = b * job.stamp_stride;
   const int stamp_unit =
       min(static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.stamp_limit), 0)) / 4),
@@ -92,8 +92,7 @@ __global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, know
   const int t = begin + thread - inside * job.target_count;
   const bool active = begin + thread < end;
   float q{};
-  if (active)
-    q = device::load_now(reinterpret_cast<const float*>(job.targets) + (b + inside) * job.target_stride + t);
+  if (active) q = device::load_now(reinterpret_cast<const float*>(job.targets) + (b + inside) * job.target_stride + t);
   if (thread == 0) {
     device::arrive_expect_bytes(shared.stamps_ready, static_cast<std::uint32_t>(cut.stamp_bytes));
     device::bulk_load(shared.bytes, job.stamps + static_cast<std::int64_t>(stamp_unit) * 16,
@@ -166,8 +165,8 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   const int width = cut.row_bytes;
   const RowBytes rows = row_bytes<Value>(call, b, width);
   if (leader) {
-    const Slice stamp_copy = stamp_slice(
-        call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.stamp_capacity), cut.stamp_bytes);
+    const Slice stamp_copy =
+        stamp_slice(call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.stamp_capacity), cut.stamp_bytes);
     const Slice row_copy =
         row_slice(call, rows.values, width, guess(of.pace, begin, of.samples, cut.row_margin, cut.row_capacity),
                   cut.copied_row_bytes);
@@ -295,8 +294,8 @@ Cut make_cut(const Problem& problem, const Call& call, const Choice& choice, int
     cut.tile = choice.threads;
     cut.time_margin = choice.time_margin;
     cut.row_margin = choice.row_margin;
-    cut.stamp_capacity = window_capacity(problem, call.longest_target, cut.tile, cut.time_margin,
-                                         kMostStampBytes / time_bytes);
+    cut.stamp_capacity =
+        window_capacity(problem, call.longest_target, cut.tile, cut.time_margin, kMostStampBytes / time_bytes);
     cut.row_capacity =
         window_capacity(problem, call.longest_target, cut.tile, cut.row_margin, kMostRowBytes / row_bytes);
   }

@@ -92,12 +92,12 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
     const Held stamps = shared.stamps[stage];
     Place<int> at{0, missing()};
     if (active) {
-      if (of.samples > 0)
-        at = locate(call, of, reinterpret_cast<const Time*>(held + stamps.shift), stamps.range, q);
+      if (of.samples > 0) at = locate(call, of, reinterpret_cast<const Time*>(held + stamps.shift), stamps.range, q);
       write_valid(call, item.b, t, at.weight);
     }
     Dealt::combine<Value>(
-        tile, Window{held + tile.rows_at, shared.near[stage], row_bytes<Value>(call, item.b, width), of.samples > 0}, at, t, active);
+        tile, Window{held + tile.rows_at, shared.near[stage], row_bytes<Value>(call, item.b, width), of.samples > 0},
+        at, t, active);
     __syncwarp();
     if (device::lane_index() == 0) consumer.release(stage);
     if (threadIdx.x == 0 && next < job.items) {
@@ -130,9 +130,11 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, int
     using Value = std::remove_pointer_t<decltype(value)>;
     if constexpr (std::is_same_v<Time, float>)
       if (is_plain(problem, call))
-        return launch_kernel<kernel<Time, Value, PlainCall>>("resample: persistent", config, stream,
-                                                             Job<PlainCall>{plain_call(problem, call), tile, tiles, items, stage_bytes});
-    launch_kernel<kernel<Time, Value, Call>>("resample: persistent", config, stream, Job<Call>{call, tile, tiles, items, stage_bytes});
+        return launch_kernel<kernel<Time, Value, PlainCall>>(
+            "resample: persistent", config, stream,
+            Job<PlainCall>{plain_call(problem, call), tile, tiles, items, stage_bytes});
+    launch_kernel<kernel<Time, Value, Call>>("resample: persistent", config, stream,
+                                             Job<Call>{call, tile, tiles, items, stage_bytes});
   });
 }
 

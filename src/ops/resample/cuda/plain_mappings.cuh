@@ -59,8 +59,7 @@ struct Own {
         b[k] = *reinterpret_cast<const uint4*>(from + second + k * step);
       }
     } else {
-      const unsigned char* from =
-          tile.values + static_cast<std::int64_t>(block.value_unit(tile, at.row)) * 16 + column;
+      const unsigned char* from = tile.values + static_cast<std::int64_t>(block.value_unit(tile, at.row)) * 16 + column;
 #pragma unroll
       for (int k = 0; k < chunks; ++k) {
         a[k] = device::load_16(from + k * step);

@@ -21,18 +21,18 @@ struct PlainTile {
   int samples;
   int target_count;
   Pace pace;
-  Chunks chunks;                       // of a row
-  int tile;                            // targets per block
-  int targets_per_warp;                // where warps keep to themselves
-  int lane_shift;                      // Own: log2 of the lanes that share a target
-  int step;                            // targets that a block, or a warp, combines at a time, one chunk per thread
-  int time_margin, row_margin;         // samples
-  int stamp_limit, row_limit;          // the last sample that a window may begin with
-  int stamp_unit_limit;                // the same in units of 16 bytes of the whole tensor
-  int stamp_bytes, row_capacity;       // of the windows: bytes, samples
+  Chunks chunks;                  // of a row
+  int tile;                       // targets per block
+  int targets_per_warp;           // where warps keep to themselves
+  int lane_shift;                 // Own: log2 of the lanes that share a target
+  int step;                       // targets that a block, or a warp, combines at a time, one chunk per thread
+  int time_margin, row_margin;    // samples
+  int stamp_limit, row_limit;     // the last sample that a window may begin with
+  int stamp_unit_limit;           // the same in units of 16 bytes of the whole tensor
+  int stamp_bytes, row_capacity;  // of the windows: bytes, samples
   int stamps_at, rows_at, output_at;
-  int value_units;                     // of the values, in all
-  std::uint32_t prefetch;              // units of the values per block of the first ones; 0: no prefetch
+  int value_units;         // of the values, in all
+  std::uint32_t prefetch;  // units of the values per block of the first ones; 0: no prefetch
   Interpolation interpolation;
 };
 
@@ -46,12 +46,12 @@ struct alignas(8) Spot {
 /// A block's trajectory, targets and windows.
 struct PlainBlock {
   int b;
-  int begin;         // first target
-  int targets;       // of this tile
-  int stamp_unit;    // where the window of stamps begins, in units of 16 bytes of the whole tensor
-  int stamp_base;    // the sample there; below 0 in another trajectory
-  int first_row;     // of the window of rows
-  int width;         // bytes of a row
+  int begin;       // first target
+  int targets;     // of this tile
+  int stamp_unit;  // where the window of stamps begins, in units of 16 bytes of the whole tensor
+  int stamp_base;  // the sample there; below 0 in another trajectory
+  int first_row;   // of the window of rows
+  int width;       // bytes of a row
 
   /// Units from the start of the values, or of the output, to a row.
   __device__ __forceinline__ int value_unit(const PlainTile& tile, int row) const {

@@ -1,7 +1,7 @@
-// The gradient to the values without atomics: one warp per sample gathers from the targets around it. Which targets these
-// are and their weights follow from the stamps of the sample and its two neighbours alone, so nothing is searched twice
-// and nothing is stored in between. Sums run over the targets in their order, whatever the grid is: bit-identical from
-// run to run. Where targets are not sorted, every warp looks at all of them.
+// The gradient to the values without atomics: one warp per sample gathers from the targets around it. Which targets
+// these are and their weights follow from the stamps of the sample and its two neighbours alone, so nothing is searched
+// twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is: bit-identical
+// from run to run. Where targets are not sorted, every warp looks at all of them.
 #include "core/cuda_launch.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
@@ -19,11 +19,11 @@ using Index = std::int64_t;
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-constexpr Index kLeastSamples = 4;      // per warp: what is found for one helps the next
+constexpr Index kLeastSamples = 4;          // per warp: what is found for one helps the next
 constexpr Index kBlocksPerTrajectory = 64;  // at most: each looks whether the targets are sorted
 
 struct Job {
-  Call call;               // values: grad_values, written; output: grad_output, read
+  Call call;  // values: grad_values, written; output: grad_output, read
   Index samples_per_warp;
 };
 
@@ -163,8 +163,7 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
           float sum = 0.0f;
           for_each_part(line, group.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
             if (present)
-              sum = fmaf(part,
-                         widen(gradient[t * call.output.row_stride + channel * call.output.channel_stride]), sum);
+              sum = fmaf(part, widen(gradient[t * call.output.row_stride + channel * call.output.channel_stride]), sum);
           });
           if (present) row[channel * call.values.channel_stride] = narrow<Out>(sum);
         }
@@ -199,8 +198,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = static_cast<const Prepared*>(arguments.prepared.get())->call;
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return;
-  const Index per_block = std::max(kLeastSamples * kWarps, (problem.longest_source + kBlocksPerTrajectory - 1) /
-                                                               kBlocksPerTrajectory);
+  const Index per_block =
+      std::max(kLeastSamples * kWarps, (problem.longest_source + kBlocksPerTrajectory - 1) / kBlocksPerTrajectory);
   const Index per_warp = (per_block + kWarps - 1) / kWarps;
   const Index tiles = (problem.longest_source + per_warp * kWarps - 1) / (per_warp * kWarps);
   const Index y = std::min<Index>(problem.batch, 65535);

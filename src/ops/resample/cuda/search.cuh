@@ -66,11 +66,9 @@ __device__ __forceinline__ Interval<Time> find_interval(const Time* stamps, int 
   if (range.count < 4) return interval_outside(stamps, samples, 0, 0.0f, q);
   const Time low = x[0];
   const Time high = x[range.count - 1];
-  const float pace =
-      __fdividef(static_cast<float>(range.count - 1), static_cast<float>(difference(high, low)));
+  const float pace = __fdividef(static_cast<float>(range.count - 1), static_cast<float>(difference(high, low)));
   const auto most = static_cast<float>(samples);
-  const int guess =
-      static_cast<int>(fminf(fmaxf(static_cast<float>(difference(q, low)) * pace, -most), most)) - 1;
+  const int guess = static_cast<int>(fminf(fmaxf(static_cast<float>(difference(q, low)) * pace, -most), most)) - 1;
   if ((q < low && range.first > 0) || (q >= high && range.first + range.count < samples))
     return interval_outside(stamps, samples, range.first + guess, pace, q);
   Interval<Time> found = find_near([&](int i) { return x[i]; }, range.count, guess, pace, q);

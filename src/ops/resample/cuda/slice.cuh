@@ -45,8 +45,8 @@ __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_
   return slice;
 }
 
-/// The same where the tensor begins at a multiple of 16: nothing is cut off at its beginning. `most` bytes are enough for
-/// any place of the samples in their units; `end` is the last multiple of 16 inside the tensor.
+/// The same where the tensor begins at a multiple of 16: nothing is cut off at its beginning. `most` bytes are enough
+/// for any place of the samples in their units; `end` is the last multiple of 16 inside the tensor.
 __device__ __forceinline__ Slice slice_of(const unsigned char* zero, int stride, Range wanted, int most,
                                           const unsigned char* end) {
   const unsigned char* first = zero + static_cast<std::int64_t>(wanted.first) * stride;
@@ -83,7 +83,8 @@ __device__ __forceinline__ Slice row_slice(const PlainCall& call, const unsigned
                                            int most) {
   return slice_of(values, width, wanted, most, call.values_end);
 }
-__device__ __forceinline__ Slice row_slice(const Call& call, const unsigned char* values, int width, Range wanted, int) {
+__device__ __forceinline__ Slice row_slice(const Call& call, const unsigned char* values, int width, Range wanted,
+                                           int) {
   return slice_of(values, static_cast<std::int64_t>(width), wanted, call.values_begin, call.values_end);
 }
 

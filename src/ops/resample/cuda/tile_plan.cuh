@@ -30,8 +30,8 @@ inline Tile make_tile(const Problem& problem, const Call& call, const TileChoice
   tile.targets = tile.targets_per_warp * warps;
   tile.time_margin = choice.time_margin;
   tile.row_margin = choice.row_margin;
-  tile.stamp_capacity = window_capacity(problem, call.longest_target, tile.targets, tile.time_margin,
-                                        kMostStampBytes / time_bytes - 4);
+  tile.stamp_capacity =
+      window_capacity(problem, call.longest_target, tile.targets, tile.time_margin, kMostStampBytes / time_bytes - 4);
   tile.stamp_bytes = slice_bytes(tile.stamp_capacity, time_bytes);
   tile.rows_at = (tile.stamp_bytes + 127) / 128 * 128;
   tile.row_capacity = window_capacity(problem, call.longest_target, tile.targets, tile.row_margin,

@@ -58,7 +58,8 @@ __device__ __forceinline__ std::uint32_t mix_word(std::uint32_t a, std::uint32_t
   } else {
     const float2 from = unpack_word(a, static_cast<const Value*>(nullptr));
     const float2 to = unpack_word(b, static_cast<const Value*>(nullptr));
-    return pack_word(fmaf(w, to.x - from.x, from.x), fmaf(w, to.y - from.y, from.y), static_cast<const Value*>(nullptr));
+    return pack_word(fmaf(w, to.x - from.x, from.x), fmaf(w, to.y - from.y, from.y),
+                     static_cast<const Value*>(nullptr));
   }
 }
 

@@ -44,11 +44,11 @@ struct Job {
   int order_parts;
   Chunks chunks;  // pieces of a row
   int channels;
-  int width;             // bytes of a row
+  int width;  // bytes of a row
   int samples_per_warp;
-  int margin;            // targets
-  int window;            // targets
-  int row_capacity;      // gradients in shared memory
+  int margin;        // targets
+  int window;        // targets
+  int row_capacity;  // gradients in shared memory
   int bounds_at, stamps_at, rows_at, strips_at, strip_bytes;
 };
 
@@ -197,8 +197,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
     }
   } else {
     Range all{0, tile.targets};
-    if (ordered)
-      with_times(call, tile, stamps, [&](const auto& times) { all = times.range(); });
+    if (ordered) with_times(call, tile, stamps, [&](const auto& times) { all = times.range(); });
     for (int base = 0; base < job.samples_per_warp * job.chunks.count; base += device::kWarpThreads) {
       const int item = base + device::lane_index();
       const int row = job.chunks.row_of(item);
@@ -215,9 +214,9 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
         __syncthreads();
         for (int j = 0; item < items && j < located; ++j)
           if (const float part = share(parts[j], first + row); fabsf(part) > 0.0f)
-            add<Value, whole>(
-                sum, part, gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
-                present);
+            add<Value, whole>(sum, part,
+                              gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
+                              present);
       }
       if (item < items) write(row, column, sum, present);
     }
@@ -276,8 +275,8 @@ Job make_job(const Problem& problem, const Call& call, bool whole, int& threads,
   const int spanned = std::min(targets_of(tile), kMostWindow);
   job.margin = std::min(time_margin(call.longest_target, problem.longest_source), (kMostWindow - spanned) / 2);
   job.window = static_cast<int>(std::min<std::int64_t>(spanned + 2 * job.margin, call.longest_target));
-  job.row_capacity = static_cast<int>(std::min<std::int64_t>(
-      std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
+  job.row_capacity = static_cast<int>(
+      std::min<std::int64_t>(std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
   const auto round = [](int bytes) { return (bytes + 127) / 128 * 128; };
   job.bounds_at = round(std::max(job.window, 1) * static_cast<int>(sizeof(Part)));
   job.stamps_at = job.bounds_at + round((tile + 2) * static_cast<int>(sizeof(int)));
