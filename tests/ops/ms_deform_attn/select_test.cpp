@@ -50,6 +50,16 @@ TEST(MsDeformAttnSelect, FewQueriesArePassedRoundByShuffles) {
     EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").name, "shuffled_samples") << batch;
 }
 
+TEST(MsDeformAttnSelect, SoAreManyOfOneHeadInF32) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  forward::Problem problem = problem_of(48, 15422, 32);
+  problem.heads = 1;
+  EXPECT_EQ(forward::select(problem, h200(), "").name, "vector16");
+  problem.value_dtype = DType::f32;
+  problem.map_bytes *= 2;
+  EXPECT_EQ(forward::select(problem, h200(), "").name, "shuffled_samples");
+}
+
 TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").name, "shuffled_samples");
