@@ -1,7 +1,7 @@
 // Version 4, what was published as shared memory with padding: a warp stages the corners of four samples per item in
 // shared memory, by wide loads in the order memory likes, and then adds them up in another order, a thread every fourth
-// word of a pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp; 0 by counter and by the
-// host model). It has four times the shared-memory reads of 16-byte pieces and waits for every stage: here to be
+// word of a pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp; 0 by the host model, and
+// by counter for reads of f32). It has four times the shared-memory reads of 16-byte pieces and waits for every stage: here to be
 // compared.
 #include "ops/ms_deform_attn/cuda/padded_rows.hpp"
 #include "ops/ms_deform_attn/cuda/records.cuh"
