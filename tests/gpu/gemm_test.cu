@@ -228,20 +228,8 @@ TEST(GpuGemmShapes, PlanRunsInsideACapturedGraph) {
     const GemmPlan plan(ConstTensorView(a.get(), DType::f16, square, gpu),
                         ConstTensorView(b.get(), DType::f16, square, gpu), TensorView(d.get(), DType::f32, square, gpu),
                         {.variant = variant});
-    cudaStream_t stream = nullptr;
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t replay = nullptr;
-    check_cuda(cudaStreamCreate(&stream), "stream");
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-    plan.run(stream);
-    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-    check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
-    check_cuda(cudaGraphLaunch(replay, stream), "replay");
-    check_cuda(cudaStreamSynchronize(stream), "replay");
+    test::replay_captured(plan);
     for (const float got : d.values()) ASSERT_EQ(got, 32.0F) << variant;
-    cudaGraphExecDestroy(replay);
-    cudaGraphDestroy(graph);
-    cudaStreamDestroy(stream);
   }
 }
 

@@ -193,20 +193,8 @@ TEST(GpuMsDeformAttnBackwardShapes, PlanRunsInsideACapturedGraph) {
     const Mirror to(poisoned.value);
     const MsDeformAttnBackwardPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(),
                                         gradient.view(), {.value = to.view()}, c.options(variant.name));
-    cudaStream_t stream = nullptr;
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t replay = nullptr;
-    check_cuda(cudaStreamCreate(&stream), "stream");
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-    plan.run(stream);
-    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-    check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
-    for (int repeat = 0; repeat < 2; ++repeat) check_cuda(cudaGraphLaunch(replay, stream), "replay");
-    check_cuda(cudaStreamSynchronize(stream), "replay");
+    test::replay_captured(plan, 2);
     expect_gradient(to.download(), want.value, false, std::string(variant.name));
-    cudaGraphExecDestroy(replay);
-    cudaGraphDestroy(graph);
-    cudaStreamDestroy(stream);
   }
 }
 

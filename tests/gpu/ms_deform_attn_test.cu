@@ -213,20 +213,8 @@ TEST(GpuMsDeformAttnShapes, PlanRunsInsideACapturedGraph) {
     try {
       const MsDeformAttnPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
                                   c.options(variant.name));
-      cudaStream_t stream = nullptr;
-      cudaGraph_t graph = nullptr;
-      cudaGraphExec_t replay = nullptr;
-      check_cuda(cudaStreamCreate(&stream), "stream");
-      check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-      plan.run(stream);
-      check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-      check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
-      check_cuda(cudaGraphLaunch(replay, stream), "replay");
-      check_cuda(cudaStreamSynchronize(stream), "replay");
+      test::replay_captured(plan);
       expect_forward(output.download(), want, std::string(variant.name));
-      cudaGraphExecDestroy(replay);
-      cudaGraphDestroy(graph);
-      cudaStreamDestroy(stream);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
     }

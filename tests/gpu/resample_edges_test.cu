@@ -63,20 +63,8 @@ TEST(GpuResampleEdges, PlanRunsInsideACapturedGraph) {
     const Mirror output(poisoned, 0);
     options.variant = std::string(variant.name);
     const ResamplePlan plan(values.view(), source.view(), target.view(), output.view(), options);
-    cudaStream_t stream = nullptr;
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t replay = nullptr;
-    check_cuda(cudaStreamCreate(&stream), "stream");
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-    plan.run(stream);
-    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-    check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
-    check_cuda(cudaGraphLaunch(replay, stream), "replay");
-    check_cuda(cudaStreamSynchronize(stream), "replay");
+    test::replay_captured(plan);
     expect_close(output.download(), *made.output, 0x1p-7, 2e-6, plan.variant().data());
-    cudaGraphExecDestroy(replay);
-    cudaGraphDestroy(graph);
-    cudaStreamDestroy(stream);
   }
 }
 

@@ -54,6 +54,24 @@ class DeviceArray {
   std::size_t count_;
 };
 
+/// Captures one run of a plan into a CUDA graph, replays that so many times and waits.
+template <class Plan>
+void replay_captured(const Plan& plan, int times = 1) {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  check_cuda(cudaStreamCreate(&stream), "stream");
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+  plan.run(stream);
+  check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+  check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+  for (int i = 0; i < times; ++i) check_cuda(cudaGraphLaunch(replay, stream), "replay");
+  check_cuda(cudaStreamSynchronize(stream), "replay");
+  cudaGraphExecDestroy(replay);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
 /// Launches and waits; a failure of the kernel is thrown as Error and fails the test with CUDA's words.
 template <auto kernel, class... Given>
 void run(const LaunchConfig& config, Given... given) {

@@ -12,7 +12,7 @@ namespace {
 /// one memory latency instead of two, down to one target for two samples. Else, and for wide rows with less than two
 /// targets per sample (random stamps would cost 7 %, even ones gain 1 %), only the rows that are needed are read. So it
 /// is for `previous` and `next`, which need one row per target: 5 to 10 % less time. Long calls whose narrow rows serve
-/// several targets each write most of their bytes: there copies by all threads beat bulk ones by 2 to 7 %.
+/// several targets each write most of their bytes: there copies by all threads beat bulk ones by 2 to 9 %.
 std::array<std::string_view, 5> order(const Problem& problem) {
   constexpr std::int64_t kShort = 8 << 20;  // bytes of output, some 6 us
   constexpr std::int64_t kWide = 512;       // bytes of a row

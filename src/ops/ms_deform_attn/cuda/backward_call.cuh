@@ -281,11 +281,4 @@ void launch_backward(const Problem& problem, const Arguments& arguments, Stream 
   });
 }
 
-/// Blocks of `items` items each.
-inline LaunchConfig item_grid(const Arguments& arguments, std::int64_t items, std::int64_t per_block) {
-  return {.grid = dim3(static_cast<unsigned>((items + per_block - 1) / per_block)),
-          .block = dim3(kBackwardThreads),
-          .dependent = arguments.dependent_launch};
-}
-
 }  // namespace tmaops::ops::ms_deform_attn_backward::cuda

@@ -13,6 +13,7 @@
 
 #include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
+#include "core/cuda_types.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 
 namespace tmaops::ops::ms_deform_attn::cuda {
@@ -212,15 +213,14 @@ inline Support supports_device(const Problem& problem, const DeviceInfo& device)
   return Support::yes();
 }
 
-/// Calls fn with a null pointer of the value's type.
-template <class Fn>
-void with_value_type(DType dtype, const Fn& fn) {
-  if (dtype == DType::f32)
-    fn(static_cast<float*>(nullptr));
-  else if (dtype == DType::f16)
-    fn(static_cast<__half*>(nullptr));
-  else
-    fn(static_cast<__nv_bfloat16*>(nullptr));
+inline constexpr int kWarpBits = 5;  // of a group that is a whole warp
+
+/// One group of 2^bits threads for each item, in blocks of `threads`. No blocks where there are no items.
+inline LaunchConfig one_group_each(std::int64_t items, int threads, int bits, bool dependent_launch) {
+  const std::int64_t per_block = std::int64_t{threads} >> bits;
+  return {.grid = dim3(static_cast<unsigned>((items + per_block - 1) / per_block)),
+          .block = dim3(static_cast<unsigned>(threads)),
+          .dependent = dependent_launch};
 }
 
 /// A type known at run time only, for locations and weights.

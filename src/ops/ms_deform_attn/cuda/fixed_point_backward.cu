@@ -17,8 +17,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
     launch_kernel<warp_per_item<std::remove_pointer_t<decltype(value)>, FixedSums>>(
-        "ms_deform_attn_backward: fixed_point_backward", item_grid(arguments, call.inputs.items, kBackwardWarps),
-        stream, call);
+        "ms_deform_attn_backward: fixed_point_backward",
+        one_group_each(call.inputs.items, kBackwardThreads, kWarpBits, arguments.dependent_launch), stream, call);
   });
 }
 

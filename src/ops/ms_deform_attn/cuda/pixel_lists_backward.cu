@@ -117,9 +117,7 @@ template <class Value>
 void write_points(const PreparedLists& prepared, const Lists& lists, int bits, Stream stream) {
   const Call& in = prepared.call.inputs;
   const std::int64_t items = lists.images * in.queries * in.heads;
-  const std::int64_t per_block = kBackwardThreads >> bits;
-  const LaunchConfig config{.grid = dim3(static_cast<unsigned>((items + per_block - 1) / per_block)),
-                            .block = dim3(kBackwardThreads)};
+  const LaunchConfig config = one_group_each(items, kBackwardThreads, bits, false);
   const auto run = [&]<int lane_bits>() {
     launch_kernel<point_gradients<Value, lane_bits>>(kWhere, config, stream, prepared.call, lists);
   };

@@ -1,8 +1,8 @@
 // Version 4, what was published as shared memory with padding: a warp stages the corners of four samples per item in
 // shared memory, by wide loads in the order memory likes, and then adds them up in another order, a thread every fourth
 // word of a pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp; 0 by the host model, and
-// by counter for reads of f32). It has four times the shared-memory reads of 16-byte pieces and waits for every stage: here to be
-// compared.
+// by counter for reads of f32). It has four times the shared-memory reads of 16-byte pieces and waits for every stage:
+// here to be compared.
 #include "ops/ms_deform_attn/cuda/padded_rows.hpp"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
@@ -138,12 +138,9 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
   const int bits = lane_bits(problem);
-  const std::int64_t per_block = std::int64_t{kThreads} >> bits;
-  const std::int64_t blocks = (call.items + per_block - 1) / per_block;
-  if (blocks == 0) return;
+  if (call.items == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{
-      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
+  const LaunchConfig config = one_group_each(call.items, kThreads, bits, arguments.dependent_launch);
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;

@@ -177,12 +177,10 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const std::int64_t together = std::int64_t{device_info(problem.device).multiprocessors} *
                                 kSplitBlocksPerMultiprocessor * kThreads;  // threads that run at a time
   const bool split = call.items << (bits + kSplitBits) <= together;
-  const std::int64_t per_block = std::int64_t{kThreads} >> (bits + (split ? kSplitBits : 0));
-  const std::int64_t blocks = (call.items + per_block - 1) / per_block;
-  if (blocks == 0) return;
+  if (call.items == 0) return;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config{
-      .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
+  const LaunchConfig config =
+      one_group_each(call.items, kThreads, bits + (split ? kSplitBits : 0), arguments.dependent_launch);
   with_value_type(problem.value_dtype, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     const auto run = [&]<int lane_bits>() {

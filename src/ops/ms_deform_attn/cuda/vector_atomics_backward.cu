@@ -117,7 +117,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
     launch_kernel<kernel<std::remove_pointer_t<decltype(value)>>>(
         "ms_deform_attn_backward: vector_atomics_backward",
-        item_grid(arguments, call.inputs.items, kBackwardThreads >> bits), stream, call, bits);
+        one_group_each(call.inputs.items, kBackwardThreads, bits, arguments.dependent_launch), stream, call, bits);
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
+#include "core/cuda_types.hpp"
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::ops::resample::cuda {
@@ -135,14 +136,7 @@ inline const Call& prepared_call(const Arguments& arguments) {
 /// Calls fn(time type, value type) with null pointers of the types of a problem.
 template <class Fn>
 void with_types(const Problem& problem, const Fn& fn) {
-  const auto with_value = [&](auto* time) {
-    if (problem.values == DType::f32)
-      fn(time, static_cast<float*>(nullptr));
-    else if (problem.values == DType::f16)
-      fn(time, static_cast<__half*>(nullptr));
-    else
-      fn(time, static_cast<__nv_bfloat16*>(nullptr));
-  };
+  const auto with_value = [&](auto* time) { with_value_type(problem.values, [&](auto* value) { fn(time, value); }); };
   if (problem.times == DType::f32)
     with_value(static_cast<float*>(nullptr));
   else if (problem.times == DType::f64)

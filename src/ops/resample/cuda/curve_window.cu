@@ -215,19 +215,13 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const int tile = job.targets_per_warp * kWarps;
   config.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch);
   const CurrentDevice current(problem.device.index);
-  const auto run = [&](auto* value) {
+  with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (whole)
       launch_kernel<kernel<Value, true>>("resample: curve_window", config, stream, job);
     else
       launch_kernel<kernel<Value, false>>("resample: curve_window", config, stream, job);
-  };
-  if (problem.values == DType::f32)
-    run(static_cast<float*>(nullptr));
-  else if (problem.values == DType::f16)
-    run(static_cast<__half*>(nullptr));
-  else
-    run(static_cast<__nv_bfloat16*>(nullptr));
+  });
 }
 
 }  // namespace tmaops::ops::resample::curve_window

@@ -337,19 +337,13 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   }
   const int tile = job.samples_per_warp * (threads / device::kWarpThreads);
   config.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch);
-  const auto run = [&](auto* value) {
+  with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (whole)
       launch_kernel<kernel<Value, true>>("resample_backward: window_gather", config, stream, job);
     else
       launch_kernel<kernel<Value, false>>("resample_backward: window_gather", config, stream, job);
-  };
-  if (problem.values == DType::f32)
-    run(static_cast<float*>(nullptr));
-  else if (problem.values == DType::f16)
-    run(static_cast<__half*>(nullptr));
-  else
-    run(static_cast<__nv_bfloat16*>(nullptr));
+  });
 }
 
 }  // namespace tmaops::ops::resample_backward::window_gather
