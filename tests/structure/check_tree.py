@@ -10,6 +10,7 @@ ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One 
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 ALLOWED = {
@@ -26,6 +27,7 @@ ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SOURCES = (".hpp", ".cpp", ".cu", ".cuh", ".inc")
 LONGEST = 400
+LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, with 400 kB
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
@@ -73,6 +75,23 @@ def check_tree(root):
     return found
 
 
+def check_content(path, content):
+    """Violations of one committed file of any kind: archives and programs are downloads or products of a build."""
+    if len(content) > LARGEST:
+        return [f"{path}: {len(content)} bytes, more than {LARGEST}"]
+    return [f"{path}: a binary file"] if b"\0" in content else []
+
+
+def check_committed(root):
+    """Every file git knows; nothing where the tree is no checkout."""
+    listing = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, check=False)
+    if listing.returncode != 0:
+        return []
+    paths = [root / name for name in listing.stdout.decode().split("\0") if name]
+    return [line for path in paths if path.is_file()
+            for line in check_content(path.relative_to(root).as_posix(), path.read_bytes())]
+
+
 def self_test():
     cases = [
         ("src/core/a.cpp", '#include "ops/registry.hpp"\n', "core may not include"),
@@ -97,6 +116,9 @@ def self_test():
     for name, text, expected in cases:
         found = check_source(pathlib.PurePosixPath(name), text)
         assert len(found) == 1 and expected in found[0], (name, found)
+    assert "binary" in check_content("a.whl", b"PK\3\4\0")[0]
+    assert "more than" in check_content("a.json", b" " * (LARGEST + 1))[0]
+    assert check_content("README.md", b"text") == []
     for name, text in good:
         assert check_source(pathlib.PurePosixPath(name), text) == [], name
 
@@ -105,7 +127,8 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         self_test()
         return 0
-    found = check_tree(pathlib.Path(sys.argv[1]))
+    root = pathlib.Path(sys.argv[1])
+    found = check_tree(root) + check_committed(root)
     for line in found:
         print(line)
     return 1 if found else 0
