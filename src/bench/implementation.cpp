@@ -1,7 +1,13 @@
 #include "bench/implementation.hpp"
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -37,10 +43,22 @@ class Local : public Implementation {
   Timer& timer_;
 };
 
-double process_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+/// Threads of the process ("self" or a number) that run or want to, without the calling one. The processor time of a
+/// process would not tell: the kernel adds up that of threads on other processors once per tick, every 4 ms or 10 ms.
+int running_threads(const std::string& process) {
+  int running = 0;
+  std::error_code failed;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/" + process + "/task", failed)) {
+    std::ifstream stat(thread.path() / "stat");
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t name_end = text.rfind(')');  // "1234 (name) R ..."; a name may hold anything
+    const bool runs = name_end != std::string::npos && text.compare(name_end, 4, ") R ") == 0;
+    if (runs && thread.path().filename() != std::to_string(gettid())) ++running;
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;) running += running_threads(std::to_string(child));
+  }
+  return running;
 }
 
 }  // namespace
@@ -65,11 +83,9 @@ const std::vector<Call>& Implementation::calls() const {
 std::unique_ptr<Timer> make_cpu_timer() { return std::make_unique<CpuTimer>(); }
 
 void wait_until_quiet() {
-  constexpr double kQuiet = 1e-4;  // seconds of processor time in a nap of 0.5 ms: less than a fifth of one thread
   for (int nap = 0; nap < 100; ++nap) {
-    const double before = process_seconds();
     std::this_thread::sleep_for(std::chrono::microseconds(500));
-    if (process_seconds() - before < kQuiet) return;
+    if (running_threads("self") == 0) return;
   }
 }
 

@@ -38,8 +38,8 @@ class Timer {
 
 std::unique_ptr<Timer> make_cpu_timer();
 
-/// Waits until no thread of this process burns time any more (at most 50 ms). OpenMP's workers spin for a while after
-/// their work, and would take a processor away from whatever is timed next.
+/// Waits until no other thread of this process or of its children runs any more (at most 50 ms). OpenMP's workers spin
+/// for 7 ms after their work, and would take a processor away from whatever is timed next.
 void wait_until_quiet();
 
 class Implementation {
