@@ -12,20 +12,27 @@
 
 namespace tmaops::ops::gemm::onednn {
 
-// Rows of a tile: 1024^3 takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows in bf16 with AMX and 16.0, 12.7, 12.6 ms in f32;
-// in bf16 without AMX 6.0, 5.6, 5.2. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing
-// it first costs 20 %.
+// Rows of a tile: 1024^3 in bf16 with AMX takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows; without AMX and in f32 256 and
+// 512 are alike and 128 cost 2 %. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it
+// first costs 20 %.
 inline constexpr std::int64_t kRowsAmx = 128;
-inline constexpr std::int64_t kRows16 = 512;
-inline constexpr std::int64_t kRows32 = 256;
+inline constexpr std::int64_t kRows = 256;
 inline constexpr std::int64_t kTwoTiles = 512;
+// So large tiles must come out even on 2 and 4 threads: on two, three tiles of 256 rows take as long as four.
+inline constexpr std::int64_t kTileGroup = 4;
+// Rows rounded up to 64 leave the last tile short: 600^3 takes 15 % longer than with 8.
+inline constexpr std::int64_t kRowStepAmx = 64;
+inline constexpr std::int64_t kRowStep = 8;
 inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make a call of 1 us worth while
 // N stays whole while M and the batch give tiles enough: a split makes the detour through scratch.
 inline constexpr std::int64_t kTilesWanted = 8;
 inline constexpr std::int64_t kLeastColumns = 512;
 inline constexpr std::int64_t kMostScratchColumns = 1024;  // f32 accumulators of 1 MiB at most: half of an L2
-inline constexpr std::int64_t kPackFromTiles = 3;          // with two, packing by each in oneDNN costs no more
-inline constexpr std::int64_t kPackColumns = 192;          // a multiple of oneDNN's blocks of 16, 32, 48, 64 columns
+// Tiles from which packing B pays: with AMX, and where oneDNN's fast kernel refuses B as it lies, from three on. Else
+// its own copies of B cost less, but those of a row-major B for eight tiles: 4096^3 in bf16 takes 361 ms, not 413.
+inline constexpr std::int64_t kPackFromTiles = 3;
+inline constexpr std::int64_t kPackRowMajorFromTiles = 8;
+inline constexpr std::int64_t kPackColumns = 192;  // a multiple of oneDNN's blocks of 16, 32, 48, 64 columns
 
 inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -46,10 +53,12 @@ struct Tiling {
   std::int64_t across = 0;  // tiles along N
 };
 
-inline Tiling make_tiling(const Problem& problem, std::int64_t base_rows, std::int64_t most_columns) {
+inline Tiling make_tiling(const Problem& problem, bool amx, std::int64_t most_columns) {
   Tiling tiling;
-  const std::int64_t tiles = problem.m <= kTwoTiles ? 2 : (problem.m - 1) / base_rows + 1;
-  tiling.rows = std::max<std::int64_t>(64, round_up((problem.m + tiles - 1) / tiles, 64));
+  const std::int64_t base_rows = amx ? kRowsAmx : kRows;
+  std::int64_t tiles = 2;
+  if (problem.m > kTwoTiles) tiles = round_up((problem.m - 1) / base_rows + 1, amx ? 1 : kTileGroup);
+  tiling.rows = std::max<std::int64_t>(64, round_up((problem.m + tiles - 1) / tiles, amx ? kRowStepAmx : kRowStep));
   // Enough matrices to share out: none is cut. Flat ones: longer tiles, still eight of them.
   if (problem.batch >= kTilesWanted) tiling.rows = problem.m;
   const std::int64_t row_work = std::max<std::int64_t>(1, problem.n) * std::max<std::int64_t>(1, problem.k);
@@ -217,8 +226,7 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   plan.direct = direct;
   plan.fused_bias = direct && problem.bias_dtype.has_value();
   const bool amx = dtype != DType::f32 && has_amx();
-  const std::int64_t rows = dtype == DType::f32 ? kRows32 : amx ? kRowsAmx : kRows16;
-  plan.tiling = make_tiling(problem, rows, direct ? problem.n : kMostScratchColumns);
+  plan.tiling = make_tiling(problem, amx, direct ? problem.n : kMostScratchColumns);
   const Tiling& tiling = plan.tiling;
   if (direct && tiling.across > 1) return false;
   plan.accumulator_bytes = direct ? 0 : static_cast<std::size_t>(tiling.rows * tiling.columns) * sizeof(float);
@@ -232,7 +240,9 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
                 plan.a.leading_dimension != (plan.a.row_major ? problem.k : tiling.rows);
   plan.copy_b = dtype != problem.b.dtype || problem.b.order == Order::general ||
                 plan.b.leading_dimension < (plan.b.row_major ? problem.n : problem.k);
-  plan.pack_b = plan.copy_b || tiling.down >= kPackFromTiles;
+  const bool fast_in_place = !amx && plan.b.leading_dimension == (plan.b.row_major ? problem.n : problem.k);
+  plan.pack_b = plan.copy_b || (!fast_in_place && tiling.down >= kPackFromTiles) ||
+                (plan.b.row_major && tiling.down >= kPackRowMajorFromTiles);
   plan.depth = problem.k;
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   if (plan.pack_b && plan.a.row_major && amx && problem.k * size % kBadPitch == 0) {
