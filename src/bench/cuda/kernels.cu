@@ -35,7 +35,9 @@ void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream)
                              stream, static_cast<uint4*>(to), static_cast<const uint4*>(from), chunks);
 }
 
-void launch_empty(Stream stream) { launch_kernel<empty_kernel>("empty kernel", {.grid = 1, .block = 32}, stream); }
+void launch_empty(Stream stream, bool dependent) {
+  launch_kernel<empty_kernel>("empty kernel", {.grid = 1, .block = 32, .dependent = dependent}, stream);
+}
 
 void launch_clock(ClockSpan* span, Stream stream) {
   launch_kernel<clock_kernel>("clock", {.grid = 1, .block = 1}, stream, span);

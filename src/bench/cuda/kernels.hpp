@@ -9,7 +9,8 @@ namespace tmaops::bench {
 
 /// One 16-byte load and store per thread. `chunks` of 16 bytes.
 void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream);
-void launch_empty(Stream stream);
+/// A kernel that does nothing. `dependent`: by programmatic dependent launch.
+void launch_empty(Stream stream, bool dependent = false);
 
 /// Cycles of a multiprocessor while its nanosecond timer went on by so much.
 struct ClockSpan {
