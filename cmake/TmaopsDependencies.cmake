@@ -71,6 +71,20 @@ if(TMAOPS_ONEDNN AND TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
   target_link_libraries(tmaops_onednn INTERFACE ${TMAOPS_ONEDNN_LIBRARY} ${CMAKE_DL_LIBS})
 endif()
 
+# --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
+# Headers alone, and off without a folder: its kernels take three minutes to compile.
+set(TMAOPS_CUTLASS_DIR "" CACHE PATH "CUTLASS 3.4 or newer, to build the peer `cutlass` of bench: the folder that holds include/cutlass")
+set(TMAOPS_HAVE_cutlass OFF)
+set(TMAOPS_HOW_CUTLASS "unpack the wheel nvidia-cutlass from PyPI and build again, with a CUDA toolkit and -DTMAOPS_CUTLASS_DIR=its cutlass_library/source")
+if(TMAOPS_CUTLASS_DIR AND TMAOPS_HAVE_CUDA)
+  if(NOT EXISTS "${TMAOPS_CUTLASS_DIR}/include/cutlass/gemm/collective/collective_builder.hpp")
+    message(FATAL_ERROR "TMAOPS_CUTLASS_DIR=${TMAOPS_CUTLASS_DIR} holds no include/cutlass/gemm/collective/collective_builder.hpp")
+  endif()
+  set(TMAOPS_HAVE_cutlass ON)
+  add_library(tmaops_cutlass INTERFACE)
+  target_include_directories(tmaops_cutlass SYSTEM INTERFACE ${TMAOPS_CUTLASS_DIR}/include)
+endif()
+
 # What is not in: why, and how to get it. `tmaops doctor` and the refusals of variants and peers say the same.
 foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev")
   string(REPLACE "|" ";" part ${part})

@@ -121,6 +121,15 @@ Finding onednn() {
 #endif
 }
 
+Finding cutlass() {
+#ifdef TMAOPS_HAVE_CUTLASS
+  return {"CUTLASS", State::ok, "in"};
+#else
+  return {"CUTLASS", State::missing, "built without", "the peer cutlass of `bench`, for gemm on a GPU",
+          TMAOPS_HOW_CUTLASS};
+#endif
+}
+
 Finding python() {
   const char* variable = std::getenv("TMAOPS_PYTHON");
   const std::string name = variable != nullptr && *variable != '\0' ? variable : "python3";
@@ -170,6 +179,7 @@ std::vector<Finding> examine() {
   all.push_back(probe("GPU", gpu));
   all.push_back(probe("NVML", nvml));
   all.push_back(probe("CUPTI", cupti));
+  all.push_back(probe("CUTLASS", cutlass));
   all.push_back(probe("Python", python));
   return all;
 }

@@ -59,7 +59,7 @@ TEST(Peers, AreThoseOfTheOperatorAndDevice) {
     return all;
   };
   EXPECT_EQ(names("gemm", DeviceType::cpu), "copy onednn torch_eager torch_compile");
-  EXPECT_EQ(names("gemm", DeviceType::cuda), "copy empty cublas cublaslt torch_eager torch_compile");
+  EXPECT_EQ(names("gemm", DeviceType::cuda), "copy empty cublas cublaslt cutlass torch_eager torch_compile");
   EXPECT_EQ(names("resample", DeviceType::cpu), "copy torch_eager torch_compile numpy");
   EXPECT_EQ(names("resample", DeviceType::cuda), "copy empty torch_eager torch_compile");
   EXPECT_EQ(names("ms_deform_attn_backward", DeviceType::cpu), "copy grid_sample torch_compile");

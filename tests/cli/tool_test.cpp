@@ -69,7 +69,7 @@ TEST(Explain, AnUnknownErrorIsWrongUsage) {
 TEST(Doctor, SaysWhatIsThereAndNeverFails) {
   const ToolResult result = run_tool({"doctor"});
   EXPECT_EQ(result.exit_code, 0);
-  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "NVIDIA driver", "GPU", "NVML", "CUPTI");
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "NVIDIA driver", "GPU", "NVML", "CUPTI", "CUTLASS");
   EXPECT_EQ(result.err, "");
   const Json json = parsed(run_tool({"doctor", "--json"}).out);
   for (const Json& check : json["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];

@@ -1,23 +1,16 @@
 // cuBLASLt at its best: every algorithm that its heuristic proposes is timed on the case, and the fastest is the peer.
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 
 #include "bench/device_buffer.hpp"
 #include "bench/peers/cublas_library.hpp"
+#include "bench/peers/fastest.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/statistics.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 namespace {
 
 constexpr int kAlgorithms = 16;
-/// Samples of each algorithm, in turn with the others, and how long one lasts at least.
-constexpr int kSamples = 5;
-constexpr double kSampleSeconds = 5e-4;
-constexpr std::int64_t kMostCalls = 256;
 
 /// Everything but the operands' addresses. Releases what was created when the last call that uses it is gone.
 class Context {
@@ -91,39 +84,16 @@ std::vector<Call> calls_of(const std::shared_ptr<Context>& context, const cublas
   return calls;
 }
 
-struct Candidate {
-  std::vector<Call> calls;
-  std::int64_t count = 1;  // calls of one sample
-  std::vector<double> seconds{};
-};
-
 }  // namespace
 
 std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer) {
   const auto context = std::make_shared<Context>(cublas::product_of(workload), workload.info().device);
-  std::vector<Candidate> candidates;
-  for (const cublas::Algorithm& algorithm : context->algorithms()) {
-    Candidate one{.calls = calls_of(context, algorithm, workload)};
-    try {
-      timer.run(one.calls.front());
-      const double estimate = timer.seconds(one.calls, 0, 1);
-      one.count =
-          std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / std::max(estimate, 1e-8))), 1, kMostCalls);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::variant_refuses) throw;
-      continue;  // proposed, but not taken
-    }
-    candidates.push_back(std::move(one));
-  }
-  if (candidates.empty())
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "cuBLASLt", .got = "", .needed = "a product for which its heuristic proposes an algorithm"});
-  for (int sample = 0; sample < kSamples; ++sample)
-    for (Candidate& one : candidates)
-      one.seconds.push_back(timer.seconds(one.calls, 0, one.count) / static_cast<double>(one.count));
-  const auto best =
-      std::ranges::min_element(candidates, {}, [](const Candidate& one) { return percentile(one.seconds, 0.5); });
-  return make_local("cublaslt", Kind::peer, "", std::move(best->calls), timer);
+  std::vector<std::vector<Call>> ways;
+  for (const cublas::Algorithm& algorithm : context->algorithms())
+    ways.push_back(calls_of(context, algorithm, workload));
+  return make_local(
+      "cublaslt", Kind::peer, "",
+      fastest(std::move(ways), timer, "cuBLASLt", "a product for which its heuristic proposes an algorithm"), timer);
 }
 
 }  // namespace tmaops::bench

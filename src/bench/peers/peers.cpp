@@ -9,8 +9,9 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 10> kPeers{"copy",     "empty",       "gather",      "onednn",        "cublas",
-                                                  "cublaslt", "grid_sample", "torch_eager", "torch_compile", "numpy"};
+constexpr std::array<std::string_view, 11> kPeers{"copy",        "empty",         "gather",  "onednn",
+                                                  "cublas",      "cublaslt",      "cutlass", "grid_sample",
+                                                  "torch_eager", "torch_compile", "numpy"};
 
 }  // namespace
 
@@ -27,7 +28,7 @@ bool Peers::applies(std::string_view peer, const CaseInfo& info) {
   if (peer == "empty") return on_gpu;  // a kernel that does nothing
   if (peer == "gather") return on_gpu && op == "ms_deform_attn";
   if (peer == "onednn") return !on_gpu && op == "gemm";
-  if (peer == "cublas" || peer == "cublaslt") return on_gpu && op == "gemm";
+  if (peer == "cublas" || peer == "cublaslt" || peer == "cutlass") return on_gpu && op == "gemm";
   if (peer == "numpy") return !on_gpu && op == "resample";
   if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
   if (peer == "torch_eager") return op == "gemm" || op == "resample";  // of an attention it is called grid_sample
@@ -35,7 +36,7 @@ bool Peers::applies(std::string_view peer, const CaseInfo& info) {
 }
 
 bool Peers::in_process(std::string_view peer) {
-  constexpr std::array<std::string_view, 6> here{"copy", "empty", "gather", "onednn", "cublas", "cublaslt"};
+  constexpr std::array<std::string_view, 7> here{"copy", "empty", "gather", "onednn", "cublas", "cublaslt", "cutlass"};
   return std::ranges::find(here, peer) != here.end();
 }
 
@@ -52,6 +53,14 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
 #else
     throw Error(ErrorCode::variant_refuses,
                 {.where = "onednn", .got = "", .needed = "built without oneDNN: " TMAOPS_HOW_ONEDNN});
+#endif
+  }
+  if (peer == "cutlass") {
+#ifdef TMAOPS_HAVE_CUTLASS
+    return make_cutlass(workload, timer_);
+#else
+    throw Error(ErrorCode::variant_refuses,
+                {.where = "cutlass", .got = "", .needed = "built without CUTLASS: " TMAOPS_HOW_CUTLASS});
 #endif
   }
   if (!start_python()) return nullptr;

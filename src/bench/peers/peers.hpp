@@ -22,6 +22,10 @@ std::unique_ptr<Implementation> make_cublas(const Workload& workload, Timer& tim
 /// The fastest of up to 16 algorithms that cublasLtMatmulAlgoGetHeuristic proposes, each timed here. Errors as above.
 std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer);
 
+/// The fastest of a few kernels of CUTLASS. Throws Error variant_refuses with the reason when they do not take the
+/// case. Only in builds with CUTLASS.
+std::unique_ptr<Implementation> make_cutlass(const Workload& workload, Timer& timer);
+
 /// Peers that live in a Python process of their own, which is started once and kept for the run. It gets the
 /// workload's inputs through shared memory, and its outputs come back the same way to be checked.
 class PythonPeers {

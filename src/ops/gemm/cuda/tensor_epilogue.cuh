@@ -12,12 +12,12 @@
 
 namespace tmaops::ops::gemm::cuda {
 
-/// How a warp's 16 x n sums leave: in pieces of 64 columns, swizzled, or, where 64 does not divide n, in halves of an
-/// odd number of 16-byte chunks a row, whose rows then meet in no bank.
+/// How a warp's 16 x n sums leave: in pieces of 64 columns, swizzled, or, where 64 does not divide n, whole or in
+/// halves of an odd number of 16-byte chunks a row, whose rows then meet in no bank.
 template <int n>
 struct StorePieces {
   static constexpr bool swizzled = n % 64 == 0;
-  static constexpr int columns = swizzled ? 64 : n / 2;
+  static constexpr int columns = swizzled ? 64 : n / 8 % 2 == 1 ? n : n / 2;
   static constexpr int pieces = n / columns;
   static constexpr int row_bytes = 2 * columns;
   static constexpr int bytes = kStagedRows * row_bytes;

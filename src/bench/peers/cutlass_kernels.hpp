@@ -1,0 +1,28 @@
+// CUTLASS's kernels for a product, apart from its headers. Only in builds with TMAOPS_CUTLASS_DIR.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tmaops/tensor.hpp"
+
+namespace tmaops::bench::cutlass_peer {
+
+/// f16 in and out, D row-major.
+struct Product {
+  int m = 0, n = 0, k = 0;
+  bool k_major = true;  // A and B are both contiguous along K, otherwise along M and N
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  std::int64_t leading_a = 0, leading_b = 0, leading_d = 0;  // elements
+};
+
+/// Launches on a stream; false when CUTLASS says that it failed.
+using Launch = std::function<bool(Stream)>;
+
+/// One for each kernel that takes the product, always in the same order. The pointers need not be valid yet.
+std::vector<Launch> launches(const Product& product);
+
+}  // namespace tmaops::bench::cutlass_peer
