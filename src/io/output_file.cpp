@@ -32,6 +32,23 @@ struct OpenOutput {
 std::array<OpenOutput, 64> open_outputs;
 std::mutex open_outputs_mutex;
 
+/// While it lives, this thread gets no signal: a handler finds a partial file and its entry in the list together, or
+/// neither. (Where another thread takes the signal, the moment between the two stays.)
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 int register_output(int directory, const std::string& name) {
   const std::scoped_lock lock(open_outputs_mutex);
   for (std::size_t i = 0; i < open_outputs.size(); ++i) {
@@ -130,6 +147,7 @@ void OutputFile::check_target(const OutputOptions& options) const {
 }
 
 void OutputFile::open_partial() {
+  const SignalsHeld held;
   // The name may be taken away between open and flock, when the process that held the lock commits or gives up.
   for (int attempt = 0; attempt < 100; ++attempt) {
     file_ = openat(directory_, partial_name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -207,11 +225,14 @@ void OutputFile::commit() {
       fchmod(file_, replaced.st_mode & 0777) != 0)
     fail_writing("fchmod", errno);
   if (fsync(file_) != 0 && errno != EINVAL && errno != ENOTSUP) fail_writing("fsync", errno);
-  publish();
-  // The partial name is gone: nothing is left to discard. The lock goes with the descriptor.
-  if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
-  slot_ = -1;
-  close(std::exchange(file_, -1));
+  {
+    const SignalsHeld held;
+    publish();
+    // The partial name is gone: nothing is left to discard. The lock goes with the descriptor.
+    if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
+    slot_ = -1;
+    close(std::exchange(file_, -1));
+  }
   fsync(directory_);  // makes the rename itself durable; a file system that cannot is no reason to fail now
   close(std::exchange(directory_, -1));
 }
@@ -252,6 +273,7 @@ void OutputFile::fail_writing(const char* call, int error_number) {
 }
 
 void OutputFile::discard() noexcept {
+  const SignalsHeld held;
   // The name goes while the lock is held, so it cannot be another process's file.
   if (file_ >= 0) unlinkat(directory_, partial_name_.c_str(), 0);
   if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);

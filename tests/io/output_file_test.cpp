@@ -4,10 +4,12 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <stdexcept>
+#include <thread>
 
 #include "support/expect_error.hpp"
 #include "support/scratch.hpp"
@@ -243,6 +245,27 @@ TEST(OutputFile, a_signal_handler_can_remove_partial_files) {
             }),
             130);
   EXPECT_EQ(folder.names(), Names{});
+}
+
+TEST(OutputFile, a_signal_at_any_moment_leaves_nothing) {
+  const Scratch folder;
+  for (int round = 0; round < 300; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      std::signal(SIGTERM, [](int) {
+        discard_partial_outputs();
+        _exit(0);
+      });
+      alarm(20);
+      for (;;) OutputFile(folder / "a.txt").write("half");
+    }
+    for (int i = 0; i < 10'000 && !std::filesystem::exists(folder / ".a.txt.tmaops-partial"); ++i)
+      std::this_thread::yield();
+    kill(child, SIGTERM);
+    waitpid(child, nullptr, 0);
+    ASSERT_EQ(folder.names(), Names{}) << "round " << round;
+  }
 }
 
 TEST(OutputFile, names_of_any_bytes_and_of_full_length_work) {
