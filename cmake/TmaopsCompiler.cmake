@@ -24,3 +24,10 @@ if(TMAOPS_SANITIZE)
   target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
   target_link_options(tmaops_settings INTERFACE -fsanitize=${TMAOPS_SANITIZE})
 endif()
+
+# ThreadSanitizer looks at nothing but threads. So it gets what runs in several, which halves its build: the library and
+# the workloads of bench, and the tests of these folders. The tool, its files and the tensor maps use one thread.
+set(TMAOPS_TESTED_FOLDERS ".*")
+if(TMAOPS_SANITIZE MATCHES "thread")
+  set(TMAOPS_TESTED_FOLDERS "^(core|ops/.*|bench)$")
+endif()

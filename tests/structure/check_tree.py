@@ -28,6 +28,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SOURCES = (".hpp", ".cpp", ".cu", ".cuh", ".inc")
 LONGEST = 400
 LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, with 400 kB
+# What ThreadSanitizer is run on (TMAOPS_TESTED_FOLDERS in cmake/TmaopsCompiler.cmake): threads start nowhere else.
+THREADED = ("core", "ops", "bench")
+THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
@@ -59,6 +62,8 @@ def check_source(path, text):
                     found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
     if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
+    if parts[0] == "src" and parts[1] not in THREADED and THREADS.search(text):
+        found.append(f"{path}: threads, but ThreadSanitizer does not test {parts[1]} (cmake/TmaopsCompiler.cmake)")
     lines = text.count("\n")
     if lines > LONGEST:
         found.append(f"{path}: {lines} lines, more than {LONGEST}")
@@ -106,6 +111,7 @@ def self_test():
         ("src/probe/a.cpp", '#include "bench/machine.hpp"\n', "probe may not include"),
         ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
+        ("src/io/a.cpp", "std::thread worker;", "ThreadSanitizer does not test io"),
         ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
     ]
     good = [
