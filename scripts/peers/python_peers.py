@@ -312,6 +312,8 @@ def make(case, peer):
     if case.operator in ("ms_deform_attn", "ms_deform_attn_backward"):
         if case.parameters.sampling != "bilinear":
             raise Refused("bilinear sampling: this chain rounds to another pixel")
+        if case.parameters.fused != "none":
+            raise Refused("nothing fused in: this chain takes weights and locations")
         maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
         return maker(case, compiled(grid_sample_chain))
     if case.operator == "resample":

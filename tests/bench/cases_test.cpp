@@ -30,6 +30,9 @@ TEST(Cases, NamesAreThoseOfTheAnchors) {
   EXPECT_EQ(
       name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"direction", "backward"}, {"deterministic", "true"}})),
       "enc1/detr deterministic");
+  EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "mask+softmax"}})),
+            "enc1/detr fused=softmax+mask");
+  EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "none"}})), "enc1/detr");
 }
 
 TEST(Cases, ShapesAreThoseOfTheAnchors) {
@@ -101,6 +104,19 @@ TEST(Cases, MistakesAreNamedWithTheirPlace) {
         name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"deterministic", "true"}}));
       },
       "direction: backward");
+  for (const char* fused : {"soft", "", "softmax+", "mask+mask", "reference_points+reference_boxes"})
+    expect_error(
+        ErrorCode::bad_value,
+        [&] {
+          name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", fused}}));
+        },
+        "joined by +");
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"direction", "backward"}, {"fused", "mask"}}));
+      },
+      "direction: forward");
   expect_error(
       ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }
@@ -146,6 +162,15 @@ TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
                                                     {"sampling", "nearest"},
                                                     {"direction", direction}}));
   }
+  for (const char* fused : {"softmax", "reference_points", "reference_boxes+mask", "border",
+                            "softmax+reference_points+mask+border", "softmax+reference_boxes+mask+border"})
+    for (const char* sampling : {"bilinear", "nearest"})
+      problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                    {"batch", "2"},
+                                                    {"queries", "75"},
+                                                    {"locations", "detr"},
+                                                    {"sampling", sampling},
+                                                    {"fused", fused}}));
   problems.push_back(problem("gemm", {{"size", "24"}, {"batch", "3"}, {"dtype", "bf16"}, {"out", "f32"}}));
   RunOptions options;
   options.time = false;

@@ -98,6 +98,7 @@ TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
   expect_failure("gemm:\n  size: eight\n", "E063", "2:9");
   expect_failure("gemm:\n  size: -8\n", "E064", "2:9");
   expect_failure("ms_deform_attn: {case: enc9/detr}\n", "E065", "1:24");
+  expect_failure("ms_deform_attn: {case: enc1/detr, fused: softmx}\n", "E064", "1:42");
   expect_failure("gemm: {size: 8, variant: magic}\n", "E024", "1:26");
 }
 

@@ -26,6 +26,7 @@ GatherShape shape_of(const Workload& workload) {
   const TensorView locations = workload.tensor("sampling_locations", 0);
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["sampling"] != "bilinear") refuse("bilinear sampling");
+  if (parameters["fused"] != "none") refuse("nothing fused in: it reads the locations as they are");
   const auto row_bytes = static_cast<std::size_t>(value.shape[3]) * size_of(value.dtype);
   if (row_bytes % kChunkBytes != 0) refuse("rows of a multiple of 16 bytes");
   if (parameters["levels"].size() > kGatherMostLevels) refuse("at most 8 levels");

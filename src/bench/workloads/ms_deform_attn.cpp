@@ -27,10 +27,14 @@ using Case = MsDeformAttnCase;
 std::vector<TensorSpec> tensors(const Case& c) {
   const auto levels = static_cast<std::int64_t>(c.levels.size());
   std::vector<TensorSpec> all{
-      {"value", c.dtype, Layout::contiguous({c.batch, c.length(), c.heads, c.channels})},
+      {"value", c.dtype, Layout::contiguous({c.batch, c.value_length(), c.heads, c.channels})},
       {"sampling_locations", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points, 2})},
       {"attention_weights", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points})}};
   const Layout output = Layout::contiguous({c.batch, c.queries, c.heads * c.channels});
+  if (c.fused.reference_components != 0)
+    all.push_back({"reference_points", c.location_dtype,
+                   Layout::contiguous({c.batch, c.queries, levels, c.fused.reference_components})});
+  if (c.fused.mask) all.push_back({"padding_mask", DType::u8, Layout::contiguous({c.batch, c.value_length()})});
   if (!c.backward) {
     all.push_back({"output", c.dtype, output, true});
     return all;
@@ -72,11 +76,12 @@ class MsDeformAttnWorkload : public Workload {
     for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
     return {{"levels", levels},
             {"sampling", case_.sampling == Sampling::nearest ? "nearest" : "bilinear"},
-            {"direction", case_.backward ? "backward" : "forward"}};
+            {"direction", case_.backward ? "backward" : "forward"},
+            {"fused", case_.fused.text()}};
   }
-  Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }
+  Call bind(const std::string& variant, int set) const override { return call(options(variant, set), set); }
   Call bind_dependent(const std::string& variant, int set) const override {
-    MsDeformAttnOptions dependent = options(variant);
+    MsDeformAttnOptions dependent = options(variant, set);
     dependent.dependent_launch = true;
     return call(dependent, set);
   }
@@ -95,10 +100,14 @@ class MsDeformAttnWorkload : public Workload {
 
  private:
   Call call(const MsDeformAttnOptions& options, int set) const;
-  MsDeformAttnOptions options(const std::string& variant) const {
+  MsDeformAttnOptions options(const std::string& variant, int set) const {
     MsDeformAttnOptions made;
     made.sampling = case_.sampling;
     made.deterministic = case_.deterministic;
+    made.softmax = case_.fused.softmax;
+    if (case_.fused.reference_components != 0) made.reference_points = tensor("reference_points", set);
+    if (case_.fused.mask) made.padding_mask = tensor("padding_mask", set);
+    made.bordered_value = case_.fused.border;
     made.variant = variant;
     return made;
   }
@@ -106,6 +115,7 @@ class MsDeformAttnWorkload : public Workload {
     return {tensor("grad_value", set), tensor("grad_sampling_locations", set), tensor("grad_attention_weights", set)};
   }
   void fill_locations(std::uint64_t seed);
+  void fill_mask(std::uint64_t seed);
   void fill_weights(std::uint64_t seed);
   std::vector<Expected> reference_forward(std::uint64_t seed) const;
   std::vector<Expected> reference_backward(std::uint64_t seed) const;
@@ -119,12 +129,12 @@ std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
     namespace op = ops::ms_deform_attn_backward;
     const op::Problem problem =
         op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options(""));
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options("", 0));
     return choices(op::variants(), problem, device);
   }
   namespace op = ops::ms_deform_attn;
   const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), options(""));
+                                               tensor("attention_weights", 0), tensor("output", 0), options("", 0));
   return choices(op::variants(), problem, device);
 }
 
@@ -134,12 +144,12 @@ std::string MsDeformAttnWorkload::selected() const {
     namespace op = ops::ms_deform_attn_backward;
     const op::Problem problem =
         op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options(""));
+                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options("", 0));
     return std::string(op::select(problem, device, "").name);
   }
   namespace op = ops::ms_deform_attn;
   const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), options(""));
+                                               tensor("attention_weights", 0), tensor("output", 0), options("", 0));
   return std::string(op::select(problem, device, "").name);
 }
 
@@ -159,6 +169,7 @@ Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) con
 
 void MsDeformAttnWorkload::fill(std::uint64_t seed) {
   fill_normal(tensor("value", 0), part_seed(seed, 1));
+  if (case_.fused.mask) fill_mask(part_seed(seed, 5));
   fill_locations(part_seed(seed, 2));
   fill_weights(part_seed(seed, 3));
   if (case_.backward) fill_normal(tensor("grad_output", 0), part_seed(seed, 4));
@@ -181,19 +192,33 @@ void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
       const auto pixel = static_cast<std::size_t>(row % case_.queries) % centres.size();
       const std::array<double, 2> centre =
           case_.raster_queries ? centres[pixel] : std::array<double, 2>{random.uniform(), random.uniform()};
+      const int components = case_.fused.reference_components;
+      std::array<double, 4> box{};  // the reference point of all levels, or the box
+      for (int i = 0; i < components; ++i) {
+        const double wanted = i < 2 ? centre[static_cast<std::size_t>(i)] : random.uniform(0.05, 0.6);
+        for (std::int64_t l = 0; l < levels; ++l) {
+          const std::int64_t index = (row * levels + l) * components + i;
+          const TensorView points = tensor("reference_points", 0);
+          store(points.dtype, points.data, index, wanted);
+          box[static_cast<std::size_t>(i)] = load(points.dtype, points.data, index);
+        }
+      }
       std::int64_t at = row * case_.heads * levels * case_.points * 2;
       for (std::int64_t sample = 0; sample < case_.heads * levels * case_.points; ++sample) {
         const LevelShape& level = case_.levels[static_cast<std::size_t>(sample / case_.points % levels)];
-        for (int axis = 0; axis < 2; ++axis, ++at) {
+        for (std::size_t axis = 0; axis < 2; ++axis, ++at) {
           const auto extent = static_cast<double>(axis == 0 ? level.width : level.height);
+          // What is stored is (location - origin) / unit: an offset where there are reference points.
+          const double origin = components == 0 ? 0 : box[axis];
+          const double unit = components == 0   ? 1
+                              : components == 2 ? 1 / extent
+                                                : box[axis + 2] / 2 / static_cast<double>(case_.points);
           for (int attempt = 0; attempt < 8; ++attempt) {
             const double offset = random.normal() * random.uniform(2, 4) / extent;
-            const double location = case_.locations == Locations::uniform
-                                        ? random.uniform()
-                                        : centre[static_cast<std::size_t>(axis)] + offset;
-            store(to.dtype, to.data, at, location);
+            const double location = case_.locations == Locations::uniform ? random.uniform() : centre[axis] + offset;
+            store(to.dtype, to.data, at, (location - origin) / unit);
             if (!case_.backward && case_.sampling == Sampling::bilinear) break;
-            const double pixels = load(to.dtype, to.data, at) * extent - 0.5;
+            const double pixels = (origin + load(to.dtype, to.data, at) * unit) * extent - 0.5;
             if (std::abs(pixels - std::round(pixels)) > kStepMargin) break;
           }
         }
@@ -202,7 +227,23 @@ void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
   });
 }
 
-/// A softmax of normal numbers over the levels and points of a query and head.
+/// Images smaller than their batch: what lies right of, or below, a part of the width and height is padding.
+void MsDeformAttnWorkload::fill_mask(std::uint64_t seed) {
+  auto* to = static_cast<std::uint8_t*>(tensor("padding_mask", 0).data);
+  const std::int64_t border = case_.fused.border ? 1 : 0;
+  for (std::int64_t n = 0; n < case_.batch; ++n) {
+    Random random(seed, static_cast<std::uint64_t>(n) + 1);
+    const double right = random.uniform(0.7, 1);
+    const double bottom = random.uniform(0.7, 1);
+    for (const LevelShape& level : case_.levels)
+      for (std::int64_t y = -border; y < level.height + border; ++y)
+        for (std::int64_t x = -border; x < level.width + border; ++x)
+          *to++ = static_cast<double>(x) >= right * static_cast<double>(level.width) ||
+                  static_cast<double>(y) >= bottom * static_cast<double>(level.height);
+  }
+}
+
+/// A softmax of normal numbers over the levels and points of a query and head, or these numbers.
 void MsDeformAttnWorkload::fill_weights(std::uint64_t seed) {
   const TensorView to = tensor("attention_weights", 0);
   const std::int64_t group = static_cast<std::int64_t>(case_.levels.size()) * case_.points;
@@ -212,8 +253,10 @@ void MsDeformAttnWorkload::fill_weights(std::uint64_t seed) {
       Random random(seed, static_cast<std::uint64_t>(row) + 1);
       double sum = 0;
       for (double& weight : weights) sum += weight = std::exp(random.normal());
-      for (std::int64_t i = 0; i < group; ++i)
-        store(to.dtype, to.data, row * group + i, weights[static_cast<std::size_t>(i)] / sum);
+      for (std::int64_t i = 0; i < group; ++i) {
+        const double weight = weights[static_cast<std::size_t>(i)];
+        store(to.dtype, to.data, row * group + i, case_.fused.softmax ? std::log(weight) : weight / sum);
+      }
     }
   });
 }
@@ -241,8 +284,9 @@ std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed
   const auto images = sample_indices(case_.batch, 2, random);
   Expected expected{.tensor = "output", .elements = {}, .values = {}};
   for (const std::int64_t n : images) {
-    const Buffer value = exact_copy(tensor("value", 0), n * case_.length() * width, width, width,
-                                    Layout::contiguous({1, case_.length(), case_.heads, case_.channels}));
+    const std::int64_t length = case_.value_length();
+    const Buffer value = exact_copy(tensor("value", 0), n * length * width, width, width,
+                                    Layout::contiguous({1, length, case_.heads, case_.channels}));
     const std::int64_t wanted =
         std::max<std::int64_t>(64, kCheckedWork / work / static_cast<std::int64_t>(images.size()));
     for (const std::int64_t q : sample_indices(case_.queries, wanted, random)) {
@@ -252,7 +296,19 @@ std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed
       const Buffer weights = exact_copy(tensor("attention_weights", 0), row * samples, 0, samples,
                                         Layout::contiguous({1, 1, case_.heads, levels, case_.points}));
       const Buffer want(DType::f64, Layout::contiguous({1, 1, width}));
-      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), options("reference"));
+      MsDeformAttnOptions one = options("reference", 0);
+      const std::int64_t references = levels * case_.fused.reference_components;
+      Buffer reference_points;
+      if (references != 0) {
+        reference_points = exact_copy(tensor("reference_points", 0), row * references, 0, references,
+                                      Layout::contiguous({1, 1, levels, case_.fused.reference_components}));
+        one.reference_points = reference_points.view();
+      }
+      if (case_.fused.mask)
+        one.padding_mask =
+            ConstTensorView(static_cast<const std::uint8_t*>(tensor("padding_mask", 0).data) + n * length, DType::u8,
+                            Layout::contiguous({1, length}));
+      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), one);
       for (std::int64_t i = 0; i < width; ++i) {
         expected.elements.push_back(row * width + i);
         expected.values.push_back(load(DType::f64, want.view().data, i));
@@ -291,7 +347,7 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
     const Buffer grad_weights(DType::f64, weight_layout);
     ms_deform_attn_backward(value.view(), case_.levels, locations.view(), weights.view(), grad_output.view(),
                             {grad_value.view(), grad_locations.view(), grad_weights.view()},
-                            options("reference_backward"));
+                            options("reference_backward", 0));
     const auto take = [&](Expected& expected, const Buffer& gradient, std::int64_t rows, std::int64_t run) {
       for (std::int64_t i = 0; i < rows * run; ++i) {
         expected.elements.push_back(start(rows, run) + i / run * case_.heads * run + i % run);

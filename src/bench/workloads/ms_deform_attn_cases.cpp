@@ -58,6 +58,29 @@ std::vector<LevelShape> read_levels(const Settings& problem, const Setting& sett
   return levels;
 }
 
+/// "softmax+reference_points": steps joined by +, or none.
+FusedSteps read_fused(const Settings& problem, const Setting& setting) {
+  FusedSteps fused;
+  std::string_view text = setting.value;
+  while (text != "none") {
+    const std::size_t end = std::min(text.find('+'), text.size());
+    const std::string_view step = text.substr(0, end);
+    const FusedSteps before = fused;
+    if (step == "softmax") fused.softmax = true;
+    if (step == "mask") fused.mask = true;
+    if (step == "border") fused.border = true;
+    if (fused.reference_components == 0 && step == "reference_points") fused.reference_components = 2;
+    if (fused.reference_components == 0 && step == "reference_boxes") fused.reference_components = 4;
+    if (fused == before)  // an unknown step, or one twice
+      problem.fail(ErrorCode::bad_value, setting,
+                   "none, or some of softmax, reference_points or reference_boxes, mask and border joined by +: "
+                   "softmax+reference_points");
+    if (end == text.size()) break;
+    text.remove_prefix(end + 1);
+  }
+  return fused;
+}
+
 void read_named(const Settings& problem, const Setting& setting, MsDeformAttnCase& made) {
   const std::string_view text = setting.value;
   const std::size_t slash = text.find('/');
@@ -106,14 +129,37 @@ std::int64_t MsDeformAttnCase::length() const {
   return total;
 }
 
+std::int64_t MsDeformAttnCase::value_length() const {
+  std::int64_t total = length();
+  if (fused.border)
+    for (const LevelShape& level : levels) total += 2 * (level.height + level.width) + 4;
+  return total;
+}
+
+std::string FusedSteps::text() const {
+  std::string text;
+  const auto add = [&](bool there, std::string_view step) {
+    if (there) text += (text.empty() ? "" : "+") + std::string(step);
+  };
+  add(softmax, "softmax");
+  add(reference_components == 2, "reference_points");
+  add(reference_components == 4, "reference_boxes");
+  add(mask, "mask");
+  add(border, "border");
+  return text.empty() ? "none" : text;
+}
+
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   problem.only({"case", "batch", "heads", "channels", "levels", "points", "queries", "locations", "dtype",
-                "location_dtype", "sampling", "direction", "deterministic", "variant", "version"});
+                "location_dtype", "sampling", "direction", "deterministic", "fused", "variant", "version"});
   MsDeformAttnCase made;
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
   made.deterministic = problem.boolean("deterministic", false);
   if (made.deterministic && !made.backward)
     problem.fail(ErrorCode::bad_value, *problem.find("deterministic"), "direction: backward; forward it is always so");
+  if (const Setting* fused = problem.find("fused")) made.fused = read_fused(problem, *fused);
+  if (made.fused != FusedSteps{} && made.backward)
+    problem.fail(ErrorCode::bad_value, *problem.find("fused"), "direction: forward; the backward pass fuses no steps");
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.sampling =
@@ -129,6 +175,7 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   if (made.location_dtype != made.dtype) made.name += " locations=" + std::string(to_string(made.location_dtype));
   if (made.sampling == Sampling::nearest) made.name += " nearest";
   if (made.deterministic) made.name += " deterministic";
+  if (made.fused != FusedSteps{}) made.name += " fused=" + made.fused.text();
   return made;
 }
 

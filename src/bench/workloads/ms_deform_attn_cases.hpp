@@ -16,6 +16,17 @@ enum class Locations {
             // standard deviation of 2 to 4 pixels of the sampled level
 };
 
+/// Steps of a detector fused into the forward pass (docs/ms_deform_attn.md).
+struct FusedSteps {
+  bool softmax = false;
+  int reference_components = 0;  // 2: points, 4: boxes, 0: none
+  bool mask = false;
+  bool border = false;
+
+  std::string text() const;  // "softmax+mask", "none"
+  bool operator==(const FusedSteps&) const = default;
+};
+
 struct MsDeformAttnCase {
   std::string name;  // "enc/detr"
   std::int64_t batch = 1;
@@ -31,11 +42,13 @@ struct MsDeformAttnCase {
   Sampling sampling = Sampling::bilinear;
   bool backward = false;
   bool deterministic = false;  // backward
+  FusedSteps fused{};          // forward
 
-  std::int64_t length() const;  // S
+  std::int64_t length() const;        // pixels of all levels
+  std::int64_t value_length() const;  // S: with the borders where there are any
 };
 
-/// Reads case (or the shape key by key), dtype, sampling and direction. Throws Error for bad settings.
+/// Reads case (or the shape key by key), dtype, sampling, direction and fused steps. Throws Error for bad settings.
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem);
 
 }  // namespace tmaops::bench

@@ -27,6 +27,7 @@ __device__ __forceinline__ float over_lanes(float value, int lanes, const Combin
 template <class Point>
 class Samples<Point, FusedCall> {
  public:
+  static constexpr bool kMasks = true;
   __device__ __forceinline__ Samples(const FusedCall& call, const Item& item) : Samples(call, item, 0, 1) {
     if (!call.softmax) return;
     float sum = 0;
@@ -80,6 +81,7 @@ class Samples<Point, FusedCall> {
          read_point<Point>(call_.weights, weight_at(level, p))},
         level, l);
   }
+  /// Whether a pixel of S counts as 0.
   __device__ __forceinline__ bool masked(std::int64_t pixel) const {
     return mask_ != nullptr && __ldg(mask_ + pixel * call_.mask_pixel) != 0;
   }

@@ -44,6 +44,7 @@ struct Point3 {
 template <class Point, class AnyCall>
 class Samples {
  public:
+  static constexpr bool kMasks = false;  // whether there may be pixels of S that count as 0
   __device__ __forceinline__ Samples(const Call& call, const Item& item)
       : call_(call),
         locations_(call.locations.row(item.n, item.q, item.m)),
@@ -55,8 +56,6 @@ class Samples {
     return {read_point<Point>(call_.locations, at), read_point<Point>(call_.locations, at + call_.locations.axis),
             read_point<Point>(call_.weights, weights_ + level.weight_at + p * call_.weights.point)};
   }
-  /// Whether a pixel of S counts as 0.
-  __device__ __forceinline__ bool masked(std::int64_t /*pixel*/) const { return false; }
 
  private:
   const Call& call_;
@@ -74,17 +73,22 @@ __device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& it
   for (int l = 0; l < call.level_count; ++l) {
     const DeviceLevel level = call.level(l);
     const Value* map = value + level.value_at;
-    const auto add = [&](int row, int column, float weight) {
-      const std::int64_t pixel = static_cast<std::int64_t>(row) * level.pitch + column;
-      if (!samples.masked(level.first_pixel + pixel))
-        sum = fmaf(weight, widen(__ldg(map + pixel * call.value.row)), sum);
+    const std::int64_t below = level.pitch * call.value.row;  // elements from a row of pixels to the next
+    const auto add = [&](int row, int column, std::int64_t at, float weight) {
+      if constexpr (Samples<Point, AnyCall>::kMasks) {  // asks for the pixel's number: one register more than `at`
+        const std::int64_t pixel = static_cast<std::int64_t>(row) * level.pitch + column;
+        if (samples.masked(level.first_pixel + pixel)) return;
+        at = pixel * call.value.row;
+      }
+      sum = fmaf(weight, widen(__ldg(map + at)), sum);
     };
     for (std::int64_t p = 0; p < level.points; ++p) {
       const auto [x, y, weight] = samples.at(level, l, p);
       if (call.nearest) {
         int row = 0;
         int column = 0;
-        if (locate_nearest(x, level.width, column) && locate_nearest(y, level.height, row)) add(row, column, weight);
+        if (locate_nearest(x, level.width, column) && locate_nearest(y, level.height, row))
+          add(row, column, row * below + column * call.value.row, weight);
         continue;
       }
       Side across;
@@ -96,10 +100,12 @@ __device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& it
       const bool bottom = down.first + 1 < level.height && down.high != 0.0f;
       const float upper = weight * down.low;
       const float lower = weight * down.high;
-      if (top && left) add(down.first, across.first, upper * across.low);
-      if (top && right) add(down.first, across.first + 1, upper * across.high);
-      if (bottom && left) add(down.first + 1, across.first, lower * across.low);
-      if (bottom && right) add(down.first + 1, across.first + 1, lower * across.high);
+      // The first pixel may lie outside: then its place is not read.
+      const std::int64_t at = down.first * below + across.first * call.value.row;
+      if (top && left) add(down.first, across.first, at, upper * across.low);
+      if (top && right) add(down.first, across.first + 1, at + call.value.row, upper * across.high);
+      if (bottom && left) add(down.first + 1, across.first, at + below, lower * across.low);
+      if (bottom && right) add(down.first + 1, across.first + 1, at + below + call.value.row, lower * across.high);
     }
   }
   return sum;
