@@ -13,4 +13,13 @@ enum class CacheHint : std::uint64_t {
   evict_last = 0x14F0000000000000ull,   // read again by other blocks
 };
 
+/// evict_first for `part` of the lines, 0 < part <= 1, and nothing for the others (PTX ISA "createpolicy.fractional").
+/// The address decides, so they are the same lines in every launch: of bytes that all launches read, but that exceed
+/// the L2, the others stay there.
+__device__ __forceinline__ CacheHint evict_first_of(float part) {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.L2::evict_unchanged.b64 %0, %1;" : "=l"(policy) : "f"(part));
+  return static_cast<CacheHint>(policy);
+}
+
 }  // namespace tmaops::device

@@ -102,6 +102,18 @@ __device__ __forceinline__ void tensor_prefetch(const void* map, const std::int3
   TMAOPS_EACH_RANK(TMAOPS_PREFETCH);
 #undef TMAOPS_PREFETCH
 }
+/// The same with a cache hint.
+template <int rank>
+__device__ __forceinline__ void tensor_prefetch(const void* map, const std::int32_t (&at)[rank], CacheHint hint) {
+  static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
+#define TMAOPS_PREFETCH(dimensions, coordinates)                                                              \
+  asm volatile("cp.async.bulk.prefetch.tensor." dimensions ".L2.global.tile.L2::cache_hint [%5, " coordinates \
+               "], %6;" ::TMAOPS_COORDINATES,                                                                 \
+               "l"(map), "l"(hint)                                                                            \
+               : "memory")
+  TMAOPS_EACH_RANK(TMAOPS_PREFETCH);
+#undef TMAOPS_PREFETCH
+}
 #undef TMAOPS_EACH_RANK
 #undef TMAOPS_COORDINATES
 

@@ -70,7 +70,10 @@ __global__ void load_kernel(const __grid_constant__ CUtensorMap map, const At<ra
   __syncthreads();
   if (threadIdx.x == 0) {
     arrive_expect_bytes(barrier, static_cast<std::uint32_t>(elements) * 2);
-    if constexpr (how == How::prefetched) tensor_prefetch(&map, at.c);
+    if constexpr (how == How::prefetched) {
+      tensor_prefetch(&map, at.c);
+      tensor_prefetch(&map, at.c, evict_first_of(0.5F));
+    }
     if constexpr (how == How::hinted)
       tensor_load(tile, &map, at.c, barrier, CacheHint::evict_last);
     else

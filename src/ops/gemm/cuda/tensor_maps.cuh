@@ -22,17 +22,17 @@ struct TensorOperand {
 };
 
 /// Loads `panels` panels of 64 along `inner`, at (inner, outer), by one thread. `blocks`: 0 for this block alone, else
-/// the blocks of the cluster that all get them.
-template <int panels, int panel_bytes>
+/// the blocks of the cluster that all get them. `hint`: nothing, or a device::CacheHint.
+template <int panels, int panel_bytes, class... Hint>
 __device__ __forceinline__ void load_panels(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
                                             int inner, int outer, int batch, device::Barrier& full,
-                                            std::uint16_t blocks) {
+                                            std::uint16_t blocks, Hint... hint) {
   const auto load = [&](unsigned char* place, int first, int panel) {
     const std::int32_t at[4] = {first, outer, panel, batch * operand.batch_step};
     if (blocks == 0)
-      device::tensor_load<4>(place, &map, at, full);
+      device::tensor_load<4>(place, &map, at, full, hint...);
     else
-      device::tensor_load_multicast<4>(place, &map, at, full, blocks);
+      device::tensor_load_multicast<4>(place, &map, at, full, blocks, hint...);
   };
   if (panels > 1 && operand.folded) {
     load(to, 0, inner / 64);
@@ -43,13 +43,14 @@ __device__ __forceinline__ void load_panels(unsigned char* to, const tma::Tensor
 }
 
 /// Loads the tile of `extent` rows of A or columns of B that begins at (mn, k) by one thread.
-template <Major major, int extent>
+template <Major major, int extent, class... Hint>
 __device__ __forceinline__ void load_tile(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
-                                          int mn, int k, int batch, device::Barrier& full, std::uint16_t blocks = 0) {
+                                          int mn, int k, int batch, device::Barrier& full, std::uint16_t blocks = 0,
+                                          Hint... hint) {
   if constexpr (major == Major::k)
-    load_panels<1, 0>(to, map, operand, k, mn, batch, full, blocks);
+    load_panels<1, 0>(to, map, operand, k, mn, batch, full, blocks, hint...);
   else
-    load_panels<extent / 64, kPanelBytes>(to, map, operand, mn, k, batch, full, blocks);
+    load_panels<extent / 64, kPanelBytes>(to, map, operand, mn, k, batch, full, blocks, hint...);
 }
 
 /// An operand and its map on the host.

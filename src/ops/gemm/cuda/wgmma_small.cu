@@ -111,30 +111,49 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
 }
 
-/// Columns of the tiles of a product that has a kernel of its own (whole_tiles.cuh), which with_whole_kernel() calls;
-/// `general`: those of the kernels for all problems. 64 x 16 where that is one wave: 40 KiB per block instead of 48
-/// (256: 1.59 instead of 1.65 us).
-int whole_columns(const RowMajorCall& call, int general) {
-  const Problem& problem = call.problem;
-  if (general != kColumns || problem.k != 4 * kDepth) return general;
-  const std::int64_t narrow = problem.m / kRows * (problem.n / kNarrow);
-  return narrow <= device_info(problem.device).multiprocessors ? kNarrow : kColumns;
+/// A kernel of whole_tiles.cuh.
+struct WholeKernel {
+  int columns = 0;  // 0: none
+  int k_tiles = 0;
+  bool square = false;
+};
+
+/// Calls fn.template operator()<columns, k_tiles, square>() for a kernel.
+template <class Fn>
+void with_whole_kernel(const WholeKernel& kernel, const Fn& fn) {
+  const auto is = [&](int columns, int k_tiles, bool square) {
+    return kernel.columns == columns && kernel.k_tiles == k_tiles && kernel.square == square;
+  };
+  if (is(kNarrow, 4, false)) fn.template operator()<kNarrow, 4, false>();
+  if (is(kColumns, 4, false)) fn.template operator()<kColumns, 4, false>();
+  if (is(kColumns, 4, true)) fn.template operator()<kColumns, 4, true>();
+  if (is(kColumns, 8, false)) fn.template operator()<kColumns, 8, false>();
+  if (is(128, 16, false)) fn.template operator()<128, 16, false>();
 }
 
-template <class Fn>
-void with_whole_kernel(int columns, std::int64_t k, const Fn& fn) {
-  if (columns == kNarrow && k == 4 * kDepth) fn.template operator()<kNarrow, 4>();
-  if (columns == kColumns && k == 4 * kDepth) fn.template operator()<kColumns, 4>();
-  if (columns == kColumns && k == 8 * kDepth) fn.template operator()<kColumns, 8>();
-  if (columns == 128 && k == 16 * kDepth) fn.template operator()<128, 16>();
+/// The kernel of its own that a product has; `columns`: those of its tiles in the kernels for all problems. K = 256 has
+/// 64 x 16 where that is one wave: 40 KiB per block instead of 48 (256: 1.59 instead of 1.65 us). But with B contiguous
+/// along N its rows are 32 bytes, for which the L2 takes as long as for 64, so there 64 x 32, and then known strides
+/// matter (square 1.63 us, with dependent launch 1.29; not known 1.68, 1.33; 64 x 16 1.65, 1.33).
+WholeKernel whole_kernel_of(const RowMajorCall& call, int columns) {
+  const Problem& problem = call.problem;
+  WholeKernel kernel{.columns = columns, .k_tiles = call.k_tiles()};
+  if (columns == kColumns && kernel.k_tiles == 4) {
+    kernel.square = major_of_b(problem) == Major::mn && is_square(problem);
+    const std::int64_t narrow = problem.m / kRows * (problem.n / kNarrow);
+    if (!kernel.square && narrow <= device_info(problem.device).multiprocessors) kernel.columns = kNarrow;
+  }
+  bool fits = false;
+  with_whole_kernel(kernel, [&]<int width, int k_tiles, bool square>() { fits = cuts_whole<width, k_tiles>(call); });
+  return fits ? kernel : WholeKernel();
 }
 
 struct Prepared {
+  WholeKernel whole;
   WholeJob whole_job;
   Job job;       // 64 x 32
   DeepJob deep;  // 64 x 128, or 64 x 64 with K split
   int columns = 0;
-  bool whole = false;  // and then `columns` are whole_columns()
 };
 
 }  // namespace
@@ -149,13 +168,11 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   const Tiling& tiling = tiling_of("wgmma_small", call.problem, call.arguments);
   auto prepared = std::make_shared<Prepared>();
   prepared->columns = tiling.columns;
-  with_whole_kernel(whole_columns(call, tiling.columns), call.problem.k, [&]<int columns, int k_tiles>() {
-    if (!cuts_whole<columns, k_tiles>(call)) return;
-    prepared->whole = true;
-    prepared->columns = columns;
+  prepared->whole = whole_kernel_of(call, tiling.columns);
+  if (prepared->whole.columns != 0) {
     prepared->whole_job = make_whole_job(call);
-  });
-  if (prepared->whole) return prepared;
+    return prepared;
+  }
   if (tiling.columns == kColumns)
     prepared->job = {.a = thread_a(call),
                      .b = thread_b(call),
@@ -173,15 +190,15 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   constexpr auto kWhere = "gemm: wgmma_small";
   LaunchConfig config{.dependent = arguments.dependent_launch};
-  if (prepared.whole) {
+  if (prepared.whole.columns != 0) {
     const bool column_major = problem.d.order == Order::column;
     config.block = dim3(kWholeThreads);
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      with_whole_kernel(prepared.columns, problem.k, [&]<int columns, int k_tiles>() {
+      with_whole_kernel(prepared.whole, [&]<int columns, int k_tiles, bool square>() {
         config.grid =
             whole_grid<columns, k_tiles>(column_major ? problem.n : problem.m, column_major ? problem.m : problem.n);
         config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
-        launch_kernel<whole_kernel<T, columns, k_tiles, a, b>>(kWhere, config, stream, prepared.whole_job);
+        launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
       });
     });
     return;

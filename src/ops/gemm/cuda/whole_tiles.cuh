@@ -48,8 +48,9 @@ struct WholeStorage {
   static constexpr int bytes = std::max<int>(kMoreThanHalf, stages* static_cast<int>(sizeof(Stage)));
 };
 
-/// One thread's part of the copies of an operand's tiles.
-template <Major major, int extent>
+/// One thread's part of the copies of an operand's tiles. `known_stride`: the bytes from line to line where the
+/// compiler is to know them, else 0.
+template <Major major, int extent, std::uint32_t known_stride>
 class WholeTile {
   static constexpr std::uint32_t kLine = kTileRowBytes<major, extent>;
   static constexpr std::uint32_t kChunks = kLine / 16;
@@ -61,8 +62,9 @@ class WholeTile {
 
  public:
   __device__ __forceinline__ WholeTile(const unsigned char* data, std::uint32_t stride, std::uint32_t mn,
-                                       std::uint32_t thread)
-      : stride_(stride) {
+                                       std::uint32_t thread) {
+    if (known_stride != 0) stride = known_stride;
+    stride_ = stride;
     const std::uint32_t chunk = thread % kChunks;
     const std::uint32_t line = thread / kChunks;
     place_ = device::swizzled<kTileSwizzle<major, extent>>(line * kLine + chunk * 16);
@@ -75,11 +77,14 @@ class WholeTile {
 #pragma unroll
       for (std::uint32_t panel = 0; panel < kPanels; ++panel)
         device::copy_async_16(tile + place_ + (panel * kPanelLines + line) * kLine,  // two sums: the last is immediate
-                              from_ + line * stride_ + (major == Major::k ? k_tile * kRowBytes : panel * kLine));
-    if (major == Major::mn) from_ += kDepth * stride_;
+                              from_ + line * stride() + (major == Major::k ? k_tile * kRowBytes : panel * kLine) +
+                                  (major == Major::mn ? k_tile * kDepth * known_stride : 0));
+    if (major == Major::mn && known_stride == 0) from_ += kDepth * stride_;
   }
 
  private:
+  __device__ __forceinline__ std::uint32_t stride() const { return known_stride != 0 ? known_stride : stride_; }
+
   const unsigned char* from_;
   std::uint32_t stride_, place_;
 };
@@ -91,7 +96,8 @@ __device__ __forceinline__ void for_each_index(const Step& step) {
   (std::make_integer_sequence<int, count>());
 }
 
-template <class T, int columns, int k_tiles, Major a_major, Major b_major>
+/// `square`: M = N = K and no gaps, so that every stride is known.
+template <class T, int columns, int k_tiles, bool square, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_constant__ WholeJob job) {
   using Storage = WholeStorage<columns, k_tiles>;
   constexpr int kStages = Storage::stages;
@@ -100,8 +106,9 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   device::let_next_kernel_start();
   const std::uint32_t row = (blockIdx.y * Storage::group + blockIdx.x % Storage::group) * kWholeRows;
   const std::uint32_t column = blockIdx.x / Storage::group * columns;
-  WholeTile<a_major, kWholeRows> a(job.a, job.a_stride, row, threadIdx.x);
-  WholeTile<b_major, columns> b(job.b, job.b_stride, column, threadIdx.x);
+  constexpr std::uint32_t kStride = square ? k_tiles * kRowBytes : 0;
+  WholeTile<a_major, kWholeRows, kStride> a(job.a, job.a_stride, row, threadIdx.x);
+  WholeTile<b_major, columns, kStride> b(job.b, job.b_stride, column, threadIdx.x);
   device::wait_for_previous_kernel();
 #pragma unroll
   for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
@@ -130,7 +137,7 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   });
   device::wgmma_wait<0>();
   device::pin_registers(sums);
-  store_whole<T, columns>(job.d, job.d_stride, sums, row, column);
+  store_whole<T, columns>(job.d, square ? kStride : job.d_stride, sums, row, column);
 }
 
 /// Whether a product is cut into whole tiles and its strides fit.
@@ -149,6 +156,12 @@ bool cuts_whole(const RowMajorCall& call) {
          problem.m % (kWholeRows * WholeStorage<columns, k_tiles>::group) == 0 && problem.n % columns == 0 &&
          problem.k == k_tiles * kDepth && operand_fits(problem.a) && operand_fits(problem.b) &&
          fits(problem.m, problem.d.row_stride);
+}
+
+/// M = N = K and no gaps between rows or columns.
+inline bool is_square(const Problem& problem) {
+  return problem.m == problem.k && problem.n == problem.k && problem.a.leading_dimension() == problem.k &&
+         problem.b.leading_dimension() == problem.k && problem.d.row_stride == problem.k;
 }
 
 /// m and n of the form in which D is row-major.
