@@ -10,7 +10,6 @@ namespace {
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 constexpr int kMaxThreads = 128;
-constexpr std::uint32_t kPrefetchBlocks = 528;  // 4 per multiprocessor
 constexpr int kMostSharedBytes = 96 * 1024;
 
 struct Storage {
@@ -19,18 +18,6 @@ struct Storage {
   Held stamps;                                         // general calls
   alignas(128) unsigned char bytes[kMostSharedBytes];  // the launch asks for what the tile needs
 };
-
-/// Brings the values into the L2 in one burst and asks it to keep them: while a call writes far more than it reads,
-/// scattered reads disturb the stream of writes (256,100->2048,256: 74.3 us without, 69.8 with).
-__device__ __forceinline__ void prefetch_values(const PlainTile& tile) {
-  if (tile.prefetch == 0 || threadIdx.x != device::kWarpThreads) return;
-  const std::uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
-  const std::uint32_t from = block * tile.prefetch;
-  if (block < kPrefetchBlocks && from < static_cast<std::uint32_t>(tile.value_units))
-    device::bulk_prefetch(tile.values + static_cast<std::int64_t>(from) * 16,
-                          min(tile.prefetch, static_cast<std::uint32_t>(tile.value_units) - from) * 16,
-                          device::CacheHint::evict_last);
-}
 
 /// Plain calls.
 template <class Time, class Value, class Mapping>
@@ -44,6 +31,7 @@ __global__ void __launch_bounds__(Mapping::kThreads, Mapping::kBlocks)
     device::init_barrier(shared.rows_ready, 1 + Mapping::arrivals(tile));
     device::fence_barrier_init();
   }
+  if constexpr (Mapping::kPrefetch) fetch_ahead(tile);
   device::wait_for_previous_kernel();
   const int target = Mapping::first_target(tile);
   Time q{};
@@ -52,7 +40,8 @@ __global__ void __launch_bounds__(Mapping::kThreads, Mapping::kBlocks)
     fetch_stamps(tile, block, shared.bytes, shared.stamps_ready);
     fetch_rows(tile, block, shared.bytes, shared.rows_ready);
   }
-  if constexpr (Mapping::kPrefetch) prefetch_values(tile);
+  if constexpr (Mapping::kPrefetch)
+    if (threadIdx.x == device::kWarpThreads) fetch_share(tile.burst, device::CacheHint::evict_last);
   __syncthreads();  // barriers are initialised
   Mapping::template run<Value>(PlainWork<Time>{tile, block, shared.bytes, q, shared.stamps_ready, shared.rows_ready});
 }
@@ -117,23 +106,13 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
   Dealt::combine<Value>(tile, Window{shared.bytes + tile.rows_at, near, rows, of.samples > 0}, at, t, active);
 }
 
-/// Units per block of a burst prefetch where it pays: calls that write far more than they read, long enough, with a
-/// source that fits well inside the L2. (It made 64,1024->4096,64 slower.)
-std::uint32_t prefetch_units(const Problem& problem) {
-  const std::int64_t row = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
-  const std::int64_t source = problem.batch * problem.source * row;
-  const std::int64_t output = problem.batch * problem.target * row;
-  if (!problem.dense_batches || output < 16 * source || output < 128 << 20 || source > 16 << 20) return 0;
-  return static_cast<std::uint32_t>(source / 16 / kPrefetchBlocks + 1);
-}
-
 /// Calls fn(mapping) with the mapping's type.
 template <class Time, class Value, class Fn>
 void with_mapping(const PlainChoice& choice, const Fn& fn) {
   using Mapping = PlainChoice::Mapping;
   if constexpr (std::is_same_v<Time, float>) {
     if (choice.mapping == Mapping::own)
-      return choice.chunks == 1 ? fn(Own<1>{}) : (choice.chunks == 2 ? fn(Own<2>{}) : fn(Own<4>{}));
+      return choice.chunks == 1 ? fn(Own<1, true>{}) : (choice.chunks == 2 ? fn(Own<2, true>{}) : fn(Own<4, true>{}));
     if (choice.mapping == Mapping::staged) return fn(Together<true>{});
     if constexpr (sizeof(Value) == 2)  // f32 would spill
       if (choice.mapping == Mapping::walk) return fn(Walk{});
@@ -146,8 +125,7 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
                Stream stream) {
   constexpr auto head = static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes));
   int shared_bytes = 0;
-  PlainTile tile = make_plain_tile(problem, call, choice, true, shared_bytes);
-  if (choice.mapping == PlainChoice::Mapping::walk) tile.prefetch = prefetch_units(problem);
+  const PlainTile tile = make_plain_tile(problem, call, choice, true, shared_bytes);
   const LaunchConfig config{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
                             .block = dim3(static_cast<unsigned>(choice.threads)),
                             .shared_bytes = head + shared_bytes,

@@ -19,12 +19,14 @@ struct PlainWork {
 };
 
 /// Every lane locates the target whose chunks it combines, `chunks` of them: lanes of one target repeat its search in
-/// step, and nothing is passed between threads. The shortest way from stamps to output: for short calls.
-template <int chunks>
+/// step, and nothing is passed between threads. The shortest way from stamps to output. `window`: rows in shared
+/// memory.
+template <int chunks, bool window>
 struct Own {
   static constexpr int kThreads = chunks == 4 ? 128 : 256;
-  static constexpr int kBlocks = chunks == 4 ? 8 : 6;
-  static constexpr bool kEarly = chunks == 1;  // 256,500->250,32: 4.6 us against 5.0; more chunks: the other way round
+  static constexpr int kBlocks = chunks == 4 || !window ? 8 : 6;
+  // 256,500->250,32 with a window: 4.6 us against 5.0; more chunks: the other way round. Without: once it has located.
+  static constexpr bool kEarly = window && chunks == 1;
   static constexpr bool kPrefetch = false;
 
   static __device__ __forceinline__ int arrivals(const PlainTile&) { return 0; }
@@ -40,7 +42,7 @@ struct Own {
     device::wait(work.stamps_ready, 0);
     Place<int> at{0, missing()};
     if (active) at = plain_place(tile, block, work.shared, work.q);
-    device::wait(work.rows_ready, 0);
+    if constexpr (window) device::wait(work.rows_ready, 0);
     if constexpr (!kEarly) device::let_next_kernel_start();
     if (!active) return;
 
@@ -51,7 +53,7 @@ struct Own {
     unsigned char* to = block.output(tile, target) + column;
     uint4 a[chunks];
     uint4 b[chunks];
-    if (holds(tile, block.first_row, at)) {
+    if (window && holds(tile, block.first_row, at)) {
       const unsigned char* from = work.shared + tile.rows_at + (at.row - block.first_row) * block.width + column;
 #pragma unroll
       for (int k = 0; k < chunks; ++k) {
@@ -138,7 +140,7 @@ struct Walk {
   static constexpr int kThreads = 256;
   static constexpr int kBlocks = 4;
   static constexpr bool kEarly = true;
-  static constexpr bool kPrefetch = true;  // of all values, see bulk_window
+  static constexpr bool kPrefetch = true;  // of all values
 
   static __device__ __forceinline__ int arrivals(const PlainTile& tile) {
     return searching_warps(tile.tile, static_cast<int>(blockDim.x));

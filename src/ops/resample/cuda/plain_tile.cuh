@@ -3,11 +3,21 @@
 // (100 of them cost 0.2 us), and what every warp repeats is in the way of long ones.
 #pragma once
 
+#include <iterator>
+
 #include "device/bulk_copy.cuh"
 #include "ops/resample/cuda/rows.cuh"
 #include "ops/resample/cuda/search.cuh"
 
 namespace tmaops::ops::resample::cuda {
+
+/// Part of a tensor that the first blocks of a call bring into the L2, each a share. In units of 16 bytes.
+struct Ahead {
+  const unsigned char* from;
+  std::uint32_t units;
+  std::uint32_t share;  // 0: nothing is fetched
+};
+inline constexpr std::uint32_t kAheadBlocks = 528;  // 4 per multiprocessor
 
 /// A plain call cut into tiles, fixed on the host, passed to kernels by value. What a block can be spared is worked out
 /// here; strides are in 32 bits. Shared memory: places, stamps, rows, output rows.
@@ -31,8 +41,8 @@ struct PlainTile {
   int stamp_unit_limit;           // the same in units of 16 bytes of the whole tensor
   int stamp_bytes, row_capacity;  // of the windows: bytes, samples
   int stamps_at, rows_at, output_at;
-  int value_units;         // of the values, in all
-  std::uint32_t prefetch;  // units of the values per block of the first ones; 0: no prefetch
+  Ahead ahead[3];  // stamps, target times, first values
+  Ahead burst;     // values, behind the block's own copies
   Interpolation interpolation;
 };
 
@@ -79,6 +89,24 @@ __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
   block.first_row = max(min(place - tile.row_margin, tile.row_limit), 0);
   block.width = tile.chunks.count * 16;
   return block;
+}
+
+/// Fetches the block's share; one thread.
+__device__ __forceinline__ void fetch_share(const Ahead& ahead, device::CacheHint hint) {
+  const std::uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
+  const std::uint32_t from = block * ahead.share;
+  if (block < kAheadBlocks && from < ahead.units)
+    device::bulk_prefetch(ahead.from + static_cast<std::int64_t>(from) * 16, min(ahead.share, ahead.units - from) * 16,
+                          hint);
+}
+
+/// Brings the stamps, the target times and the first values into the L2. Called in front of wait_for_previous_kernel():
+/// with a dependent launch it happens while the kernel in front comes to its end. That may still have to write these
+/// bytes: a prefetch returns none of them, and the L2 is where writes and later reads meet. Three threads of the second
+/// warp, which has time.
+__device__ __forceinline__ void fetch_ahead(const PlainTile& tile) {
+  const std::uint32_t which = threadIdx.x - device::kWarpThreads;
+  if (which < std::size(tile.ahead)) fetch_share(tile.ahead[which], device::CacheHint::evict_normal);
 }
 
 /// Issues the copy of the stamps; one thread. The tensor's end behind its last multiple of 16 bytes is not copied, and
