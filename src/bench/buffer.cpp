@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t kCanaryBytes = 64;
 constexpr int kCanary = 0xA5;
+/// Tensors from here on ask for huge pages, as NumPy's arrays do, which the tensors of the Python peers are.
+constexpr std::size_t kHugeBytes = std::size_t{1} << 22;
 
 std::int64_t number_in(const char* path) {
   std::ifstream file(path);
@@ -37,6 +39,7 @@ Buffer::Buffer(DType dtype, const Layout& layout) : dtype_(dtype), layout_(layou
                                            .got = "no room for " + std::to_string(bytes_) + " bytes",
                                            .needed = {}});
   base_ = static_cast<std::byte*>(memory);
+  if (bytes_ >= kHugeBytes) madvise(base_, mapped_, MADV_HUGEPAGE);  // a wish: a kernel without them changes nothing
   std::memset(base_, kCanary, kCanaryBytes);
   std::memset(base_ + kCanaryBytes + bytes_, kCanary, kCanaryBytes);
 }

@@ -9,7 +9,8 @@
 namespace tmaops::bench {
 
 /// Memory for a dense tensor (any order of its dimensions), 64-byte aligned, between 64 canary bytes on each side.
-/// The pages are the system's own and zero until first written, so a buffer that is never filled costs nothing.
+/// The pages are the system's own and zero until first written, so a buffer that is never filled costs two pages: huge
+/// ones from 4 MiB on, where the system gives them, as NumPy's arrays have.
 class Buffer {
  public:
   Buffer() = default;
