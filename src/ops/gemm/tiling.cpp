@@ -72,6 +72,17 @@ constexpr Tiling kTilings[] = {
      .start = 1.5,
      .finish = 1.5,
      .step = 0.72},
+    // Its step is what enters a multiprocessor from rows that lie in two lines, at 70 bytes a cycle.
+    {.variant = "wgmma_specialized",
+     .tile = "64x144c8",
+     .rows = 64,
+     .columns = 144,
+     .share = 8,
+     .start = 1.5,
+     .finish = 0.8,
+     .step = 0.28,
+     .one_wave = true,
+     .plain = true},
     {.variant = "wgmma_tma",
      .tile = "128x128",
      .rows = 128,
@@ -98,6 +109,12 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 std::int64_t pieces(const Tiling& tiling, const Problem& problem) {
   const std::int64_t rows = ceil_div(problem.m, tiling.rows * tiling.share) * tiling.share;
   return rows * ceil_div(problem.n, tiling.columns) * problem.batch * tiling.splits;
+}
+
+/// Pieces that run at the same time. A cluster of more than two lies within one of the chip's parts, which have 14 to
+/// 18 multiprocessors: 15 clusters of eight fit on an H200 of 132.
+int pieces_at_once(const Tiling& tiling, int multiprocessors) {
+  return tiling.share > 2 ? multiprocessors * 7 / 8 / tiling.share * tiling.share : multiprocessors;
 }
 
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
@@ -136,9 +153,9 @@ std::string tile_names(std::string_view variant) {
 Support made_for(const Tiling& tiling, const Problem& problem, int multiprocessors) {
   const std::string name = std::string(tiling.variant) + "/" + std::string(tiling.tile);
   if (problem.k < tiling.least_k) return Support::no(name + " needs K of at least " + std::to_string(tiling.least_k));
-  if (tiling.one_wave && pieces(tiling, problem) > multiprocessors)
-    return Support::no(name + " needs at most as many blocks as there are multiprocessors, " +
-                       std::to_string(multiprocessors));
+  if (const int most = pieces_at_once(tiling, multiprocessors); tiling.one_wave && pieces(tiling, problem) > most)
+    return Support::no(name + " needs at most as many blocks as the multiprocessors run at the same time, " +
+                       std::to_string(most));
   if (tiling.b_along_k && problem.b.order != Order::column) return Support::no(name + " needs B contiguous along K");
   if (tiling.plain && !plain_rows(problem))
     return Support::no(name + " needs a D of 16 bits that is the product itself, its rows at multiples of 16 bytes");

@@ -13,7 +13,7 @@ namespace tmaops::ops::gemm {
 /// One way to cut a product into pieces that run on one multiprocessor each.
 struct Tiling {
   std::string_view variant;
-  std::string_view tile;     // its name within the variant: rows x columns, c2: a cluster of two, k2: K cut in two
+  std::string_view tile;     // its name within the variant: rows x columns, c8: a cluster of eight, k2: K cut in 2
   int rows = 0;              // of D per piece
   int columns = 0;           // of D per piece
   int splits = 1;            // pieces that share a tile's K
@@ -22,7 +22,7 @@ struct Tiling {
   double finish = 0;         // us per piece in which the tensor cores stand still
   double step = 0;           // us per 64 of k of one piece
   std::int64_t least_k = 0;  // of problems it is made for
-  bool one_wave = false;     // not for more pieces than multiprocessors
+  bool one_wave = false;     // not for more pieces than run at the same time
   bool b_along_k = false;    // only for B contiguous along K
   bool plain = false;        // only for a D of 16 bits that is the rounded product and that TMA can write
 };

@@ -82,9 +82,13 @@ TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
   EXPECT_EQ(best_tiling("wgmma_small", problem(1024, 1024, 1024), 132).columns, 128);
 }
 
-TEST_F(GemmSelect, rows_across_lines_favour_large_tiles) {
+TEST_F(GemmSelect, rows_across_lines_share_columns_in_clusters) {
   Problem odd = problem(1000, 1000, 1000);
   EXPECT_EQ(select(odd, hopper(), "").variant->name, "wgmma_specialized");
+  EXPECT_EQ(select(odd, hopper(), "").tiling->tile, "64x144c8");
+  odd.activation = Activation::relu;
+  EXPECT_NE(select(odd, hopper(), "").tiling->tile, "64x144c8");
+  EXPECT_NE(select(problem(1512, 1512, 1512), hopper(), "").tiling->tile, "64x144c8") << "more than one wave";
 }
 
 TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
