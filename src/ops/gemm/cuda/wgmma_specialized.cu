@@ -91,26 +91,31 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const int column = tile.column * n;
   const int batch = static_cast<int>(blockIdx.z);
   const int warp = device::warp_index();
-  if (threadIdx.x == 0) {
+  const bool fetches = warp == 0 && device::elect_one();
+  const auto load = [&](int stage, int k_tile) {
+    device::Barrier& full = shared.ring.full[stage];
+    device::arrive_expect_bytes(full, sizeof(typename Storage<n>::Stage));
+    load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
+                                         full);
+    load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k_tile * kDepth, batch, full);
+  };
+  if (fetches) {
     device::prefetch_tensor_map(&parts.map_a);
     device::prefetch_tensor_map(&parts.map_b);
     shared.ring.init(1, kConsumerWarps);
   }
-  __syncthreads();
   device::wait_for_previous_kernel();
+  if (fetches) load(0, 0);  // on its way while the block gathers
+  __syncthreads();
 
   if (warp < 4) {
     device::decrease_registers<kProducerRegisters>();
-    if (warp == 0 && device::elect_one()) {
+    if (fetches) {
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
       for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
         const int stage = producer.acquire();
-        producer.expect(stage, sizeof(typename Storage<n>::Stage));
-        load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
-                                             producer.full(stage));
-        load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k_tile * kDepth, batch,
-                              producer.full(stage));
+        if (k_tile > 0) load(stage, k_tile);
       }
     }
   } else {
