@@ -1,7 +1,8 @@
 // The epilogue of a plain product with a 16-bit D, from registers: the four threads that hold a row's 32 columns
 // exchange words so that each has 16 bytes in a row, and write those. No shared memory and no barrier, which a block
 // that lives for two microseconds feels; writing the fragments as they are takes four times as many stores (1.3 us at
-// 1024).
+// 1024). Where a kernel may choose the order of its tile's columns nothing is exchanged: column_in_row() in
+// whole_tiles.cuh.
 #pragma once
 
 #include <type_traits>
@@ -31,8 +32,8 @@ __device__ __forceinline__ void exchange_in_four(std::uint32_t (&word)[4], int q
 }
 
 /// A warp's 16 x n sums in 16-bit elements: `pack` makes a word of two. `store(half, group, words)` gets 16 bytes of
-/// row lane / 4 + 8 half, from column 32 group + 8 (lane % 4) on.
-template <int n, class Pack, class Store>
+/// row lane / 4 + 8 half, from column 32 group + 8 (lane % 4) on; without `exchange` what the thread itself has.
+template <int n, bool exchange = true, class Pack, class Store>
 __device__ __forceinline__ void store_in_fours(const float (&sums)[n / 2], const Pack& pack, const Store& store) {
   static_assert(n % 32 == 0);
 #pragma unroll
@@ -45,7 +46,7 @@ __device__ __forceinline__ void store_in_fours(const float (&sums)[n / 2], const
         const float* from = sums + 16 * group + 4 * atom + 2 * half;
         word[atom] = pack(from[0], from[1]);
       }
-      exchange_in_four(word, device::lane_index() % 4);
+      if constexpr (exchange) exchange_in_four(word, device::lane_index() % 4);
       store(half, group, make_uint4(word[0], word[1], word[2], word[3]));
     }
 }
@@ -67,23 +68,29 @@ __device__ __forceinline__ void store_directly(const Epilogue& epilogue, const f
 }
 
 /// The same for the 64 x n sums of a warpgroup, which lie inside D, and elements of type T. `stride`: bytes from row to
-/// row.
-template <class T, int n>
+/// row. `neighbours`: a thread's sums of a row, for each 32 columns or for all 16, are neighbours in D.
+template <class T, int n, bool neighbours>
 __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stride, const float (&sums)[n / 2],
                                             std::uint32_t row, std::uint32_t column) {
   constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
   const std::uint32_t lane = threadIdx.x % device::kWarpThreads;
   const std::uint32_t warp = threadIdx.x / device::kWarpThreads;
   d += (row + warp * kStagedRows + lane / 4) * stride + 2 * column;
-  if constexpr (n == 16) {  // the four threads take two pieces of two rows
+  if constexpr (n == 16) {
     std::uint32_t word[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) word[i] = pack(sums[2 * i], sums[2 * i + 1], dtype);
-    exchange_in_four(word, static_cast<int>(lane % 4));
-    device::store_16(d + lane % 2 * 8 * stride + lane % 4 / 2 * 16, make_uint4(word[0], word[1], word[2], word[3]));
+    if constexpr (neighbours) {
+      d += 8 * (lane % 4);
+      *reinterpret_cast<uint2*>(d) = make_uint2(word[0], word[2]);
+      *reinterpret_cast<uint2*>(d + 8 * stride) = make_uint2(word[1], word[3]);
+    } else {  // the four threads take two pieces of two rows
+      exchange_in_four(word, static_cast<int>(lane % 4));
+      device::store_16(d + lane % 2 * 8 * stride + lane % 4 / 2 * 16, make_uint4(word[0], word[1], word[2], word[3]));
+    }
   } else {
     d += 16 * (lane % 4);
-    store_in_fours<n>(
+    store_in_fours<n, !neighbours>(
         sums, [](float low, float high) { return pack(low, high, dtype); },
         [&](int half, int group, const uint4& words) {
           device::store_16(d + static_cast<std::uint32_t>(half) * 8 * stride + 64 * group, words);

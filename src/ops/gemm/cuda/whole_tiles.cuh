@@ -1,8 +1,9 @@
 // Products that are cut into whole tiles, with a K that the compiler knows: what the hot sizes below 2048 get. A block
 // lives for a microsecond or two, so what it waits for is the length of its code and the constants it reads: no edges,
 // no batches, no epilogue but rounding, 36 bytes of parameters, strides in 32 bits, and every product with its own copy
-// of the code, so that stages are immediate addresses. (H200: 256 1.7 instead of 2.3 us with the general kernel of the
-// same tile and 1.6 with 64 x 16, 512 2.2 instead of 3.4, 1024 4.8 instead of 5.8.)
+// of the code, so that stages are immediate addresses; a K-major B's columns in the order in which wgmma's sums are
+// neighbours in D. (H200: 256 1.7 instead of 2.3 us with the general kernel of the same tile, 1.6 with 64 x 16 and 1.53
+// in that order, 512 2.13 instead of 3.4, 1024 4.75 instead of 5.8.)
 #pragma once
 
 #include <algorithm>
@@ -48,9 +49,18 @@ struct WholeStorage {
   static constexpr int bytes = std::max<int>(kMoreThanHalf, stages* static_cast<int>(sizeof(Stage)));
 };
 
+/// The column of B's tile that goes into row `i` of a K-major tile. A thread's sums of a row of D are pairs 8 columns
+/// apart as wgmma counts them; in this order they are neighbours in D, which a thread writes without asking others: row
+/// 8 j + 2 q + e, which thread q of four holds, is column (columns / 4) q + 2 j + e, for each 32 columns or for all 16.
+template <std::uint32_t columns>
+__host__ __device__ constexpr std::uint32_t column_in_row(std::uint32_t i) {
+  if (columns == 16) return (i & ~0xeu) | (i & 6) << 1 | (i >> 2 & 2);  // two bits change places with what is above
+  return (i & ~0x1eu) | (i & 6) << 2 | (i >> 2 & 6);
+}
+
 /// One thread's part of the copies of an operand's tiles. `known_stride`: the bytes from line to line where the
-/// compiler is to know them, else 0.
-template <Major major, int extent, std::uint32_t known_stride>
+/// compiler is to know them, else 0. `permuted`: a K-major tile's lines are in the order of column_in_row().
+template <Major major, int extent, std::uint32_t known_stride, bool permuted>
 class WholeTile {
   static constexpr std::uint32_t kLine = kTileRowBytes<major, extent>;
   static constexpr std::uint32_t kChunks = kLine / 16;
@@ -68,7 +78,7 @@ class WholeTile {
     const std::uint32_t chunk = thread % kChunks;
     const std::uint32_t line = thread / kChunks;
     place_ = device::swizzled<kTileSwizzle<major, extent>>(line * kLine + chunk * 16);
-    from_ = data + (chunk * 16 + (major == Major::k ? (mn + line) * stride : line * stride + 2 * mn));
+    from_ = data + (chunk * 16 + (major == Major::k ? (mn + source(line)) * stride : line * stride + 2 * mn));
   }
   /// Fetches tile after tile; `k_tile` counts them and is known to the compiler.
   __device__ __forceinline__ void fetch(unsigned char* tile, std::uint32_t k_tile) {
@@ -77,12 +87,17 @@ class WholeTile {
 #pragma unroll
       for (std::uint32_t panel = 0; panel < kPanels; ++panel)
         device::copy_async_16(tile + place_ + (panel * kPanelLines + line) * kLine,  // two sums: the last is immediate
-                              from_ + line * stride() + (major == Major::k ? k_tile * kRowBytes : panel * kLine) +
+                              from_ + source(line) * stride() +
+                                  (major == Major::k ? k_tile * kRowBytes : panel * kLine) +
                                   (major == Major::mn ? k_tile * kDepth * known_stride : 0));
     if (major == Major::mn && known_stride == 0) from_ += kDepth * stride_;
   }
 
  private:
+  /// Of a thread's first line plus a multiple of kLinesAtOnce: the sum of both sources.
+  static __device__ __forceinline__ std::uint32_t source(std::uint32_t line) {
+    return permuted ? column_in_row<extent>(line) : line;
+  }
   __device__ __forceinline__ std::uint32_t stride() const { return known_stride != 0 ? known_stride : stride_; }
 
   const unsigned char* from_;
@@ -107,8 +122,9 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   const std::uint32_t row = (blockIdx.y * Storage::group + blockIdx.x % Storage::group) * kWholeRows;
   const std::uint32_t column = blockIdx.x / Storage::group * columns;
   constexpr std::uint32_t kStride = square ? k_tiles * kRowBytes : 0;
-  WholeTile<a_major, kWholeRows, kStride> a(job.a, job.a_stride, row, threadIdx.x);
-  WholeTile<b_major, columns, kStride> b(job.b, job.b_stride, column, threadIdx.x);
+  WholeTile<a_major, kWholeRows, kStride, false> a(job.a, job.a_stride, row, threadIdx.x);
+  constexpr bool kPermuted = b_major == Major::k;
+  WholeTile<b_major, columns, kStride, kPermuted> b(job.b, job.b_stride, column, threadIdx.x);
   device::wait_for_previous_kernel();
 #pragma unroll
   for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
@@ -137,7 +153,7 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   });
   device::wgmma_wait<0>();
   device::pin_registers(sums);
-  store_whole<T, columns>(job.d, square ? kStride : job.d_stride, sums, row, column);
+  store_whole<T, columns, kPermuted>(job.d, square ? kStride : job.d_stride, sums, row, column);
 }
 
 /// Whether a product is cut into whole tiles and its strides fit.
