@@ -1,5 +1,5 @@
 # The two commands of the README, and a few for development. Each one sets up, configures and builds what is missing.
-#   make run     set up, build, run the main job (configs/quick.yaml): a table here and out/results.json
+#   make run     set up, build the tool, run the main job (configs/quick.yaml): a table here and out/results.json
 #   make test    set up, build, run every test (FAST=1: without the sanitizer builds)
 #   make build   set up and build;  make clean   remove what was built (not what was installed)
 # CUDA=1 fetches a CUDA compiler where none is installed, CUDA=0 builds the CPU half alone.

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Sets up, configures and builds one preset: the first argument, else `release`, or `ci` (warnings as errors) where CI is
-# set. Nothing is done twice. Prints the build folder.
+# set. Further arguments are what to build, else everything. Nothing is done twice. Prints the build folder.
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-${CI:+ci}}
 preset=${preset:-release}
+[ $# = 0 ] || shift
 case $preset in
   release) directory=build ;;
   *) directory=build-$preset ;;
@@ -31,5 +32,5 @@ if [ "$(cat "$directory/.configured-for" 2>/dev/null)" != "$wanted" ]; then
   printf '%s' "$wanted" >"$directory/.configured-for"
 fi
 echo "Building ($preset)." >&2
-ninja -C "$directory" >"$directory/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }
+ninja -C "$directory" "$@" >"$directory/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }
 echo "$directory"
