@@ -83,20 +83,15 @@ constexpr Tiling kTilings[] = {
      .step = 0.28,
      .one_wave = true,
      .plain = true},
-    {.variant = "wgmma_tma",
-     .tile = "128x128",
-     .rows = 128,
-     .columns = 128,
-     .start = 1.5,
-     .finish = 1.3,
-     .step = 0.385},
+    {.variant = "wgmma_tma", .tile = "64x128", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.5, .step = 0.28},
+    {.variant = "wgmma_tma", .tile = "128x128", .rows = 128, .columns = 128, .start = 1.5, .finish = 1.0, .step = 0.37},
     {.variant = "wgmma_cp_async",
      .tile = "64x128",
      .rows = 64,
      .columns = 128,
      .start = 1.5,
      .finish = 0.4,
-     .step = 0.38},
+     .step = 0.28},
 };
 
 /// Lines of 128 bytes that the L2 gives to all multiprocessors together, per us. Measured at 1024 and 1000 with 64 x

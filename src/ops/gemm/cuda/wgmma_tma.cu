@@ -2,10 +2,11 @@
 // operand, and mbarriers say when a stage is full and when it is free again, instead of barriers of the whole block.
 // Every warp still has the same role: the thread that fetches also multiplies, so fetching waits for its own product.
 // Two warpgroups compute 128 x 128 of D from a ring of three stages; two blocks share a multiprocessor. Where that
-// would leave most multiprocessors without a tile, one warpgroup computes 64 x 128 from four stages of twice the depth,
+// would leave many multiprocessors without a tile, one warpgroup computes 64 x 128 from four stages of twice the depth,
 // since an instruction of the copy engine takes a thread 100 to 160 cycles whatever it brings.
 // (4096: 224 us instead of 295. Below 2048 descriptors and barriers cost what they save: 1024 6.8 instead of 6.5.)
 #include "ops/gemm/cuda/deep_stages.cuh"
+#include "ops/gemm/tiling.hpp"
 
 namespace tmaops::ops::gemm::wgmma_tma {
 namespace {
@@ -130,8 +131,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& given_arguments) {
   const RowMajorCall call(given, given_arguments);
-  const std::int64_t large = TileOrder(call.problem, 128, kColumns).tiles() * call.problem.batch;
-  const int rows = large < device_info(given.device).multiprocessors ? 64 : 128;
+  const int rows = tiling_of("wgmma_tma", call.problem, call.arguments).rows;
   const bool deep = rows == 64;
   const MappedOperand a = deep ? map_deep_a(call) : map_a(call, rows);
   const MappedOperand b = deep ? map_deep_b(call, kColumns) : map_b(call, kColumns);
