@@ -161,6 +161,20 @@ TEST_P(Forward, TakesEveryNumberOfPointsAndLevels) {
       }
 }
 
+TEST_P(Forward, TakesPointsOfSixteenBits) {
+  for (const DType value : {DType::f32, DType::f16, DType::bf16})
+    for (const DType points : {DType::f16, DType::bf16})
+      for (const std::int64_t count : {3, 8, 16})
+        expect_reference(Case({.channels = 16,
+                               .queries = 40,
+                               .levels = {{8, 8}, {2, 4}},
+                               .points = count,
+                               .value_dtype = value,
+                               .location_dtype = points,
+                               .weight_dtype = points},
+                              6));
+}
+
 TEST_P(Forward, TakesRaggedPointsAndEmptyLevels) {
   for (const std::int64_t channels : {8, 16}) {
     const std::vector<LevelShape> levels{{4, 4}, {8, 2}, {1, 1}};

@@ -97,6 +97,30 @@ void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
 }
 #endif
 
+/// The even and the odd elements of two vectors' worth: x and y of a vector of points.
+template <class D, class Stored>
+void LoadInterleaved(D d, const Stored* from, hn::Vec<D>& even, hn::Vec<D>& odd) {
+  const auto low = LoadF32(d, from);
+  const auto high = LoadF32(d, from + hn::Lanes(d));
+#if HWY_TARGET == HWY_SCALAR
+  even = low;
+  odd = high;
+#else
+  even = hn::ConcatEven(d, high, low);
+  odd = hn::ConcatOdd(d, high, low);
+#endif
+}
+template <class D>
+void LoadInterleaved(D d, const float* from, hn::Vec<D>& even, hn::Vec<D>& odd) {
+  hn::LoadInterleaved2(d, from, even, odd);
+}
+#if HWY_TARGET != HWY_SCALAR && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+template <class D>
+void LoadInterleaved(D d, const bfloat16* from, hn::Vec<D>& even, hn::Vec<D>& odd) {
+  LoadPair(d, from, even, odd);
+}
+#endif
+
 }  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -48,13 +48,18 @@ class RowReader {
   const char* address(std::int64_t n, std::int64_t q, std::int64_t m) const {
     return data_ + n * step_[0] + q * step_[1] + m * step_[2];
   }
+  /// Whether the caller's own rows are whole vectors of T.
+  template <class T>
+  bool holds() const {
+    return dense_ && dtype_ == dtype_of<T> && length_ == padded_;
+  }
   void ask_for(std::int64_t n, std::int64_t q, std::int64_t m) const { prefetch(address(n, q, m), bytes_); }
 
   /// The caller's own row where that already fits, else a copy in `scratch`.
   const float* read(std::int64_t n, std::int64_t q, std::int64_t m, float* HWY_RESTRICT scratch) const {
     const char* row = address(n, q, m);
+    if (holds<float>()) return reinterpret_cast<const float*>(row);
     if (dense_ && dtype_ == DType::f32) {
-      if (length_ == padded_) return reinterpret_cast<const float*>(row);
       std::copy_n(reinterpret_cast<const float*>(row), length_, scratch);
     } else if (dense_ && dtype_ == DType::f16) {
       ConvertRow(reinterpret_cast<const float16*>(row), length_, scratch);
