@@ -23,8 +23,15 @@ hn::Vec<D> LoadF32(D d, const float* from) {
 }
 template <class D>
 hn::Vec<D> LoadF32(D d, const float16* from) {
+#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2
+  // Without F16C, Highway's own conversion makes numbers of infinities and NaN.
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<float>(from[i]);
+  return hn::Load(d, lanes);
+#else
   const hn::Rebind<hwy::float16_t, D> half;
   return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+#endif
 }
 template <class D>
 hn::Vec<D> LoadF32(D d, const bfloat16* from) {
