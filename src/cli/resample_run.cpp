@@ -247,8 +247,10 @@ int run_resample(const ResampleCommand& command) {
                       " targets lie outside the recording: " + policies.outside);
   if (policies.operation.max_gap != 0)
     remarks.push_back("  " + std::to_string(selection.in_gaps) + " of " + std::to_string(count) + " targets lie in " +
-                      std::to_string(steps.wider_than_gap) + " gaps wider than " + seconds(policies.operation.max_gap) +
-                      ": " + (policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
+                      std::to_string(steps.wider_than_gap) +
+                      (steps.wider_than_gap == 1 ? " gap wider than " : " gaps wider than ") +
+                      seconds(policies.operation.max_gap) + ": " +
+                      (policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
   if (steps.zero != 0)
     remarks.push_back("  " + std::to_string(steps.zero) + (steps.zero == 1 ? " pair" : " pairs") +
                       " of samples with equal stamps: the later one wins (--duplicates error refuses)");

@@ -1,6 +1,7 @@
 // The operators of this build and their variants, for everything that only lists them.
 #include "tmaops/registry.hpp"
 
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops {
@@ -25,10 +26,12 @@ std::vector<VariantInfo> variants(std::string_view op) {
   if (op == #name) return ops::name::variant_list();
 #include "operators.inc"
 #undef TMAOPS_OPERATOR
-  std::string known;
-  for (const std::string_view name : operators()) known += (known.empty() ? "" : ", ") + std::string(name);
-  throw Error(ErrorCode::unknown_variant,
-              {.where = "operator", .got = "'" + std::string(op) + "'", .needed = "one of " + known});
+  const std::vector<std::string_view> known = operators();
+  const std::string_view near = nearest_name(op, known);
+  throw Error(ErrorCode::unknown_variant, {.where = "operator",
+                                           .got = "'" + std::string(op) + "'",
+                                           .needed = "one of " + joined(known),
+                                           .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
 }
 
 }  // namespace tmaops

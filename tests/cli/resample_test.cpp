@@ -135,7 +135,7 @@ TEST_F(ResampleCommand, nothing_is_interpolated_across_a_gap) {
   const std::string in = file("in.csv", "t,x\n0,0.0\n1,1.0\n11,11.0\n12,12.0\n");
   const auto dropped = expect_done({in, "-o", path("out.csv"), "--hz", "1", "--max-gap", "2"}, path("out.csv"));
   EXPECT_EQ(values(dropped, "x"), (Values{0, 1, 11, 12}));
-  EXPECT_NE(last.err.find("9 of 13 targets lie in 1 gaps wider than 2 s: dropped"), std::string::npos) << last.err;
+  EXPECT_NE(last.err.find("9 of 13 targets lie in 1 gap wider than 2 s: dropped"), std::string::npos) << last.err;
   const auto masked = expect_done({in, "-o", path("out.npz"), "--hz", "1", "--max-gap", "2"}, path("out.npz"));
   EXPECT_EQ(values(masked, "valid"), (Values{1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}));
   EXPECT_TRUE(std::isnan(values(masked, "x")[5]));

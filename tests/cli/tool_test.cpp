@@ -103,6 +103,7 @@ TEST(List, NamesOperatorsAndVariants) {
   const ToolResult unknown = run_tool({"list", "conv"});
   EXPECT_EQ(unknown.exit_code, 2);
   expect_text(unknown.err, "E024", "gemm");
+  expect_text(run_tool({"list", "resampel"}).err, "E024", "Did you mean 'resample'?");
 }
 
 TEST(List, SaysWhichVariantAProblemGets) {
