@@ -15,6 +15,13 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/// Reads 4 bytes at an address in the shared window (PTX ISA "ld").
+__device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+
 /// The block's dynamic shared memory as a T. A kernel names one T; the launch passes sizeof(T) as shared_bytes.
 /// TMAOPS_VARIANT_SMEM is the smem(...) of the variant's line, set by the build for each kernel file.
 template <class T>

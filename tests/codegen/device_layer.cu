@@ -10,6 +10,7 @@
 #include "device/fence.cuh"
 #include "device/im2col_copy.cuh"
 #include "device/matrix.cuh"
+#include "device/mma.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
@@ -136,6 +137,9 @@ EXPECT_SASS("LDSM", load_matrices, unsigned m[4]; load_matrices(m, shared.tile +
             global[0] = m[3] & 1;)
 EXPECT_SASS("LDSM", load_matrices_transposed, unsigned m[4];
             load_matrices_transposed(m, shared.tile + 16 * threadIdx.x); global[0] = m[3] & 1;)
+EXPECT_SASS("HMMA", multiply_add, float d[4] = {}; const unsigned a[4] = {n, n, n, n}; const unsigned b[2] = {n, n};
+            multiply_add<__half>(d, a, b); multiply_add<__nv_bfloat16>(d, a, b); global[0] = d[0] > d[3];)
+EXPECT_SASS("LDS", load_shared, global[0] = load_shared(shared_address(shared.tile) + 4 * n) & 1;)
 EXPECT_SASS("STSM", store_matrices, unsigned m[4] = {n, n, n, n}; store_matrices(shared.tile + 16 * threadIdx.x, m);)
 EXPECT_SASS("STSM", store_matrices_transposed, unsigned m[4] = {n, n, n, n};
             store_matrices_transposed(shared.tile + 16 * threadIdx.x, m);)

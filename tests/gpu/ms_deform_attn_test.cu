@@ -100,6 +100,25 @@ TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
     }
 }
 
+/// Images and heads of a few queries, so that blocks go through several.
+TEST(GpuMsDeformAttnShapes, EveryWidthFromTwoPixelsOnAndManyImages) {
+  TMAOPS_NEEDS_GPU();
+  for (std::int64_t side = 2; side <= 9; ++side)
+    for (const std::int64_t points : {4, 8}) {
+      check(Case({.batch = 40,
+                  .heads = 7,
+                  .channels = 32,
+                  .queries = 2 * side + 1,
+                  .levels = {{side, 2}, {2, side}, {side, side}, {2, side}},
+                  .points = points,
+                  .value_dtype = side % 2 == 0 ? DType::f16 : DType::bf16,
+                  .location_dtype = DType::f32,
+                  .weight_dtype = DType::f32},
+                 static_cast<std::uint64_t>(side)));
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
 TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
   TMAOPS_NEEDS_GPU();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -66,6 +66,26 @@ TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
   EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").name, "channel_per_thread");
 }
 
+TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const auto chosen = [](std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t third_width) {
+    forward::Problem problem = problem_of(batch, queries, 32);
+    problem.value_dtype = dtype;
+    problem.points = 16;
+    problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = 4},
+                      {.height = 50, .width = 84, .pitch = 84, .points = 4},
+                      {.height = 25, .width = third_width, .pitch = third_width, .points = 4},
+                      {.height = 13, .width = 21, .pitch = 21, .points = 4}};
+    return std::string(forward::select(problem, h200(), "").name);
+  };
+  EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
+  EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
+  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "vector16");
+  EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "vector16");
+  EXPECT_EQ(chosen(64, 300, DType::f16, 42), "vector16");
+  EXPECT_EQ(chosen(8, 300, DType::f16, 42), "shuffled_samples");
+}
+
 TEST(MsDeformAttnBackwardSelect, ListsWhereManySamplesMeetOrSumsAreDeterministic) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   ops::ms_deform_attn_backward::Problem problem;

@@ -1,0 +1,162 @@
+// Levels that stay in shared memory, and the order in which persistent blocks go through images, heads and queries so
+// that they are brought there rarely.
+#pragma once
+
+#include "device/fence.cuh"
+#include "device/tensor_copy.cuh"
+#include "ops/ms_deform_attn/cuda/records.cuh"
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::ops::ms_deform_attn::resident {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr int kThreads = 512;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+constexpr int kLevels = 4;      // of a problem
+constexpr int kNearLevels = 2;  // the last ones, in shared memory
+constexpr int kFarLevels = kLevels - kNearLevels;
+constexpr int kUnitQueries = 4;  // neighbouring queries that a warp works on together
+constexpr int kPlaneChannels = 16;
+constexpr int kPixelBytes = 2 * kPlaneChannels;  // of a pixel in one of the two planes
+
+/// Where the samples of a warp's queries pass from the thread that works them out to those that sum: 8 times 16 bytes
+/// per query, 16 bytes further from query to query, and two such parts, so that reads of four queries meet no bank
+/// twice.
+constexpr int kQueryStagingBytes = 8 * 16 + 16;
+constexpr int kPartStagingBytes = kUnitQueries * kQueryStagingBytes;
+constexpr int kStagingBytes = 2 * kPartStagingBytes;
+
+/// Four neighbouring queries of an image and head.
+struct Unit {
+  unsigned n;
+  unsigned q;
+  unsigned m;
+};
+
+struct alignas(16) Staging {
+  unsigned char bytes[kStagingBytes];
+  Unit unit;  // that the warp works on
+};
+
+struct Storage {
+  Staging staging[kWarps];
+  device::Barrier full;  // ends a phase when the levels of a segment have come
+  unsigned next;         // unit of the block that no warp has taken yet
+  unsigned left;         // warps that have left a segment, counted on
+};
+constexpr int kPlanesAt = (static_cast<int>(sizeof(Storage)) + 127) / 128 * 128;
+
+/// Levels in shared memory: channels 0 to 15 of all pixels in one plane, 16 to 31 in another. Rows are 2 (mod 4) pixels
+/// apart: then the 16-byte pieces of two neighbouring pixels in each of two rows lie in different banks.
+struct Near {
+  int first[kNearLevels] = {};  // pixel of a plane
+  int pitch[kNearLevels] = {};  // pixels
+  unsigned plane_bytes = 0;
+  unsigned fill_bytes = 0;  // that the copies of a segment bring
+  tma::TensorMap maps[kNearLevels]{};
+};
+
+/// Maps (images times heads) in rounds. Each block works on an equal run of units of the maps of each round.
+struct Order {
+  unsigned units_per_map = 0;
+  unsigned maps = 0;
+  unsigned rounds = 0;
+};
+
+/// Goes through a block's runs, cut at the ends of maps: segments. Numbers count the block's units.
+class Segments {
+ public:
+  __device__ __forceinline__ Segments(const Order& order, unsigned heads) : order_(order), heads_(heads) {
+    go_on(run(0).begin);
+  }
+  __device__ __forceinline__ bool valid() const { return round_ < order_.rounds; }
+  __device__ __forceinline__ unsigned index() const { return index_; }  // from 1
+  /// First number of the next segment.
+  __device__ __forceinline__ unsigned end() const { return end_; }
+  /// A unit of this segment.
+  __device__ __forceinline__ Unit unit(unsigned number) const { return {n_, (number + offset_) * kUnitQueries, m_}; }
+
+  __device__ __forceinline__ void next() { go_on((n_ * heads_ + m_) * order_.units_per_map + offset_ + end_); }
+
+ private:
+  /// Units of all maps, counted on.
+  struct Run {
+    unsigned begin;
+    unsigned end;
+  };
+  /// This block's run of a round. Divides; made again where it is needed, because registers are rare.
+  __device__ __forceinline__ Run run(unsigned round) const {
+    const auto first = static_cast<unsigned>(std::uint64_t{order_.maps} * round / order_.rounds);
+    const auto last = static_cast<unsigned>(std::uint64_t{order_.maps} * (round + 1) / order_.rounds);
+    const std::uint64_t units = std::uint64_t{last - first} * order_.units_per_map;
+    const unsigned begin = first * order_.units_per_map;
+    return {begin + static_cast<unsigned>(units * blockIdx.x / gridDim.x),
+            begin + static_cast<unsigned>(units * (blockIdx.x + 1) / gridDim.x)};
+  }
+  /// The segment from this unit of all maps on, or of the next rounds.
+  __device__ __forceinline__ void go_on(unsigned from) {
+    Run mine = run(round_);
+    while (from == mine.end) {
+      if (++round_ >= order_.rounds) return;
+      mine = run(round_);
+      from = mine.begin;
+    }
+    const unsigned map = from / order_.units_per_map;
+    const unsigned map_begin = map * order_.units_per_map;
+    n_ = map / heads_;
+    m_ = map % heads_;
+    offset_ = from - map_begin - end_;
+    end_ += min(mine.end, map_begin + order_.units_per_map) - from;
+    ++index_;
+  }
+  const Order& order_;
+  unsigned heads_;
+  unsigned round_ = 0;
+  unsigned n_ = 0;
+  unsigned m_ = 0;
+  unsigned offset_ = 0;  // from number to unit of the map
+  unsigned end_ = 0;
+  unsigned index_ = 0;
+};
+
+__device__ __forceinline__ unsigned char* planes(Storage& shared) {
+  return reinterpret_cast<unsigned char*>(&shared) + kPlanesAt;
+}
+
+/// Asks for the levels of the image and head of a unit. One thread, when no one reads those of the map before any more.
+__device__ __forceinline__ void fill(const Near& near, Storage& shared, const Unit& of) {
+  device::fence_async_shared();
+  device::arrive_expect_bytes(shared.full, near.fill_bytes);
+#pragma unroll
+  for (int l = 0; l < kNearLevels; ++l)
+#pragma unroll
+    for (int plane = 0; plane < 2; ++plane)
+      device::tensor_load(planes(shared) + plane * near.plane_bytes + near.first[l] * kPixelBytes, &near.maps[l],
+                          {plane * kPlaneChannels, static_cast<int>(of.m), 0, 0, static_cast<int>(of.n)}, shared.full);
+}
+
+__device__ __forceinline__ void wait_filled(Storage& shared, const Segments& segments) {
+  device::wait(shared.full, (segments.index() - 1) & 1u, {"levels of a segment"});
+}
+
+/// This warp is done with its segment. The last one to be asks for the levels of the next. A warp that had no unit of
+/// the segment waits all the same: else it could be counted for two segments while another one still reads.
+__device__ __forceinline__ void leave(const Near& near, Storage& shared, Segments& segments, int lane) {
+  wait_filled(shared, segments);
+  __syncwarp();
+  const unsigned all = kWarps * segments.index();
+  segments.next();
+  if (lane != 0 || !segments.valid()) return;
+  __threadfence_block();
+  if (atomicAdd(&shared.left, 1u) + 1 == all) fill(near, shared, segments.unit(0));
+}
+
+/// The next unit of the block.
+__device__ __forceinline__ unsigned draw(Storage& shared, int lane) {
+  unsigned number = 0;
+  if (lane == 0) number = atomicAdd(&shared.next, 1u);
+  return __shfl_sync(0xffffffffu, number, 0);
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::resident
