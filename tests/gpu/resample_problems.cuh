@@ -34,6 +34,7 @@ struct Case {
   std::int64_t channel_step = 1;
   std::int64_t time_step = 1;
   int shift = 0;        // elements by which all tensors are off their alignment
+  double lean = 0;      // added to every fourth channel: quaternions that are hardly ever orthogonal
   double reach = 0.02;  // how far targets leave the recorded time, as a part of it
 };
 
@@ -113,6 +114,8 @@ inline Made make(const Case& c, std::uint64_t seed) {
   made.values = std::make_unique<Buffer>(c.dtype, rows_layout(c.packed_source, c.batch, source_rows, c.channels, c));
   made.output = std::make_unique<Buffer>(c.dtype, rows_layout(c.packed_target, c.batch, target_rows, c.channels, c));
   made.values->fill_normal(random);
+  for (std::int64_t i = 0; c.lean != 0 && i < made.values->layout().size(); i += 4)
+    made.values->set(i, made.values->get(i) + c.lean);
 
   // Stamps in units of a mean step of 1 (f64: at 1.7e9 s; i64: 1 ms at that epoch, in ns).
   const double unit = c.times == DType::i64 ? 1e6 : 1.0;

@@ -86,6 +86,53 @@ TEST(GpuResampleShapes, CurvesAndGroupsOfChannels) {
         }
 }
 
+TEST(GpuResampleShapes, ShortTrajectoriesOfAnArm) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 60;
+  for (const DType dtype : {DType::bf16, DType::f16})
+    for (const Interpolation interpolation : {Interpolation::linear, Interpolation::next, Interpolation::nearest})
+      for (const auto& [batch, samples, targets] : std::vector<std::array<std::int64_t, 3>>{
+               {302, 100, 50}, {2000, 100, 50}, {16, 4, 8}, {9, 40, 256}, {1, 8, 2}, {6, 300, 120}})
+        for (const int kind : {0, 1, 2}) {
+          check({.batch = batch,
+                 .samples = samples,
+                 .targets = targets,
+                 .channels = 7,
+                 .dtype = dtype,
+                 .groups = one_group(7, interpolation),
+                 .duplicates = kind == 2,
+                 .unsorted = kind == 1,
+                 .clustered = kind == 2},
+                ++seed);
+          if (HasFailure()) return;
+        }
+}
+
+TEST(GpuResampleShapes, LongCallsOfOneCurve) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 80;
+  for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
+    for (const bool slerp : {false, true})
+      for (const auto& [batch, samples, targets, channels] :
+           std::vector<std::array<std::int64_t, 4>>{{66, 512, 512, 128}, {20, 3000, 1700, 256}, {1030, 16, 33, 128}}) {
+        std::vector<ChannelGroup> groups = one_group(channels, Interpolation::cubic);
+        if (slerp) groups.clear();
+        for (std::int64_t first = 0; slerp && first < channels; first += 4)
+          groups.push_back({first, 4, Interpolation::slerp});
+        check({.batch = batch,
+               .samples = samples,
+               .targets = targets,
+               .channels = channels,
+               .dtype = dtype,
+               .groups = groups,
+               .duplicates = samples == 16,
+               .unsorted = samples == 3000,
+               .lean = slerp ? 3.0 : 0.0},  // of two orthogonal ones rounding says which arc is the shorter
+              ++seed);
+        if (HasFailure()) return;
+      }
+}
+
 TEST(GpuResampleShapes, MoreTrajectoriesThanOneGridDimensionHolds) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 3})

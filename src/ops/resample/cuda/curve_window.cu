@@ -1,8 +1,10 @@
 // Every interpolation, also several in one row: PCHIP, slerp and groups of channels at little more than the cost of
 // linear. Windows of stamps and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
 // what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Rows that are no
-// multiples of 16 bytes go through a strip in shared memory. The type of the times is left behind with the search: two
+// multiples of 16 bytes go through a strip in shared memory. Long calls with one curve for all channels walk along the
+// targets instead (curve_walk.cuh). The type of the times is left behind with the search: two
 // kernels per type of values, where one per combination made an object of 43 MB.
+#include "ops/resample/cuda/curve_walk.cuh"
 #include "ops/resample/cuda/pieces.cuh"
 #include "ops/resample/cuda/tile_plan.cuh"
 
@@ -36,12 +38,6 @@ struct Job {
   int stamp_capacity, row_capacity;
   int most_stamp_bytes, most_row_bytes;
   int pieces_at, stamps_at, rows_at, strips_at, strip_bytes;
-};
-
-/// What prepare() makes.
-struct Prepared {
-  std::shared_ptr<const void> call;
-  Pieces pieces;
 };
 
 /// Fetches the windows and writes the spots of targets [begin, begin + count), one per thread.
@@ -84,7 +80,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const int row = at.row - held.first;
   const int lowest = row - (two && around.before >= 0.0f ? 1 : 0);
   const int highest = row + (two ? 1 : 0) + (two && around.after >= 0.0f ? 1 : 0);
-  reinterpret_cast<Spot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
+  reinterpret_cast<CurveSpot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
 }
 
 /// `whole`: rows are multiples of 16 bytes at multiples of 16 bytes.
@@ -124,7 +120,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   constexpr int values = Unpacked<Value>::count;
   const Held near = shared.rows;
   const unsigned char* held = shared.bytes + job.rows_at + near.shift;
-  const auto* spots = reinterpret_cast<const Spot*>(shared.bytes);
+  const auto* spots = reinterpret_cast<const CurveSpot*>(shared.bytes);
   const int first = device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, targets - first);
   unsigned char* output = rows.output + static_cast<std::int64_t>(begin + first) * job.width;
@@ -134,7 +130,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   for (int item = device::lane_index(); item < items; item += device::kWarpThreads) {
     const int target = job.chunks.row_of(item);
     const int column = item - target * job.chunks.count;
-    const Spot& spot = spots[first + target];
+    const CurveSpot& spot = spots[first + target];
     const Piece piece = pieces[column];
     const unsigned char* from = held + spot.row * job.width + column * 16;
     if constexpr (whole) {
@@ -143,7 +139,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
         continue;
       }
     }
-    if (!spot.has(Spot::kHeld))
+    if (!spot.has(CurveSpot::kHeld))
       from = rows.values + static_cast<std::int64_t>(spot.row + near.range.first) * job.width + column * 16;
     unsigned char* to = whole ? output + item * 16 : strip + phase + target * job.width + column * 16;
     write_values<Value>(to, from, job.width, min(job.channels - column * values, values), piece.modes, spot.weight,
@@ -153,6 +149,66 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
     __syncwarp();
     if (count > 0) store_strip<Value>(output, strip, phase, count * job.width);
   }
+}
+
+/// PCHIP or slerp for all channels of a plain call.
+template <class Value, class Walk>
+__global__ void __launch_bounds__(kWalkThreads, kBlocks) walk_kernel(const __grid_constant__ WalkTile walk) {
+  Storage& shared = device::dynamic_shared<Storage>();
+  const PlainTile& tile = walk.tile;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const PlainBlock block = plain_block<float>(tile);
+  if (thread == 0) {
+    device::init_barrier(shared.stamps_ready, 1);
+    device::init_barrier(shared.rows_ready, 1);
+    device::fence_barrier_init();
+  }
+  device::wait_for_previous_kernel();
+
+  // Fetch and search.
+  float q{};
+  if (thread < block.targets) q = plain_target<float>(tile, block, thread);
+  if (thread == 0) {
+    fetch_stamps(tile, block, shared.bytes, shared.stamps_ready);
+    fetch_rows(tile, block, shared.bytes, shared.rows_ready);
+  }
+  __syncthreads();  // barriers are initialised
+  device::wait(shared.stamps_ready, 0);
+  auto* stops = reinterpret_cast<Stop*>(shared.bytes + tile.output_at);
+  bool slow = false;
+  for (int t = thread; t < block.targets;) {
+    slow |= locate_stop<Walk>(walk, block, shared.bytes, q, t);
+    t += kWalkThreads;
+    if (t < block.targets) q = plain_target<float>(tile, block, t);
+  }
+  for (int t = thread; t < tile.tile; t += kWalkThreads) {
+    if (t >= block.targets) stops[stop_index(t)].at = Stop::kEnd;
+    if (t % kStrandTargets == 0) stops[stop_index(t) + kStrandTargets].at = Stop::kEnd;
+  }
+  if constexpr (Walk::kSlopes)  // from the last thread on: they have fewer targets
+    for (int row = kWalkThreads - 1 - thread; row < tile.row_capacity; row += kWalkThreads)
+      locate_rate<Walk>(walk, block, shared.bytes, row);
+  const bool some = __syncthreads_or(slow) != 0;  // stops and rates are there
+
+  // Combine.
+  device::wait(shared.rows_ready, 0);
+  device::let_next_kernel_start();
+  const int begin = device::warp_index() * kStrandTargets;
+  const int count = min(kStrandTargets, block.targets - begin);
+  if (count <= 0) return;
+  constexpr int bytes = Quad<Value>::kBytes;
+  const Stop* first = stops + stop_index(begin);
+  const auto* rates = reinterpret_cast<const float*>(shared.bytes + walk.rates_at);
+  const int column = device::lane_index() * bytes;
+  bool good = true;
+  for (int at = column; at < block.width; at += device::kWarpThreads * bytes)
+    good &= walk_strand<Value, Walk>(first, rates, shared.bytes + tile.rows_at + at, block.width,
+                                     block.output(tile, begin) + at);
+  if (!some && good) return;
+  for (int at = column; at < block.width; at += device::kWarpThreads * bytes)
+    walk_slowly<Value, Walk>(
+        block.output(tile, begin) + at, tile.values + static_cast<std::int64_t>(block.value_unit(tile, 0)) * 16 + at,
+        block.width, first, reinterpret_cast<const SlowStop*>(shared.bytes + walk.slow_at) + begin, count, !good);
 }
 
 /// Targets per warp, so that a lane has about eight pieces to make and a block's window of rows stays small.
@@ -179,7 +235,7 @@ Job make_job(const Problem& problem, const Call& call, const Pieces& pieces, boo
   job.most_stamp_bytes = slice_bytes(job.stamp_capacity, time_bytes);
   job.most_row_bytes = slice_bytes(job.row_capacity, job.width);
   const auto round = [](int bytes) { return (bytes + 127) / 128 * 128; };
-  job.pieces_at = round(tile * static_cast<int>(sizeof(Spot)));
+  job.pieces_at = round(tile * static_cast<int>(sizeof(CurveSpot)));
   job.stamps_at = job.pieces_at + round(job.chunks.count * static_cast<int>(sizeof(Piece)));
   job.rows_at = job.stamps_at + round(job.most_stamp_bytes);
   job.strips_at = job.rows_at + round(job.most_row_bytes);
@@ -187,6 +243,17 @@ Job make_job(const Problem& problem, const Call& call, const Pieces& pieces, boo
   shared_bytes = static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)) + job.strips_at + kWarps * job.strip_bytes;
   return job;
 }
+
+/// What prepare() makes.
+struct Prepared {
+  std::shared_ptr<const void> call;
+  LaunchConfig config{};
+  bool walks = false;
+  bool slerp = false;
+  WalkTile walk{};
+  bool whole = false;
+  Job job{};
+};
 
 }  // namespace
 
@@ -202,25 +269,42 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   Problem one_group = problem;  // the pieces say what the groups are: no table of them on the device
   one_group.groups.resize(1);
-  return std::make_shared<Prepared>(Prepared{prepare_call(one_group, arguments), pieces_of(problem)});
+  auto prepared = std::make_shared<Prepared>();
+  prepared->call = prepare_call(one_group, arguments);
+  const Call& call = static_cast<const cuda::Prepared*>(prepared->call.get())->call;
+  if (call.longest_target == 0 || problem.batch == 0) return prepared;
+  LaunchConfig& config = prepared->config;
+  config.block = dim3(kThreads);
+  const Pieces pieces = pieces_of(problem);
+  prepared->walks = takes_walk(problem, call, pieces);
+  prepared->slerp = pieces.at[0].kind == Kind::quaternions;
+  prepared->whole = static_cast<bool>(supports_16_byte_rows(problem));
+  if (prepared->walks)
+    prepared->walk =
+        make_walk(problem, call, static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)), config.shared_bytes);
+  else
+    prepared->job = make_job(problem, call, pieces, prepared->whole, config.shared_bytes);
+  const int tile = prepared->walks ? prepared->walk.tile.tile : prepared->job.targets_per_warp * kWarps;
+  config.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch);
+  return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
-  const Call& call = static_cast<const cuda::Prepared*>(prepared.call.get())->call;
-  if (call.longest_target == 0 || problem.batch == 0) return;
-  const bool whole = static_cast<bool>(supports_16_byte_rows(problem));
-  LaunchConfig config{.block = dim3(kThreads), .dependent = arguments.dependent_launch};
-  const Job job = make_job(problem, call, prepared.pieces, whole, config.shared_bytes);
-  const int tile = job.targets_per_warp * kWarps;
-  config.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch);
+  LaunchConfig config = prepared.config;
+  if (config.grid.x == 0 || config.grid.y == 0) return;
+  config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
-    if (whole)
-      launch_kernel<kernel<Value, true>>("resample: curve_window", config, stream, job);
+    if (prepared.walks && prepared.slerp)
+      launch_kernel<walk_kernel<Value, SlerpWalk<Value>>>("resample: curve_window", config, stream, prepared.walk);
+    else if (prepared.walks)
+      launch_kernel<walk_kernel<Value, PchipWalk<Value>>>("resample: curve_window", config, stream, prepared.walk);
+    else if (prepared.whole)
+      launch_kernel<kernel<Value, true>>("resample: curve_window", config, stream, prepared.job);
     else
-      launch_kernel<kernel<Value, false>>("resample: curve_window", config, stream, job);
+      launch_kernel<kernel<Value, false>>("resample: curve_window", config, stream, prepared.job);
   });
 }
 

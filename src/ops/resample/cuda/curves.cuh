@@ -133,10 +133,27 @@ __device__ __forceinline__ float4 slerp(float4 from, float4 to, float w) {
                      fmaf(from_weight, from.z, to_weight * to.z), fmaf(from_weight, from.w, to_weight * to.w)});
 }
 
+/// The square of an angle of at most a right one from its cosine, and sin(angle) / angle from its square: no root, no
+/// arc, no loss of digits between near quaternions. Least squares fits (docs/findings/resample_gpu.md).
+__device__ __forceinline__ float square_of_angle(float cosine) {
+  const float apart = fmaxf(1 - cosine, 0.0f);
+  float angle = fmaf(apart, 0.00921768f, -0.0105984f);
+  angle = fmaf(apart, angle, 0.02171451f);
+  angle = fmaf(apart, angle, 0.02409457f);
+  angle = fmaf(apart, angle, 0.08969118f);
+  angle = fmaf(apart, angle, 0.33328029f);
+  angle = fmaf(apart, angle, 2.00000057f);
+  return angle * apart;
+}
+__device__ __forceinline__ float sine_over_angle(float square) {
+  float series = fmaf(square, 2.60190307e-6f, -1.98074187e-4f);
+  series = fmaf(square, series, 8.33302514e-3f);
+  series = fmaf(square, series, -0.166666567f);
+  return fmaf(square, series, 1.0f);
+}
+
 /// The same for 0 <= w <= 1 in a third of the instructions. As the result is normalised, only the ratio of the two
-/// weights matters, so sin(w angle) may become w times a polynomial in the square of w angle, and the square of the
-/// angle one in 1 - cosine: no root, no arc, no loss of digits between near quaternions. Least squares fits, error of
-/// the result 3e-7 (docs/findings/resample_gpu.md).
+/// weights matters, so sin(w angle) may become w times a polynomial in the square of w angle. Error of the result 3e-7.
 __device__ __forceinline__ float4 slerp_between(const float4& from, const float4& to, float w) {
   const auto dot = [](const float4& a, const float4& b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; };
   const float square = dot(from, from);
@@ -147,23 +164,10 @@ __device__ __forceinline__ float4 slerp_between(const float4& from, const float4
   const float scale = device::reciprocal_root(square);
   const float scale_to = device::reciprocal_root(square_to);
   const float cosine = dot(from, to) * scale * scale_to;
-  const float apart = fmaxf(1 - fabsf(cosine), 0.0f);
-  float angle = fmaf(apart, 0.00921768f, -0.0105984f);
-  angle = fmaf(apart, angle, 0.02171451f);
-  angle = fmaf(apart, angle, 0.02409457f);
-  angle = fmaf(apart, angle, 0.08969118f);
-  angle = fmaf(apart, angle, 0.33328029f);
-  angle = fmaf(apart, angle, 2.00000057f);
-  angle *= apart;                                // squared
-  const auto sine = [](float square_of_angle) {  // over the angle
-    float series = fmaf(square_of_angle, 2.60190307e-6f, -1.98074187e-4f);
-    series = fmaf(square_of_angle, series, 8.33302514e-3f);
-    series = fmaf(square_of_angle, series, -0.166666567f);
-    return fmaf(square_of_angle, series, 1.0f);
-  };
+  const float square_angle = square_of_angle(fabsf(cosine));
   const float v = 1 - w;
-  const float part = v * sine(v * v * angle) * scale;
-  const float part_to = w * sine(w * w * angle) * (cosine < 0 ? -scale_to : scale_to);
+  const float part = v * sine_over_angle(v * v * square_angle) * scale;
+  const float part_to = w * sine_over_angle(w * w * square_angle) * (cosine < 0 ? -scale_to : scale_to);
   const float4 sum = {fmaf(part, from.x, part_to * to.x), fmaf(part, from.y, part_to * to.y),
                       fmaf(part, from.z, part_to * to.z), fmaf(part, from.w, part_to * to.w)};
   const float inverse = device::reciprocal_root(dot(sum, sum));

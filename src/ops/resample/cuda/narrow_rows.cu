@@ -3,51 +3,13 @@
 // result in its warp's strip, which has the 16-byte phase of the output, so that the warp stores it in 16-byte units.
 // Short trajectories are taken several at a time, with all their samples. (8,100000->50000,14 bf16: 11.3 us
 // against 15.4 for 4-byte accesses straight to memory.)
-#include <bit>
-#include <cstdlib>
-
-#include "device/warp.cuh"
-#include "ops/resample/cuda/narrow_row.cuh"
-#include "ops/resample/cuda/plain_tile.cuh"
-#include "ops/resample/cuda/slice.cuh"
+#include "ops/resample/cuda/narrow_plan.cuh"
+#include "ops/resample/cuda/one_generation.cuh"
 
 namespace tmaops::ops::resample::narrow_rows {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
-
-constexpr int kMaxThreads = 256;
-constexpr int kLongestRow = 128;  // bytes
-constexpr int kMostStampBytes = 16 * 1024;
-constexpr int kMostRowBytes = 48 * 1024;
-
-struct Storage {
-  device::Barrier stamps_ready;
-  device::Barrier rows_ready;
-  Held stamps;
-  Held rows;
-  alignas(128) unsigned char bytes[96 * 1024];  // stamps, rows, strips; the launch asks for what the tile needs
-};
-
-constexpr int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-/// A plain call, as in plain_tile.cuh.
-struct PlainJob {
-  const unsigned char* stamps;
-  const unsigned char* targets;
-  const unsigned char* values;
-  unsigned char* output;
-  std::int64_t value_stride, output_stride;  // bytes from one trajectory to the next
-  int stamp_stride, target_stride;           // elements
-  int samples;
-  int target_count;
-  int batch;
-  Pace pace;
-  int stamp_limit, row_limit;            // the last sample that a window may begin with
-  int stamp_unit_limit, row_unit_limit;  // the same in units of 16 bytes of the whole tensor
-  Interpolation interpolation;
-  Cut cut;
-};
 
 struct Job {
   Call call;
@@ -57,9 +19,9 @@ struct Job {
 /// Plain calls with f32 times. `known_bytes`: of a row, 0 when only the launch knows. `whole`: a block takes whole
 /// trajectories. What one thread does before the copies is kept short.
 template <class Value, int known_bytes, bool whole>
-__global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, known_bytes > 0 ? 8 : 4))
-    plain_kernel(const __grid_constant__ PlainJob job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+__global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarrowThreads, known_bytes > 0 ? 8 : 4))
+    plain_kernel(const __grid_constant__ NarrowJob job) {
+  NarrowStorage& shared = device::dynamic_shared<NarrowStorage>();
   const Cut& cut = job.cut;
   const auto thread = static_cast<int>(threadIdx.x);
   const int width = known_bytes > 0 ? known_bytes : cut.row_bytes;
@@ -139,8 +101,8 @@ __global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, know
 
 /// All other calls.
 template <class Time, class Value>
-__global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+__global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_constant__ Job job) {
+  NarrowStorage& shared = device::dynamic_shared<NarrowStorage>();
   const Call& call = job.call;
   const Cut& cut = job.cut;
   const std::int64_t b = block_trajectory(call);
@@ -206,137 +168,33 @@ __global__ void __launch_bounds__(kMaxThreads, 2) kernel(const __grid_constant__
   if (targets > 0) store_strip<Value>(warp_output, strip, phase, targets * width);
 }
 
-/// Threads per block, each with one target, and whole trajectories per block (0: none).
-struct Choice {
-  int threads = 256;
-  int trajectories = 0;
-  int time_margin = 0;
-  int row_margin = 8;
+/// What prepare() makes.
+struct Prepared {
+  std::shared_ptr<const void> call;
+  LaunchConfig config{};
+  enum class Kernel { none, pairs, plain, general } kernel = Kernel::none;
+  int even_bytes = 0;  // shared memory for one_generation(), 0: not all blocks are resident at once
+  bool whole = false;
+  int known_channels = 0;
+  PairJob pairs{};
+  NarrowJob plain{};
+  Job job{};
 };
 
-/// Offsets of times are in 32 bits, those of values in units of 16 bytes.
-bool takes_plain(const Problem& problem, const Call& call) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
-  const auto within = [&](std::int64_t stride) { return std::abs(stride) * problem.batch < most; };
-  return is_plain(problem, call) && problem.times == DType::f32 && problem.source >= 4 &&
-         within(call.line.source.trajectory_stride) && within(call.line.target.trajectory_stride) &&
-         call.values_end - call.values_begin < most * 16 && call.values_end - call.values_begin >= 16 &&
-         call.times_end - call.times_begin >= 64;
-}
-
-PlainJob plain_job(const Problem& problem, const Call& call, const Cut& cut) {
-  const PlainCall plain = plain_call(problem, call);
-  PlainJob job{};
-  job.stamps = plain.stamps;
-  job.targets = plain.targets;
-  job.values = plain.values;
-  job.output = plain.output;
-  job.value_stride = plain.value_stride;
-  job.output_stride = plain.output_stride;
-  job.stamp_stride = static_cast<int>(plain.stamp_stride / 4);
-  job.target_stride = static_cast<int>(plain.target_stride / 4);
-  job.samples = plain.samples;
-  job.target_count = plain.target_count;
-  job.batch = plain.batch;
-  job.pace = plain.pace;
-  job.interpolation = plain.interpolation;
-  job.cut = cut;
-  const std::int64_t stamps = plain.stamps_end - plain.stamps;
-  const std::int64_t values = plain.values_end - plain.values;
-  job.cut.stamp_bytes = static_cast<int>(std::min<std::int64_t>(cut.stamp_bytes, stamps));
-  job.cut.copied_row_bytes = static_cast<int>(std::min<std::int64_t>(cut.copied_row_bytes, values));
-  job.stamp_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.stamp_capacity;
-  job.row_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.row_capacity;
-  job.stamp_unit_limit = static_cast<int>((stamps - job.cut.stamp_bytes) / 16);
-  job.row_unit_limit = static_cast<int>((values - job.cut.copied_row_bytes) / 16);
-  return job;
-}
-
-Choice choose(const Problem& problem, const Call& call) {
-  const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
-  const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
-  Choice choice;
-  // Whole trajectories while they are short, a power of two of them so that warps store whole units of 16 bytes
-  // (4096,100->50,7: 2, 4, 6, 8 trajectories 5.15, 4.70, 5.6, 4.88 us).
-  constexpr std::int64_t kWholeBytes = 32 * 1024;
-  constexpr std::int64_t kWholeThreads = 256;
-  const bool separate = takes_plain(problem, call) && problem.dense_batches && !problem.shared_source_times;
-  if (separate && problem.target > 1 && problem.target <= kWholeThreads / 2) {
-    const std::int64_t one = std::max<std::int64_t>(problem.source * (row_bytes + time_bytes), 1);
-    const std::int64_t fit = std::min({kWholeBytes / one, kWholeThreads / problem.target, problem.batch});
-    choice.trajectories = fit >= 2 ? static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(fit))) : 0;
-  }
-  if (choice.trajectories > 0) {
-    choice.threads = round_up(choice.trajectories * static_cast<int>(problem.target), device::kWarpThreads);
-  } else {
-    choice.threads = 192;
-    // A sixteenth: rows of few bytes make stamps dear (8,100000->50000,14, even stamps: margins of 32, 276, 817 samples
-    // 11.4, 11.8, 12.2 us).
-    choice.time_margin = 4 + time_margin(problem.longest_source, call.longest_target) / 16;
-    choice.row_margin = std::min(choice.time_margin, 32);
-  }
-  return choice;
-}
-
-Cut make_cut(const Problem& problem, const Call& call, const Choice& choice, int& shared_bytes) {
-  const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
-  const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
-  Cut cut{};
-  cut.row_bytes = static_cast<int>(row_bytes);
-  cut.words = problem.row_alignment >= 4 && row_bytes % 4 == 0;
-  cut.trajectories = choice.trajectories;
-  if (choice.trajectories > 0) {
-    cut.tile = choice.trajectories * static_cast<int>(problem.target);
-    const auto targets = static_cast<std::uint64_t>(problem.target);
-    cut.target_reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + targets - 1) / targets);
-    cut.stamp_capacity = cut.row_capacity = choice.trajectories * static_cast<int>(problem.source);
-  } else {
-    cut.tile = choice.threads;
-    cut.time_margin = choice.time_margin;
-    cut.row_margin = choice.row_margin;
-    cut.stamp_capacity =
-        window_capacity(problem, call.longest_target, cut.tile, cut.time_margin, kMostStampBytes / time_bytes);
-    cut.row_capacity =
-        window_capacity(problem, call.longest_target, cut.tile, cut.row_margin, kMostRowBytes / row_bytes);
-  }
-  cut.stamp_bytes = slice_bytes(cut.stamp_capacity, time_bytes);
-  cut.copied_row_bytes = slice_bytes(cut.row_capacity, row_bytes);
-  cut.rows_at = round_up(cut.stamp_bytes, 128);
-  cut.strips_at = cut.rows_at + round_up(cut.copied_row_bytes + 16, 128);  // combine_known reads a word too many
-  cut.strip_bytes = device::kWarpThreads * cut.row_bytes + 16;
-  shared_bytes = static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)) + cut.strips_at +
-                 choice.threads / device::kWarpThreads * cut.strip_bytes;
-  return cut;
-}
-
-void run(const Problem& problem, const Call& call, const Choice& choice, bool dependent_launch, Stream stream) {
-  LaunchConfig config{.block = dim3(static_cast<unsigned>(choice.threads)), .dependent = dependent_launch};
-  const Cut cut = make_cut(problem, call, choice, config.shared_bytes);
-  config.grid = cut.trajectories > 0
-                    ? dim3(static_cast<unsigned>((problem.batch + cut.trajectories - 1) / cut.trajectories))
-                    : tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch);
-  with_types(problem, [&](auto* time, auto* value) {
-    using Time = std::remove_pointer_t<decltype(time)>;
+void launch_plain(const Problem& problem, const Prepared& prepared, const LaunchConfig& config, Stream stream) {
+  with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
-    if constexpr (std::is_same_v<Time, float>) {
-      if (takes_plain(problem, call)) {
-        const PlainJob job = plain_job(problem, call, cut);
-        const auto launch_with = [&](auto known_bytes) {
-          constexpr int known = decltype(known_bytes)::value;
-          if (cut.trajectories > 0)
-            launch_kernel<plain_kernel<Value, known, true>>("resample: narrow_rows", config, stream, job);
-          else
-            launch_kernel<plain_kernel<Value, known, false>>("resample: narrow_rows", config, stream, job);
-        };
-        // The joints of one arm with its gripper, and of two arms.
-        constexpr int size = static_cast<int>(sizeof(Value));
-        const bool words = cut.row_bytes % 4 != 0 || cut.words;
-        if (words && problem.channels == 7) return launch_with(std::integral_constant<int, 7 * size>{});
-        if (words && problem.channels == 14) return launch_with(std::integral_constant<int, 14 * size>{});
-        return launch_with(std::integral_constant<int, 0>{});
-      }
-    }
-    launch_kernel<kernel<Time, Value>>("resample: narrow_rows", config, stream, Job{call, cut});
+    constexpr int size = static_cast<int>(sizeof(Value));
+    const auto launch_with = [&](auto known_bytes) {
+      constexpr int known = decltype(known_bytes)::value;
+      if (prepared.whole)
+        launch_kernel<plain_kernel<Value, known, true>>("resample: narrow_rows", config, stream, prepared.plain);
+      else
+        launch_kernel<plain_kernel<Value, known, false>>("resample: narrow_rows", config, stream, prepared.plain);
+    };
+    if (prepared.known_channels == 7) return launch_with(std::integral_constant<int, 7 * size>{});
+    if (prepared.known_channels == 14) return launch_with(std::integral_constant<int, 14 * size>{});
+    launch_with(std::integral_constant<int, 0>{});
   });
 }
 
@@ -351,14 +209,69 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
-  return prepare_call(problem, arguments);
+  auto prepared = std::make_shared<Prepared>();
+  prepared->call = prepare_call(problem, arguments);
+  const Call& call = static_cast<const cuda::Prepared*>(prepared->call.get())->call;
+  if (call.longest_target == 0 || problem.batch == 0) return prepared;
+  LaunchConfig& config = prepared->config;
+  if (takes_pairs(problem, call)) {
+    prepared->kernel = Prepared::Kernel::pairs;
+    prepared->pairs = pair_job(problem, call, config.shared_bytes);
+    const int each = prepared->pairs.trajectories;
+    config.grid = dim3(static_cast<unsigned>((problem.batch + each - 1) / each));
+    config.block = dim3(kPairThreads);
+    prepared->even_bytes = one_generation(config.grid.x, kPairThreads, config.shared_bytes,
+                                          static_cast<int>(sizeof(NarrowStorage)), device_info(problem.device));
+    return prepared;
+  }
+  const NarrowChoice choice = choose(problem, call);
+  const Cut cut = make_cut(problem, call, choice, config.shared_bytes);
+  config.block = dim3(static_cast<unsigned>(choice.threads));
+  config.grid = cut.trajectories > 0
+                    ? dim3(static_cast<unsigned>((problem.batch + cut.trajectories - 1) / cut.trajectories))
+                    : tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch);
+  prepared->whole = cut.trajectories > 0;
+  if (takes_plain(problem, call)) {
+    prepared->kernel = Prepared::Kernel::plain;
+    prepared->plain = plain_job(problem, call, cut);
+    // Nine blocks of a tile per multiprocessor: 8,100000->50000,14 in 11.2 us, 11.4 with as many as fit, 11.5 with 12.
+    constexpr std::int64_t kTiles = 9 * 128;
+    if (!prepared->whole)
+      config.shared_bytes = std::max(
+          config.shared_bytes,
+          one_generation(device_info(problem.device).multiprocessors * kTiles / choice.threads, choice.threads,
+                         config.shared_bytes, static_cast<int>(sizeof(NarrowStorage)), device_info(problem.device)));
+    // The joints of one arm with its gripper, and of two arms.
+    const bool words = cut.row_bytes % 4 != 0 || cut.words;
+    if (words && (problem.channels == 7 || problem.channels == 14))
+      prepared->known_channels = static_cast<int>(problem.channels);
+  } else {
+    prepared->kernel = Prepared::Kernel::general;
+    prepared->job = Job{call, cut};
+  }
+  return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  const Call& call = prepared_call(arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return;
+  const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
+  if (prepared.kernel == Prepared::Kernel::none) return;
+  LaunchConfig config = prepared.config;
+  config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
-  run(problem, call, choose(problem, call), arguments.dependent_launch, stream);
+  if (prepared.kernel == Prepared::Kernel::plain) return launch_plain(problem, prepared, config, stream);
+  if (prepared.kernel == Prepared::Kernel::pairs) {
+    PairJob job = prepared.pairs;
+    job.ahead = config.dependent && prepared.even_bytes > 0;
+    if (job.ahead) config.shared_bytes = prepared.even_bytes;
+    if (problem.values == DType::f16)
+      return launch_kernel<pair_kernel<__half, kPairChannels>>("resample: narrow_rows", config, stream, job);
+    return launch_kernel<pair_kernel<__nv_bfloat16, kPairChannels>>("resample: narrow_rows", config, stream, job);
+  }
+  with_types(problem, [&](auto* time, auto* value) {
+    using Time = std::remove_pointer_t<decltype(time)>;
+    using Value = std::remove_pointer_t<decltype(value)>;
+    launch_kernel<kernel<Time, Value>>("resample: narrow_rows", config, stream, prepared.job);
+  });
 }
 
 }  // namespace tmaops::ops::resample::narrow_rows

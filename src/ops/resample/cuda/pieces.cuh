@@ -49,7 +49,7 @@ inline Pieces pieces_of(const Problem& problem) {
 }
 
 /// A target with all that depends on it alone, worked out by one thread for all its channels.
-struct alignas(16) Spot {
+struct alignas(16) CurveSpot {
   // Bits of `flags`. Those from 0 on: pieces of that kind can be made the short way.
   static constexpr std::uint32_t kLater = 16;  // 16 + previous, next or nearest: it is the later sample
   static constexpr std::uint32_t kHeld = 31;   // all samples it needs are in shared memory
@@ -64,16 +64,16 @@ struct alignas(16) Spot {
   __device__ __forceinline__ bool has(std::uint32_t bit) const { return (flags >> bit & 1u) != 0; }
 };
 
-/// The parts of a spot that need no memory. `held`: as Spot::kHeld.
-__device__ __forceinline__ Spot make_spot(int row, const Place<int>& at, const Neighbours& around, bool held) {
+/// The parts of a spot that need no memory. `held`: as CurveSpot::kHeld.
+__device__ __forceinline__ CurveSpot make_spot(int row, const Place<int>& at, const Neighbours& around, bool held) {
   const float w = at.weight;
-  Spot spot{row, w, 0, 0, {}, {}, around};
+  CurveSpot spot{row, w, 0, 0, {}, {}, around};
   const auto bit = [](bool set, auto number) {
     return static_cast<std::uint32_t>(set) << static_cast<std::uint32_t>(number);
   };
-  const auto later = [](Kind kind) { return Spot::kLater + static_cast<std::uint32_t>(kind); };
+  const auto later = [](Kind kind) { return CurveSpot::kLater + static_cast<std::uint32_t>(kind); };
   const bool there = w == w && held;
-  spot.flags = bit(held, Spot::kHeld) | bit(w > 0.0f, later(Kind::next)) | bit(w >= 1.0f, later(Kind::previous)) |
+  spot.flags = bit(held, CurveSpot::kHeld) | bit(w > 0.0f, later(Kind::next)) | bit(w >= 1.0f, later(Kind::previous)) |
                bit(w >= 1.0f || (w > 0.0f && at.next_nearer), later(Kind::nearest)) | bit(there, Kind::linear) |
                bit(there, Kind::previous) | bit(there, Kind::next) | bit(there, Kind::nearest) |
                bit(there && w >= 0.0f && w <= 1.0f, Kind::quaternions) | bit(there && w == 0.0f, Kind::cubic);
@@ -94,11 +94,11 @@ __device__ __forceinline__ Spot make_spot(int row, const Place<int>& at, const N
 /// 16 bytes of a target whose spot has the bit of `kind`. `from`: the piece in the earlier sample, in shared memory,
 /// rows `width` bytes apart.
 template <class Value>
-__device__ __forceinline__ uint4 make_piece(const unsigned char* from, int width, Kind kind, const Spot& spot) {
+__device__ __forceinline__ uint4 make_piece(const unsigned char* from, int width, Kind kind, const CurveSpot& spot) {
   const auto load = [&](int offset) { return *reinterpret_cast<const uint4*>(from + offset); };
   const float w = spot.weight;
   if (kind == Kind::linear) return mix_16<Value>(load(0), load(w != 0.0f ? width : 0), w);
-  if (kind <= Kind::nearest) return load(spot.has(Spot::kLater + static_cast<std::uint32_t>(kind)) ? width : 0);
+  if (kind <= Kind::nearest) return load(spot.has(CurveSpot::kLater + static_cast<std::uint32_t>(kind)) ? width : 0);
   Unpacked<Value> a = unpack<Value>(load(0));
   if (kind == Kind::cubic) {
     if (w == 0.0f) return load(0);
@@ -157,7 +157,7 @@ __device__ __noinline__ void write_values(unsigned char* to, const unsigned char
       out[k] = narrow<Value>(pchip(around, w, y, next, before >= 0 ? (y - at(-1, k)) * before : 0.0f,
                                    after >= 0 ? (at(2, k) - next) * after : 0.0f));
     } else {
-      out[k] = narrow<Value>(at(mode != 4 && (flags >> (Spot::kLater + mode) & 1u) != 0 ? 1 : 0, k));
+      out[k] = narrow<Value>(at(mode != 4 && (flags >> (CurveSpot::kLater + mode) & 1u) != 0 ? 1 : 0, k));
     }
   }
 }

@@ -1,0 +1,328 @@
+// PCHIP and slerp for plain calls, where one of them is the interpolation of all channels. A lane keeps four values of
+// a row and walks along the targets of a strand: what two neighbouring samples have in common, and what a sample means
+// to both of its intervals, is worked out once and stays in registers. (By target, every slope is worked out twice and
+// every value unpacked four times: 190 instructions per 16 bytes instead of 120.)
+#pragma once
+
+#include "ops/resample/cuda/pieces.cuh"
+#include "ops/resample/cuda/plain_plan.cuh"
+
+namespace tmaops::ops::resample::cuda {
+
+/// A target in shared memory. `at`: its interval, counted in the window of rows, or one of the others.
+struct alignas(16) Stop {
+  static constexpr int kSlow = -1;  // it is made the slow way
+  static constexpr int kCopy = -2;  // and less: it is sample kCopy - at of the window, to the bit
+  static constexpr int kEnd = static_cast<int>(0x80000000u);  // the strand ends here
+  int at;
+  float factor[3];  // PCHIP: of the rise and of the slopes at both ends; slerp: the weight
+};
+/// Consecutive targets that a warp makes, a strand; kEnd stands behind each in shared memory.
+inline constexpr int kStrandTargets = 16;
+inline constexpr int kWalkThreads = 128;
+inline constexpr int kWalkTargets = kWalkThreads / device::kWarpThreads * kStrandTargets;  // of a block
+__host__ __device__ constexpr int stop_index(int target) { return target + target / kStrandTargets; }
+
+/// The same for the slow way, by the formulas for every case.
+struct alignas(16) SlowStop {
+  int row;
+  float weight;
+  Neighbours around;
+};
+
+/// A PlainTile and what walking needs besides; slots in shared memory behind the window of rows.
+struct WalkTile {
+  PlainTile tile;
+  int slow_at, rates_at;
+};
+
+/// Four values of a row as f32.
+template <class Value>
+struct Quad {
+  using Words = std::conditional_t<sizeof(Value) == 4, uint4, uint2>;
+  static constexpr int kBytes = static_cast<int>(sizeof(Words));
+
+  static __device__ __forceinline__ void load(const unsigned char* from, float (&to)[4]) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    if constexpr (sizeof(Value) == 4) {
+      to[0] = __uint_as_float(words.x);
+      to[1] = __uint_as_float(words.y);
+      to[2] = __uint_as_float(words.z);
+      to[3] = __uint_as_float(words.w);
+    } else {
+      const float2 low = unpack_word(words.x, static_cast<const Value*>(nullptr));
+      const float2 high = unpack_word(words.y, static_cast<const Value*>(nullptr));
+      to[0] = low.x;
+      to[1] = low.y;
+      to[2] = high.x;
+      to[3] = high.y;
+    }
+  }
+  static __device__ __forceinline__ void copy(unsigned char* to, const unsigned char* from) {
+    __stcs(reinterpret_cast<Words*>(to), *reinterpret_cast<const Words*>(from));
+  }
+  static __device__ __forceinline__ void store(unsigned char* to, const float (&from)[4]) {
+    Words words;
+    if constexpr (sizeof(Value) == 4)
+      words = {__float_as_uint(from[0]), __float_as_uint(from[1]), __float_as_uint(from[2]), __float_as_uint(from[3])};
+    else
+      words = {pack_word(from[0], from[1], static_cast<const Value*>(nullptr)),
+               pack_word(from[2], from[3], static_cast<const Value*>(nullptr))};
+    __stcs(reinterpret_cast<Words*>(to), words);
+  }
+};
+
+/// Lengths of neighbouring intervals between which factors can neither overflow nor vanish.
+__device__ __forceinline__ bool usual_ratio(float ratio) { return ratio > 0x1p-30f && ratio < 0x1p30f; }
+
+/// PCHIP. With L and R the differences of the values before and after a sample, and r the length of the interval after
+/// it over that of the one before, the slope there is proportional to L R / (R + rate L), rate = r (r + 2) / (2 r + 1);
+/// the factors of a target hold the rest.
+template <class Value>
+struct PchipWalk {
+  static constexpr int kPhases = 3;
+  static constexpr int kBehind = 2;  // samples it needs from an interval on, less one: rolls after a restart
+  static constexpr bool kSlopes = true;
+  static constexpr std::uint32_t kModes = 0x4444;
+  float y[3][4];
+  float rise[3][4];
+  float slope[3][4];
+
+  static __device__ __forceinline__ float rate(float before, float after) {
+    const float r = after * device::reciprocal(before);
+    return r * (r + 2) * device::reciprocal(fmaf(2.0f, r, 1.0f));
+  }
+  static __device__ __forceinline__ Stop stop(int at, float w, const Neighbours& around) {
+    const float v = 1 - w;
+    const float first = around.before * (3 * around.before + 3) * device::reciprocal(fmaf(2.0f, around.before, 1.0f));
+    const float second = (3 * around.after + 3) * device::reciprocal(around.after + 2);
+    return {at, {w * w * (3 - 2 * w), w * v * v * first, -w * w * v * second}};
+  }
+
+  /// Back to an interval so far before that of `row` that kBehind calls of roll() lead to it.
+  template <int p>
+  __device__ __forceinline__ void restart(const unsigned char* row, int width) {
+    constexpr int before = (p + 1) % 3;
+    constexpr int at = (p + 2) % 3;
+    Quad<Value>::load(row - width, y[before]);
+    Quad<Value>::load(row, y[at]);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) rise[before][k] = y[at][k] - y[before][k];
+  }
+  /// To the next interval: `row` is the sample that comes in, `rate` that of the one before it.
+  template <int p>
+  __device__ __forceinline__ void roll(const unsigned char* row, float rate) {
+    constexpr int last = (p + 2) % 3;
+    constexpr int before = (p + 1) % 3;
+    Quad<Value>::load(row, y[p]);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float left = rise[before][k];
+      const float right = y[p][k] - y[last][k];
+      const float part = right * device::reciprocal(fmaf(rate, left, right));
+      slope[last][k] = left * right > 0.0f ? left * part : 0.0f;
+      rise[last][k] = right;
+    }
+  }
+  __device__ __forceinline__ bool good() const { return true; }
+  template <int p>
+  __device__ __forceinline__ void make(const Stop& stop, float (&to)[4]) const {
+    constexpr int next = (p + 1) % 3;
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      to[k] = fmaf(stop.factor[2], slope[next][k],
+                   fmaf(stop.factor[1], slope[p][k], fmaf(stop.factor[0], rise[p][k], y[p][k])));
+  }
+};
+
+/// Slerp, as slerp_between(): the angle, and the length that the sum will have, belong to the interval.
+template <class Value>
+struct SlerpWalk {
+  static constexpr int kPhases = 2;
+  static constexpr int kBehind = 1;
+  static constexpr bool kSlopes = false;
+  static constexpr std::uint32_t kModes = 0xba98;
+  float q[2][4];
+  float scale[2];
+  float square;  // of the angle
+  float part[2];
+  float least = 1;  // of all scales
+  float most = 1;
+
+  static __device__ __forceinline__ Stop stop(int at, float w, const Neighbours&) { return {at, {w, 0, 0}}; }
+  static __device__ __forceinline__ float dot(const float (&a)[4], const float (&b)[4]) {
+    return fmaf(a[0], b[0], fmaf(a[1], b[1], fmaf(a[2], b[2], a[3] * b[3])));
+  }
+
+  template <int p>
+  __device__ __forceinline__ void restart(const unsigned char* row, int) {
+    Quad<Value>::load(row, q[1 - p]);
+    scale[1 - p] = device::reciprocal_root(dot(q[1 - p], q[1 - p]));
+    least = fminf(least, scale[1 - p]);
+    most = fmaxf(most, scale[1 - p]);
+  }
+  template <int p>
+  __device__ __forceinline__ void roll(const unsigned char* row, float) {
+    Quad<Value>::load(row, q[p]);
+    scale[p] = device::reciprocal_root(dot(q[p], q[p]));
+    const float cosine = dot(q[0], q[1]) * scale[0] * scale[1];
+    square = square_of_angle(fabsf(cosine));
+    const float inverse = device::reciprocal(sine_over_angle(square));
+    part[1 - p] = scale[1 - p] * inverse;
+    part[p] = cosine < 0 ? -scale[p] * inverse : scale[p] * inverse;
+    least = fminf(least, scale[p]);
+    most = fmaxf(most, scale[p]);
+  }
+  /// False where a square was so large or so small that the quaternions must be scaled first.
+  __device__ __forceinline__ bool good() const { return least > 1e-15f && most < 1e15f; }
+  template <int p>
+  __device__ __forceinline__ void make(const Stop& stop, float (&to)[4]) const {
+    const float w = stop.factor[0];
+    const float v = 1 - w;
+    const float from = v * sine_over_angle(v * v * square) * part[p];
+    const float other = w * sine_over_angle(w * w * square) * part[1 - p];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) to[k] = fmaf(from, q[p][k], other * q[1 - p][k]);
+  }
+};
+
+/// Leaves the stop of target t of the block; whether it is made the slow way.
+template <class Walk>
+__device__ __forceinline__ bool locate_stop(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
+                                            float q, int t) {
+  const PlainTile& tile = walk.tile;
+  const Place<int> at = plain_place(tile, block, shared, q);
+  const int local = at.row - block.first_row;
+  const bool two = fabsf(at.weight) > 0.0f;
+  Neighbours around;
+  bool fast = two && local >= 0 && local + Walk::kBehind < tile.row_capacity;
+  if constexpr (Walk::kSlopes) {
+    const auto* window = reinterpret_cast<const float*>(shared + tile.stamps_at);
+    const auto* times = reinterpret_cast<const float*>(tile.stamps) + block.b * tile.stamp_stride;
+    const auto held = [&](int i) { return i >= block.stamp_base && i - block.stamp_base < tile.stamp_bytes / 4; };
+    const auto stamp = [&](int i) { return held(i) ? window[i - block.stamp_base] : __ldg(times + i); };
+    if (two) {
+      const float x = stamp(at.row);
+      const float next = stamp(at.row + 1);
+      const float step = next - x;
+      const float before = at.row > 0 ? x - stamp(at.row - 1) : 0.0f;
+      const float after = at.row + 2 < tile.samples ? stamp(at.row + 2) - next : 0.0f;
+      if (before != 0.0f) around.before = step / before;
+      if (after != 0.0f) around.after = step / after;
+      fast = fast && local > 0 && held(at.row - 1) && held(at.row + 2) && usual_ratio(around.before) &&
+             usual_ratio(around.after);
+    }
+  }
+  Stop stop{Stop::kSlow, {0, 0, 0}};
+  if (fast) stop = Walk::stop(local, at.weight, around);
+  if (Walk::kSlopes && at.weight == 0.0f && local >= 0 && local < tile.row_capacity) stop.at = Stop::kCopy - local;
+  reinterpret_cast<Stop*>(shared + tile.output_at)[stop_index(t)] = stop;
+  reinterpret_cast<SlowStop*>(shared + walk.slow_at)[t] = {at.row, at.weight, around};
+  return stop.at == Stop::kSlow;
+}
+
+/// Leaves the rate of sample `row` of the window, 0 where its neighbours' stamps are not held.
+template <class Walk>
+__device__ __forceinline__ void locate_rate(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
+                                            int row) {
+  const PlainTile& tile = walk.tile;
+  const auto* window = reinterpret_cast<const float*>(shared + tile.stamps_at);
+  const int held = block.first_row + row - block.stamp_base;
+  float rate = 0;
+  if (held >= 1 && held + 1 < tile.stamp_bytes / 4)
+    rate = Walk::rate(window[held] - window[held - 1], window[held + 1] - window[held]);
+  reinterpret_cast<float*>(shared + walk.rates_at)[row] = rate;
+}
+
+/// By the formulas for every case, from global memory: those of `count` targets that need it, or all. By value: what is
+/// passed by reference to a function that is not inlined is stored to local memory first.
+template <class Value, class Walk>
+__device__ __noinline__ void walk_slowly(unsigned char* to, const unsigned char* values, int width, const Stop* stops,
+                                         const SlowStop* slow, int count, bool all) {
+#pragma unroll 1
+  for (int t = 0; t < count; ++t, to += width) {
+    if (!all && stops[t].at != Stop::kSlow) continue;
+    const SlowStop stop = slow[t];
+    write_values<Value>(to, values + static_cast<std::int64_t>(stop.row) * width, width, 4, Walk::kModes, stop.weight,
+                        0, stop.around.before, stop.around.after);
+  }
+}
+
+/// Makes a lane's column of a strand from its first target on. False where all of it has to be made the slow way.
+template <class Value, class Walk>
+__device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rates, const unsigned char* rows, int width,
+                                            unsigned char* to) {
+  const std::int64_t step_bytes = width;
+  Walk state;
+  int at = -16;  // the interval that the state is for
+  Stop stop = *stops;
+  const auto step = [&](auto phase) {
+    constexpr int p = decltype(phase)::value;
+    for (;;) {
+      if (stop.at == at) {
+        float made[4];
+        state.template make<p>(stop, made);
+        Quad<Value>::store(to, made);
+      } else {
+        if (stop.at >= 0) break;
+        if (stop.at == Stop::kEnd) return true;
+        if (stop.at != Stop::kSlow) Quad<Value>::copy(to, rows + (Stop::kCopy - stop.at) * width);
+      }
+      to += step_bytes;
+      stop = *++stops;
+    }
+    if (static_cast<unsigned>(stop.at - at - 1) >= static_cast<unsigned>(Walk::kBehind)) {
+      at = stop.at - Walk::kBehind;
+      state.template restart<p>(rows + stop.at * width, width);
+    }
+    ++at;
+    const int row = at + Walk::kBehind;
+    state.template roll<p>(rows + row * width, Walk::kSlopes ? rates[row - 1] : 0.0f);
+    return false;
+  };
+  for (;;) {
+    if (step(std::integral_constant<int, 0>{})) break;
+    if (step(std::integral_constant<int, 1>{})) break;
+    if constexpr (Walk::kPhases == 3)
+      if (step(std::integral_constant<int, 2>{})) break;
+  }
+  return state.good();
+}
+
+/// Targets side by side share what a sample costs, so there have to be enough of them; lanes of a warp make the same
+/// target, so rows are multiples of what a warp makes. Short calls would wait for the strands.
+inline bool takes_walk(const Problem& problem, const Call& call, const Pieces& pieces) {
+  constexpr std::int64_t kLeastTiles = 528;  // 4 per multiprocessor
+  if (problem.times != DType::f32 || problem.source < kStrandTargets || problem.target * 2 < problem.source ||
+      problem.channels % (4 * device::kWarpThreads) != 0 || !supports_16_byte_rows(problem) ||
+      !takes_plain_tiles(problem, call) || problem.batch * problem.target < kLeastTiles * kWalkTargets)
+    return false;
+  const int count = static_cast<int>(problem.channels * static_cast<std::int64_t>(size_of(problem.values)) / 16);
+  for (int k = 0; k < count; ++k)
+    if (pieces.at[k].kind != pieces.at[0].kind) return false;
+  return pieces.at[0].kind == Kind::cubic || pieces.at[0].kind == Kind::quaternions;
+}
+
+/// `head_bytes`: of shared memory in front of the tile's; shared_bytes: what a block needs.
+inline WalkTile make_walk(const Problem& problem, const Call& call, int head_bytes, int& shared_bytes) {
+  // 20 rows of 256 bytes: what random stamps need mostly, and 7 blocks still fit on a multiprocessor.
+  constexpr int kMarginBytes = 5120;
+  const int row_bytes = static_cast<int>(problem.channels * static_cast<std::int64_t>(size_of(problem.values)));
+  WalkTile walk{};
+  PlainChoice choice;
+  choice.mapping = PlainChoice::Mapping::walk;
+  choice.threads = kWalkThreads;
+  choice.targets = kStrandTargets;
+  choice.time_margin = time_margin(problem.source, problem.target);
+  choice.row_margin = std::min(choice.time_margin, std::max(8, kMarginBytes / row_bytes));
+  walk.tile = make_plain_tile(problem, call, choice, true, shared_bytes);
+  walk.tile.interpolation = Interpolation::linear;  // places keep their weights
+  const auto up = [](int bytes) { return (bytes + 15) / 16 * 16; };
+  walk.tile.output_at = up(shared_bytes);
+  walk.slow_at = walk.tile.output_at + stop_index(walk.tile.tile) * static_cast<int>(sizeof(Stop));
+  walk.rates_at = walk.slow_at + walk.tile.tile * static_cast<int>(sizeof(SlowStop));
+  shared_bytes = head_bytes + walk.rates_at + up(walk.tile.row_capacity * static_cast<int>(sizeof(float)));
+  return walk;
+}
+
+}  // namespace tmaops::ops::resample::cuda
