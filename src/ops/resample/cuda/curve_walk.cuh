@@ -252,40 +252,43 @@ __device__ __noinline__ void walk_slowly(unsigned char* to, const unsigned char*
 template <class Value, class Walk>
 __device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rates, const unsigned char* rows, int width,
                                             unsigned char* to) {
-  const std::int64_t step_bytes = width;
+  const std::int64_t row_bytes = width;
   Walk state;
   int at = -16;  // the interval that the state is for
   Stop stop = *stops;
+  const auto next = [&] {
+    to += row_bytes;
+    device::keep(to);
+    stop = *++stops;
+  };
   const auto step = [&](auto phase) {
     constexpr int p = decltype(phase)::value;
     for (;;) {
-      if (stop.at == at) {
+      while (stop.at == at) {
         float made[4];
         state.template make<p>(stop, made);
         Quad<Value>::store(to, made);
-      } else {
-        if (stop.at >= 0) break;
-        if (stop.at == Stop::kEnd) return true;
-        if (stop.at != Stop::kSlow) Quad<Value>::copy(to, rows + (Stop::kCopy - stop.at) * width);
+        next();
       }
-      to += step_bytes;
-      stop = *++stops;
-    }
-    if (static_cast<unsigned>(stop.at - at - 1) >= static_cast<unsigned>(Walk::kBehind)) {
-      at = stop.at - Walk::kBehind;
-      state.template restart<p>(rows + stop.at * width, width);
+      if (static_cast<unsigned>(stop.at - at - 1) < static_cast<unsigned>(Walk::kBehind)) break;
+      if (stop.at == Stop::kEnd) return;
+      if (stop.at >= 0) {
+        at = stop.at - Walk::kBehind;
+        state.template restart<p>(rows + stop.at * width, width);
+        break;
+      }
+      if (stop.at != Stop::kSlow) Quad<Value>::copy(to, rows + (Stop::kCopy - stop.at) * width);
+      next();
     }
     ++at;
     const int row = at + Walk::kBehind;
     state.template roll<p>(rows + row * width, Walk::kSlopes ? rates[row - 1] : 0.0f);
-    return false;
   };
-  for (;;) {
-    if (step(std::integral_constant<int, 0>{})) break;
-    if (step(std::integral_constant<int, 1>{})) break;
-    if constexpr (Walk::kPhases == 3)
-      if (step(std::integral_constant<int, 2>{})) break;
-  }
+  do {
+    step(std::integral_constant<int, 0>{});
+    step(std::integral_constant<int, 1>{});
+    if constexpr (Walk::kPhases == 3) step(std::integral_constant<int, 2>{});
+  } while (stop.at != Stop::kEnd);
   return state.good();
 }
 

@@ -247,6 +247,7 @@ Job make_job(const Problem& problem, const Call& call, const Pieces& pieces, boo
 /// What prepare() makes.
 struct Prepared {
   std::shared_ptr<const void> call;
+  bool empty = true;  // nothing to do
   LaunchConfig config{};
   bool walks = false;
   bool slerp = false;
@@ -273,6 +274,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   prepared->call = prepare_call(one_group, arguments);
   const Call& call = static_cast<const cuda::Prepared*>(prepared->call.get())->call;
   if (call.longest_target == 0 || problem.batch == 0) return prepared;
+  prepared->empty = false;
   LaunchConfig& config = prepared->config;
   config.block = dim3(kThreads);
   const Pieces pieces = pieces_of(problem);
@@ -291,8 +293,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
+  if (prepared.empty) return;
   LaunchConfig config = prepared.config;
-  if (config.grid.x == 0 || config.grid.y == 0) return;
   config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
   with_value_type(problem.values, [&](auto* value) {

@@ -56,6 +56,11 @@ struct Job {
 struct Prepared {
   std::shared_ptr<const void> call;
   std::shared_ptr<const void> in_order;
+  bool empty = true;  // nothing to do
+  bool whole = false;
+  LaunchConfig config{};
+  LaunchConfig order_config{};
+  Job job{};
 };
 
 /// Adds `part` times up to 16 bytes of a gradient.
@@ -307,42 +312,46 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   auto prepared = std::make_shared<Prepared>();
   prepared->call = prepare_call(problem, both);
   const Call& call = static_cast<const resample::cuda::Prepared*>(prepared->call.get())->call;
+  if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return prepared;
+  prepared->empty = false;
+  prepared->whole = static_cast<bool>(supports_16_byte_rows(problem));
+  Job& job = prepared->job;
+  LaunchConfig& config = prepared->config;
+  int threads = 0;
+  job = make_job(problem, call, prepared->whole, threads, config.shared_bytes);
+  const int tile = job.samples_per_warp * (threads / device::kWarpThreads);
+  config.block = dim3(static_cast<unsigned>(threads));
+  config.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch);
   if (const int parts = order_parts(problem, call.longest_target); parts > 0) {
     const CurrentDevice current(problem.device.index);
     const std::vector<unsigned char> none(static_cast<std::size_t>(problem.batch * parts), 0);
     prepared->in_order = upload(none.data(), none.size());
+    job.in_order = static_cast<unsigned char*>(const_cast<void*>(prepared->in_order.get()));
+    job.order_parts = parts;
+    prepared->order_config.grid = tile_grid(parts, problem.batch);
+    prepared->order_config.block = dim3(kOrderThreads);
   }
   return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
-  const Call& call = static_cast<const resample::cuda::Prepared*>(prepared.call.get())->call;
-  if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return;
-  const bool whole = static_cast<bool>(supports_16_byte_rows(problem));
-  LaunchConfig config{.dependent = arguments.dependent_launch};
-  int threads = 0;
-  Job job = make_job(problem, call, whole, threads, config.shared_bytes);
-  config.block = dim3(static_cast<unsigned>(threads));
+  if (prepared.empty) return;
+  LaunchConfig config = prepared.config;
+  config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
   if (prepared.in_order) {
-    job.in_order = static_cast<unsigned char*>(const_cast<void*>(prepared.in_order.get()));
-    job.order_parts = order_parts(problem, call.longest_target);
-    launch_kernel<order_kernel>("resample_backward: window_gather, order",
-                                {.grid = tile_grid(job.order_parts, problem.batch),
-                                 .block = dim3(kOrderThreads),
-                                 .dependent = arguments.dependent_launch},
-                                stream, job);
+    LaunchConfig order = prepared.order_config;
+    order.dependent = arguments.dependent_launch;
+    launch_kernel<order_kernel>("resample_backward: window_gather, order", order, stream, prepared.job);
     config.dependent = true;  // the kernel waits for the one that has just been launched
   }
-  const int tile = job.samples_per_warp * (threads / device::kWarpThreads);
-  config.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch);
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
-    if (whole)
-      launch_kernel<kernel<Value, true>>("resample_backward: window_gather", config, stream, job);
+    if (prepared.whole)
+      launch_kernel<kernel<Value, true>>("resample_backward: window_gather", config, stream, prepared.job);
     else
-      launch_kernel<kernel<Value, false>>("resample_backward: window_gather", config, stream, job);
+      launch_kernel<kernel<Value, false>>("resample_backward: window_gather", config, stream, prepared.job);
   });
 }
 
