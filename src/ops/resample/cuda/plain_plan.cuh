@@ -108,7 +108,7 @@ inline PlainChoice choose_touched(const Problem& problem) {
   choice.ahead_times = true;
   if (sizes.f32_times && sizes.power) {
     const bool sparse = problem.source >= 3 * problem.target;
-    const bool many = problem.target >= 4 * problem.source || (sizes.row == 16 && problem.target >= problem.source);
+    const bool many = sizes.row >= 16 && problem.target >= (sizes.row == 16 ? 1 : 4) * problem.source;
     choice.mapping = Mapping::own;
     choice.chunks = std::min(sizes.row, sparse ? 1 : (many ? 4 : 2));
     if (sizes.row > 64) choice.chunks = 4;
