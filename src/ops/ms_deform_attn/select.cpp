@@ -1,6 +1,6 @@
 // Which variant runs when the caller names none: the first of variants.def that takes the problem, but simd_packed only
 // where its copy of the value pays, tma_resident only where an image has many queries, shuffled_samples first where
-// queries are few or f32 has one head, and pixel_lists_backward first where many samples meet at a pixel.
+// queries are few or values of f32 have 32 channels, and pixel_lists_backward first where many samples meet at a pixel.
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -33,9 +33,9 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
 /// head.
 constexpr std::int64_t kQueriesThatStay = 2000;
 
-/// f32 of one head: seed/uniform 790 us by shuffled_samples against 884 by vector16, seed/detr 745 against 784
-/// (results/h200/ms_deform_attn.json; why is not isolated). With eight heads vector16 is level or ahead.
-bool wide_single_head(const Problem& problem) { return problem.heads == 1 && problem.value_dtype == DType::f32; }
+/// f32 whose channels fill the 128 bytes of a line, as 32 do: 221 us by shuffled_samples against 237 by vector16 on
+/// enc/detr, 236 against 264 on enc/uniform, 736 against 785 on seed/detr (docs/findings/ms_deform_attn_gpu.md).
+bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceIn
   if (problem.device.type == DeviceType::cpu && !packing_pays(problem))
     for (std::size_t i = 0; i < table.size(); ++i)
       if (table[i].name == "simd_packed") return first_variant(table.subspan(i + 1), problem, device);
-  if (problem.device.type == DeviceType::cuda && (few_queries(problem, device) || wide_single_head(problem)))
+  if (problem.device.type == DeviceType::cuda && (few_queries(problem, device) || whole_lines(problem)))
     for (const auto& variant : table)
       if (variant.name == "shuffled_samples" && try_variant(variant, problem, device)) return variant;
   if (problem.device.type == DeviceType::cuda && problem.queries < kQueriesThatStay)

@@ -50,14 +50,16 @@ TEST(MsDeformAttnSelect, FewQueriesArePassedRoundByShuffles) {
     EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").name, "shuffled_samples") << batch;
 }
 
-TEST(MsDeformAttnSelect, SoAreManyOfOneHeadInF32) {
+TEST(MsDeformAttnSelect, SoAreManyWherePixelsAreWholeLinesOfF32) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  forward::Problem problem = problem_of(48, 15422, 32);
-  problem.heads = 1;
-  EXPECT_EQ(forward::select(problem, h200(), "").name, "vector16");
-  problem.value_dtype = DType::f32;
-  problem.map_bytes *= 2;
-  EXPECT_EQ(forward::select(problem, h200(), "").name, "shuffled_samples");
+  for (const std::int64_t heads : {1, 8}) {
+    forward::Problem problem = problem_of(48, 15422, 32);
+    problem.heads = heads;
+    EXPECT_EQ(forward::select(problem, h200(), "").name, "vector16");
+    problem.value_dtype = DType::f32;
+    problem.map_bytes *= 2;
+    EXPECT_EQ(forward::select(problem, h200(), "").name, "shuffled_samples");
+  }
 }
 
 TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
@@ -80,7 +82,7 @@ TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
   };
   EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
-  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "vector16");
+  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "shuffled_samples");
   EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "vector16");
   EXPECT_EQ(chosen(64, 300, DType::f16, 42), "vector16");
   EXPECT_EQ(chosen(8, 300, DType::f16, 42), "shuffled_samples");

@@ -11,7 +11,6 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr std::string_view kWhere = "ms_deform_attn: shuffled_samples";
 constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / device::kWarpThreads;
 constexpr int kBlocksPerMultiprocessor = 5;       // 96 registers
 constexpr int kSplitBlocksPerMultiprocessor = 4;  // the groups' levels take more registers, and few blocks run anyway
 constexpr int kSplitBits = 2;  // log2 of the groups of threads that share the samples of an item, where there are any
@@ -79,7 +78,7 @@ __device__ __forceinline__ Point3 load_any_point(const Call& call, std::int64_t 
 
 template <class Value, int lane_bits, int group_bits>
 __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultiprocessor : kSplitBlocksPerMultiprocessor)
-    kernel(const __grid_constant__ Call call) {
+    kernel(const __grid_constant__ Call call, const Deal deal) {
   constexpr int kLanes = 1 << lane_bits;
   constexpr int kGroups = 1 << group_bits;
   constexpr int kThreadBits = lane_bits + group_bits;  // of an item
@@ -88,11 +87,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   const int lane = device::lane_index();
   const int part = lane & (kLanes - 1);
   const int group = lane >> lane_bits & (kGroups - 1);
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kWarps + device::warp_index())
-                             << (5 - kThreadBits);
-  if (first >= call.items) return;
-  const std::int64_t number = first + (lane >> kThreadBits);
-  const Item item = item_at(call, min(number, call.items - 1));
+  const auto [item, valid] = dealt_item(call, deal, threadIdx.x >> kThreadBits);
   const auto* map =
       reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
       part;
@@ -155,7 +150,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   for (int round = 0; round < group_bits; ++round)
 #pragma unroll
     for (float& one : sum) one += __shfl_xor_sync(0xffffffffu, one, 1 << (lane_bits + round));
-  if (group == 0 && number < call.items) store_sums<Value, AnyType>(call, item, part * kPerVector<Value>, sum);
+  if (group == 0 && valid) store_sums<Value, AnyType>(call, item, part * kPerVector<Value>, sum);
 }
 
 }  // namespace
@@ -173,21 +168,26 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared_call(arguments);
+  if (call.items == 0) return;
   const int bits = lane_bits(problem);
   const std::int64_t together = std::int64_t{device_info(problem.device).multiprocessors} *
                                 kSplitBlocksPerMultiprocessor * kThreads;  // threads that run at a time
   const bool split = call.items << (bits + kSplitBits) <= together;
-  if (call.items == 0) return;
+  const int thread_bits = bits + (split ? kSplitBits : 0);
+  const int head_bits = split ? 0 : bank_bits(problem, bits);
+  const Deal deal = deal_items(problem, kThreads >> (thread_bits + head_bits), head_bits);
+  const unsigned threads = (deal.each << (thread_bits + head_bits)) + device::kWarpThreads - 1;
   const CurrentDevice current(problem.device.index);
-  const LaunchConfig config =
-      one_group_each(call.items, kThreads, bits + (split ? kSplitBits : 0), arguments.dependent_launch);
+  const LaunchConfig config{.grid = grid_of(problem, deal),
+                            .block = dim3(threads / device::kWarpThreads * device::kWarpThreads),
+                            .dependent = arguments.dependent_launch};
   with_value_type(problem.value_dtype, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     const auto run = [&]<int lane_bits>() {
       if (split)
-        launch_kernel<kernel<Value, lane_bits, kSplitBits>>(kWhere, config, stream, call);
+        launch_kernel<kernel<Value, lane_bits, kSplitBits>>(kWhere, config, stream, call, deal);
       else
-        launch_kernel<kernel<Value, lane_bits, 0>>(kWhere, config, stream, call);
+        launch_kernel<kernel<Value, lane_bits, 0>>(kWhere, config, stream, call, deal);
     };
     if (bits == 0) run.template operator()<0>();
     if (bits == 1) run.template operator()<1>();
