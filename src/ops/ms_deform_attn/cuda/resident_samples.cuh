@@ -29,6 +29,23 @@ struct SlotPlace {
   }
 };
 
+/// Where the points of a thread's slot lie: of query 0 of an image and head.
+template <class Point>
+struct PointColumns {
+  const Point* locations;
+  const Point* weights;
+
+  /// `points`: of the thread's slot.
+  __device__ __forceinline__ PointColumns(const Call& call, const Unit& of, int slot, int points) {
+    const DeviceLevel& level = call.levels[slot * kLevels / kSlots];
+    const int point = slot % (kSlots / kLevels) * points;
+    locations = static_cast<const Point*>(call.locations.data) +
+                (call.locations.row(of.n, 0, of.m) + level.location_at + point * call.locations.point);
+    weights = static_cast<const Point*>(call.weights.data) +
+              (call.weights.row(of.n, 0, of.m) + level.weight_at + point * call.weights.point);
+  }
+};
+
 /// Locations and weights of the two points that a thread works out in a pass, as they lie in memory.
 template <class Point>
 struct Points {
@@ -36,15 +53,12 @@ struct Points {
   std::uint32_t pairs[2 * kWords];
   std::uint32_t weights[kWords];
 
-  /// `first`: behind the first of the thread's points in all passes, of which there are `points`.
-  __device__ __forceinline__ void load(const Call& call, const Unit& unit, int lane, int points, int first) {
-    const std::int64_t q = min(std::int64_t{unit.q} + lane / kSlots, call.queries - 1);
-    const DeviceLevel& level = call.levels[lane % kSlots * kLevels / kSlots];
-    const int point = lane % (kSlots / kLevels) * points + first;
-    const Point* location = static_cast<const Point*>(call.locations.data) +
-                            (call.locations.row(unit.n, q, unit.m) + level.location_at + point * call.locations.point);
-    const Point* weight = static_cast<const Point*>(call.weights.data) +
-                          (call.weights.row(unit.n, q, unit.m) + level.weight_at + point * call.weights.point);
+  /// The slot's points `first` and `first` + 1, of a query.
+  __device__ __forceinline__ void load(const Call& call, const PointColumns<Point>& columns, unsigned query,
+                                       int first) {
+    const std::int64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
+    const Point* location = columns.locations + (q * call.locations.query + first * call.locations.point);
+    const Point* weight = columns.weights + (q * call.weights.query + first * call.weights.point);
     if (call.point_vectors) {
       load_words(pairs, location);
       load_words(weights, weight);

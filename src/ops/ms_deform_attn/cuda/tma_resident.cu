@@ -26,12 +26,17 @@ __device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, i
   if (lane >> 3 != query || item.q >= call.queries) return;
   const int half = lane >> 2 & 1;
   const float* others = reinterpret_cast<const float*>(staging + query * kQueryBytes) + 16 * half;
+  auto* to_half =
+      static_cast<Value*>(const_cast<void*>(call.output.data)) + (call.output.at(item.n, item.q, item.m) + 16 * half);
+  device::keep(to_half);  // the compiler would rather work it out for each piece
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
+    const int piece = i ^ (query & 1);
     float sum[8];
 #pragma unroll
     for (int c = 0; c < 8; ++c) sum[c] = fmaf(far.of[c][i] + far.of[c][2 + i], 1 / kScale, others[8 * i + c]);
-    store_sums<Value, Point>(call, item, 16 * half + 8 * (i ^ (query & 1)), sum);
+    if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, 16 * half + 8 * piece, sum);
+    device::store_16_streaming(to_half + 8 * piece, pack_vector<Value>(sum));
   }
 }
 
@@ -64,15 +69,18 @@ __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* mine = staging + lane / kSlots * kQueryStagingBytes + lane % kSlots * 16;
 
   Points<Point> points;
-  Unit next;
+  Unit next = segments.unit(0);
+  PointColumns<Point> columns(call, next, lane % kSlots, 2 * passes);
   const auto load_points = [&](unsigned number) {
     next = segments.unit(number);
-    points.load(call, next, lane, 2 * passes, 0);
+    points.load(call, columns, next.q + lane / kSlots, 0);
   };
   // Leaves segments that end before the unit.
   const auto go_to = [&](unsigned number) {
     while (segments.valid() && number >= segments.end()) leave(near, shared, segments, lane);
-    if (segments.valid()) load_points(number);
+    if (!segments.valid()) return;
+    columns = {call, segments.unit(number), lane % kSlots, 2 * passes};
+    load_points(number);
   };
   unsigned number = draw(shared, lane);
   go_to(number);
@@ -82,7 +90,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     FarSums far;
     NearSums close;
     bool loaded = false;
-#pragma unroll
+    // Unrolled, far samples of the second pass come between near ones of the first; with f32 points that spills.
+#pragma unroll(sizeof(Point) == 4 ? 1 : passes)
     for (int pass = 0; pass < passes; ++pass) {
       const Point3 pair[2] = {points.at(0), points.at(1)};
       Spot spots[2];
@@ -93,34 +102,26 @@ __global__ void __launch_bounds__(kThreads, 1)
         load_far(map, level, pixel_bytes, static_cast<std::uint32_t>(level.value_at * static_cast<int>(sizeof(Value))),
                  far_lane, __shfl_sync(kAll, pixels, s, kSlots), under_way[s % 2]);
       };
-      // What follows takes about as long as these loads.
-      load(0);
-      load(1);
       __syncwarp();  // the staging has been read
       if (lane == 0 && pass == 0) passage.unit = next;
       write_weights<Value>(pair, spots, lane % kSlots < kFarSlots, mine);
       if (pass + 1 < passes) {
-        points.load(call, next, lane, 2 * passes, 2 * (pass + 1));
+        points.load(call, columns, next.q + lane / kSlots, 2 * (pass + 1));
       } else {
         number = draw(shared, lane);
         loaded = number < segments.end();
         if (loaded) load_points(number);
       }
       __syncwarp();
-      constexpr int kEarly = kFarSlots + (passes == 1 ? 0 : 2);  // near slots before this one fill the loads' time
+      load(0);
 #pragma unroll
       for (int s = 0; s < kFarSlots; ++s) {
+        if (s + 1 < kFarSlots) load(s + 1);
         add_far<Value>(far, far_lane, s, under_way[s % 2]);
-        if (s + 2 < kFarSlots) load(s + 2);
-        if (s != 1) continue;
-        if (passes != 1) wait_filled(shared, segments);
-#pragma unroll
-        for (int early = kFarSlots; early < kEarly; ++early)
-          add_near<Value>(close, near_lane, near.plane_bytes, early, pixels);
       }
-      if (passes == 1) wait_filled(shared, segments);
+      wait_filled(shared, segments);
 #pragma unroll
-      for (int s = kEarly; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
+      for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
     }
     store_unit<Value, Point>(call, passage.unit, lane, far, close, staging);
     if (!loaded) go_to(number);
@@ -190,8 +191,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
     return Support::no("needs a third and a fourth level of at most " + std::to_string(2 * kMaxPlaneBytes) +
                        " bytes in shared memory, these take " + std::to_string(2 * plane_bytes(problem)));
   if (problem.map_bytes > INT32_MAX) return Support::no("needs maps of an image and head that span less than 2 GiB");
-  if (problem.batch * problem.heads * (problem.queries / kUnitQueries + 1) > INT32_MAX)
-    return Support::no("needs less than 2^33 queries, of all images and heads");
+  if (problem.batch * problem.heads > INT32_MAX / (problem.queries + kUnitQueries))
+    return Support::no("needs less than 2^31 queries, of all images and heads");
   return Support::yes();
 }
 
