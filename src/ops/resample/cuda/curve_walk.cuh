@@ -254,7 +254,7 @@ __device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rate
                                             unsigned char* to) {
   const std::int64_t row_bytes = width;
   Walk state;
-  int at = -16;  // the interval that the state is for
+  int at = 1 << 30;  // the interval that the state is for: none yet, and far from every stop
   Stop stop = *stops;
   const auto next = [&] {
     to += row_bytes;
@@ -270,7 +270,7 @@ __device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rate
         Quad<Value>::store(to, made);
         next();
       }
-      if (static_cast<unsigned>(stop.at - at - 1) < static_cast<unsigned>(Walk::kBehind)) break;
+      if (static_cast<unsigned>(stop.at) - static_cast<unsigned>(at) - 1 < static_cast<unsigned>(Walk::kBehind)) break;
       if (stop.at == Stop::kEnd) return;
       if (stop.at >= 0) {
         at = stop.at - Walk::kBehind;
