@@ -30,18 +30,20 @@ TEST(GpuResampleShapes, MeasuredShapesOfEachVariant) {
                                                                                                   {2, 500, 256, 256},
                                                                                                   {5, 500, 250, 32},
                                                                                                   {3, 4096, 1024, 32},
+                                                                                                  {2, 4000, 997, 32},
                                                                                                   {300, 100, 50, 7},
                                                                                                   {4, 100, 256, 32}})
     for (const DType dtype : {DType::bf16, DType::f32})
       for (const DType times : {DType::f32, DType::i64})
-        cases.push_back({.batch = batch,
-                         .samples = samples,
-                         .targets = targets,
-                         .channels = channels,
-                         .dtype = dtype,
-                         .times = times,
-                         .groups = one_group(channels, Interpolation::linear),
-                         .valid = true});
+        for (const bool valid : {false, true})  // without: plain calls, which have kernels of their own
+          cases.push_back({.batch = batch,
+                           .samples = samples,
+                           .targets = targets,
+                           .channels = channels,
+                           .dtype = dtype,
+                           .times = times,
+                           .groups = one_group(channels, Interpolation::linear),
+                           .valid = valid});
   std::uint64_t seed = 7;
   for (const Case& c : cases) {
     check(c, ++seed);

@@ -99,8 +99,11 @@ inline PlainChoice choose_window(const Problem& problem) {
 /// For touched_rows. Each lane for itself where kernels for it are compiled: blocks that live short keep the memory
 /// busy up to the end of a call. More chunks per lane where there is more to write than to read: fewer lanes search. A
 /// smaller window of stamps than 3 standard deviations ask for, since every block of 4 to 64 targets reads one, and a
-/// miss costs only its own lanes (1024,512->512,128 f32, random: 123.9, 123.2 and 123.1 us with 34, 24 and 16 samples).
-inline PlainChoice choose_touched(const Problem& problem) {
+/// miss costs only its own lanes (1024,512->512,128 f32, random: 123.9, 123.2 and 123.1 us with 34, 24 and 16 samples;
+/// later 123.6, 123.3 and 123.4 with 20, 16 and 12).
+/// Without a kernel in front to overlap with, few blocks with one search per target begin sooner than many that repeat
+/// it (64,4096->1024,32: 5.73 instead of 5.84 us, random 4.94 instead of 5.73; dependent 5.30 instead of 4.96).
+inline PlainChoice choose_touched(const Problem& problem, bool dependent_launch) {
   using Mapping = PlainChoice::Mapping;
   const PlainSizes sizes(problem);
   PlainChoice choice;
@@ -114,9 +117,15 @@ inline PlainChoice choose_touched(const Problem& problem) {
     if (sizes.row > 64) choice.chunks = 4;
     choice.threads =
         choice.chunks == 4 ? (sizes.row == 16 ? 64 : 128) : (choice.chunks == 2 && sizes.row <= 4 ? 64 : 128);
-    choice.time_margin = 2 + (sparse ? choice.time_margin * 2 / 3 : choice.time_margin * 3 / 8);
+    const bool fewer = problem.target < problem.source;
+    choice.time_margin = 2 + (sparse ? choice.time_margin * 2 / 3 : choice.time_margin * (fewer ? 9 : 7) / 24);
     choice.ahead_values =
         std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * sizes.row * 8);
+    if (sparse && sizes.row == 4 && !dependent_launch) {
+      choice.mapping = Mapping::apart;
+      choice.chunks = 4;
+      choice.targets = device::kWarpThreads;
+    }
   } else if (sizes.f32_times && sizes.all < kLongCall) {
     choice.chunks = 1;
     choice.threads = 128;

@@ -184,7 +184,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   if (call.longest_target == 0 || problem.batch == 0) return;
   const CurrentDevice current(problem.device.index);
   if (takes_plain_tiles(problem, call))
-    run_plain(problem, call, choose_touched(problem), arguments.dependent_launch, stream);
+    run_plain(problem, call, choose_touched(problem, arguments.dependent_launch), arguments.dependent_launch, stream);
   else
     run(problem, call, arguments.dependent_launch, stream);
 }
