@@ -150,9 +150,9 @@ void backward_agrees(const CaseShape& shape) {
   Buffer want = c.gradients(shape.values);
   const std::string want_error = error_of([&] { c.run_backward("reference_backward", grad_output, want); });
   Tolerance tolerance = tolerance_of(shape);
-  // Sums of up to 700 targets, which may all fall on one sample: partial sums up to 64, so 700 roundings of up to 2^-19,
-  // whose sum has a standard deviation of 3e-5; five of them. Far outside, all targets have large weights on the same two
-  // samples: a few units of 2^-24 times 700 targets times 350 intervals on average.
+  // Sums of up to 700 targets, which may all fall on one sample: partial sums up to 64, so 700 roundings of up to
+  // 2^-19, whose sum has a standard deviation of 3e-5; five of them. Far outside, all targets have large weights on the
+  // same two samples: a few units of 2^-24 times 700 targets times 350 intervals on average.
   tolerance.absolute *= runs_far_outside(shape) ? 100 : 80;
   for (const std::string& variant : cpu_variants("resample_backward")) {
     if (variant == "reference_backward") continue;
