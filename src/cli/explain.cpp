@@ -1,7 +1,5 @@
 // `tmaops explain E012`: the page of an error; without an argument the whole catalogue.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,12 +29,18 @@ std::string page_text(const ErrorPage& page, bool color) {
   return text;
 }
 
+/// "E012" of 12, e12, E012; anything else as it is.
+std::string number_of(const std::string& code) {
+  const std::string digits = code.substr(!code.empty() && (code[0] == 'E' || code[0] == 'e') ? 1 : 0);
+  if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) return code;
+  return "E" + std::string(3 - digits.size(), '0') + digits;
+}
+
 const ErrorPage& find_page(const std::string& code) {
-  std::string upper = code;
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const std::string number = number_of(code);
   std::vector<std::string_view> names;
   for (const ErrorPage& page : error_catalogue()) {
-    if (page.number == upper || page.name == code) return page;
+    if (page.number == number || page.name == code) return page;
     names.push_back(page.name);
   }
   const std::string_view near = nearest_name(code, names);

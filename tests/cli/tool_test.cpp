@@ -49,6 +49,8 @@ TEST(Explain, PrintsAPageByNumberOrName) {
   EXPECT_EQ(by_number.exit_code, 0);
   expect_text(by_number.out, "E012", "dtype_mismatch", "exit code: 2", "What to do:");
   EXPECT_EQ(run_tool({"explain", "dtype_mismatch"}).out, by_number.out);
+  EXPECT_EQ(run_tool({"explain", "12"}).out, by_number.out);
+  EXPECT_EQ(run_tool({"explain", "E12"}).out, by_number.out);
   EXPECT_EQ(parsed(run_tool({"explain", "E012", "--json"}).out)["number"], "E012");
 }
 
