@@ -1,6 +1,7 @@
 // Version 7: adds to vector16 that the last two of four levels of an image and head stay in shared memory, where the
 // copy engine brings them, and that the tensor cores do the sums: bilinear times attention weights as two 16-bit
 // halves each, sums in f32. Pixels of the first two levels come by loads of 128 bytes: two pixels of a row.
+#include "ops/ms_deform_attn/cuda/level_map.cuh"
 #include "ops/ms_deform_attn/cuda/resident_sums.cuh"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
@@ -200,24 +201,12 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   auto prepared = std::make_shared<Prepared>();
   static_cast<cuda::Prepared&>(*prepared) = *prepare_call(problem, arguments);
   if (prepared->call.items == 0) return prepared;
-  const ConstTensorView& value = arguments.value;
-  const auto bytes = [&](std::int64_t elements) {
-    return elements * static_cast<std::int64_t>(size_of(problem.value_dtype));
-  };
   Near& near = prepared->near;
   near.plane_bytes = static_cast<unsigned>(plane_bytes(problem));
   int pixels = 0;
   for (int l = 0; l < kNearLevels; ++l) {
     const Level& level = problem.levels[static_cast<std::size_t>(kFarLevels + l)];
-    const std::int64_t pixel = bytes(value.strides[1]);
-    tma::TensorMapSpec spec;
-    spec.dtype = tma::element_type(problem.value_dtype);
-    spec.address = reinterpret_cast<std::uintptr_t>(value.data) + static_cast<std::uintptr_t>(level.start * pixel);
-    spec.dims = {problem.channels, problem.heads, level.width, level.height, problem.batch};
-    spec.strides = {bytes(value.strides[2]), pixel, level.width * pixel, bytes(value.strides[0])};
-    spec.box = {kPlaneChannels, 1, near_pitch(level), level.height, 1};
-    spec.l2_promotion = tma::L2Promotion::b128;
-    near.maps[l] = tma::encode(spec, problem.device.index);
+    near.maps[l] = level_map(problem, arguments.value, level, {kPlaneChannels, 1, near_pitch(level), level.height, 1});
     near.first[l] = pixels;
     near.pitch[l] = static_cast<int>(near_pitch(level));
     const int box = near.pitch[l] * static_cast<int>(level.height);

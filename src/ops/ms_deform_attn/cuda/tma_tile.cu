@@ -3,8 +3,8 @@
 // is the border rule, so the box stands where the sample does and the weights are the plain bilinear ones. Each warp
 // has its own ring of stages and barriers; one thread per item works out the sample and issues its box.
 #include "device/tensor_copy.cuh"
+#include "ops/ms_deform_attn/cuda/level_map.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
-#include "tmaops/tensor_map.hpp"
 
 namespace tmaops::ops::ms_deform_attn::tma_tile {
 namespace {
@@ -104,12 +104,6 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   if (number < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
 }
 
-tma::ElementType element_type(DType dtype) {
-  return dtype == DType::f32   ? tma::ElementType::f32
-         : dtype == DType::f16 ? tma::ElementType::f16
-                               : tma::ElementType::bf16;
-}
-
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
@@ -127,22 +121,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   auto prepared = std::make_shared<Prepared>();
   static_cast<cuda::Prepared&>(*prepared) = *prepare_call(problem, arguments);
   if (prepared->call.items == 0) return prepared;
-  const ConstTensorView& value = arguments.value;
-  const auto bytes = [&](std::int64_t elements) {
-    return elements * static_cast<std::int64_t>(size_of(problem.value_dtype));
-  };
-  for (std::size_t l = 0; l < problem.levels.size(); ++l) {
-    const Level& level = problem.levels[l];
-    const std::int64_t pixel = bytes(value.strides[1]);
-    tma::TensorMapSpec spec;
-    spec.dtype = element_type(problem.value_dtype);
-    spec.address = reinterpret_cast<std::uintptr_t>(value.data) + static_cast<std::uintptr_t>(level.start * pixel);
-    spec.dims = {problem.channels, problem.heads, level.width, level.height, problem.batch};
-    spec.strides = {bytes(value.strides[2]), pixel, level.width * pixel, bytes(value.strides[0])};
-    spec.box = {problem.channels, 1, 2, 2, 1};
-    spec.l2_promotion = tma::L2Promotion::b128;
-    prepared->maps.level[l] = tma::encode(spec);
-  }
+  for (std::size_t l = 0; l < problem.levels.size(); ++l)
+    prepared->maps.level[l] = level_map(problem, arguments.value, problem.levels[l], {problem.channels, 1, 2, 2, 1});
   return prepared;
 }
 

@@ -22,6 +22,11 @@ struct NarrowStorage {
   alignas(128) unsigned char bytes[96 * 1024];  // stamps, rows, strips; the launch asks for what the tile needs
 };
 
+/// For a division by `count` as the upper half of a product.
+inline std::uint32_t reciprocal_of(std::int64_t count) {
+  return static_cast<std::uint32_t>(((std::int64_t{1} << 32) + count - 1) / count);
+}
+
 inline int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 /// A plain call, as in plain_tile.cuh.
@@ -125,8 +130,7 @@ inline Cut make_cut(const Problem& problem, const Call& call, const NarrowChoice
   cut.trajectories = choice.trajectories;
   if (choice.trajectories > 0) {
     cut.tile = choice.trajectories * static_cast<int>(problem.target);
-    const auto targets = static_cast<std::uint64_t>(problem.target);
-    cut.target_reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + targets - 1) / targets);
+    cut.target_reciprocal = reciprocal_of(problem.target);
     cut.stamp_capacity = cut.row_capacity = choice.trajectories * static_cast<int>(problem.source);
   } else {
     cut.tile = choice.threads;
@@ -183,8 +187,7 @@ inline PairJob pair_job(const Problem& problem, const Call& call, int& shared_by
   job.pairs = plain.target_count / 2;
   job.batch = plain.batch;
   job.trajectories = pair_trajectories(problem);
-  const auto pairs = static_cast<std::uint64_t>(job.pairs);
-  job.pair_reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + pairs - 1) / pairs);
+  job.pair_reciprocal = reciprocal_of(job.pairs);
   // As many units as the samples of a block lie in, wherever the first one is.
   const auto copied = [&](std::int64_t sample_bytes) {
     const std::int64_t bytes = job.trajectories * problem.source * sample_bytes;

@@ -3,6 +3,7 @@
 // twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is: bit-identical
 // from run to run. Where targets are not sorted, every warp looks at all of them.
 #include "core/cuda_launch.hpp"
+#include "core/cuda_types.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "ops/resample/cuda/call.cuh"
@@ -172,17 +173,6 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   }
 }
 
-/// Calls fn with a null pointer of the type.
-template <class Fn>
-void with_type(DType type, const Fn& fn) {
-  if (type == DType::f32)
-    fn(static_cast<float*>(nullptr));
-  else if (type == DType::f16)
-    fn(static_cast<__half*>(nullptr));
-  else
-    fn(static_cast<__nv_bfloat16*>(nullptr));
-}
-
 }  // namespace
 
 Support supports(const Problem&, const DeviceInfo& device) { return compiled_for(device); }
@@ -221,7 +211,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                                                             Job{call, per_warp});
       launch_kernel<kernel<Time, In, Out, false>>("resample_backward: row_gather", config, stream, Job{call, per_warp});
     };
-    with_type(problem.output, [&](auto* in) {
+    with_value_type(problem.output, [&](auto* in) {
       using In = std::remove_pointer_t<decltype(in)>;
       if constexpr (std::is_same_v<In, Out> || std::is_same_v<In, float> || std::is_same_v<Out, float>) run(in);
     });
