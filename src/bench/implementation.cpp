@@ -36,6 +36,11 @@ class Local : public Implementation {
     return workload.check(set, tolerance);
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  std::optional<double> host_us(double seconds_each) override {
+    if (kind() == Kind::ceiling) return {};
+    wait_until_quiet();
+    return timer_.host_us(calls_, seconds_each);
+  }
   const std::vector<Call>& calls() const override { return calls_; }
 
  private:

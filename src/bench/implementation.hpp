@@ -30,6 +30,9 @@ class Timer {
   virtual void run(const Call& call) = 0;
   /// The same where a profiler sees it and nothing else (cudaProfilerStart and Stop around it).
   virtual void run_profiled(const Call& call) { run(call); }
+  /// Microseconds that the calling thread spends on one of the calls, none of which is waited for. `seconds_each`:
+  /// about what one takes on the GPU. None on a CPU, where a call returns with its result.
+  virtual std::optional<double> host_us(const std::vector<Call>& /*calls*/, double /*seconds_each*/) { return {}; }
   /// The clock at the end of the last seconds(), once. None on a CPU.
   virtual std::optional<ClockReading> take_clocks() { return {}; }
   /// Why it is not known what holds the clock of a GPU down; else empty.
@@ -59,6 +62,8 @@ class Implementation {
   virtual Comparison verify(Workload& workload, int set, double tolerance) = 0;
   /// Seconds for `count` calls on the sets in turn.
   virtual double seconds(std::int64_t first, std::int64_t count) = 0;
+  /// Timer::host_us() of its calls; none of a ceiling, and of what runs in another process.
+  virtual std::optional<double> host_us(double /*seconds_each*/) { return {}; }
   /// What it launches in this process, one call per set; empty when it runs elsewhere.
   virtual const std::vector<Call>& calls() const;
 

@@ -370,6 +370,7 @@ class Run {
       row.us = summarize(one.samples);
       row.clocks = summarize(one.clocks);
       row.block_cycles = one.cycles.cycles;
+      row.host_us = one.implementation->host_us(row.us->median * 1e-6);
     }
     if (observer_.row) observer_.row(row);
     report_.rows.push_back(std::move(row));

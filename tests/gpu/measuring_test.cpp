@@ -41,6 +41,23 @@ TEST_F(MeasuringOnGpu, EveryTimedRowHasTheClockItRanAt) {
   }
 }
 
+TEST_F(MeasuringOnGpu, EveryTimedRowHasWhatACallCostsTheHost) {
+  Settings trajectories("resample", {"c.yaml", 1, 1});
+  trajectories.add({"case", "32,100->256,32", {"c.yaml", 1, 1}, false});
+  const Report report =
+      run({tiles("plain"), trajectories},
+          {.device = kGpu, .hot = false, .cold = true, .samples = kFewestSamples, .peers = {"copy"}}, {});
+  ASSERT_FALSE(report.rows.empty());
+  for (const Row& row : report.rows) {
+    EXPECT_EQ(row.host_us.has_value(), row.kind == Kind::variant) << row.info.op << " " << row.implementation;
+    if (!row.host_us) continue;
+    std::printf("%s %s %s: %.2f us of the host\n", row.info.op.c_str(), row.info.name.c_str(),
+                row.implementation.c_str(), *row.host_us);
+    EXPECT_GT(*row.host_us, 0.1) << "no launch is that cheap";
+    EXPECT_LT(*row.host_us, 1e3) << "it was waited for";
+  }
+}
+
 TEST_F(MeasuringOnGpu, ABlockTakesTheCyclesOfMemoryAndNoMoreThanTheCall) {
   const Report report = run({tiles("tensor_levels")}, {.device = kGpu, .samples = kFewestSamples}, {});
   ASSERT_FALSE(report.rows.empty());

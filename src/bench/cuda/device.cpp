@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "bench/cuda/kernels.hpp"
 #include "bench/random.hpp"
+#include "bench/statistics.hpp"
 #include "core/cuda_status.hpp"
 #include "tmaops/error.hpp"
 
@@ -22,6 +24,11 @@ constexpr std::size_t kCanaryBytes = 256;
 constexpr int kCanary = 0xA5;
 /// Calls in one graph: enough that its start does not count, few enough to be made quickly.
 constexpr std::int64_t kGraphCalls = 256;
+/// Rounds of launches that are timed on the host, the calls of a round, and about how long they take the GPU, in
+/// seconds. The queue of launches takes 1,024 before the host has to wait; a call has a few kernels at most.
+constexpr int kHostRounds = 9;
+constexpr double kMostHostCalls = 128;
+constexpr double kHostRoundSeconds = 2e-3;
 
 std::string pci_bus_id(Device device) {
   std::array<char, 32> text{};
@@ -74,6 +81,20 @@ class CudaTimer : public Timer {
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
     return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(size * replays);
+  }
+  std::optional<double> host_us(const std::vector<Call>& calls, double seconds_each) override {
+    const auto count =
+        static_cast<std::size_t>(std::clamp(kHostRoundSeconds / std::max(seconds_each, 1e-9), 4.0, kMostHostCalls));
+    std::vector<double> rounds;
+    for (int round = 0; round < kHostRounds; ++round) {
+      calls.front()(stream_);  // the GPU is at work, as in the middle of a program
+      const auto begin = std::chrono::steady_clock::now();
+      for (std::size_t i = 0; i < count; ++i) calls[i % calls.size()](stream_);
+      const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - begin;
+      rounds.push_back(spent.count() / static_cast<double>(count));
+      check_cuda(cudaStreamSynchronize(stream_), "bench: calls timed on the host");
+    }
+    return percentile(rounds, 0.5);
   }
   void run(const Call& call) override {
     call(stream_);
