@@ -1,6 +1,7 @@
 // Which variant runs when the caller names none: the first of variants.def that takes the problem, but simd_packed only
-// where its copy of the value pays, tma_resident only where an image has many queries, shuffled_samples first where
-// queries are few or values of f32 have 32 channels, and pixel_lists_backward first where many samples meet at a pixel.
+// where its copy of the value pays, tma_resident only where an image has many queries, level_per_thread or else
+// shuffled_samples first where queries are few, shuffled_samples for values of f32 with 32 channels, and
+// pixel_lists_backward first where many samples meet at a pixel.
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -18,9 +19,10 @@ bool packing_pays(const Problem& problem) {
          kReadsThatPay * static_cast<double>(problem.length);
 }
 
-/// Items, times the 16-byte pieces of their channels, that shuffled_samples works on at a time per multiprocessor.
+/// Items, times the 16-byte pieces of their channels, that level_per_thread and shuffled_samples work on at a time per
+/// multiprocessor.
 constexpr double kPiecesAtATime = 640;
-/// Up to so many times that it is the fastest on a GPU (docs/findings/ms_deform_attn_gpu.md): decoders.
+/// Up to so many times that they are the fastest on a GPU (docs/findings/ms_deform_attn_gpu.md): decoders.
 constexpr double kRoundsOfDecoders = 4;
 
 bool few_queries(const Problem& problem, const DeviceInfo& device) {
@@ -45,9 +47,14 @@ const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceIn
   if (problem.device.type == DeviceType::cpu && !packing_pays(problem))
     for (std::size_t i = 0; i < table.size(); ++i)
       if (table[i].name == "simd_packed") return first_variant(table.subspan(i + 1), problem, device);
-  if (problem.device.type == DeviceType::cuda && (few_queries(problem, device) || whole_lines(problem)))
-    for (const auto& variant : table)
-      if (variant.name == "shuffled_samples" && try_variant(variant, problem, device)) return variant;
+  if (problem.device.type == DeviceType::cuda) {
+    const bool few = few_queries(problem, device);
+    for (const std::string_view early : {"level_per_thread", "shuffled_samples"})
+      for (const auto& variant : table)
+        if ((few || (early == "shuffled_samples" && whole_lines(problem))) && variant.name == early &&
+            try_variant(variant, problem, device))
+          return variant;
+  }
   if (problem.device.type == DeviceType::cuda && problem.queries < kQueriesThatStay)
     for (std::size_t i = 0; i < table.size(); ++i)
       if (table[i].name == "tma_resident") return first_variant(table.subspan(i + 1), problem, device);

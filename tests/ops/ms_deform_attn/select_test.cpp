@@ -83,9 +83,9 @@ TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
   EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "shuffled_samples");
-  EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "vector16");
-  EXPECT_EQ(chosen(64, 300, DType::f16, 42), "vector16");
-  EXPECT_EQ(chosen(8, 300, DType::f16, 42), "shuffled_samples");
+  EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "level_per_thread");
+  EXPECT_EQ(chosen(64, 300, DType::f16, 42), "level_per_thread");
+  EXPECT_EQ(chosen(8, 300, DType::f16, 42), "level_per_thread");
 }
 
 TEST(MsDeformAttnBackwardSelect, ListsWhereManySamplesMeetOrSumsAreDeterministic) {

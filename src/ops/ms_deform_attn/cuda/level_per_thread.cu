@@ -1,0 +1,329 @@
+// Version 8, for decoders: adds to shuffled_samples that each thread works out points of one of four levels, all of
+// them read by one load before the first sum, that the loads of two samples are under way while two others are summed,
+// and that the queries of a block are of one image and head: they find each other's pixels in the L1. Where two or four
+// times the threads run all at once, so many groups of them share the points of an item.
+#include "device/bulk_copy.cuh"
+#include "ops/ms_deform_attn/cuda/records.cuh"
+
+namespace tmaops::ops::ms_deform_attn::level_per_thread {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+constexpr std::string_view kWhere = "ms_deform_attn: level_per_thread";
+/// Of a multiprocessor, and of a block at most: 96 registers; with these the points of a whole item and values of f32
+/// would spill a few.
+constexpr int threads_at_once(std::size_t value_size, int group_bits) {
+  return value_size == 4 && group_bits == 0 ? 512 : 640;
+}
+constexpr int kLevels = 4;
+constexpr int kPoints = 4;  // of each level, worked out together
+constexpr int kFlight = 2;  // samples whose loads are under way while as many are summed
+
+/// Part of a tensor that the blocks bring into the L2, each a share. In units of 16 bytes.
+struct Ahead {
+  const unsigned char* from = nullptr;
+  std::uint32_t units = 0;
+  std::uint32_t share = 0;
+};
+
+/// What is asked for before the first location is known. All blocks share the points; those of an image share its last
+/// levels, which its queries read nearly whole.
+struct Aheads {
+  Ahead points[2];            // locations, weights
+  Ahead levels;               // of the first image
+  std::int64_t image = 0;     // bytes to the next one
+  unsigned image_blocks = 1;  // blocks of an image
+};
+
+__device__ __forceinline__ void fetch_share(const Ahead& ahead, unsigned block, std::int64_t further) {
+  const std::uint32_t from = block * ahead.share;
+  if (from < ahead.units)
+    device::bulk_prefetch(ahead.from + further + static_cast<std::int64_t>(from) * 16,
+                          min(ahead.share, ahead.units - from) * 16);
+}
+
+/// Three threads, in front of wait_for_previous_kernel(): with a dependent launch this happens while the kernel in
+/// front comes to its end. That may still have to write these bytes: a prefetch returns none of them, and the L2 is
+/// where writes and later reads meet.
+__device__ __forceinline__ void fetch_ahead(const Aheads& aheads) {
+  if (threadIdx.x < 2) fetch_share(aheads.points[threadIdx.x], blockIdx.x, 0);
+  if (threadIdx.x == 2)
+    fetch_share(aheads.levels, blockIdx.x % aheads.image_blocks, blockIdx.x / aheads.image_blocks * aheads.image);
+}
+
+/// The level of a thread, its parts chosen from the four by selects: reading constant memory at addresses that differ
+/// within a warp takes a turn for each.
+struct OwnLevel {
+  int start = 0;  // in units of 16 bytes
+  int height = 0;
+  int width = 0;
+  std::int64_t location_at = 0;
+  std::int64_t weight_at = 0;
+};
+
+template <class Value>
+__device__ __forceinline__ OwnLevel own_level(const Call& call, int number) {
+  const DeviceLevel* of = call.levels;
+  const auto chosen = [&](auto part) {
+    return number < 2 ? (number == 0 ? part(of[0]) : part(of[1])) : (number == 2 ? part(of[2]) : part(of[3]));
+  };
+  return {
+      .start = chosen([](const DeviceLevel& level) { return static_cast<int>(level.value_at / kPerVector<Value>); }),
+      .height = chosen([](const DeviceLevel& level) { return level.height; }),
+      .width = chosen([](const DeviceLevel& level) { return level.width; }),
+      .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
+      .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
+}
+
+/// Points of a level that follow each other, in one load where they also lie next to each other.
+template <class Point, int count>
+__device__ __forceinline__ void load_points(const Call& call, const Point* locations, const Point* weights,
+                                            Point3 (&points)[count]) {
+  if constexpr (count * sizeof(Point) >= 4) {
+    if (call.point_vectors) {
+      constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
+      std::uint32_t pairs[2 * kWords];
+      std::uint32_t factors[kWords];
+      load_words(pairs, locations);
+      load_words(factors, weights);
+#pragma unroll
+      for (int i = 0; i < count; ++i)
+        points[i] = {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(factors, i)};
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const Point* pair = locations + i * call.locations.point;
+    points[i] = {widen(__ldg(pair)), widen(__ldg(pair + 1)), widen(__ldg(weights + i * call.weights.point))};
+  }
+}
+
+template <class Value, class Point, int lane_bits, int group_bits>
+__global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
+    kernel(const __grid_constant__ Call call, const __grid_constant__ Aheads aheads, const unsigned blocks,
+           const unsigned each) {
+  constexpr int kLanes = 1 << lane_bits;
+  constexpr int kThreadBits = lane_bits + group_bits;  // of an item
+  constexpr int kMine = kLevels * kPoints >> kThreadBits;
+  constexpr int kSteps = kMine * kLanes / kFlight;
+  static_assert(kMine >= 1 && kLanes % kLevels == 0);
+  fetch_ahead(aheads);
+  device::wait_for_previous_kernel();
+
+  const int of_item = static_cast<int>(threadIdx.x) & ((1 << kThreadBits) - 1);
+  const int part = of_item & (kLanes - 1);
+  const auto heads = static_cast<unsigned>(call.heads);
+  const unsigned map_number = blockIdx.x / blocks;
+  const unsigned of_block = threadIdx.x >> kThreadBits;
+  const std::int64_t q = std::int64_t{blockIdx.x % blocks} * each + of_block;
+  const bool valid = of_block < each && q < call.queries;
+  const Item item{map_number / heads, min(q, call.queries - 1), map_number % heads};
+  const auto* map =
+      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
+      part;
+  const int pixel = static_cast<int>(call.value.row / kPerVector<Value>);
+  const OwnLevel level = own_level<Value>(call, of_item % kLevels);
+  const int first = of_item / kLevels * kMine;
+  const Point* locations =
+      static_cast<const Point*>(call.locations.data) +
+      (call.locations.row(item.n, item.q, item.m) + level.location_at + first * call.locations.point);
+  const Point* weights = static_cast<const Point*>(call.weights.data) +
+                         (call.weights.row(item.n, item.q, item.m) + level.weight_at + first * call.weights.point);
+  device::keep(locations);  // the compiler would be free to read in front of wait_for_previous_kernel()
+  device::keep(weights);
+
+  float sum[kPerVector<Value>] = {};
+#pragma unroll 1
+  for (auto left = static_cast<int>(call.levels[0].points); left > 0; left -= kPoints) {
+    Point3 points[kMine];
+    load_points(call, locations, weights, points);
+    locations += kPoints * call.locations.point;
+    weights += kPoints * call.weights.point;
+    Corners corners[kMine];
+    int offsets[kMine];
+    uint4 pixels[2][kFlight][4];
+    const auto load = [&](int step) {
+      const int own = step * kFlight / kLanes;
+      if (step * kFlight % kLanes == 0) {
+        corners[own] = corners_of(points[own], level.height, level.width, false);
+        offsets[own] = level.start + (corners[own].row * level.width + corners[own].column) * pixel;
+      }
+#pragma unroll
+      for (int i = 0; i < kFlight; ++i) {
+        const int from_lane = (step * kFlight + i) % kLanes;
+        const uint4* upper = map + __shfl_sync(0xffffffffu, offsets[own], from_lane, kLanes);
+        const uint4* lower = upper + call.levels[from_lane % kLevels].width * pixel;
+        uint4(&to)[4] = pixels[step % 2][i];
+        to[0] = device::load_16(upper);
+        to[1] = device::load_16(upper + pixel);
+        to[2] = device::load_16(lower);
+        to[3] = device::load_16(lower + pixel);
+      }
+    };
+    load(0);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      if (step + 1 < kSteps) load(step + 1);
+      const int own = step * kFlight / kLanes;
+#pragma unroll
+      for (int i = 0; i < kFlight; ++i)
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+          add_vector<Value>(sum, pixels[step % 2][i][k],
+                            __shfl_sync(0xffffffffu, corners[own].weight[k], (step * kFlight + i) % kLanes, kLanes));
+    }
+  }
+
+  device::let_next_kernel_start();  // not before: its blocks would take the places of this one's last ones
+#pragma unroll
+  for (int round = 0; round < group_bits; ++round)
+#pragma unroll
+    for (float& one : sum) one += __shfl_xor_sync(0xffffffffu, one, 1 << (lane_bits + round));
+  if (of_item < kLanes && valid) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
+}
+
+/// Calls fn(value type, point type) for the types that the kernels are made for: points like values, or in f32.
+template <class Fn>
+void with_level_types(const Problem& problem, const Fn& fn) {
+  with_types(problem, [&](auto* value, auto* point) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    using Point = std::remove_pointer_t<decltype(point)>;
+    if constexpr (std::is_same_v<Point, Value> || std::is_same_v<Point, float>) fn(value, point);
+  });
+}
+
+/// A call, how its items are dealt to blocks, and what these fetch ahead.
+struct Prepared : cuda::Prepared {
+  Aheads aheads{};
+  int group_bits = 0;   // log2 of the groups of threads that share the points of an item
+  unsigned blocks = 0;  // of an image and head
+  unsigned each = 0;    // queries of a block
+};
+
+/// Whether all items run in `rounds` with so many groups each.
+bool fits(const Problem& problem, int lane_bits, int group_bits, int rounds) {
+  const std::int64_t multiprocessors = device_info(problem.device).multiprocessors;
+  return problem.batch * problem.queries * problem.heads << (lane_bits + group_bits) <=
+         rounds * multiprocessors * threads_at_once(size_of(problem.value_dtype), group_bits);
+}
+
+/// As many groups as run all at once, but no thread without a point.
+int group_bits(const Problem& problem, int lane_bits) {
+  int bits = 0;
+  while (lane_bits + bits < 4 && fits(problem, lane_bits, bits + 1, 1)) ++bits;
+  return bits;
+}
+
+/// Large blocks, for the L1's sake, where each multiprocessor has work for one or two of them.
+int block_threads(const Problem& problem, int lane_bits, int group_bits) {
+  const int threads = threads_at_once(size_of(problem.value_dtype), group_bits);
+  return group_bits == 0 && fits(problem, lane_bits, 0, 2) ? threads : threads / 2;
+}
+
+/// Bytes of a tensor from an address on, shared by so many blocks.
+Ahead ahead_of(const void* start, std::int64_t bytes, unsigned blocks) {
+  const auto first = reinterpret_cast<std::uintptr_t>(start);
+  const std::uintptr_t from = (first + 15) / 16 * 16;
+  const std::int64_t units = (bytes - static_cast<std::int64_t>(from - first)) / 16;
+  if (units <= 0) return {};
+  const auto count = static_cast<std::uint32_t>(units);
+  return {reinterpret_cast<const unsigned char*>(from), count, (count + blocks - 1) / blocks};
+}
+
+/// Levels from which on the queries of an image read nearly every pixel: four pixels per sample, three times as many as
+/// the level has (uniform samples then leave out 5 %).
+std::size_t first_whole_level(const Problem& problem) {
+  std::size_t l = problem.levels.size();
+  while (l > 0 && 4 * problem.queries * problem.levels[l - 1].points >=
+                      3 * problem.levels[l - 1].height * problem.levels[l - 1].width)
+    --l;
+  return l;
+}
+
+constexpr std::int64_t kMostAhead = 16 << 20;  // bytes of one kind: the L2 keeps them until they are read
+
+Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned image_blocks) {
+  Aheads aheads;
+  aheads.image_blocks = image_blocks;
+  const unsigned blocks = image_blocks * static_cast<unsigned>(problem.batch);
+  const ConstTensorView* tensors[] = {&arguments.sampling_locations, &arguments.attention_weights};
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t bytes = tensors[i]->size() * static_cast<std::int64_t>(size_of(tensors[i]->dtype));
+    if (tensors[i]->is_contiguous() && bytes <= kMostAhead)
+      aheads.points[i] = ahead_of(tensors[i]->data, bytes, blocks);
+  }
+  const std::size_t l = first_whole_level(problem);
+  if (!arguments.value.is_contiguous() || l == problem.levels.size()) return aheads;
+  const std::int64_t row = problem.heads * problem.channels * static_cast<std::int64_t>(size_of(problem.value_dtype));
+  const std::int64_t start = problem.levels[l].start;
+  const Level& last = problem.levels.back();
+  const std::int64_t end = last.start + last.height * last.pitch;
+  if (end <= start || (end - start) * row * problem.batch > kMostAhead) return aheads;
+  aheads.image = problem.length * row;
+  aheads.levels = ahead_of(static_cast<const unsigned char*>(arguments.value.data) + start * row, (end - start) * row,
+                           image_blocks);
+  return aheads;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_vectors(problem, device); !support) return support;
+  const int bits = lane_bits(problem);
+  if (bits != 2 && bits != 3) return Support::no("needs channels of 64 or 128 bytes");
+  if (problem.location_dtype != problem.weight_dtype ||
+      (problem.location_dtype != problem.value_dtype && problem.location_dtype != DType::f32))
+    return Support::no("needs locations and weights of one type, that of value or f32");
+  if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling");
+  if (problem.levels.size() != kLevels) return Support::no("needs four levels");
+  for (const Level& level : problem.levels) {
+    if (level.points != problem.levels[0].points || level.points % kPoints != 0 || level.points == 0)
+      return Support::no("needs the same number of points in each level, a multiple of four");
+    if (level.height < 2 || level.width < 2) return Support::no("needs levels of at least two pixels a side");
+  }
+  return Support::yes();
+}
+
+std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
+  auto prepared = std::make_shared<Prepared>();
+  static_cast<cuda::Prepared&>(*prepared) = *prepare_call(problem, arguments);
+  if (prepared->call.items == 0) return prepared;
+  const int bits = lane_bits(problem);
+  prepared->group_bits = group_bits(problem, bits);
+  const std::int64_t most = block_threads(problem, bits, prepared->group_bits) >> (bits + prepared->group_bits);
+  const std::int64_t blocks = (problem.queries + most - 1) / most;
+  prepared->blocks = static_cast<unsigned>(blocks);
+  prepared->each = static_cast<unsigned>((problem.queries + blocks - 1) / blocks);
+  prepared->aheads = aheads_of(problem, arguments, prepared->blocks * static_cast<unsigned>(problem.heads));
+  return prepared;
+}
+
+void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+  const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
+  const Call& call = prepared.call;
+  if (call.items == 0) return;
+  const int bits = lane_bits(problem);
+  const unsigned threads = (prepared.each << (bits + prepared.group_bits)) + device::kWarpThreads - 1;
+  const CurrentDevice current(problem.device.index);
+  const LaunchConfig config{
+      .grid = dim3(prepared.blocks * static_cast<unsigned>(problem.heads) * static_cast<unsigned>(problem.batch)),
+      .block = dim3(threads / device::kWarpThreads * device::kWarpThreads),
+      .dependent = arguments.dependent_launch};
+  with_level_types(problem, [&](auto* value, auto* point) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    using Point = std::remove_pointer_t<decltype(point)>;
+    const auto run = [&]<int lane_bits, int group_bits>() {
+      launch_kernel<kernel<Value, Point, lane_bits, group_bits>>(kWhere, config, stream, call, prepared.aheads,
+                                                                 prepared.blocks, prepared.each);
+    };
+    if (bits == 2 && prepared.group_bits == 0) run.template operator()<2, 0>();
+    if (bits == 2 && prepared.group_bits == 1) run.template operator()<2, 1>();
+    if (bits == 2 && prepared.group_bits == 2) run.template operator()<2, 2>();
+    if (bits == 3 && prepared.group_bits == 0) run.template operator()<3, 0>();
+    if (bits == 3 && prepared.group_bits == 1) run.template operator()<3, 1>();
+  });
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::level_per_thread
