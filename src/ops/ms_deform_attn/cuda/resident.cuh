@@ -36,7 +36,6 @@ struct Unit {
 
 struct alignas(16) Staging {
   unsigned char bytes[kStagingBytes];
-  Unit unit;  // that the warp works on
 };
 
 struct Storage {

@@ -46,14 +46,14 @@ struct PointColumns {
   }
 };
 
-/// Locations and weights of the two points that a thread works out in a pass, as they lie in memory.
-template <class Point>
+/// Locations and weights of points that a thread works out, `count` next to each other, as they lie in memory.
+template <class Point, int count>
 struct Points {
-  static constexpr int kWords = static_cast<int>(sizeof(Point)) / 2;
+  static constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
   std::uint32_t pairs[2 * kWords];
   std::uint32_t weights[kWords];
 
-  /// The slot's points `first` and `first` + 1, of a query.
+  /// The slot's points from `first` on, of a query.
   __device__ __forceinline__ void load(const Call& call, const PointColumns<Point>& columns, unsigned query,
                                        int first) {
     const std::int64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
@@ -64,15 +64,15 @@ struct Points {
       load_words(weights, weight);
       return;
     }
-    Point apart[6];
+    Point apart[3 * count];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < count; ++i) {
       apart[2 * i] = location[i * call.locations.point];
       apart[2 * i + 1] = location[i * call.locations.point + 1];
-      apart[4 + i] = weight[i * call.weights.point];
+      apart[2 * count + i] = weight[i * call.weights.point];
     }
     std::memcpy(pairs, apart, sizeof(pairs));
-    std::memcpy(weights, apart + 4, sizeof(weights));
+    std::memcpy(weights, apart + 2 * count, sizeof(weights));
   }
   __device__ __forceinline__ Point3 at(int i) const {
     return {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(weights, i)};

@@ -8,12 +8,14 @@
 
 namespace tmaops::ops::ms_deform_attn::resident {
 
-/// Sums over samples of far levels. A product multiplies weights (rows: query, half of the channels; 8 rows further the
-/// rest of the weights) by pixels (columns: query, piece of 16 bytes). What rows of one query make of columns of
-/// another is of no use, but the tensor cores have time for it. There is a product for each channel of a piece; in the
-/// end the threads lane / 8 = lane % 4 = query hold a half of its channels, its pieces in the order of NearSums.
+/// Sums over samples of far levels. A product multiplies pixels (rows: query, piece of 16 bytes; 8 rows further the
+/// next channel) by weights (columns: query, half of the channels). What rows of one query make of columns of another
+/// is of no use, but the tensor cores have time for it. There is a product for each two channels of a piece, and one
+/// more for the rest of the weights, with the same sums: half as many registers as if the rest had rows of its own. In
+/// the end the threads lane / 8 = lane % 4 = query hold a piece of both halves of its channels, in the order of
+/// NearSums.
 struct FarSums {
-  float of[8][4] = {};
+  float of[4][4] = {};
 };
 
 /// What a thread does with samples of far levels: of query lane / 8, column (lane / 2) % 2, and 16 bytes of channels.
@@ -26,14 +28,13 @@ struct FarLane {
   __device__ __forceinline__ FarLane(int lane, std::uint32_t pixel_bytes, std::uint32_t staging) {
     const int column = lane >> 1 & 1;
     const int half = lane & 1;
-    const int row = lane >> 2 & 1;            // half of the channels of the product's row
-    const int piece = row ^ (lane >> 3 & 1);  // of the product's column: as in NearSums
+    const int part = lane >> 2 & 1;            // half of the channels of the column whose weights it holds
+    const int piece = part ^ (lane >> 3 & 1);  // of the row of pixels: as in NearSums
     first_offset =
         static_cast<std::uint32_t>(column) * pixel_bytes + static_cast<std::uint32_t>(32 * half + 16 * piece);
     second_offset = half == 0 ? first_offset + 32u : first_offset - 32u;
-    first = half == row;
-    weights =
-        staging + static_cast<std::uint32_t>((lane >> 3) * kQueryStagingBytes + (half == row ? 0 : 8) + column * 4);
+    first = half == part;
+    weights = staging + static_cast<std::uint32_t>((lane >> 3) * kQueryStagingBytes + (first ? 0 : 8) + column * 4);
   }
 };
 
@@ -58,16 +59,20 @@ template <class Value>
 __device__ __forceinline__ void add_far(FarSums& sums, const FarLane& mine, int slot, const FarPixels& from) {
   const std::uint32_t rounded = device::load_shared(mine.weights + 16 * slot);
   const std::uint32_t rest = device::load_shared(mine.weights + 16 * slot + kPartStagingBytes);
-  const std::uint32_t weights[4] = {mine.first ? rounded : 0u, mine.first ? rest : 0u, mine.first ? 0u : rounded,
-                                    mine.first ? 0u : rest};
+  const std::uint32_t weights[2] = {mine.first ? rounded : 0u, mine.first ? 0u : rounded};
+  const std::uint32_t rests[2] = {mine.first ? rest : 0u, mine.first ? 0u : rest};
   const auto words = [](const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; };
+  std::uint32_t pixels[4][4];
 #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    const unsigned which = c % 2 == 0 ? 0x5410u : 0x7632u;
-    const std::uint32_t pixels[2] = {__byte_perm(words(from.upper[0], c / 2), words(from.lower[0], c / 2), which),
-                                     __byte_perm(words(from.upper[1], c / 2), words(from.lower[1], c / 2), which)};
-    device::multiply_add<Value>(sums.of[c], weights, pixels);
+  for (int pair = 0; pair < 4; ++pair) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)  // channel, then sample
+      pixels[pair][i] =
+          __byte_perm(words(from.upper[i / 2], pair), words(from.lower[i / 2], pair), i % 2 == 0 ? 0x5410u : 0x7632u);
+    device::multiply_add<Value>(sums.of[pair], pixels[pair], weights);
   }
+#pragma unroll
+  for (int pair = 0; pair < 4; ++pair) device::multiply_add<Value>(sums.of[pair], pixels[pair], rests);
 }
 
 /// Sums over samples of near levels, by half of the channels. A product multiplies pixels (rows: channels; 8 rows are a

@@ -9,37 +9,46 @@ namespace {
 
 using namespace resident;  // NOLINT(google-build-using-namespace): the room's own parts
 
-/// Adds both sums and stores the queries of a unit. Threads lane / 8 = lane % 4 hold a query's half of the channels.
+/// Adds both sums and stores the queries of a unit. Threads lane / 8 = lane % 4 hold a piece of each half of a query's
+/// channels.
 template <class Value, class Point>
 __device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, int lane, const FarSums& far,
                                            const NearSums& near, unsigned char* staging) {
-  constexpr int kQueryBytes = kChannels * 4 + 32;  // so that four queries' sums lie in different banks
+  // Four neighbouring channels of every piece lie together, those of the other four in other banks: neither the writes
+  // of all threads nor the reads of those that store meet a bank twice.
+  constexpr int kFourBytes = kUnitQueries * 2 * 16;
+  const auto four = [&](int half, int upper, int query, int first) {
+    return staging + (2 * half + upper) * (kFourBytes + 16) + (2 * query + first) * 16;
+  };
   const int query = lane & 3;
   __syncwarp();  // the weights have been read
-  float* to = reinterpret_cast<float*>(staging + query * kQueryBytes) + (lane >> 2);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    to[16 * half] = (near.of[half][0] + near.of[half][1]) * (1 / kScale);
-    to[16 * half + 8] = (near.of[half][2] + near.of[half][3]) * (1 / kScale);
-  }
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int first = 0; first < 2; ++first)
+      reinterpret_cast<float*>(four(half, lane >> 4, query, first))[lane >> 2 & 3] =
+          (near.of[half][2 * first] + near.of[half][2 * first + 1]) * (1 / kScale);
   __syncwarp();
   const Item item{unit.n, std::int64_t{unit.q} + query, unit.m};
   if (lane >> 3 != query || item.q >= call.queries) return;
-  const int half = lane >> 2 & 1;
-  const float* others = reinterpret_cast<const float*>(staging + query * kQueryBytes) + 16 * half;
-  auto* to_half =
-      static_cast<Value*>(const_cast<void*>(call.output.data)) + (call.output.at(item.n, item.q, item.m) + 16 * half);
-  device::keep(to_half);  // the compiler would rather work it out for each piece
+  const int first = lane >> 2 & 1;
+  const int piece = 8 * (first ^ (query & 1));
+  auto* to_piece =
+      static_cast<Value*>(const_cast<void*>(call.output.data)) + (call.output.at(item.n, item.q, item.m) + piece);
+  device::keep(to_piece);  // the compiler would rather work it out for each half
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int piece = i ^ (query & 1);
+  for (int half = 0; half < 2; ++half) {
     float sum[8];
 #pragma unroll
-    for (int c = 0; c < 8; ++c) sum[c] = fmaf(far.of[c][i] + far.of[c][2 + i], 1 / kScale, others[8 * i + c]);
-    if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, 16 * half + 8 * piece, sum);
-    device::store_16_streaming(to_half + 8 * piece, pack_vector<Value>(sum));
+    for (int c = 0; c < 8; ++c)
+      sum[c] = fmaf(far.of[c / 2][c % 2 * 2 + half], 1 / kScale,
+                    reinterpret_cast<const float*>(four(half, c / 4, query, first))[c % 4]);
+    if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, 16 * half + piece, sum);
+    device::store_16_streaming(to_piece + 16 * half, pack_vector<Value>(sum));
   }
 }
+
+constexpr int kUnderWay = 3;  // pairs of samples of far levels whose pixels are asked for at once
 
 template <class Value, class Point, int passes>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -60,8 +69,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  Staging& passage = shared.staging[warp];
-  unsigned char* staging = passage.bytes;
+  unsigned char* staging = shared.staging[warp].bytes;
   const std::uint32_t staging_address = device::shared_address(staging);
   const auto pixel_bytes = static_cast<std::uint32_t>(call.value.row * static_cast<std::int64_t>(sizeof(Value)));
   const SlotPlace slot(call, near, lane % kSlots);
@@ -69,7 +77,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const NearLane near_lane(lane, near, device::shared_address(planes(shared)), staging_address);
   unsigned char* mine = staging + lane / kSlots * kQueryStagingBytes + lane % kSlots * 16;
 
-  Points<Point> points;
+  constexpr int kLoaded = sizeof(Point) == 4 ? 2 : 2 * passes;  // all points of a unit at once where registers allow
+  Points<Point, kLoaded> points;
   Unit next = segments.unit(0);
   PointColumns<Point> columns(call, next, lane % kSlots, 2 * passes);
   const auto load_points = [&](unsigned number) {
@@ -88,43 +97,45 @@ __global__ void __launch_bounds__(kThreads, 1)
   while (segments.valid()) {
     const auto* map = reinterpret_cast<const unsigned char*>(static_cast<const Value*>(call.value.data) +
                                                              call.value.at(next.n, 0, next.m));
+    const unsigned q = next.q;
     FarSums far;
     NearSums close;
     bool loaded = false;
     // Unrolled, far samples of the second pass come between near ones of the first; with f32 points that spills.
 #pragma unroll(sizeof(Point) == 4 ? 1 : passes)
     for (int pass = 0; pass < passes; ++pass) {
-      const Point3 pair[2] = {points.at(0), points.at(1)};
+      const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
       Spot spots[2];
       const std::uint32_t pixels = locate_samples(slot, pair, spots);
-      FarPixels under_way[2];
+      FarPixels under_way[kUnderWay];
       const auto load = [&](int s) {
         const DeviceLevel& level = call.levels[s * kLevels / kSlots];
         load_far(map, level, pixel_bytes, static_cast<std::uint32_t>(level.value_at * static_cast<int>(sizeof(Value))),
-                 far_lane, __shfl_sync(kAll, pixels, s, kSlots), under_way[s % 2]);
+                 far_lane, __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
       };
       __syncwarp();  // the staging has been read
-      if (lane == 0 && pass == 0) passage.unit = next;
       write_weights<Value>(pair, spots, lane % kSlots < kFarSlots, mine);
       if (pass + 1 < passes) {
-        points.load(call, columns, next.q + lane / kSlots, 2 * (pass + 1));
+        if (kLoaded == 2) points.load(call, columns, next.q + lane / kSlots, 2 * (pass + 1));
       } else {
         number = draw(shared, lane);
         loaded = number < segments.end();
         if (loaded) load_points(number);
       }
       __syncwarp();
-      load(0);
+#pragma unroll
+      for (int s = 0; s < kUnderWay - 1; ++s) load(s);
 #pragma unroll
       for (int s = 0; s < kFarSlots; ++s) {
-        if (s + 1 < kFarSlots) load(s + 1);
-        add_far<Value>(far, far_lane, s, under_way[s % 2]);
+        if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
+        add_far<Value>(far, far_lane, s, under_way[s % kUnderWay]);
       }
       wait_filled(shared, segments);
 #pragma unroll
       for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
     }
-    store_unit<Value, Point>(call, passage.unit, lane, far, close, staging);
+    // The next unit is of the same segment, or not known yet.
+    store_unit<Value, Point>(call, {next.n, q, next.m}, lane, far, close, staging);
     if (!loaded) go_to(number);
   }
   device::let_next_kernel_start();
