@@ -13,38 +13,50 @@
 namespace tmaops::ops::ms_deform_attn {
 
 /// Where the pixels of a head lie in its map, counted in pixels. A row of a map is a zero and the row's own pixels; the
-/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros.
+/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros. The pixels
+/// of a widened level take twice the place, and count as two.
 struct HeadMapLayout {
   struct LevelMap {
     std::int64_t first = 0;  // pixel (0, 0)
     std::int64_t pitch = 0;  // from row to row
+    std::int64_t step = 1;   // from pixel to pixel
   };
-  /// A row to be filled: `width` pixels of S from `source` on, or zeros where that is negative.
+  /// A row to be filled: a zero and the pixels of S from `source` on, or only zeros where that is negative.
   struct Row {
     std::int64_t at = 0;
     std::int64_t pitch = 0;
     std::int64_t source = 0;
+    std::int64_t step = 1;
   };
   std::vector<LevelMap> levels;
   std::vector<Row> rows;
   std::int64_t pixels = 0;  // of one map
 
-  explicit HeadMapLayout(const Problem& problem) {
-    for (const Level& level : problem.levels) {
-      const std::int64_t pitch = level.width + 1;
-      levels.push_back({.first = pixels + pitch + 1, .pitch = pitch});
+  /// The last `widened` levels are widened.
+  explicit HeadMapLayout(const Problem& problem, std::size_t widened = 0) {
+    for (std::size_t l = 0; l < problem.levels.size(); ++l) {
+      const Level& level = problem.levels[l];
+      const std::int64_t step = l + widened < problem.levels.size() ? 1 : 2;
+      const std::int64_t pitch = (level.width + 1) * step;
+      levels.push_back({.first = pixels + pitch + step, .pitch = pitch, .step = step});
       for (std::int64_t i = -1; i <= level.height; ++i, pixels += pitch)
-        rows.push_back(
-            {.at = pixels, .pitch = pitch, .source = i < 0 || i == level.height ? -1 : level.start + i * level.width});
+        rows.push_back({.at = pixels,
+                        .pitch = pitch,
+                        .source = i < 0 || i == level.height ? -1 : level.start + i * level.width,
+                        .step = step});
     }
     // The zero behind the last row of all.
-    rows.push_back({.at = pixels, .pitch = 1, .source = -1});
-    ++pixels;
+    const std::int64_t step = rows.back().step;
+    rows.push_back({.at = pixels, .pitch = step, .source = -1, .step = step});
+    pixels += step;
   }
 
-  /// An upper bound of `pixels` that does not overflow; f32 and int32 must hold what they count.
+  /// f32 and int32 must hold what they count.
+  static constexpr std::int64_t kMaxPixels = 1LL << 24;
+  bool fits(std::int64_t channels) const { return pixels <= kMaxPixels && pixels * channels < 1LL << 31; }
+  /// The same of a layout without widened levels that is not there yet, by an upper bound of `pixels` that does not
+  /// overflow.
   static bool fits(const Problem& problem) {
-    constexpr std::int64_t kMaxPixels = 1LL << 24;
     std::int64_t sum = 1;
     for (const Level& level : problem.levels) {
       std::int64_t area = 0;
@@ -89,9 +101,10 @@ class MapPrefetcher {
             right = std::min(right, have.left);
         }
         if (left >= right) continue;
-        const std::int64_t pixel = layout_.levels[l].first + row * layout_.levels[l].pitch + left;
+        const HeadMapLayout::LevelMap& level = layout_.levels[l];
+        const std::int64_t pixel = level.first + row * level.pitch + left * level.step;
         const char* start = static_cast<const char*>(map) + pixel * pixel_bytes;
-        const std::int64_t bytes = (right - left) * pixel_bytes;
+        const std::int64_t bytes = (right - left) * level.step * pixel_bytes;
         runs_.push_back({start, start + bytes});
         lines += bytes / static_cast<std::int64_t>(kCacheLine) + 1;
       }

@@ -15,10 +15,19 @@
 #include <type_traits>
 
 #include "ops/ms_deform_attn/cpu/packed_job.hpp"
+#include "ops/ms_deform_attn/cpu/simd_paired.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+hn::Vec<D> LargestExponent(D d, hn::Vec<D> exponent, const hn::TFromD<D>* from, std::int64_t channels) {
+  auto largest = hn::Zero(d);
+  for (std::int64_t c = 0; c < channels; c += static_cast<std::int64_t>(hn::Lanes(d)))
+    largest = hn::Max(largest, hn::And(hn::LoadU(d, from + c), exponent));
+  return largest;
+}
 
 /// Fills rows [begin, end) of the layout in the maps of all heads; false when a value is infinite or NaN.
 template <class Stored>
@@ -40,15 +49,25 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
     const HeadMapLayout::Row& row = layout.rows[static_cast<std::size_t>(r)];
     for (std::int64_t m = 0; m < problem.heads; ++m) {
       Stored* to = maps + (m * layout.pixels + row.at) * channels;
-      std::fill_n(to, row.source < 0 ? row.pitch * channels : channels, Stored{});
+      std::fill_n(to, (row.source < 0 ? row.pitch : row.step) * channels, Stored{});
     }
     if (row.source < 0) continue;
     // All heads of a pixel at once: they lie in one run of the tensor.
-    for (std::int64_t j = 1; j < row.pitch; ++j) {
+    for (std::int64_t j = 1; j * row.step < row.pitch; ++j) {
       for (std::int64_t m = 0; m < problem.heads; ++m) {
         const auto* pixel =
             reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
-        auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j) * channels);
+        auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j * row.step) * channels);
+        if constexpr (std::is_same_v<Stored, float16>) {
+          if (image.job.widened != 0) {
+            largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
+            if (row.step == 1)
+              StorePairs(pixel, channels, to);
+            else
+              StoreWidened(pixel, channels, to);
+            continue;
+          }
+        }
         for (std::int64_t c = 0; c < channels; c += lanes) {
           const auto bits = hn::LoadU(d, pixel + c);
           largest = hn::Max(largest, hn::And(bits, exponent));

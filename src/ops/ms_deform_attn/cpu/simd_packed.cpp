@@ -3,7 +3,8 @@
 // What that buys over `simd` (measured in docs/findings/ms_deform_attn_cpu.md): the pixels around a tile fill an
 // eighth of the cache, and all of its sets; the next tile's pixels can be asked for ahead of time, row by row; and the
 // border of zeros leaves one offset per point instead of four. A copy without infinities and NaN needs no care about
-// corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`.
+// corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`. And the copy may
+// hold 16-bit values in a form that costs less to unpack (simd_paired.hpp).
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -22,75 +23,14 @@
 #include <hwy/highway.h>
 
 #include "ops/ms_deform_attn/cpu/simd_pack.hpp"
+#include "ops/ms_deform_attn/cpu/simd_paired.hpp"
+#include "ops/ms_deform_attn/cpu/simd_records.hpp"
 #include "ops/ms_deform_attn/cpu/simd_rows.hpp"
 #include "ops/ms_deform_attn/cpu/simd_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace vectors = simd::HWY_NAMESPACE;
-
-/// The points of one query and head: offset of the upper left corner's first channel in the map, and attention weight
-/// times bilinear weight, [corner * capacity + point]. A skipped point has weight 0 at offset 0.
-struct Records {
-  static constexpr std::size_t kCorners = 4;
-  std::int32_t* HWY_RESTRICT offset;
-  float* HWY_RESTRICT weight;
-  std::size_t capacity;
-  std::size_t count;
-  std::int64_t channels;
-  const std::int32_t* HWY_RESTRICT row_step;
-
-  std::int64_t Offset(std::size_t corner, std::size_t k) const {
-    return offset[k] + (corner % 2 == 0 ? 0 : channels) + (corner < 2 ? 0 : row_step[k]);
-  }
-  float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
-};
-
-/// Fills the records from rows whose padding holds NaN; false when an attention weight is infinite or NaN.
-template <class Element>
-bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Element* HWY_RESTRICT attention,
-                 Records& records) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const auto half = hn::Set(d, 0.5F);
-  const auto outside = hn::Set(d, -1.0F);
-  const auto channels = hn::Set(di, static_cast<std::int32_t>(records.channels));
-  const PointTables& tables = job.direct.tables;
-  bool finite = true;
-  for (std::size_t k = 0; k < records.count; k += hn::Lanes(d)) {
-    hn::Vec<decltype(d)> x;
-    hn::Vec<decltype(d)> y;
-    vectors::LoadInterleaved(d, xy + 2 * k, x, y);
-    const auto width = hn::LoadU(d, tables.width.data() + k);
-    const auto height = hn::LoadU(d, tables.height.data() + k);
-    const auto u = hn::MulSub(x, width, half);
-    const auto t = hn::MulSub(y, height, half);
-    // False for NaN, too.
-    const auto keep =
-        hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
-    const auto weight = hn::IfThenElseZero(keep, vectors::LoadF32(d, attention + k));
-    finite = finite && hn::AllTrue(d, hn::IsFinite(weight));
-    const auto left = hn::Floor(u);
-    const auto top = hn::Floor(t);
-    const auto a = hn::IfThenElseZero(keep, hn::Sub(u, left));
-    const auto b = hn::IfThenElseZero(keep, hn::Sub(t, top));
-    // Counts of pixels are exact in f32: a map has less than 2^24.
-    const auto pixel =
-        hn::MulAdd(top, hn::LoadU(d, job.pitch.data() + k), hn::Add(left, hn::LoadU(d, job.first.data() + k)));
-    hn::StoreU(hn::Mul(hn::ConvertTo(di, hn::IfThenElseZero(keep, pixel)), channels), di, records.offset + k);
-    const auto lower = hn::Mul(weight, b);
-    const auto upper = hn::Sub(weight, lower);
-    const auto upper_right = hn::Mul(upper, a);
-    const auto lower_right = hn::Mul(lower, a);
-    float* out = records.weight + k;
-    hn::StoreU(hn::Sub(upper, upper_right), d, out);
-    hn::StoreU(upper_right, d, out + records.capacity);
-    hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * records.capacity);
-    hn::StoreU(lower_right, d, out + 3 * records.capacity);
-  }
-  return finite;
-}
 
 /// Writes a row of the output past the caches: nobody reads it before it has left them. `to` starts a cache line.
 inline void StreamRow(const void* from, std::size_t bytes, void* to) {
@@ -120,7 +60,8 @@ class TileWorker {
         output_(image.job.direct.arguments.output),
         row_bytes_(static_cast<std::size_t>(problem_.channels) * sizeof(Stored)),
         streamed_(StreamsRows(output_, row_bytes_)),
-        scratch_(2 * kScratch * padded_),
+        paired_points_(image.job.widened == 0 ? 0 : image.job.paired_points()),
+        scratch_(2 * scratch_size()),
         offsets_(2 * padded_),
         row_(static_cast<std::size_t>(problem_.channels)),
         prefetcher_(problem_, image.job.layout, image.order) {}
@@ -152,8 +93,10 @@ class TileWorker {
  private:
   // Queries between asking for a row and using it: the rows of one head lie apart, which the hardware does not foresee.
   static constexpr std::int64_t kAhead = 4;
-  static constexpr std::size_t kScratch = 7;  // rows: locations (2), attention weights (1), weights of the corners (4)
 
+  /// Rows of a query: locations (2), attention weights (1); the weights of the corners (4), of pairs in groups of whole
+  /// vectors of the widest target.
+  std::size_t scratch_size() const { return 3 * padded_ + Records::kCorners * hwy::RoundUpTo(points(), kMaxLanes); }
   std::size_t points() const { return static_cast<std::size_t>(problem_.points); }
   /// The query that comes i-th, of this image.
   std::int64_t query(std::int64_t i) const {
@@ -162,7 +105,7 @@ class TileWorker {
   Stored* output_row(std::int64_t q, std::int64_t m) const {
     return static_cast<Stored*>(output_.data) + output_offset(problem_, output_, image_.image, q, m);
   }
-  float* scratch(std::int64_t i) { return scratch_.data() + (i % 2 == 0 ? 0 : kScratch * padded_); }
+  float* scratch(std::int64_t i) { return scratch_.data() + (i % 2 == 0 ? 0 : scratch_size()); }
   Records records(std::int64_t i) {
     return {.offset = offsets_.data() + (i % 2 == 0 ? 0 : padded_),
             .weight = scratch(i) + 3 * padded_,
@@ -183,22 +126,33 @@ class TileWorker {
     Records to = records(i);
     // Of 16 bits each, too, they are loaded as they lie: converting the rows first costs a twentieth of the call.
     if (direct_points_)
-      return MakeRecords(image_.job, reinterpret_cast<const Stored*>(locations_.address(image_.image, q, m)),
-                         reinterpret_cast<const Stored*>(weights_.address(image_.image, q, m)), to);
+      return make_records(reinterpret_cast<const Stored*>(locations_.address(image_.image, q, m)),
+                          reinterpret_cast<const Stored*>(weights_.address(image_.image, q, m)), to);
     const float* xy = locations_.read(image_.image, q, m, scratch(i));
     const float* attention = weights_.read(image_.image, q, m, scratch(i) + 2 * padded_);
-    return MakeRecords(image_.job, xy, attention, to);
+    return make_records(xy, attention, to);
+  }
+  template <class Element>
+  bool make_records(const Element* xy, const Element* attention, Records& to) const {
+    if constexpr (std::is_same_v<Stored, float16>)
+      if (paired_points_ != 0) return MakeRecords<true>(image_.job, xy, attention, to);
+    return MakeRecords<false>(image_.job, xy, attention, to);
   }
   void sum(std::int64_t i, std::int64_t m, const Stored* map) {
     Stored* own = output_row(query(i), m);
+    if constexpr (std::is_same_v<Stored, float16>)
+      if (paired_points_ != 0) return SumPairs(records(i), paired_points_, map, streamed_, own);
     Stored* to = streamed_ ? row_.data() : own;
     const auto channels = static_cast<std::size_t>(problem_.channels);
     const Records from = records(i);
-    if (std::is_same_v<Stored, float16> && image_.job.halved_vectors)
-      vectors::SumChannels(hn::CappedTag<float, 8>(), channels, from, map, to);
-    else
-      vectors::SumAllChannels(channels, from, map, to);
+    sum(from, channels, map, to);
     if (streamed_) StreamRow(to, row_bytes_, own);
+  }
+  void sum(const Records& from, std::size_t channels, const Stored* map, Stored* to) const {
+    if constexpr (std::is_same_v<Stored, float16>) {
+      if (image_.job.halved_vectors) return vectors::SumChannels(hn::CappedTag<float, 8>(), channels, from, map, to);
+    }
+    vectors::SumAllChannels(channels, from, map, to);
   }
 
   const ImageJob& image_;
@@ -210,6 +164,7 @@ class TileWorker {
   const TensorView& output_;
   std::size_t row_bytes_;  // of the output, and of a pixel
   bool streamed_;
+  std::size_t paired_points_;  // 0 on maps of the value's own type
   AlignedBuffer<float> scratch_;
   AlignedBuffer<std::int32_t> offsets_;
   AlignedBuffer<Stored> row_;  // on its way to the output

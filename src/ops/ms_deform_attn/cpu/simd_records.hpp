@@ -1,0 +1,104 @@
+// The points of a query and head as simd_packed sums them. Compiled once per SIMD target: the guard is a toggle.
+#if defined(TMAOPS_MS_DEFORM_ATTN_SIMD_RECORDS) == defined(HWY_TARGET_TOGGLE)
+#ifdef TMAOPS_MS_DEFORM_ATTN_SIMD_RECORDS
+#undef TMAOPS_MS_DEFORM_ATTN_SIMD_RECORDS
+#else
+#define TMAOPS_MS_DEFORM_ATTN_SIMD_RECORDS
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/ms_deform_attn/cpu/packed_job.hpp"
+#include "ops/ms_deform_attn/cpu/simd_elements.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace vectors = simd::HWY_NAMESPACE;
+
+/// The points of one query and head: offset of the upper left corner's first channel in the map, and attention weight
+/// times bilinear weight, [corner * capacity + point]. A skipped point has weight 0 at offset 0.
+struct Records {
+  static constexpr std::size_t kCorners = 4;
+  std::int32_t* HWY_RESTRICT offset;
+  float* HWY_RESTRICT weight;
+  std::size_t capacity;
+  std::size_t count;
+  std::int64_t channels;
+  const std::int32_t* HWY_RESTRICT row_step;
+
+  std::int64_t Offset(std::size_t corner, std::size_t k) const {
+    return offset[k] + (corner % 2 == 0 ? 0 : channels) + (corner < 2 ? 0 : row_step[k]);
+  }
+  float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
+  /// For maps of pairs: the weights of point k, the corners kMaxLanes apart. A constant leaves registers for addresses.
+  float* weights_of(std::size_t k) const {
+    const std::size_t in_vector = k % kMaxLanes;
+    return weight + (k - in_vector) * kCorners + in_vector;
+  }
+};
+
+/// Fills the records from rows whose padding holds NaN; false when an attention weight is infinite or NaN. With kPaired
+/// for maps of pairs and widened levels, where the weights take part of the conversion.
+template <bool kPaired, class Element>
+bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Element* HWY_RESTRICT attention,
+                 Records& records) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto half = hn::Set(d, 0.5F);
+  const auto outside = hn::Set(d, -1.0F);
+  const auto channels = hn::Set(di, static_cast<std::int32_t>(records.channels));
+  const PointTables& tables = job.direct.tables;
+  bool finite = true;
+  for (std::size_t k = 0; k < records.count; k += hn::Lanes(d)) {
+    hn::Vec<decltype(d)> x;
+    hn::Vec<decltype(d)> y;
+    vectors::LoadInterleaved(d, xy + 2 * k, x, y);
+    const auto width = hn::LoadU(d, tables.width.data() + k);
+    const auto height = hn::LoadU(d, tables.height.data() + k);
+    const auto u = hn::MulSub(x, width, half);
+    const auto t = hn::MulSub(y, height, half);
+    // False for NaN, too.
+    const auto keep =
+        hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
+    auto weight = hn::IfThenElseZero(keep, vectors::LoadF32(d, attention + k));
+    if constexpr (kPaired) weight = hn::Mul(weight, hn::LoadU(d, job.scale.data() + k));
+    finite = finite && hn::AllTrue(d, hn::IsFinite(weight));
+    const auto left = hn::Floor(u);
+    const auto top = hn::Floor(t);
+    const auto a = hn::IfThenElseZero(keep, hn::Sub(u, left));
+    const auto b = hn::IfThenElseZero(keep, hn::Sub(t, top));
+    // Counts of pixels are exact in f32: a map has less than 2^24.
+    const auto pitch = hn::LoadU(d, job.pitch.data() + k);
+    const auto first = hn::LoadU(d, job.first.data() + k);
+    auto pixel = hn::Zero(d);
+    if constexpr (kPaired) {
+      // A skipped point stays on its own level: what one level holds may be NaN in the eyes of another.
+      const auto row = hn::IfThenElse(keep, top, outside);
+      const auto column = hn::IfThenElse(keep, left, outside);
+      pixel = hn::MulAdd(row, pitch, hn::MulAdd(column, hn::LoadU(d, job.step.data() + k), first));
+    } else {
+      pixel = hn::IfThenElseZero(keep, hn::MulAdd(top, pitch, hn::Add(left, first)));
+    }
+    hn::StoreU(hn::Mul(hn::ConvertTo(di, pixel), channels), di, records.offset + k);
+    const auto lower = hn::Mul(weight, b);
+    const auto upper = hn::Sub(weight, lower);
+    const auto upper_right = hn::Mul(upper, a);
+    const auto lower_right = hn::Mul(lower, a);
+    float* out = kPaired ? records.weights_of(k) : records.weight + k;
+    const std::size_t apart = kPaired ? kMaxLanes : records.capacity;
+    hn::StoreU(hn::Sub(upper, upper_right), d, out);
+    hn::StoreU(upper_right, d, out + apart);
+    hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * apart);
+    hn::StoreU(lower_right, d, out + 3 * apart);
+  }
+  return finite;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,113 @@
+// f16 values on the CPU whose small levels are widened and whose other levels are paired, where simd_packed does so.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "ops/ms_deform_attn/case.hpp"
+#include "tmaops/threads.hpp"
+
+namespace tmaops::test {
+namespace {
+
+namespace forward = ops::ms_deform_attn;
+
+bool has_packed() {
+  const std::vector<std::string> names = cpu_variants(forward::variants());
+  return std::find(names.begin(), names.end(), "simd_packed") != names.end();
+}
+
+// Powers of two: a location at a pixel's centre is exact.
+TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
+  if (!has_packed()) GTEST_SKIP() << "built without Highway";
+  const std::array<LevelShape, 2> levels{LevelShape{32, 64}, LevelShape{8, 8}};
+  constexpr std::int64_t kChannels = 64;
+  constexpr std::int64_t kPixels = 32 * 64 + 8 * 8;
+  constexpr std::uint16_t kInfinity = 0x7c00;
+  std::vector<std::uint16_t> finite;
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
+    if ((bits & kInfinity) != kInfinity) finite.push_back(static_cast<std::uint16_t>(bits));
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<float16> value(static_cast<std::size_t>(kPixels * kChannels));
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i % finite.size() == 0) std::shuffle(finite.begin(), finite.end(), random);
+      value[i].bits = finite[i % finite.size()];
+    }
+    // A query per pixel, which looks at that pixel and, with weight 0, at the middle of the other level.
+    std::vector<float> locations(static_cast<std::size_t>(kPixels * 4), 0.5F);
+    std::vector<float> weights(static_cast<std::size_t>(kPixels * 2), 0.0F);
+    std::size_t q = 0;
+    for (std::size_t l = 0; l < levels.size(); ++l)
+      for (std::int64_t y = 0; y < levels[l].height; ++y)
+        for (std::int64_t x = 0; x < levels[l].width; ++x, ++q) {
+          locations[4 * q + 2 * l] = (static_cast<float>(x) + 0.5F) / static_cast<float>(levels[l].width);
+          locations[4 * q + 2 * l + 1] = (static_cast<float>(y) + 0.5F) / static_cast<float>(levels[l].height);
+          weights[2 * q + l] = 1.0F;
+        }
+    std::vector<float16> output(value.size(), float16(-1.0F));
+    ms_deform_attn(view(value.data(), {1, kPixels, 1, kChannels}), levels,
+                   view(locations.data(), {1, kPixels, 1, 2, 1, 2}), view(weights.data(), {1, kPixels, 1, 2, 1}),
+                   view(output.data(), {1, kPixels, kChannels}), {.variant = "simd_packed"});
+    for (std::size_t i = 0; i < value.size(); ++i)
+      ASSERT_EQ(static_cast<float>(output[i]), static_cast<float>(value[i]))
+          << "bits " << value[i].bits << ", pixel " << i / kChannels << ", channel " << i % kChannels;
+  }
+}
+
+RC_GTEST_PROP(PairedMapsProperty, AgreeWithTheReferenceWithTheSameBitsForAnyNumberOfThreads, ()) {
+  if (!has_packed()) return;
+  Shape shape;
+  shape.batch = *rc::gen::inRange(1, 3);
+  shape.heads = *rc::gen::inRange(1, 4);
+  shape.channels = *rc::gen::element(32, 64, 96);
+  shape.queries = *rc::gen::inRange(1, 80);
+  shape.value_dtype = DType::f16;
+  const auto points_type = rc::gen::element(DType::f16, DType::f32, DType::bf16);
+  shape.location_dtype = *points_type;
+  shape.weight_dtype = *points_type;
+  shape.strided = *rc::gen::arbitrary<bool>();
+  // Most often the last levels are small and have few of the points; at times not, or they have none.
+  shape.levels.clear();
+  const std::size_t large = *rc::gen::inRange<std::size_t>(1, 3);
+  const std::size_t small = *rc::gen::inRange<std::size_t>(1, 4);
+  for (std::size_t l = 0; l < large + small; ++l) {
+    const auto side = l < large ? rc::gen::inRange(1, 40) : rc::gen::inRange(1, 7);
+    shape.levels.push_back({*side, *side});
+    shape.ragged.push_back(l < large ? *rc::gen::inRange(1, 20) : *rc::gen::inRange(0, 9));
+  }
+  Case c(shape, *rc::gen::arbitrary<std::uint64_t>());
+  RC_LOG() << c.text();
+  Buffer got = c.output();
+  const forward::Problem problem =
+      forward::make_problem(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options());
+  if (!takes(forward::variants(), problem, "simd_packed")) return;
+  c.forward(got, "simd_packed");
+  expect_forward(got, c.reference(), "simd_packed");
+  set_num_threads(1);
+  Buffer again = c.output();
+  c.forward(again, "simd_packed");
+  set_num_threads(0);
+  RC_ASSERT(again.bits() == got.bits());
+  RC_ASSERT(!testing::Test::HasFailure());
+}
+
+// 2^112 times such a weight is beyond f32.
+TEST(PairedMaps, LargeWeightsAreRight) {
+  if (!has_packed()) GTEST_SKIP() << "built without Highway";
+  Case c({.channels = 32, .queries = 30, .levels = {{16, 16}, {4, 4}}, .value_dtype = DType::f16}, 3);
+  std::mt19937_64 random(5);
+  c.weights().fill([&] { return random() % 2 == 0 ? 1e5 : 1e-7; });
+  c.value().fill([&] { return static_cast<double>(random() % 100) / 1000; });
+  Buffer got = c.output();
+  c.forward(got, "simd_packed");
+  expect_forward(got, c.reference(), "simd_packed");
+}
+
+}  // namespace
+}  // namespace tmaops::test
