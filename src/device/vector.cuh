@@ -20,14 +20,21 @@ __device__ __forceinline__ uint4 load_16_once(const void* from) {
   return value;
 }
 
-/// Reads 4 or 8 bytes here and now (PTX ISA "ld.global"): the compiler moves an ordinary load down to its first use,
-/// behind a barrier in between, and its latency comes on top of what the barrier waits for. And it moves a read-only
-/// one (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
+/// Reads 4, 8 or 16 bytes here and now (PTX ISA "ld.global"): the compiler moves an ordinary load down to its first
+/// use, behind a barrier in between, and its latency comes on top of what the barrier waits for. And it moves a
+/// read-only one (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
 template <class T>
 __device__ __forceinline__ T load_now(const T* from) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
   T value;
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 16) {
+    uint4 bits;
+    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+    value = *reinterpret_cast<const T*>(&bits);
+  } else if constexpr (sizeof(T) == 4) {
     std::uint32_t bits;
     asm volatile("ld.global.b32 %0, [%1];" : "=r"(bits) : "l"(__cvta_generic_to_global(from)) : "memory");
     value = *reinterpret_cast<const T*>(&bits);

@@ -11,7 +11,7 @@ namespace tmaops::ops::resample::cuda {
 
 /// A mapping of plain_mappings.cuh with its parameters.
 struct PlainChoice {
-  enum class Mapping { own, together, staged, apart, walk } mapping = Mapping::together;
+  enum class Mapping { own, once, together, staged, apart, walk } mapping = Mapping::together;
   int threads = 256;
   int chunks = 4;   // per lane at a time, own and touched_rows
   int targets = 0;  // per block; per warp for apart and walk
@@ -101,8 +101,10 @@ inline PlainChoice choose_window(const Problem& problem) {
 /// smaller window of stamps than 3 standard deviations ask for, since every block of 4 to 64 targets reads one, and a
 /// miss costs only its own lanes (1024,512->512,128 f32, random: 123.9, 123.2 and 123.1 us with 34, 24 and 16 samples;
 /// later 123.6, 123.3 and 123.4 with 20, 16 and 12).
-/// Without a kernel in front to overlap with, few blocks with one search per target begin sooner than many that repeat
-/// it (64,4096->1024,32: 5.73 instead of 5.84 us, random 4.94 instead of 5.73; dependent 5.30 instead of 4.96).
+/// Short calls with rows of at most 4 chunks: each target located once (64,4096->1024,32: 4.62 us instead of 4.88,
+/// random 4.22 instead of 4.52; wider ones lose by that, 32,500->256,256 random 3.91 instead of 3.67, and so do long
+/// ones, 1024,1000->500,32 random 23.9 instead of 22.4). 256 threads instead of 128: 256,500->250,32 dependent 3.99
+/// instead of 3.95, random 4.00 instead of 4.14; plain 4.90 instead of 4.74.
 inline PlainChoice choose_touched(const Problem& problem, bool dependent_launch) {
   using Mapping = PlainChoice::Mapping;
   const PlainSizes sizes(problem);
@@ -121,10 +123,10 @@ inline PlainChoice choose_touched(const Problem& problem, bool dependent_launch)
     choice.time_margin = 2 + (sparse ? choice.time_margin * 2 / 3 : choice.time_margin * (fewer ? 9 : 7) / 24);
     choice.ahead_values =
         std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * sizes.row * 8);
-    if (sparse && sizes.row == 4 && !dependent_launch) {
-      choice.mapping = Mapping::apart;
-      choice.chunks = 4;
-      choice.targets = device::kWarpThreads;
+    if (sizes.row <= 4 && (sparse || sizes.all < kLongCall)) {
+      choice.mapping = Mapping::once;
+      choice.chunks = 1;
+      choice.threads = dependent_launch && !sparse ? 256 : 128;
     }
   } else if (sizes.f32_times && sizes.all < kLongCall) {
     choice.chunks = 1;
@@ -169,7 +171,7 @@ inline PlainTile make_plain_tile(const Problem& problem, const Call& call, const
   tile.chunks = Chunks(sizes.row_bytes);
   tile.tile = choice.targets;
   tile.step = choice.threads / sizes.row;
-  if (choice.mapping == Mapping::own) {
+  if (choice.mapping == Mapping::own || choice.mapping == Mapping::once) {
     const int lanes = sizes.row / choice.chunks;
     tile.lane_shift = std::countr_zero(static_cast<unsigned>(lanes));
     tile.tile = choice.threads / lanes;

@@ -3,7 +3,7 @@
 // per lane. Two memory latencies, whatever the stamps. Every lane locates the target whose chunks it loads: that makes
 // short lives, so that the memory is kept busy up to the end of a call (64,1000->500,512: 22.6 us, where a warp or a
 // block that locates all its targets first takes 23.4). What the first blocks need is brought into the L2 ahead of
-// time: 21.8 us.
+// time: 21.8 us. Rows of 64 bytes and less have a kernel that locates each target once.
 #include "core/cuda_launch.hpp"
 #include "ops/resample/cuda/plain_plan.cuh"
 
@@ -82,6 +82,40 @@ __global__ void __launch_bounds__(Mapping::kThreads, resident_blocks(Mapping::kT
   Mapping::template run<Value>(PlainWork<Time>{tile, block, shared.bytes, q, shared.stamps_ready, shared.placed});
 }
 
+/// Plain calls with f32 times and rows of 1, 2 or 4 chunks. There every lane for itself would repeat each search, which
+/// is 150 instructions of 290, and a call of few bytes waits for the issue slots: 64,4096->1024,32 has 16 warps per
+/// scheduler, and the last of them had located their targets 2.5 us after the first. So each target is located once, by
+/// warps that change from block to block: warp k of every block has the same scheduler. The stamps come by ordinary
+/// loads, which are under way sooner than a bulk copy.
+template <class Value, int threads>
+__global__ void __launch_bounds__(threads, resident_blocks(threads, 2048 / threads))
+    once_kernel(const __grid_constant__ PlainTile tile) {
+  unsigned char* shared = device::dynamic_shared<Storage>().bytes;
+  auto* spots = reinterpret_cast<Spot*>(shared);
+  const PlainBlock block = plain_block<float>(tile);
+  const auto thread = static_cast<int>(threadIdx.x);
+  fetch_ahead(tile);
+  device::wait_for_previous_kernel();
+  const StampLoad<threads> load(tile.stamps + static_cast<std::int64_t>(block.stamp_unit) * 16, tile.stamp_bytes);
+  const int searched = thread ^ (static_cast<int>(blockIdx.x) * device::kWarpThreads & (threads - 1));
+  float q{};
+  if (searched < block.targets) q = plain_target<float>(tile, block, searched);
+  load.store(shared + tile.stamps_at);
+  __syncthreads();
+  if (searched < block.targets) locate_target<false>(tile, block, shared, q, searched);
+  __syncthreads();
+  device::let_next_kernel_start();
+
+  const int target = thread >> tile.lane_shift;
+  if (target >= block.targets) return;
+  const int chunk = thread & ((1 << tile.lane_shift) - 1);
+  const Spot spot = spots[target];
+  const unsigned char* from = tile.values + static_cast<std::int64_t>(block.value_unit(tile, spot.at) + chunk) * 16;
+  const uint4 a = device::load_16(from);
+  const uint4 b = device::load_16(from + (fabsf(spot.weight) > 0.0f ? block.width : 0));  // not of a missing target
+  device::store_16(block.output(tile, target) + chunk * 16, mix_16<Value>(a, b, spot.weight));
+}
+
 struct Job {
   Call call;
   Chunks chunks;
@@ -138,6 +172,10 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
       launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>("resample: touched_rows", config, stream, tile);
     };
     if constexpr (std::is_same_v<Time, float>) {
+      if (choice.mapping == PlainChoice::Mapping::once)
+        return choice.threads == 128
+                   ? launch_kernel<once_kernel<Value, 128>>("resample: touched_rows", config, stream, tile)
+                   : launch_kernel<once_kernel<Value, 256>>("resample: touched_rows", config, stream, tile);
       if (choice.mapping == PlainChoice::Mapping::own)
         return choice.chunks == 1 ? launch_with(Own<1, false>{})
                                   : (choice.chunks == 2 ? launch_with(Own<2, false>{}) : launch_with(Own<4, false>{}));

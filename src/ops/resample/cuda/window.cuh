@@ -132,6 +132,30 @@ __device__ __forceinline__ void stage_stamps(Time* window, const Trajectory<Time
   }
 }
 
+/// Whole units of 16 bytes on their way from global to shared memory by ordinary loads, all `threads` of the block
+/// together: the first of each thread is loaded at once, and stored when what else the thread has to load is under way,
+/// too. The caller synchronises behind store().
+template <int threads>
+class StampLoad {
+ public:
+  __device__ __forceinline__ StampLoad(const unsigned char* from, int bytes)
+      : from_(reinterpret_cast<const uint4*>(from)), units_(bytes / 16) {
+    if (static_cast<int>(threadIdx.x) < units_) first_ = device::load_now(from_ + threadIdx.x);
+  }
+  __device__ __forceinline__ void store(unsigned char* to) const {
+    auto* units = reinterpret_cast<uint4*>(to);
+    auto i = static_cast<int>(threadIdx.x);
+    if (i < units_) units[i] = first_;
+#pragma unroll 1
+    for (i += threads; i < units_; i += threads) units[i] = device::load_now(from_ + i);
+  }
+
+ private:
+  const uint4* from_;
+  int units_;
+  uint4 first_{};
+};
+
 /// Writes the mask of one target, where it is wanted.
 __device__ __forceinline__ void write_valid(const Call& call, std::int64_t b, int t, float weight) {
   if (call.valid.data)
