@@ -110,6 +110,33 @@ TEST(GpuResampleShapes, ShortTrajectoriesOfAnArm) {
         }
 }
 
+// As many tiles as are resident at once: narrow_rows has a kernel for these, with dependent launch.
+TEST(GpuResampleShapes, LongTrajectoriesOfTwoArms) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 70;
+  int kind = 0;
+  for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
+    for (const auto& [batch, samples, targets] :
+         std::vector<std::array<std::int64_t, 3>>{{400, 801, 500}, {270, 300, 770}}) {
+      const std::int64_t channels = dtype == DType::f32 ? 7 : 14;
+      const Interpolation modes[] = {Interpolation::linear, Interpolation::linear, Interpolation::nearest,
+                                     Interpolation::next};
+      ++kind;
+      check({.batch = batch,
+             .samples = samples,
+             .targets = targets,
+             .channels = channels,
+             .dtype = dtype,
+             .groups = one_group(channels, modes[kind % 4]),
+             .duplicates = kind % 3 == 0,
+             .shared_source = kind % 5 == 0,
+             .unsorted = kind % 3 == 1,
+             .clustered = kind % 3 == 0},
+            ++seed);
+      if (HasFailure()) return;
+    }
+}
+
 TEST(GpuResampleShapes, LongCallsOfOneCurve) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 80;

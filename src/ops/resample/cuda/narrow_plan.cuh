@@ -3,9 +3,13 @@
 
 #include <bit>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 
+#include "ops/resample/cuda/narrow_long.cuh"
 #include "ops/resample/cuda/narrow_pairs.cuh"
 #include "ops/resample/cuda/narrow_row.cuh"
+#include "ops/resample/cuda/one_generation.cuh"
 #include "ops/resample/cuda/plain_tile.cuh"
 #include "ops/resample/cuda/slice.cuh"
 
@@ -204,6 +208,56 @@ inline PairJob pair_job(const Problem& problem, const Call& call, int& shared_by
   shared_bytes = static_cast<int>(sizeof(PairStorage) - sizeof(PairStorage::bytes)) + job.strips_at +
                  job.trajectories * plain.target_count * width;
   return job;
+}
+
+inline constexpr int kLongWords = 7;
+
+/// The job of long_kernel and the shared memory of its blocks; nothing where it does not take the problem, or not all
+/// blocks fit at once.
+inline std::optional<LongJob> long_job(const Problem& problem, const Call& call, const DeviceInfo& device,
+                                       int& shared_bytes) {
+  constexpr int width = kLongWords * 4;
+  constexpr int kMargin = 32;  // samples at both ends of the window; 8 to 40: the same
+  constexpr std::int64_t kMostTensor = std::numeric_limits<int>::max();
+  const std::int64_t row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
+  if (!takes_plain(problem, call) || row_bytes != width || problem.row_alignment < 4 || problem.target < kLongTile)
+    return {};
+  const PlainCall plain = plain_call(problem, call);
+  const std::int64_t stamps = plain.stamps_end - plain.stamps;
+  const std::int64_t values = plain.values_end - plain.values;
+  const std::int64_t samples = (kLongTile * problem.source + problem.target - 1) / problem.target + 4 + 2 * kMargin;
+  if (values > kMostTensor || samples * width > static_cast<std::int64_t>(sizeof(LongStorage::bytes))) return {};
+  // The copies begin up to a line of 128 bytes early.
+  LongJob job{};
+  job.stamp_count = round_up(static_cast<int>(samples) + 31, 4);
+  job.row_bytes = round_up(static_cast<int>(samples) * width + 127, 16);
+  job.stamp_limit = static_cast<int>(stamps / 4) - job.stamp_count;
+  job.row_limit = static_cast<int>(values) - job.row_bytes;
+  if (job.stamp_limit < 0 || job.row_limit < 0) return {};
+  job.stamps = plain.stamps;
+  job.targets = plain.targets;
+  job.values = plain.values;
+  job.output = plain.output;
+  job.output_stride = plain.output_stride;
+  job.value_stride = static_cast<int>(plain.value_stride);
+  job.stamp_stride = static_cast<int>(plain.stamp_stride / 4);
+  job.target_stride = static_cast<int>(plain.target_stride / 4);
+  job.samples = plain.samples;
+  job.target_count = plain.target_count;
+  job.pace = plain.pace;
+  job.margin = kMargin;
+  job.interpolation = plain.interpolation;
+  job.rows_at = round_up(job.stamp_count * 4, 128);
+  const int results = kLongTile * width + kLongThreads / device::kWarpThreads * 16;
+  const int needed = static_cast<int>(sizeof(LongStorage) - sizeof(LongStorage::bytes)) + job.rows_at +
+                     round_up(std::max(job.row_bytes, results), 128);
+  // With few blocks on each multiprocessor their long tiles last longer than several generations of short ones: two of
+  // eight of these trajectories take 5.5 us, with plain_kernel 4.0.
+  constexpr std::int64_t kLeastBlocks = 6;  // more than so many on a multiprocessor
+  const std::int64_t blocks = (problem.target + kLongTile - 1) / kLongTile * problem.batch;
+  if (blocks <= kLeastBlocks * device.multiprocessors) return {};
+  shared_bytes = one_generation(blocks, kLongThreads, needed, static_cast<int>(sizeof(LongStorage)), device);
+  return shared_bytes > 0 ? std::optional(job) : std::nullopt;
 }
 
 }  // namespace tmaops::ops::resample::cuda

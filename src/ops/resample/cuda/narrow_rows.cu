@@ -4,7 +4,6 @@
 // Short trajectories are taken several at a time, with all their samples. (8,100000->50000,14 bf16: 11.3 us
 // against 15.4 for 4-byte accesses straight to memory.)
 #include "ops/resample/cuda/narrow_plan.cuh"
-#include "ops/resample/cuda/one_generation.cuh"
 
 namespace tmaops::ops::resample::narrow_rows {
 namespace {
@@ -174,8 +173,10 @@ struct Prepared {
   LaunchConfig config{};
   enum class Kernel { none, pairs, plain, general } kernel = Kernel::none;
   int even_bytes = 0;  // shared memory for one_generation(), 0: not all blocks are resident at once
+  int long_bytes = 0;  // shared memory for long_kernel, 0: not taken
   bool whole = false;
   int known_channels = 0;
+  LongJob long_trajectories{};
   PairJob pairs{};
   NarrowJob plain{};
   Job job{};
@@ -195,6 +196,18 @@ void launch_plain(const Problem& problem, const Prepared& prepared, const Launch
     if (prepared.known_channels == 7) return launch_with(std::integral_constant<int, 7 * size>{});
     if (prepared.known_channels == 14) return launch_with(std::integral_constant<int, 14 * size>{});
     launch_with(std::integral_constant<int, 0>{});
+  });
+}
+
+void launch_long(const Problem& problem, const Prepared& prepared, Stream stream) {
+  LaunchConfig config;
+  config.grid = tile_grid((problem.target + kLongTile - 1) / kLongTile, problem.batch);
+  config.block = dim3(kLongThreads);
+  config.shared_bytes = prepared.long_bytes;
+  config.dependent = true;
+  with_value_type(problem.values, [&](auto* value) {
+    using Value = std::remove_pointer_t<decltype(value)>;
+    launch_kernel<long_kernel<Value, kLongWords>>("resample: narrow_rows", config, stream, prepared.long_trajectories);
   });
 }
 
@@ -224,6 +237,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
                                           static_cast<int>(sizeof(NarrowStorage)), device_info(problem.device));
     return prepared;
   }
+  if (const auto job = long_job(problem, call, device_info(problem.device), prepared->long_bytes))
+    prepared->long_trajectories = *job;
   const NarrowChoice choice = choose(problem, call);
   const Cut cut = make_cut(problem, call, choice, config.shared_bytes);
   config.block = dim3(static_cast<unsigned>(choice.threads));
@@ -258,6 +273,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   LaunchConfig config = prepared.config;
   config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
+  if (prepared.long_bytes > 0 && config.dependent) return launch_long(problem, prepared, stream);
   if (prepared.kernel == Prepared::Kernel::plain) return launch_plain(problem, prepared, config, stream);
   if (prepared.kernel == Prepared::Kernel::pairs) {
     PairJob job = prepared.pairs;
