@@ -24,6 +24,7 @@ struct Tiling {
   std::int64_t least_k = 0;  // of problems it is made for
   bool one_wave = false;     // not for more pieces than run at the same time
   bool b_along_k = false;    // only for B contiguous along K
+  bool b_along_n = false;    // only for B contiguous along N
   bool plain = false;        // only for a D of 16 bits that is the rounded product and that TMA can write
 };
 

@@ -47,6 +47,21 @@ TEST_F(GemmSelect, one_wave_does_not) {
   EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").variant->name, "wgmma_specialized");
 }
 
+TEST_F(GemmSelect, one_wave_has_the_width_that_fills_it) {
+  const auto tile = [](std::int64_t size, Order b) {
+    Problem product = problem(size, size, size);
+    product.b.order = b;
+    if (b == Order::column) std::swap(product.b.row_stride, product.b.column_stride);
+    return select(product, hopper(), "").tiling->tile;
+  };
+  EXPECT_EQ(tile(1408, Order::column), "128x128");
+  EXPECT_EQ(tile(1536, Order::column), "128x144");
+  EXPECT_EQ(tile(1664, Order::column), "128x176");
+  EXPECT_EQ(tile(1792, Order::column), "128x208");
+  EXPECT_EQ(tile(1920, Order::column), "128x256");
+  EXPECT_EQ(tile(1536, Order::row), "128x192");
+}
+
 TEST_F(GemmSelect, warpgroups_take_turns_where_the_last_wave_or_a_short_k_decides) {
   const auto tile = [](Problem product, Order b) {
     product.b.order = b;
@@ -54,7 +69,7 @@ TEST_F(GemmSelect, warpgroups_take_turns_where_the_last_wave_or_a_short_k_decide
     return select(product, hopper(), "").tiling->tile;
   };
   for (const Order b : {Order::row, Order::column}) EXPECT_EQ(tile(problem(4096, 4096, 4096), b), "128x256c2");
-  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::row), "128x256c2");
+  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::row), "128x192c2");
   EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::column), "128x176c2");
   EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::column), "128x176c2");
   EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::row), "128x128c2");

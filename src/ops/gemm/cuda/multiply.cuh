@@ -18,19 +18,22 @@ inline constexpr int kTileRowBytes = major == Major::mn&& extent < 64 ? 2 * exte
 template <Major major, int extent>
 inline constexpr device::Swizzle kTileSwizzle = static_cast<device::Swizzle>(kTileRowBytes<major, extent>);
 
-template <Major major, int extent>
+/// `depth`: of an MN-major tile that lies in memory as several of less depth, one behind the other.
+template <Major major, int extent, int depth = kDepth>
 struct TileOperand {
   static constexpr int kLine = kTileRowBytes<major, extent>;
   static constexpr int kInstructionDepth = 16;
   static constexpr int kStep = major == Major::k ? 2 * kInstructionDepth : kInstructionDepth * kLine;
+  static constexpr int kSteps = depth / kInstructionDepth;
+  static_assert(depth == kDepth || major == Major::mn);
   device::OperandDescriptor descriptor;
 
   /// Leading offset: from panel to panel of an MN-major tile. Stride: from one atom of 8 lines to the next.
   __device__ __forceinline__ explicit TileOperand(const void* tile)
-      : descriptor(device::operand_descriptor<kTileSwizzle<major, extent>>(
-            tile, major == Major::k ? 16 : kDepth * kLine, 8 * kLine)) {}
+      : descriptor(device::operand_descriptor<kTileSwizzle<major, extent>>(tile, major == Major::k ? 16 : depth * kLine,
+                                                                           8 * kLine)) {}
   __device__ __forceinline__ device::OperandDescriptor at(int instruction) const {
-    return descriptor.advanced(instruction * kStep);
+    return descriptor.advanced(instruction / kSteps * (2 * extent * depth) + instruction % kSteps * kStep);
   }
 };
 

@@ -11,7 +11,7 @@ inline constexpr int kConsumers = 2;  // warpgroups
 inline constexpr int kConsumerWarps = 4 * kConsumers;
 inline constexpr int kSpecializedThreads = (1 + kConsumers) * device::kWarpgroupThreads;
 inline constexpr int kSpecializedRows = 128;
-/// setmaxnreg: 128 x 24 + 256 x 240 = 64,512 of the 65,536 registers. Accumulators take up to 176 a thread.
+/// setmaxnreg: 128 x 24 + 256 x 240 = 64,512 of the 65,536 registers. Accumulators take up to 192 a thread.
 inline constexpr int kProducerRegisters = 24;
 inline constexpr int kConsumerRegisters = 240;
 
@@ -26,12 +26,12 @@ struct SpecializedJob {
   bool tensor_store = false;
 };
 
-/// For tiles of kSpecializedRows x n. `b_extent`: columns of B that one load brings.
+/// For tiles of kSpecializedRows x n. `b_extent`, `b_depth`: columns of B and k that one load brings.
 template <int n>
-SpecializedJob make_specialized_job(const RowMajorCall& call, int b_extent) {
+SpecializedJob make_specialized_job(const RowMajorCall& call, int b_extent, int b_depth = kDepth) {
   const int device = call.problem.device.index;
   const MappedOperand a = map_a(call, kSpecializedRows);
-  const MappedOperand b = map_b(call, b_extent);
+  const MappedOperand b = map_b(call, b_extent, b_depth);
   const bool tensor_store = stores_by_tensor(call);
   return {.map_a = tma::encode(a.spec, device),
           .map_b = tma::encode(b.spec, device),

@@ -62,7 +62,6 @@ __device__ __forceinline__ void store_tile(const tma::TensorMap& map, const Epil
                                            const float (&sums)[n / 2], const Buffer& buffer, int row, int column,
                                            int batch) {
   using Pieces = StorePieces<n>;
-  static_assert(Pieces::pieces % buffers == 0, "the next call begins with the first buffer");
   if (row >= epilogue.rows) return;
   const int lane = device::lane_index();
   const int matrix_row = lane % 16;  // matrices 0 and 1: rows 0-7 and 8-15 of one chunk; 2 and 3: of the next
@@ -89,6 +88,9 @@ __device__ __forceinline__ void store_tile(const tma::TensorMap& map, const Epil
     }
     if (lane == 0) device::commit_stores();  // also of nothing: waiting counts groups
   }
+#pragma unroll
+  for (int rest = Pieces::pieces; rest % buffers != 0; ++rest)  // the next call begins with the first buffer
+    if (lane == 0) device::commit_stores();
 }
 
 }  // namespace tmaops::ops::gemm::cuda

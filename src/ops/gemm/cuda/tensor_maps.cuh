@@ -42,15 +42,16 @@ __device__ __forceinline__ void load_panels(unsigned char* to, const tma::Tensor
   }
 }
 
-/// Loads the tile of `extent` rows of A or columns of B that begins at (mn, k) by one thread.
-template <Major major, int extent, class... Hint>
+/// Loads the tile of `extent` rows of A or columns of B that begins at (mn, k) by one thread. `depth`: of k, less than
+/// kDepth only where the operand is contiguous along the other index.
+template <Major major, int extent, int depth = kDepth, class... Hint>
 __device__ __forceinline__ void load_tile(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
                                           int mn, int k, int batch, device::Barrier& full, std::uint16_t blocks = 0,
                                           Hint... hint) {
   if constexpr (major == Major::k)
     load_panels<1, 0>(to, map, operand, k, mn, batch, full, blocks, hint...);
   else
-    load_panels<extent / 64, kPanelBytes>(to, map, operand, mn, k, batch, full, blocks, hint...);
+    load_panels<extent / 64, depth * kRowBytes>(to, map, operand, mn, k, batch, full, blocks, hint...);
 }
 
 /// An operand and its map on the host.
@@ -79,16 +80,16 @@ struct MappedOperand {
   }
 };
 
-/// Maps for load_tile with the same extent.
+/// Maps for load_tile with the same extent and depth.
 inline MappedOperand map_a(const RowMajorCall& call, int extent) {
   const bool k_major = major_of_a(call.problem) == Major::k;
   return {call.problem.a, call.arguments.a,          call.problem.batch,
           k_major,        k_major ? 1 : extent / 64, k_major ? extent : kDepth};
 }
-inline MappedOperand map_b(const RowMajorCall& call, int extent) {
+inline MappedOperand map_b(const RowMajorCall& call, int extent, int depth = kDepth) {
   const bool k_major = major_of_b(call.problem) == Major::k;
   return {call.problem.b, call.arguments.b,          call.problem.batch,
-          !k_major,       k_major ? 1 : extent / 64, k_major ? extent : kDepth};
+          !k_major,       k_major ? 1 : extent / 64, k_major ? extent : depth};
 }
 
 /// Whether a matrix can be loaded by TMA, and why not.

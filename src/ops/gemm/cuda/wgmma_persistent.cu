@@ -1,7 +1,7 @@
 // Version 4: blocks that stay. What is new against version 3: a block per multiprocessor computes tile after tile, and
 // two blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a
 // third off the bytes that leave the L2. Its two warpgroups share a tile of 128 x 256, which moves the fewest bytes and
-// so needs the least power, or take turns: one multiplies a tile of 128 x 128 or 128 x 176 while the other writes its
+// so needs the least power, or take turns: one multiplies a tile of 128 x 128, 176 or 192 while the other writes its
 // own out, so that the tensor cores wait for no epilogue, which decides where K is short (4096x24576x1536: 406 us
 // instead of 423).
 #include <algorithm>
@@ -54,7 +54,7 @@ inline constexpr int kReaders = kInTurn<n> ? kConsumerWarps / kConsumers : kCons
 
 template <int n>
 struct Storage {
-  static constexpr int stages = n == 256 ? 4 : n == 176 ? 5 : 6;  // 190 and 192 KiB
+  static constexpr int stages = n == 256 || n == 192 ? 4 : n == 176 ? 5 : 6;  // 160, 190 and 192 KiB
   struct Stage {
     unsigned char a[kSpecializedRows * kRowBytes];
     unsigned char b[n * kRowBytes];
@@ -65,10 +65,19 @@ struct Storage {
   device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
 };
 
-/// 176 sums of each half leave no registers for what the general epilogue needs: such tiles are for a D that leaves
+/// 176 and 192 sums a thread leave no registers for what the general epilogue needs: such tiles are for a D that leaves
 /// through a tensor map.
 template <int n>
-inline constexpr bool kTensorStoreOnly = n == 176;
+inline constexpr bool kTensorStoreOnly = n == 176 || n == 192;
+
+/// How two blocks share the loads of B: half of the columns each, or half of the depth where B is contiguous along N
+/// and half of the columns are no whole panels of 64.
+template <int n, Major b_major>
+struct SharedB {
+  static constexpr bool by_depth = b_major == Major::mn && n / 2 % 64 != 0;
+  static constexpr int depth = by_depth ? kDepth / 2 : kDepth;
+  static constexpr int half_bytes = n / 2 * kRowBytes;
+};
 
 /// A warpgroup's sums: of 64 rows each.
 template <int n>
@@ -95,7 +104,7 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
     const TileOperand<a_major, 64> first(a);
     const TileOperand<a_major, 64> second(a + (Sums<n>::parts - 1) * kPanelBytes);
-    const TileOperand<b_major, n> right(shared.stage[current].b);
+    const TileOperand<b_major, n, SharedB<n, b_major>::depth> right(shared.stage[current].b);
     using Product = device::Wgmma<T, n>;
     device::wgmma_fence();
 #pragma unroll
@@ -113,6 +122,24 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
   device::wgmma_wait<0>();
   for (auto& part : sums.part) device::pin_registers(part);
   release(previous);
+}
+
+/// This block's part of a tile of B, for all blocks of the cluster.
+template <int n, Major b_major>
+__device__ __forceinline__ void load_b(unsigned char* to, const SpecializedJob& job, int column, int k, int batch,
+                                       device::Barrier& full, int cluster, int rank) {
+  using Shared = SharedB<n, b_major>;
+  const std::uint16_t both = 0b11;
+  if constexpr (Shared::by_depth) {
+    for (int half = rank; half < 2; half += cluster)
+      load_tile<b_major, n, Shared::depth>(to + half * Shared::half_bytes, job.map_b, job.b, column,
+                                           k + half * Shared::depth, batch, full, cluster == 1 ? 0 : both);
+  } else if (cluster == 1) {
+    load_tile<b_major, n>(to, job.map_b, job.b, column, k, batch, full);
+  } else {
+    load_tile<b_major, n / 2>(to + rank * Shared::half_bytes, job.map_b, job.b, column + rank * (n / 2), k, batch, full,
+                              both);
+  }
 }
 
 /// A warp's 16 rows of each 64 from (row, column), to D.
@@ -170,11 +197,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
           producer.expect(stage, sizeof(typename Storage<n>::Stage));
           load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, batch,
                                                producer.full(stage));
-          if (cluster == 1)
-            load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k, batch, producer.full(stage));
-          else
-            load_tile<b_major, n / 2>(shared.stage[stage].b + rank * (n / 2) * kRowBytes, parts.map_b, parts.b,
-                                      column + rank * (n / 2), k, batch, producer.full(stage), 0b11);
+          load_b<n, b_major>(shared.stage[stage].b, parts, column, k, batch, producer.full(stage), cluster, rank);
         }
       }
     }
@@ -254,8 +277,11 @@ int resident_clusters(int cluster) {
 template <class Fn>
 void with_kernel(const Problem& problem, int columns, const Fn& fn) {
   with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-    if constexpr (b == Major::k)
+    if constexpr (b == Major::k) {
       if (columns == 176) return fn.template operator()<T, 176, a, b>();
+    } else {
+      if (columns == 192) return fn.template operator()<T, 192, a, b>();
+    }
     if (columns == 256) return fn.template operator()<T, 256, a, b>();
     fn.template operator()<T, 128, a, b>();
   });
@@ -279,7 +305,8 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   prepared->columns = tiling.columns;
   prepared->cluster = tiling.share;
   with_kernel(given, tiling.columns, [&]<class T, int n, Major a, Major b>() {
-    prepared->job = {.parts = make_specialized_job<n>(call, n / tiling.share),
+    using Shared = SharedB<n, b>;
+    prepared->job = {.parts = make_specialized_job<n>(call, Shared::by_depth ? n : n / tiling.share, Shared::depth),
                      .walk = walk_of(call.problem, tiling.share, n)};
     prepared->clusters = std::min(resident_clusters<T, n, a, b>(tiling.share), prepared->job.walk.tiles);
   });

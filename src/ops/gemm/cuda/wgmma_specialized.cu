@@ -1,8 +1,11 @@
 // Version 3: roles. What is new against version 2: a warp that does nothing but fetch, so that fetching never waits for
 // a product; two consumer warpgroups, which get its warpgroup's registers (setmaxnreg) for 128 x 256 of D; a ring of
-// 192 KiB; D written by the copy engine from the stages that the last products have left. One block per multiprocessor
+// 192 KiB; D written by the copy engine from the stages that the last products have left. Widths between 128
+// and 256 where one wave of them fills the chip better (1536: 13.0 us instead of 17.7). One block per multiprocessor
 // and tile. 2048: 24.3 us instead of 26.6. Rows that do not start at lines of 128 bytes have a tile of their own
 // (cluster_tile.cuh; 1000: 6.6 us instead of 9.5).
+#include <algorithm>
+
 #include "ops/gemm/cuda/cluster_tile.cuh"
 #include "ops/gemm/cuda/specialized.cuh"
 #include "ops/gemm/tiling.hpp"
@@ -10,14 +13,14 @@
 namespace tmaops::ops::gemm::wgmma_specialized {
 namespace {
 
-/// 192 KiB of stages.
+/// 168 to 204 KiB of stages.
 template <int n>
 struct Storage {
-  static constexpr int stages = n == 256 ? 4 : 6;
   struct Stage {
     unsigned char a[kSpecializedRows * kRowBytes];
     unsigned char b[n * kRowBytes];
   };
+  static constexpr int stages = std::min(6, (208 << 10) / static_cast<int>(sizeof(Stage)));
   alignas(1024) Stage stage[stages];
   device::Ring<stages> ring;
 
@@ -72,8 +75,12 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const flo
   sync_group(group);  // no warp's products read these stages any more
   if (job.tensor_store) {
     constexpr int pieces = StorePieces<n>::pieces;
-    static_assert(4 * StorePieces<n>::bytes <= kPanelBytes && pieces <= Storage<n>::stages);
-    const auto piece_in_stage = [&](int piece) { return shared.rows(piece, group) + warp * StorePieces<n>::bytes; };
+    constexpr int in_stage = kPanelBytes / StorePieces<n>::bytes;
+    static_assert(4 * pieces <= in_stage * Storage<n>::stages);
+    const auto piece_in_stage = [&](int piece) {
+      const int number = 4 * piece + warp;
+      return shared.rows(number / in_stage, group) + number % in_stage * StorePieces<n>::bytes;
+    };
     store_tile<n, pieces>(job.map_d, job.epilogue, sums, piece_in_stage, row, column, batch);
     if (device::lane_index() == 0) device::wait_stores_read();
   } else {
@@ -85,8 +92,8 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const flo
 
 template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
-  constexpr int kStages = Storage<n>::stages;
-  Storage<n>& shared = device::dynamic_shared<Storage<n>>();
+  using Shared = Storage<n>;
+  Shared& shared = device::dynamic_shared<Shared>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const TilePosition tile(job.order);
@@ -98,7 +105,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const bool fetches = warp == 0 && device::elect_one();
   const auto load = [&](int stage, int k_tile) {
     device::Barrier& full = shared.ring.full[stage];
-    device::arrive_expect_bytes(full, sizeof(typename Storage<n>::Stage));
+    device::arrive_expect_bytes(full, sizeof(typename Shared::Stage));
     load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
                                          full);
     load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k_tile * kDepth, batch, full);
@@ -115,7 +122,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   if (warp < 4) {
     device::decrease_registers<kProducerRegisters>();
     if (fetches) {
-      device::Producer<kStages> producer(shared.ring);
+      device::Producer<Shared::stages> producer(shared.ring);
 #pragma unroll 1
       for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
         const int stage = producer.acquire();
@@ -131,19 +138,27 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   }
 }
 
-/// Calls fn.template operator()<n>() for the columns of a tile.
+/// Calls fn.template operator()<T, n, major of A, major of B>().
 template <class Fn>
-void with_columns(int columns, const Fn& fn) {
-  if (columns == 256)
-    fn.template operator()<256>();
-  else
-    fn.template operator()<128>();
+void with_kernel(const Problem& problem, int columns, const Fn& fn) {
+  with_kernel_types(problem, [&]<class T, Major a, Major b>() {
+    if (columns == 256) return fn.template operator()<T, 256, a, b>();
+    if constexpr (b == Major::k) {
+      if (columns == 208) return fn.template operator()<T, 208, a, b>();
+      if (columns == 176) return fn.template operator()<T, 176, a, b>();
+      if (columns == 144) return fn.template operator()<T, 144, a, b>();
+    } else {
+      if (columns == 192) return fn.template operator()<T, 192, a, b>();
+    }
+    fn.template operator()<T, 128, a, b>();
+  });
 }
 
 struct Prepared {
   Job job;
   ClusterJob cluster_job;
   int columns = 0;
+  int cluster = 1;
 };
 
 }  // namespace
@@ -156,12 +171,14 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 std::shared_ptr<const void> prepare(const Problem& given, const Arguments& arguments) {
   const RowMajorCall call(given, arguments);
   auto prepared = std::make_shared<Prepared>();
-  prepared->columns = tiling_of("wgmma_specialized", call.problem, call.arguments).columns;
-  if (prepared->columns == kClusterColumns) {
+  const Tiling& tiling = tiling_of("wgmma_specialized", call.problem, call.arguments);
+  prepared->columns = tiling.columns;
+  prepared->cluster = tiling.share;
+  if (prepared->cluster > 1) {
     prepared->cluster_job = make_cluster_job(call);
     return prepared;
   }
-  with_columns(prepared->columns, [&]<int n>() {
+  with_kernel(given, prepared->columns, [&]<class T, int n, Major a, Major b>() {
     prepared->job = {.parts = make_specialized_job<n>(call, n), .order = TileOrder(call.problem, kSpecializedRows, n)};
   });
   return prepared;
@@ -170,7 +187,7 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
   const CurrentDevice current(problem.device.index);
-  if (prepared.columns == kClusterColumns) {
+  if (prepared.cluster > 1) {
     const Epilogue& d = prepared.cluster_job.parts.epilogue;
     const int column_tiles = (d.columns + kClusterColumns - 1) / kClusterColumns;
     const LaunchConfig config{
@@ -185,14 +202,12 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     });
     return;
   }
-  with_columns(prepared.columns, [&]<int n>() {
+  with_kernel(problem, prepared.columns, [&]<class T, int n, Major a, Major b>() {
     const LaunchConfig config{.grid = prepared.job.order.grid(problem.batch),
                               .block = dim3(kSpecializedThreads),
                               .shared_bytes = sizeof(Storage<n>),
                               .dependent = arguments.dependent_launch};
-    with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
-    });
+    launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
   });
 }
 
