@@ -193,6 +193,11 @@ class CudaEmpty : public Implementation {
     return {.ok = true};
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  /// What a launch costs the host on this machine: the floor of everybody's.
+  std::optional<double> host_us(double seconds_each) override {
+    wait_until_quiet();
+    return timer_.host_us(calls_, seconds_each);
+  }
   const std::vector<Call>& calls() const override { return calls_; }
 
  private:
