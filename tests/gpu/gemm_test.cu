@@ -157,6 +157,8 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
         if (b_column && !a_column && n % 8 == 0)
           EXPECT_EQ(std::ranges::count(ran, "wgmma_persistent/128x176c2"), 1) << test::describe(x);
         if (m == 1000) EXPECT_EQ(std::ranges::count(ran, "wgmma_specialized/64x144c8"), 1) << test::describe(x);
+        if (m == 1000 && b_column && !a_column)
+          EXPECT_EQ(std::ranges::count(ran, "wgmma_small/128x64r8"), 1) << test::describe(x);
         x.activation = Activation::gelu;
         x.bias = DType::bf16;
         x.beta = 0.5F;

@@ -105,6 +105,25 @@ TEST_F(GemmSelect, rows_across_lines_share_columns_in_clusters) {
   EXPECT_NE(select(problem(1512, 1512, 1512), hopper(), "").tiling->tile, "64x144c8") << "more than one wave";
 }
 
+TEST_F(GemmSelect, rows_across_lines_are_read_by_whole_lines_where_both_operands_lie_along_k) {
+  const auto along_k = [](Problem made) {
+    made.b.order = Order::column;
+    made.b.row_stride = 1;
+    made.b.column_stride = made.k;
+    return made;
+  };
+  const auto chosen = [](const Problem& product) {
+    const Choice choice = select(product, hopper(), "");
+    return std::string(choice.variant->name) + "/" + std::string(choice.tiling->tile);
+  };
+  EXPECT_EQ(chosen(along_k(problem(1000, 1000, 1000))), "wgmma_small/128x64r8");
+  EXPECT_EQ(chosen(along_k(problem(1024, 1024, 1024))), "wgmma_small/64x128");
+  EXPECT_NE(chosen(along_k(problem(1000, 1000, 1032))), "wgmma_small/128x64r8") << "more than 17 lines";
+  Problem activated = along_k(problem(1000, 1000, 1000));
+  activated.activation = Activation::relu;
+  EXPECT_NE(chosen(activated), "wgmma_small/128x64r8");
+}
+
 TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
   Problem odd = problem(4096, 4096, 4095);
   EXPECT_EQ(select(odd, hopper(), "").variant->name, "wgmma_cp_async");

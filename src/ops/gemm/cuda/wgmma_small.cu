@@ -1,11 +1,13 @@
 // Version 5: latency first, for products that are one wave of small tiles. What is new against the others: 64 x 32 of D
 // by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
-// D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256, 512 or 1024: whole_tiles.cuh.
+// D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256, 512 or 1024: whole_tiles.cuh. Rows
+// that do not start at lines of 128 bytes: line_tiles.cuh.
 // (256: 1.53 us instead of 3.1 of version 1; 1024: 4.75 instead of 7.3 of version 3; 64x4096x7168: 17.2 instead of 35,
 // and 13 with the same weights again.)
 #include "device/fence.cuh"
 #include "ops/gemm/cuda/deep_stages.cuh"
+#include "ops/gemm/cuda/line_tiles.cuh"
 #include "ops/gemm/cuda/whole_tiles.cuh"
 #include "ops/gemm/tiling.hpp"
 
@@ -154,6 +156,8 @@ struct Prepared {
   WholeJob whole_job;
   Job job;       // 64 x 32
   DeepJob deep;  // 64 x 128, or 64 x 64 with K split
+  LineJob line_job;
+  bool lines = false;  // 128 x 64, each eighth row
   int columns = 0;
 };
 
@@ -174,7 +178,10 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
     prepared->whole_job = make_whole_job(call);
     return prepared;
   }
-  if (tiling.columns == kColumns)
+  prepared->lines = tiling.row_step > 1;
+  if (prepared->lines)
+    prepared->line_job = make_line_job(call);
+  else if (tiling.columns == kColumns)
     prepared->job = {.a = thread_a(call),
                      .b = thread_b(call),
                      .order = TileOrder(call.problem, kRows, kColumns),
@@ -202,6 +209,17 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
         launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
       });
     });
+    return;
+  }
+  if (prepared.lines) {
+    config.grid = line_grid(prepared.line_job);
+    config.block = dim3(kLineThreads);
+    config.shared_bytes = sizeof(LineStorage);
+    const auto run = [&]<class T>() { launch_kernel<line_kernel<T>>(kWhere, config, stream, prepared.line_job); };
+    if (problem.a.dtype == DType::f16)
+      run.template operator()<__half>();
+    else
+      run.template operator()<__nv_bfloat16>();
     return;
   }
   if (prepared.columns == kColumns) {

@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   });
   device::wgmma_wait<0>();
   device::pin_registers(sums);
-  store_whole<T, columns, kPermuted>(job.d, square ? kStride : job.d_stride, sums, row, column);
+  store_whole<T, columns, kPermuted, k_tiles == 4>(job.d, square ? kStride : job.d_stride, sums, row, column);
 }
 
 /// Whether a product is cut into whole tiles and its strides fit.
