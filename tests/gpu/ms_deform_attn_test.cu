@@ -84,6 +84,29 @@ TEST(GpuMsDeformAttnShapes, MeasuredShapesInSmall) {
     if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
 }
 
+/// Items with one, two and four groups of threads, in blocks that do not divide the queries.
+TEST(GpuMsDeformAttnShapes, DecodersOfThreeAndFourLevels) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 70;
+  for (const DType dtype : {DType::f16, DType::f32})
+    for (const std::int64_t levels : {3, 4})
+      for (const std::int64_t batch : {1, 4, 11}) {
+        std::vector<LevelShape> shapes = {{20, 24}, {10, 12}, {5, 6}, {3, 3}};
+        shapes.resize(static_cast<std::size_t>(levels));
+        check(Case({.batch = batch,
+                    .heads = 8,
+                    .channels = 32,
+                    .queries = 301,
+                    .levels = shapes,
+                    .points = 4,
+                    .value_dtype = dtype,
+                    .location_dtype = dtype,
+                    .weight_dtype = dtype},
+                   ++seed));
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
 TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
   TMAOPS_NEEDS_GPU();
   for (std::int64_t side = 1; side <= 12; ++side)

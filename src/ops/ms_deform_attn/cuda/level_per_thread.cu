@@ -1,4 +1,4 @@
-// Version 8, for decoders: adds to shuffled_samples that each thread works out points of one of four levels, all of
+// Version 8, for decoders: adds to shuffled_samples that each thread works out points of one of the levels, all of
 // them read by one load before the first sum, that the loads of two samples are under way while two others are summed,
 // and that the queries of a block are of one image and head: they find each other's pixels in the L1. Where two or four
 // times the threads run all at once, so many groups of them share the points of an item.
@@ -16,7 +16,7 @@ constexpr std::string_view kWhere = "ms_deform_attn: level_per_thread";
 constexpr int threads_at_once(std::size_t value_size, int group_bits) {
   return value_size == 4 && group_bits == 0 ? 512 : 640;
 }
-constexpr int kLevels = 4;
+constexpr int kLevels = 4;  // that neighbouring threads take; the last one of four has no work where there are three
 constexpr int kPoints = 4;  // of each level, worked out together
 constexpr int kFlight = 2;  // samples whose loads are under way while as many are summed
 
@@ -62,11 +62,14 @@ struct OwnLevel {
   std::int64_t weight_at = 0;
 };
 
-template <class Value>
+template <class Value, int levels>
 __device__ __forceinline__ OwnLevel own_level(const Call& call, int number) {
   const DeviceLevel* of = call.levels;
   const auto chosen = [&](auto part) {
-    return number < 2 ? (number == 0 ? part(of[0]) : part(of[1])) : (number == 2 ? part(of[2]) : part(of[3]));
+    if constexpr (levels == 3)
+      return number == 0 ? part(of[0]) : (number == 1 ? part(of[1]) : part(of[2]));
+    else
+      return number < 2 ? (number == 0 ? part(of[0]) : part(of[1])) : (number == 2 ? part(of[2]) : part(of[3]));
   };
   return {
       .start = chosen([](const DeviceLevel& level) { return static_cast<int>(level.value_at / kPerVector<Value>); }),
@@ -100,14 +103,18 @@ __device__ __forceinline__ void load_points(const Call& call, const Point* locat
   }
 }
 
-template <class Value, class Point, int lane_bits, int group_bits>
+template <class Value, class Point, int levels, int lane_bits, int group_bits>
 __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
     kernel(const __grid_constant__ Call call, const __grid_constant__ Aheads aheads, const unsigned blocks,
            const unsigned each) {
   constexpr int kLanes = 1 << lane_bits;
   constexpr int kThreadBits = lane_bits + group_bits;  // of an item
   constexpr int kMine = kLevels * kPoints >> kThreadBits;
-  constexpr int kSteps = kMine * kLanes / kFlight;
+  constexpr int kOfPoint = kLanes / kLevels * levels;  // samples that the threads' first points make
+  constexpr int kSamples = kMine * kOfPoint;
+  // The next kernel is let in when the last loads have been issued: earlier, its blocks would take the places of this
+  // one's last ones. Behind the last sums it costs 0.1 to 0.2 us more, but groups are better so, or do not spill.
+  constexpr bool kLetEarly = group_bits == 0 || (levels == 3 && group_bits == 1);
   static_assert(kMine >= 1 && kLanes % kLevels == 0);
   fetch_ahead(aheads);
   device::wait_for_previous_kernel();
@@ -124,7 +131,7 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
       reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
       part;
   const int pixel = static_cast<int>(call.value.row / kPerVector<Value>);
-  const OwnLevel level = own_level<Value>(call, of_item % kLevels);
+  const OwnLevel level = own_level<Value, levels>(call, of_item % kLevels);
   const int first = of_item / kLevels * kMine;
   const Point* locations =
       static_cast<const Point*>(call.locations.data) +
@@ -143,19 +150,21 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
     weights += kPoints * call.weights.point;
     Corners corners[kMine];
     int offsets[kMine];
-    uint4 pixels[2][kFlight][4];
-    const auto load = [&](int step) {
-      const int own = step * kFlight / kLanes;
-      if (step * kFlight % kLanes == 0) {
-        corners[own] = corners_of(points[own], level.height, level.width, false);
-        offsets[own] = level.start + (corners[own].row * level.width + corners[own].column) * pixel;
-      }
+    uint4 pixels[2 * kFlight][4];
+    const auto owner = [](int sample) {  // the thread of the group that has worked it out
+      return sample % kOfPoint / levels * kLevels + sample % kOfPoint % levels;
+    };
+    const auto load = [&](int first_sample) {
 #pragma unroll
-      for (int i = 0; i < kFlight; ++i) {
-        const int from_lane = (step * kFlight + i) % kLanes;
-        const uint4* upper = map + __shfl_sync(0xffffffffu, offsets[own], from_lane, kLanes);
-        const uint4* lower = upper + call.levels[from_lane % kLevels].width * pixel;
-        uint4(&to)[4] = pixels[step % 2][i];
+      for (int s = first_sample; s < min(first_sample + kFlight, kSamples); ++s) {
+        const int own = s / kOfPoint;
+        if (s % kOfPoint == 0) {
+          corners[own] = corners_of(points[own], level.height, level.width, false);
+          offsets[own] = level.start + (corners[own].row * level.width + corners[own].column) * pixel;
+        }
+        const uint4* upper = map + __shfl_sync(0xffffffffu, offsets[own], owner(s), kLanes);
+        const uint4* lower = upper + call.levels[owner(s) % kLevels].width * pixel;
+        uint4(&to)[4] = pixels[s % (2 * kFlight)];
         to[0] = device::load_16(upper);
         to[1] = device::load_16(upper + pixel);
         to[2] = device::load_16(lower);
@@ -164,19 +173,17 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
     };
     load(0);
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      if (step + 1 < kSteps) load(step + 1);
-      const int own = step * kFlight / kLanes;
+    for (int s = 0; s < kSamples; ++s) {
+      if (s % kFlight == 0) load(s + kFlight);
+      if (kLetEarly && s + kFlight == kSamples) device::let_next_kernel_start();
 #pragma unroll
-      for (int i = 0; i < kFlight; ++i)
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-          add_vector<Value>(sum, pixels[step % 2][i][k],
-                            __shfl_sync(0xffffffffu, corners[own].weight[k], (step * kFlight + i) % kLanes, kLanes));
+      for (int k = 0; k < 4; ++k)
+        add_vector<Value>(sum, pixels[s % (2 * kFlight)][k],
+                          __shfl_sync(0xffffffffu, corners[s / kOfPoint].weight[k], owner(s), kLanes));
     }
   }
 
-  device::let_next_kernel_start();  // not before: its blocks would take the places of this one's last ones
+  if (!kLetEarly) device::let_next_kernel_start();
 #pragma unroll
   for (int round = 0; round < group_bits; ++round)
 #pragma unroll
@@ -277,7 +284,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
       (problem.location_dtype != problem.value_dtype && problem.location_dtype != DType::f32))
     return Support::no("needs locations and weights of one type, that of value or f32");
   if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling");
-  if (problem.levels.size() != kLevels) return Support::no("needs four levels");
+  if (problem.levels.size() != 4 && (problem.levels.size() != 3 || problem.value_dtype == DType::f32))
+    return Support::no("needs four levels, or three with values of 16 bits");
   for (const Level& level : problem.levels) {
     if (level.points != problem.levels[0].points || level.points % kPoints != 0 || level.points == 0)
       return Support::no("needs the same number of points in each level, a multiple of four");
@@ -315,8 +323,13 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
     const auto run = [&]<int lane_bits, int group_bits>() {
-      launch_kernel<kernel<Value, Point, lane_bits, group_bits>>(kWhere, config, stream, call, prepared.aheads,
-                                                                 prepared.blocks, prepared.each);
+      const auto start = [&]<int levels>() {
+        launch_kernel<kernel<Value, Point, levels, lane_bits, group_bits>>(
+            kWhere, config, stream, call, prepared.aheads, prepared.blocks, prepared.each);
+      };
+      if constexpr (sizeof(Value) == 2)
+        if (call.level_count == 3) return start.template operator()<3>();
+      start.template operator()<4>();
     };
     if (bits == 2 && prepared.group_bits == 0) run.template operator()<2, 0>();
     if (bits == 2 && prepared.group_bits == 1) run.template operator()<2, 1>();
