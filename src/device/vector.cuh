@@ -64,11 +64,12 @@ __device__ __forceinline__ std::uint32_t select(bool condition, std::uint32_t ye
   return result;
 }
 
-/// Makes the compiler hold on to a pointer instead of working it out again where it is used.
+/// Makes the compiler hold on to a pointer, or a number, instead of working it out again where it is used.
 template <class T>
 __device__ __forceinline__ void keep(T*& pointer) {
   asm volatile("" : "+l"(pointer));
 }
+__device__ __forceinline__ void keep(int& number) { asm volatile("" : "+r"(number)); }
 
 /// Starts fetching the 128-byte line of an address into L1 (prefetch.global.L1) or L2 (prefetch.global.L2).
 __device__ __forceinline__ void prefetch_l1(const void* from) {

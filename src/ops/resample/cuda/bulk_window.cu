@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(Mapping::kThreads, Mapping::kBlocks)
   if (target < block.targets) q = plain_target<Time>(tile, block, target);
   if (threadIdx.x == 0) {
     fetch_stamps(tile, block, shared.bytes, shared.stamps_ready);
-    fetch_rows(tile, block, shared.bytes, shared.rows_ready);
+    fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
   }
   if constexpr (Mapping::kPrefetch)
     if (threadIdx.x == device::kWarpThreads) fetch_share(tile.burst, device::CacheHint::evict_last);

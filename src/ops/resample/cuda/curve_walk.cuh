@@ -4,37 +4,9 @@
 // every value unpacked four times: 190 instructions per 16 bytes instead of 120.)
 #pragma once
 
-#include "ops/resample/cuda/pieces.cuh"
-#include "ops/resample/cuda/plain_plan.cuh"
+#include "ops/resample/cuda/curve_stops.cuh"
 
 namespace tmaops::ops::resample::cuda {
-
-/// A target in shared memory. `at`: its interval, counted in the window of rows, or one of the others.
-struct alignas(16) Stop {
-  static constexpr int kSlow = -1;  // it is made the slow way
-  static constexpr int kCopy = -2;  // and less: it is sample kCopy - at of the window, to the bit
-  static constexpr int kEnd = static_cast<int>(0x80000000u);  // the strand ends here
-  int at;
-  float factor[3];  // PCHIP: of the rise and of the slopes at both ends; slerp: the weight
-};
-/// Consecutive targets that a warp makes, a strand; kEnd stands behind each in shared memory.
-inline constexpr int kStrandTargets = 16;
-inline constexpr int kWalkThreads = 128;
-inline constexpr int kWalkTargets = kWalkThreads / device::kWarpThreads * kStrandTargets;  // of a block
-__host__ __device__ constexpr int stop_index(int target) { return target + target / kStrandTargets; }
-
-/// The same for the slow way, by the formulas for every case.
-struct alignas(16) SlowStop {
-  int row;
-  float weight;
-  Neighbours around;
-};
-
-/// A PlainTile and what walking needs besides; slots in shared memory behind the window of rows.
-struct WalkTile {
-  PlainTile tile;
-  int slow_at, rates_at;
-};
 
 /// Four values of a row as f32.
 template <class Value>
@@ -71,9 +43,6 @@ struct Quad {
     __stcs(reinterpret_cast<Words*>(to), words);
   }
 };
-
-/// Lengths of neighbouring intervals between which factors can neither overflow nor vanish.
-__device__ __forceinline__ bool usual_ratio(float ratio) { return ratio > 0x1p-30f && ratio < 0x1p30f; }
 
 /// PCHIP. With L and R the differences of the values before and after a sample, and r the length of the interval after
 /// it over that of the one before, the slope there is proportional to L R / (R + rate L), rate = r (r + 2) / (2 r + 1);
@@ -186,54 +155,6 @@ struct SlerpWalk {
   }
 };
 
-/// Leaves the stop of target t of the block; whether it is made the slow way.
-template <class Walk>
-__device__ __forceinline__ bool locate_stop(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
-                                            float q, int t) {
-  const PlainTile& tile = walk.tile;
-  const Place<int> at = plain_place(tile, block, shared, q);
-  const int local = at.row - block.first_row;
-  const bool two = fabsf(at.weight) > 0.0f;
-  Neighbours around;
-  bool fast = two && local >= 0 && local + Walk::kBehind < tile.row_capacity;
-  if constexpr (Walk::kSlopes) {
-    const auto* window = reinterpret_cast<const float*>(shared + tile.stamps_at);
-    const auto* times = reinterpret_cast<const float*>(tile.stamps) + block.b * tile.stamp_stride;
-    const auto held = [&](int i) { return i >= block.stamp_base && i - block.stamp_base < tile.stamp_bytes / 4; };
-    const auto stamp = [&](int i) { return held(i) ? window[i - block.stamp_base] : __ldg(times + i); };
-    if (two) {
-      const float x = stamp(at.row);
-      const float next = stamp(at.row + 1);
-      const float step = next - x;
-      const float before = at.row > 0 ? x - stamp(at.row - 1) : 0.0f;
-      const float after = at.row + 2 < tile.samples ? stamp(at.row + 2) - next : 0.0f;
-      if (before != 0.0f) around.before = step / before;
-      if (after != 0.0f) around.after = step / after;
-      fast = fast && local > 0 && held(at.row - 1) && held(at.row + 2) && usual_ratio(around.before) &&
-             usual_ratio(around.after);
-    }
-  }
-  Stop stop{Stop::kSlow, {0, 0, 0}};
-  if (fast) stop = Walk::stop(local, at.weight, around);
-  if (Walk::kSlopes && at.weight == 0.0f && local >= 0 && local < tile.row_capacity) stop.at = Stop::kCopy - local;
-  reinterpret_cast<Stop*>(shared + tile.output_at)[stop_index(t)] = stop;
-  reinterpret_cast<SlowStop*>(shared + walk.slow_at)[t] = {at.row, at.weight, around};
-  return stop.at == Stop::kSlow;
-}
-
-/// Leaves the rate of sample `row` of the window, 0 where its neighbours' stamps are not held.
-template <class Walk>
-__device__ __forceinline__ void locate_rate(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
-                                            int row) {
-  const PlainTile& tile = walk.tile;
-  const auto* window = reinterpret_cast<const float*>(shared + tile.stamps_at);
-  const int held = block.first_row + row - block.stamp_base;
-  float rate = 0;
-  if (held >= 1 && held + 1 < tile.stamp_bytes / 4)
-    rate = Walk::rate(window[held] - window[held - 1], window[held + 1] - window[held]);
-  reinterpret_cast<float*>(shared + walk.rates_at)[row] = rate;
-}
-
 /// By the formulas for every case, from global memory: those of `count` targets that need it, or all. By value: what is
 /// passed by reference to a function that is not inlined is stored to local memory first.
 template <class Value, class Walk>
@@ -243,18 +164,24 @@ __device__ __noinline__ void walk_slowly(unsigned char* to, const unsigned char*
   for (int t = 0; t < count; ++t, to += width) {
     if (!all && stops[t].at != Stop::kSlow) continue;
     const SlowStop stop = slow[t];
-    write_values<Value>(to, values + static_cast<std::int64_t>(stop.row) * width, width, 4, Walk::kModes, stop.weight,
-                        0, stop.around.before, stop.around.after);
+#pragma unroll 1
+    for (int at = device::lane_index() * Quad<Value>::kBytes; at < width;
+         at += device::kWarpThreads * Quad<Value>::kBytes)
+      write_values<Value>(to + at, values + static_cast<std::int64_t>(stop.row) * width + at, width, 4, Walk::kModes,
+                          stop.weight, 0, stop.around.before, stop.around.after);
   }
 }
 
 /// Makes a lane's column of a strand from its first target on. False where all of it has to be made the slow way.
+/// `rows`, `rates`: where the lane's column and the rates begin in shared memory.
 template <class Value, class Walk>
-__device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rates, const unsigned char* rows, int width,
-                                            unsigned char* to) {
-  const std::int64_t row_bytes = width;
+__device__ __forceinline__ bool walk_strand(const Stop* stops, const unsigned char* shared, int rows, int rates,
+                                            int width, unsigned char* to) {
+  const auto row_bytes = static_cast<std::uint32_t>(width);
   Walk state;
   int at = 1 << 30;  // the interval that the state is for: none yet, and far from every stop
+  int row = 0;       // of the sample that came in last; both counted on: worked out anew they cost a tenth of the loop
+  int rate = 0;      // of the one before it, where phase 0 would find it
   Stop stop = *stops;
   const auto next = [&] {
     to += row_bytes;
@@ -270,24 +197,31 @@ __device__ __forceinline__ bool walk_strand(const Stop* stops, const float* rate
         Quad<Value>::store(to, made);
         next();
       }
-      if (static_cast<unsigned>(stop.at) - static_cast<unsigned>(at) - 1 < static_cast<unsigned>(Walk::kBehind)) break;
+      if (static_cast<unsigned>(stop.at) - static_cast<unsigned>(at) <= static_cast<unsigned>(Walk::kBehind)) break;
       if (stop.at == Stop::kEnd) return;
       if (stop.at >= 0) {
         at = stop.at - Walk::kBehind;
-        state.template restart<p>(rows + stop.at * width, width);
+        row = rows + stop.at * width;
+        rate = rates + (stop.at - p) * static_cast<int>(sizeof(float));
+        state.template restart<p>(shared + row, width);
         break;
       }
-      if (stop.at != Stop::kSlow) Quad<Value>::copy(to, rows + (Stop::kCopy - stop.at) * width);
+      if (stop.at != Stop::kSlow) Quad<Value>::copy(to, shared + rows + (Stop::kCopy - stop.at) * width);
       next();
     }
     ++at;
-    const int row = at + Walk::kBehind;
-    state.template roll<p>(rows + row * width, Walk::kSlopes ? rates[row - 1] : 0.0f);
+    row += width;
+    device::keep(row);
+    state.template roll<p>(
+        shared + row,
+        Walk::kSlopes ? *reinterpret_cast<const float*>(shared + rate + p * static_cast<int>(sizeof(float))) : 0.0f);
   };
   do {
     step(std::integral_constant<int, 0>{});
     step(std::integral_constant<int, 1>{});
     if constexpr (Walk::kPhases == 3) step(std::integral_constant<int, 2>{});
+    rate += Walk::kPhases * static_cast<int>(sizeof(float));
+    device::keep(rate);
   } while (stop.at != Stop::kEnd);
   return state.good();
 }
@@ -308,13 +242,16 @@ inline bool takes_walk(const Problem& problem, const Call& call, const Pieces& p
 
 /// `head_bytes`: of shared memory in front of the tile's; shared_bytes: what a block needs.
 inline WalkTile make_walk(const Problem& problem, const Call& call, int head_bytes, int& shared_bytes) {
-  // 20 rows of 256 bytes: what random stamps need mostly, and 7 blocks still fit on a multiprocessor.
-  constexpr int kMarginBytes = 5120;
+  // 12 rows of 256 bytes: kWalkBlocks still fit on a multiprocessor, and the rows between 64 random targets mostly do
+  // once they are known (8 rows: 93 instead of 80 us with random stamps, 74.4 instead of 74.8 with even ones).
+  constexpr int kMarginBytes = 3072;
   const int row_bytes = static_cast<int>(problem.channels * static_cast<std::int64_t>(size_of(problem.values)));
   WalkTile walk{};
   PlainChoice choice;
   choice.mapping = PlainChoice::Mapping::walk;
   choice.threads = kWalkThreads;
+  choice.ahead_times = true;
+  choice.ahead_values = std::min(kAheadBytes, problem.batch * problem.source * row_bytes);
   choice.targets = kStrandTargets;
   choice.time_margin = time_margin(problem.source, problem.target);
   choice.row_margin = std::min(choice.time_margin, std::max(8, kMarginBytes / row_bytes));

@@ -24,6 +24,7 @@ struct Storage {
   device::Barrier rows_ready;
   Held stamps;
   Held rows;
+  Needed needed[kWalkTargets / device::kWarpThreads];
   alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, stamps, rows, strips: as much as the tile needs
 };
 
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
 
 /// PCHIP or slerp for all channels of a plain call.
 template <class Value, class Walk>
-__global__ void __launch_bounds__(kWalkThreads, kBlocks) walk_kernel(const __grid_constant__ WalkTile walk) {
+__global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) walk_kernel(const __grid_constant__ WalkTile walk) {
   Storage& shared = device::dynamic_shared<Storage>();
   const PlainTile& tile = walk.tile;
   const auto thread = static_cast<int>(threadIdx.x);
@@ -163,52 +164,68 @@ __global__ void __launch_bounds__(kWalkThreads, kBlocks) walk_kernel(const __gri
     device::init_barrier(shared.rows_ready, 1);
     device::fence_barrier_init();
   }
+  fetch_ahead(tile);
   device::wait_for_previous_kernel();
 
-  // Fetch and search.
+  // Fetch, with a guess of the rows, and search.
+  const Range guess{block.first_row, tile.row_capacity};
   float q{};
   if (thread < block.targets) q = plain_target<float>(tile, block, thread);
   if (thread == 0) {
     fetch_stamps(tile, block, shared.bytes, shared.stamps_ready);
-    fetch_rows(tile, block, shared.bytes, shared.rows_ready);
+    fetch_rows(tile, block, guess, shared.bytes, shared.rows_ready);
   }
   __syncthreads();  // barriers are initialised
   device::wait(shared.stamps_ready, 0);
-  auto* stops = reinterpret_cast<Stop*>(shared.bytes + tile.output_at);
+  Located found{};
+  if (thread < kWalkTargets) {
+    if (thread < block.targets) found = locate_walk<Walk>(tile, block, shared.bytes, q);
+    const Needed needed = needed_samples<Walk>(found, tile.samples, thread < block.targets);
+    if (device::lane_index() == 0) shared.needed[thread / device::kWarpThreads] = needed;
+  }
+  __syncthreads();  // it is known which samples are needed
+
+  // Where the guess was wrong, fetch exactly these; leave what the walk needs.
+  const Needed some = shared.needed[0];
+  const Needed others = shared.needed[1];
+  const int lowest = min(some.first, others.first);
+  const int highest = max(some.last, others.last);
+  const bool held = lowest >= guess.first && highest < guess.first + guess.count;
+  const Range rows = held ? guess : Range{lowest, min(highest + 1 - lowest, tile.row_capacity)};
+  if (!held && thread == 0) {
+    device::wait(shared.rows_ready, 0);
+    fetch_rows(tile, block, rows, shared.bytes, shared.rows_ready);
+  }
   bool slow = false;
-  for (int t = thread; t < block.targets;) {
-    slow |= locate_stop<Walk>(walk, block, shared.bytes, q, t);
-    t += kWalkThreads;
-    if (t < block.targets) q = plain_target<float>(tile, block, t);
-  }
-  for (int t = thread; t < tile.tile; t += kWalkThreads) {
-    if (t >= block.targets) stops[stop_index(t)].at = Stop::kEnd;
-    if (t % kStrandTargets == 0) stops[stop_index(t) + kStrandTargets].at = Stop::kEnd;
-  }
-  if constexpr (Walk::kSlopes)  // from the last thread on: they have fewer targets
-    for (int row = kWalkThreads - 1 - thread; row < tile.row_capacity; row += kWalkThreads)
-      locate_rate<Walk>(walk, block, shared.bytes, row);
-  const bool some = __syncthreads_or(slow) != 0;  // stops and rates are there
+  if (thread < block.targets) slow = leave_stop<Walk>(walk, shared.bytes, found, rows, thread);
+  // The end of each strand, and of the targets.
+  auto* stops = reinterpret_cast<Stop*>(shared.bytes + tile.output_at);
+  if (thread < kWalkTargets / kStrandTargets)
+    stops[stop_index(thread * kStrandTargets) + kStrandTargets].at = Stop::kEnd;
+  if (thread == 0 && block.targets < kWalkTargets) stops[stop_index(block.targets)].at = Stop::kEnd;
+  if constexpr (Walk::kSlopes)  // from the last thread on: they have no targets
+#pragma unroll 1
+    for (int row = kWalkThreads - 1 - thread; row < rows.count; row += kWalkThreads)
+      locate_rate<Walk>(walk, block, shared.bytes, rows.first, row);
+  const bool any_slow = __syncthreads_or(slow) != 0;  // stops and rates are there
 
   // Combine.
-  device::wait(shared.rows_ready, 0);
+  device::wait(shared.rows_ready, held ? 0 : 1);
   device::let_next_kernel_start();
   const int begin = device::warp_index() * kStrandTargets;
   const int count = min(kStrandTargets, block.targets - begin);
   if (count <= 0) return;
   constexpr int bytes = Quad<Value>::kBytes;
   const Stop* first = stops + stop_index(begin);
-  const auto* rates = reinterpret_cast<const float*>(shared.bytes + walk.rates_at);
   const int column = device::lane_index() * bytes;
   bool good = true;
   for (int at = column; at < block.width; at += device::kWarpThreads * bytes)
-    good &= walk_strand<Value, Walk>(first, rates, shared.bytes + tile.rows_at + at, block.width,
+    good &= walk_strand<Value, Walk>(first, shared.bytes, tile.rows_at + at, walk.rates_at, block.width,
                                      block.output(tile, begin) + at);
-  if (!some && good) return;
-  for (int at = column; at < block.width; at += device::kWarpThreads * bytes)
-    walk_slowly<Value, Walk>(
-        block.output(tile, begin) + at, tile.values + static_cast<std::int64_t>(block.value_unit(tile, 0)) * 16 + at,
-        block.width, first, reinterpret_cast<const SlowStop*>(shared.bytes + walk.slow_at) + begin, count, !good);
+  if (!any_slow && good) return;
+  walk_slowly<Value, Walk>(block.output(tile, begin),
+                           tile.values + static_cast<std::int64_t>(block.value_unit(tile, 0)) * 16, block.width, first,
+                           reinterpret_cast<const SlowStop*>(shared.bytes + walk.slow_at) + begin, count, !good);
 }
 
 /// Targets per warp, so that a lane has about eight pieces to make and a block's window of rows stays small.
@@ -297,12 +314,15 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   LaunchConfig config = prepared.config;
   config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
+  WalkTile walk = prepared.walk;
+  if (!config.dependent)  // nothing to overlap with: 1.6 us of 80
+    for (Ahead& ahead : walk.tile.ahead) ahead = {};
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (prepared.walks && prepared.slerp)
-      launch_kernel<walk_kernel<Value, SlerpWalk<Value>>>("resample: curve_window", config, stream, prepared.walk);
+      launch_kernel<walk_kernel<Value, SlerpWalk<Value>>>("resample: curve_window", config, stream, walk);
     else if (prepared.walks)
-      launch_kernel<walk_kernel<Value, PchipWalk<Value>>>("resample: curve_window", config, stream, prepared.walk);
+      launch_kernel<walk_kernel<Value, PchipWalk<Value>>>("resample: curve_window", config, stream, walk);
     else if (prepared.whole)
       launch_kernel<kernel<Value, true>>("resample: curve_window", config, stream, prepared.job);
     else

@@ -118,12 +118,12 @@ __device__ __forceinline__ void fetch_stamps(const PlainTile& tile, const PlainB
                     static_cast<std::uint32_t>(tile.stamp_bytes), ready);
 }
 
-/// Issues the copy of the rows; one thread.
-__device__ __forceinline__ void fetch_rows(const PlainTile& tile, const PlainBlock& block, unsigned char* shared,
-                                           device::Barrier& ready) {
-  const auto bytes = static_cast<std::uint32_t>(tile.row_capacity * block.width);
+/// Issues the copy of these rows; one thread.
+__device__ __forceinline__ void fetch_rows(const PlainTile& tile, const PlainBlock& block, Range rows,
+                                           unsigned char* shared, device::Barrier& ready) {
+  const auto bytes = static_cast<std::uint32_t>(rows.count * block.width);
   device::arrive_expect_bytes(ready, bytes);
-  const std::int64_t unit = block.value_unit(tile, block.first_row);
+  const std::int64_t unit = block.value_unit(tile, rows.first);
   device::bulk_load(shared + tile.rows_at, tile.values + unit * 16, bytes, ready);
 }
 
