@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "bench/block_cycles.hpp"
+#include "bench/cold_inputs.hpp"
 #include "bench/device.hpp"
-#include "bench/machine.hpp"
 #include "bench/peers/peers.hpp"
 #include "bench/wanted_variants.hpp"
 #include "core/spelling.hpp"
@@ -113,29 +113,14 @@ class Run {
     report_.refused.push_back(std::move(refusal));
   }
 
-  /// Sets of inputs that together exceed the last-level cache. Throws Error out_of_memory when they exceed the cap.
-  int cold_sets(const Workload& workload) const {
-    const std::int64_t known = options_.device.type == DeviceType::cuda ? device_info(options_.device).l2_bytes
-                                                                        : machine().last_level_cache_bytes;
-    const std::int64_t cache = known > 0 ? known : std::int64_t{64} << 20;
-    const std::int64_t bytes = std::max<std::int64_t>(1, workload.bytes());
-    if (bytes >= 2 * cache) return 1;
-    const std::int64_t sets = cache / bytes + 2;
-    if (sets * bytes > options_.cold_bytes || sets > 100000)
-      throw Error(ErrorCode::out_of_memory,
-                  {.where = "cold inputs",
-                   .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20,
-                                      options_.cold_bytes >> 20),
-                   .needed = fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20)});
-    return static_cast<int>(sets);
-  }
-
   /// Null, and refused, when there is not enough memory.
   std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature) {
     std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
     progress(*workload, "data and reference", 0);
     try {
-      workload->prepare(options_.seed, temperature == "cold" ? cold_sets(*workload) : 1);
+      const bool cold = temperature == "cold";
+      workload->prepare(options_.seed, cold ? cold_sets(*workload, options_.cold_bytes) : 1);
+      if (cold) workload->add_sets(cold_sets(*workload, options_.cold_bytes));  // now the data says what is touched
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
       refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});

@@ -67,21 +67,25 @@ std::int64_t Workload::bytes() const {
   return total;
 }
 
+std::int64_t Workload::touched_bytes() const {
+  return info_.floor_bytes > 0 ? std::min(bytes(), static_cast<std::int64_t>(info_.floor_bytes)) : bytes();
+}
+
 void Workload::prepare(std::uint64_t seed, int sets) {
-  const bool on_gpu = info_.device.type == DeviceType::cuda;
-  const double needed = static_cast<double>(bytes()) * (on_gpu ? 1 : sets) * 1.1;  // the others live on the GPU
-  if (const auto available = static_cast<double>(available_memory()); needed > available)
-    throw Error(ErrorCode::out_of_memory,
-                {.where = info_.op + " " + info_.name,
-                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
-                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
+  expect_memory(sets);
   sets_.resize(1);
+  device_sets_.clear();
   making_data_ = true;
   fill(seed);
   expected_ = reference(seed);
   making_data_ = false;
-  if (on_gpu) return upload(sets);
-  while (static_cast<int>(sets_.size()) < sets) {
+  add_sets(sets);
+}
+
+void Workload::add_sets(int sets) {
+  expect_memory(sets);
+  if (info_.device.type == DeviceType::cuda) return upload(sets);
+  while (this->sets() < sets) {
     Set next;
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       next.emplace_back(specs_[i].dtype, specs_[i].layout);
@@ -93,6 +97,17 @@ void Workload::prepare(std::uint64_t seed, int sets) {
     }
     sets_.push_back(std::move(next));
   }
+}
+
+void Workload::expect_memory(int sets) const {
+  const bool on_gpu = info_.device.type == DeviceType::cuda;
+  const double missing = on_gpu ? 1 : std::max(1, sets - this->sets() + 1);  // on a GPU the sets live there
+  const double needed = static_cast<double>(bytes()) * missing * 1.1;
+  if (const auto available = static_cast<double>(available_memory()); needed > available)
+    throw Error(ErrorCode::out_of_memory,
+                {.where = info_.op + " " + info_.name,
+                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
+                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
 }
 
 std::size_t Workload::index(std::string_view name) const {
@@ -131,8 +146,7 @@ int Workload::sets() const {
 }
 
 void Workload::upload(int sets) {
-  device_sets_.clear();
-  for (int set = 0; set < sets; ++set) {
+  while (this->sets() < sets) {
     std::vector<DeviceBuffer> next;
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       next.emplace_back(specs_[i].dtype, specs_[i].layout, info_.device);

@@ -74,6 +74,8 @@ class Workload {
   const std::vector<TensorSpec>& tensors() const { return specs_; }
   /// Bytes of all tensors of one set.
   std::int64_t bytes() const;
+  /// What a call touches of them: the floor bytes, where these are less. Known after prepare() where data decides.
+  std::int64_t touched_bytes() const;
 
   /// Every variant of the operator, best first, and whether it takes the case. Needs no data.
   virtual std::vector<VariantChoice> variants() const = 0;
@@ -86,6 +88,8 @@ class Workload {
 
   /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
   void prepare(std::uint64_t seed, int sets);
+  /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
+  void add_sets(int sets);
   int sets() const;
   /// On a GPU: memory of the GPU, but of the host while the data and the reference are made.
   TensorView tensor(std::string_view name, int set) const;
@@ -126,6 +130,7 @@ class Workload {
   using Set = std::vector<Buffer>;
   std::size_t index(std::string_view name) const;
   void upload(int sets);
+  void expect_memory(int sets) const;
 
   std::vector<TensorSpec> specs_;
   std::vector<Set> sets_;  // of a workload on a GPU only the first, which its data and outputs pass through

@@ -182,6 +182,16 @@ TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
   EXPECT_GE(report.rows.size(), 2 * problems.size()) << "the chosen variant and at least one other each";
 }
 
+TEST(Cases, TheDataSaysWhatAResamplingTouches) {
+  const auto sparse = make_workload(problem("resample", {{"case", "64,4096->1024,32"}}), {});
+  sparse->prepare(1, 1);
+  EXPECT_LT(sparse->touched_bytes(), sparse->bytes() * 3 / 4) << "1,024 targets need 2,048 of 4,096 rows at most";
+  const auto dense = make_workload(problem("resample", {{"case", "32,100->256,32"}}), {});
+  dense->prepare(1, 1);
+  EXPECT_LE(dense->touched_bytes(), dense->bytes());
+  EXPECT_GT(dense->touched_bytes(), dense->bytes() * 9 / 10);
+}
+
 TEST(Cases, ColdInputsRotateOverSetsOfTheSameData) {
   RunOptions options;
   options.hot = false;

@@ -104,6 +104,18 @@ TEST(Check, TheToleranceDecides) {
   EXPECT_NEAR(outcome("all a little", 2e-3).relative, 1e-3, 1e-6);
 }
 
+TEST(Workload, SetsAddedLaterHoldTheSameData) {
+  Doubling workload(DType::f32);
+  workload.prepare(1, 2);
+  workload.add_sets(4);
+  workload.add_sets(3);  // already there
+  ASSERT_EQ(workload.sets(), 4);
+  const auto timer = make_cpu_timer();
+  std::vector<Call> calls;
+  for (int set = 0; set < 4; ++set) calls.push_back(workload.bind("right", set));
+  EXPECT_TRUE(make_local("right", Kind::variant, "right", calls, *timer)->verify(workload, 3, 0).ok);
+}
+
 TEST(Workload, MoreMemoryThanThereIsIsAnError) {
   Doubling workload(DType::f32);
   test::expect_error(
