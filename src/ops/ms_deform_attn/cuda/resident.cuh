@@ -56,7 +56,11 @@ struct Near {
   tma::TensorMap maps[kNearLevels]{};
 };
 
-/// Maps (images times heads) in rounds. Each block works on an equal run of units of the maps of each round.
+/// Units a block could have summed while it waits for the levels of its next map.
+constexpr unsigned kFillUnits = 10;
+
+/// Maps (images times heads) in rounds. Each block works on an equal run of units of the maps of each round; one that
+/// goes on to another map has kFillUnits less.
 struct Order {
   unsigned units_per_map = 0;
   unsigned maps = 0;
@@ -88,10 +92,12 @@ class Segments {
   __device__ __forceinline__ Run run(unsigned round) const {
     const auto first = static_cast<unsigned>(std::uint64_t{order_.maps} * round / order_.rounds);
     const auto last = static_cast<unsigned>(std::uint64_t{order_.maps} * (round + 1) / order_.rounds);
-    const std::uint64_t units = std::uint64_t{last - first} * order_.units_per_map;
-    const unsigned begin = first * order_.units_per_map;
-    return {begin + static_cast<unsigned>(units * blockIdx.x / gridDim.x),
-            begin + static_cast<unsigned>(units * (blockIdx.x + 1) / gridDim.x)};
+    const unsigned map_cost = kFillUnits + order_.units_per_map;
+    const auto begin_of = [&](unsigned block) {
+      const auto cost = static_cast<unsigned>(std::uint64_t{last - first} * map_cost * block / gridDim.x);
+      return (first + cost / map_cost) * order_.units_per_map + max(cost % map_cost, kFillUnits) - kFillUnits;
+    };
+    return {begin_of(blockIdx.x), begin_of(blockIdx.x + 1)};
   }
   /// The segment from this unit of all maps on, or of the next rounds.
   __device__ __forceinline__ void go_on(unsigned from) {
