@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <random>
 
 #include "bench/block_cycles.hpp"
 #include "bench/cold_inputs.hpp"
@@ -326,12 +327,16 @@ class Run {
       one.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one.estimate, 1e-8))), 1,
                                            kMostCalls);
     }
+    // Another order each round: what ran before decides how warm the chip is, and its clock.
+    std::vector<Timed*> order;
+    for (Timed& one : timed) order.push_back(&one);
+    std::mt19937_64 generator(options_.seed);
     for (std::int64_t round = 0; round < options_.samples; ++round) {
       progress(workload, "timing", 0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options_.samples));
-      for (std::size_t i = 0; i < timed.size(); ++i) {
+      std::ranges::shuffle(order, generator);
+      for (Timed* next : order) {
         if (interrupted()) return;
-        // Another one begins each round, so that none always follows the same neighbour.
-        Timed& one = timed[(i + static_cast<std::size_t>(round)) % timed.size()];
+        Timed& one = *next;
         if (one.lost || (round >= kFewestSamples && one.spent > options_.max_time)) continue;
         double seconds = 0;
         if (try_sample(workload, one, seconds)) one.samples.push_back(seconds / static_cast<double>(one.calls) * 1e6);
