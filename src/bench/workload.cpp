@@ -72,19 +72,32 @@ std::int64_t Workload::touched_bytes() const {
 }
 
 void Workload::prepare(std::uint64_t seed, int sets) {
-  expect_memory(sets);
+  expect_memory(on_gpu() ? 1 : sets);  // on a GPU the sets live there
   sets_.resize(1);
   device_sets_.clear();
   making_data_ = true;
   fill(seed);
   expected_ = reference(seed);
   making_data_ = false;
-  add_sets(sets);
+  copy_until(sets);
 }
 
 void Workload::add_sets(int sets) {
-  expect_memory(sets);
-  if (info_.device.type == DeviceType::cuda) return upload(sets);
+  if (!on_gpu()) expect_memory(sets - this->sets());
+  copy_until(sets);
+}
+
+void Workload::expect_memory(int sets) const {
+  const double needed = static_cast<double>(bytes()) * sets * 1.1;
+  if (const auto available = static_cast<double>(available_memory()); needed > available)
+    throw Error(ErrorCode::out_of_memory,
+                {.where = info_.op + " " + info_.name,
+                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
+                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
+}
+
+void Workload::copy_until(int sets) {
+  if (on_gpu()) return upload(sets);
   while (this->sets() < sets) {
     Set next;
     for (std::size_t i = 0; i < specs_.size(); ++i) {
@@ -97,17 +110,6 @@ void Workload::add_sets(int sets) {
     }
     sets_.push_back(std::move(next));
   }
-}
-
-void Workload::expect_memory(int sets) const {
-  const bool on_gpu = info_.device.type == DeviceType::cuda;
-  const double missing = on_gpu ? 1 : std::max(1, sets - this->sets() + 1);  // on a GPU the sets live there
-  const double needed = static_cast<double>(bytes()) * missing * 1.1;
-  if (const auto available = static_cast<double>(available_memory()); needed > available)
-    throw Error(ErrorCode::out_of_memory,
-                {.where = info_.op + " " + info_.name,
-                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
-                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
 }
 
 std::size_t Workload::index(std::string_view name) const {
@@ -127,23 +129,18 @@ TensorView Workload::tensor(std::string_view name, int set) const {
 }
 
 TensorView Workload::host(std::string_view name, int set) const {
-  const bool on_gpu = info_.device.type == DeviceType::cuda;
-  return sets_.at(on_gpu ? 0 : static_cast<std::size_t>(set))[index(name)].view();
+  return sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set))[index(name)].view();
 }
 
 void Workload::fetch(std::string_view name, int set) const {
-  if (info_.device.type == DeviceType::cuda)
-    device_sets_.at(static_cast<std::size_t>(set))[index(name)].download(host(name, set).data);
+  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].download(host(name, set).data);
 }
 
 void Workload::put(std::string_view name, int set) {
-  if (info_.device.type == DeviceType::cuda)
-    device_sets_.at(static_cast<std::size_t>(set))[index(name)].upload(host(name, set).data);
+  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].upload(host(name, set).data);
 }
 
-int Workload::sets() const {
-  return static_cast<int>(info_.device.type == DeviceType::cuda ? device_sets_.size() : sets_.size());
-}
+int Workload::sets() const { return static_cast<int>(on_gpu() ? device_sets_.size() : sets_.size()); }
 
 void Workload::upload(int sets) {
   while (this->sets() < sets) {
@@ -157,7 +154,7 @@ void Workload::upload(int sets) {
 }
 
 void Workload::poison(int set) {
-  if (info_.device.type == DeviceType::cuda) {
+  if (on_gpu()) {
     for (std::size_t i = 0; i < specs_.size(); ++i)
       if (specs_[i].output) device_sets_.at(static_cast<std::size_t>(set))[i].poison();
     return;
@@ -168,14 +165,13 @@ void Workload::poison(int set) {
 
 Comparison Workload::check(int set, double tolerance) {
   const double allowed = tolerance > 0 ? tolerance : this->tolerance();
-  const bool on_gpu = info_.device.type == DeviceType::cuda;
-  Set& buffers = sets_.at(on_gpu ? 0 : static_cast<std::size_t>(set));
+  Set& buffers = sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set));
   Comparison result{.ok = true};
   const auto fail = [&result](std::string problem) {
     if (result.ok) result.problem = std::move(problem);
     result.ok = false;
   };
-  if (on_gpu) {
+  if (on_gpu()) {
     const auto& device = device_sets_.at(static_cast<std::size_t>(set));
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);

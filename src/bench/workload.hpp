@@ -129,8 +129,11 @@ class Workload {
  private:
   using Set = std::vector<Buffer>;
   std::size_t index(std::string_view name) const;
-  void upload(int sets);
+  bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
+  /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
   void expect_memory(int sets) const;
+  void copy_until(int sets);
+  void upload(int sets);
 
   std::vector<TensorSpec> specs_;
   std::vector<Set> sets_;  // of a workload on a GPU only the first, which its data and outputs pass through
