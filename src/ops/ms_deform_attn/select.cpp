@@ -2,6 +2,8 @@
 // where its copy of the value pays, tma_resident only where an image has many queries, level_per_thread or else
 // shuffled_samples first where queries are few, shuffled_samples for values of f32 with 32 channels, and
 // pixel_lists_backward first where many samples meet at a pixel.
+#include <algorithm>
+
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -44,20 +46,26 @@ bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::
 const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
   VariantTable<Problem, Arguments> table = variants();
   if (!name.empty()) return named_variant(table, name, problem, device);
-  if (problem.device.type == DeviceType::cpu && !packing_pays(problem))
-    for (std::size_t i = 0; i < table.size(); ++i)
-      if (table[i].name == "simd_packed") return first_variant(table.subspan(i + 1), problem, device);
-  if (problem.device.type == DeviceType::cuda) {
-    const bool few = few_queries(problem, device);
-    for (const std::string_view early : {"level_per_thread", "shuffled_samples"})
-      for (const auto& variant : table)
-        if ((few || (early == "shuffled_samples" && whole_lines(problem))) && variant.name == early &&
-            try_variant(variant, problem, device))
-          return variant;
-  }
-  if (problem.device.type == DeviceType::cuda && problem.queries < kQueriesThatStay)
-    for (std::size_t i = 0; i < table.size(); ++i)
-      if (table[i].name == "tma_resident") return first_variant(table.subspan(i + 1), problem, device);
+  const auto place_of = [&](std::string_view wanted) {
+    return static_cast<std::size_t>(std::ranges::find(table, wanted, &Variant<Problem, Arguments>::name) -
+                                    table.begin());
+  };
+  const auto taken = [&](std::string_view wanted) {
+    const std::size_t at = place_of(wanted);
+    return at < table.size() && try_variant(table[at], problem, device) ? &table[at] : nullptr;
+  };
+  const auto behind = [&](std::string_view passed) {
+    const std::size_t at = place_of(passed);
+    return at < table.size() ? table.subspan(at + 1) : table;
+  };
+  if (problem.device.type == DeviceType::cpu)
+    return first_variant(packing_pays(problem) ? table : behind("simd_packed"), problem, device);
+  const bool few = few_queries(problem, device);
+  if (few)
+    if (const auto* variant = taken("level_per_thread")) return *variant;
+  if (few || whole_lines(problem))
+    if (const auto* variant = taken("shuffled_samples")) return *variant;
+  if (problem.queries < kQueriesThatStay) return first_variant(behind("tma_resident"), problem, device);
   return first_variant(table, problem, device);
 }
 }  // namespace ms_deform_attn

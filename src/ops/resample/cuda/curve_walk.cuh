@@ -257,11 +257,10 @@ inline WalkTile make_walk(const Problem& problem, const Call& call, int head_byt
   choice.row_margin = std::min(choice.time_margin, std::max(8, kMarginBytes / row_bytes));
   walk.tile = make_plain_tile(problem, call, choice, true, shared_bytes);
   walk.tile.interpolation = Interpolation::linear;  // places keep their weights
-  const auto up = [](int bytes) { return (bytes + 15) / 16 * 16; };
-  walk.tile.output_at = up(shared_bytes);
+  walk.tile.output_at = round_up(shared_bytes, 16);
   walk.slow_at = walk.tile.output_at + stop_index(walk.tile.tile) * static_cast<int>(sizeof(Stop));
   walk.rates_at = walk.slow_at + walk.tile.tile * static_cast<int>(sizeof(SlowStop));
-  shared_bytes = head_bytes + walk.rates_at + up(walk.tile.row_capacity * static_cast<int>(sizeof(float)));
+  shared_bytes = head_bytes + walk.rates_at + round_up(walk.tile.row_capacity * static_cast<int>(sizeof(float)), 16);
   return walk;
 }
 

@@ -26,13 +26,6 @@ struct NarrowStorage {
   alignas(128) unsigned char bytes[96 * 1024];  // stamps, rows, strips; the launch asks for what the tile needs
 };
 
-/// For a division by `count` as the upper half of a product.
-inline std::uint32_t reciprocal_of(std::int64_t count) {
-  return static_cast<std::uint32_t>(((std::int64_t{1} << 32) + count - 1) / count);
-}
-
-inline int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 /// A plain call, as in plain_tile.cuh.
 struct NarrowJob {
   const unsigned char* stamps;

@@ -150,7 +150,6 @@ inline PlainTile make_plain_tile(const Problem& problem, const Call& call, const
   using Mapping = PlainChoice::Mapping;
   constexpr int kMostStampBytes = 16 * 1024;
   constexpr int kMostRowBytes = 48 * 1024;  // more leaves too few blocks per multiprocessor to hide the latency
-  const auto up = [](int value, int multiple) { return (value + multiple - 1) / multiple * multiple; };
   const PlainSizes sizes(problem);
   const PlainCall plain = plain_call(problem, call);
   const auto time_bytes = static_cast<int>(size_of(problem.times));
@@ -189,8 +188,8 @@ inline PlainTile make_plain_tile(const Problem& problem, const Call& call, const
   tile.stamp_bytes = static_cast<int>(std::min<std::int64_t>(slice_bytes(stamp_capacity, time_bytes), tensor_bytes));
   tile.stamp_limit = plain.samples - stamp_capacity;
   tile.stamp_unit_limit = static_cast<int>((tensor_bytes - tile.stamp_bytes) / 16);
-  tile.stamps_at = choice.mapping == Mapping::own ? 0 : up(tile.tile * static_cast<int>(sizeof(Spot)), 16);
-  tile.rows_at = up(tile.stamps_at + tile.stamp_bytes, 128);
+  tile.stamps_at = choice.mapping == Mapping::own ? 0 : round_up(tile.tile * static_cast<int>(sizeof(Spot)), 16);
+  tile.rows_at = round_up(tile.stamps_at + tile.stamp_bytes, 128);
   tile.output_at = tile.rows_at;
   if (window) {
     tile.row_capacity =

@@ -16,16 +16,20 @@ inline Support supports_16_byte_rows(const Problem& problem) {
   return Support::yes();
 }
 
+/// For a division by `count` as the upper half of a product.
+inline std::uint32_t reciprocal_of(std::int64_t count) {
+  return static_cast<std::uint32_t>(((std::int64_t{1} << 32) + count - 1) / count);
+}
+
+inline int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 /// A row as 16-byte chunks, and division by their number as a multiplication: exact for items < 2^32 / count.
 struct Chunks {
   int count = 1;
   std::uint32_t reciprocal = 0;
 
   Chunks() = default;
-  explicit Chunks(std::int64_t row_bytes)
-      : count(static_cast<int>(row_bytes / 16)),
-        reciprocal(static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + static_cast<std::uint64_t>(count) - 1) /
-                                              static_cast<std::uint64_t>(count))) {}
+  explicit Chunks(std::int64_t row_bytes) : count(static_cast<int>(row_bytes / 16)), reciprocal(reciprocal_of(count)) {}
   __device__ __forceinline__ int row_of(int item) const {
     return count == 1 ? item : static_cast<int>(__umulhi(static_cast<std::uint32_t>(item), reciprocal));
   }
