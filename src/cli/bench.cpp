@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -18,6 +17,7 @@
 #include "cli/run_options.hpp"
 #include "core/device_info.hpp"
 #include "io/file_error.hpp"
+#include "io/input_file.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kDefaultOutput = "out/results.json";
 
 struct Options : RunFlags {
-  std::string output;  // empty: kDefaultOutput, which is replaced without asking
+  std::optional<std::string> output;  // none: kDefaultOutput, which is replaced without asking
   bool force = false;
   std::string peers;  // comma-separated; replaces the configuration's
   bool peers_given = false;
@@ -56,14 +56,12 @@ double parse_share(const std::string& text) {
 }
 
 nlohmann::ordered_json read_results(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code status;
-  if (!file || std::filesystem::is_directory(path, status))
-    throw Error(ErrorCode::cannot_read, {.where = path, .got = "", .needed = "a result file of `tmaops bench`"});
-  auto document = nlohmann::ordered_json::parse(file, nullptr, false);
+  const io::Bytes file = io::read_file(path);
+  auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
   if (document.is_discarded())
-    throw Error(ErrorCode::bad_format, {.where = path, .got = "no JSON", .needed = "a result file of `tmaops bench`"});
-  bench::check_schema(document, path);
+    throw Error(ErrorCode::bad_format,
+                {.where = io::display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
+  bench::check_schema(document, io::display(path));
   return document;
 }
 
@@ -147,9 +145,9 @@ class TuningFile {
   std::string name_;
 };
 
-/// Prints what changed; the exit code.
-int report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
-                   const Globals& globals) {
+/// Prints what changed. Throws Error slower_than_base where that is more than --fail-if-slower allows.
+void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
+                    const Globals& globals) {
   const auto differences = bench::compare(report, base);
   if (globals.json)
     print_note(globals, compare_table(differences, use_color(globals, Stream::notes)));
@@ -157,9 +155,9 @@ int report_changes(const bench::Report& report, const nlohmann::ordered_json& ba
     print_data("\n" + compare_table(differences, use_color(globals, Stream::data)));
   if (base["machine"] != bench::machine_json())
     print_note(globals, "note: " + options.compare + " was measured on another machine or with other settings of it");
-  if (options.fail_if_slower.empty()) return 0;
+  if (options.fail_if_slower.empty()) return;
   const auto slower = bench::regressions(differences, parse_share(options.fail_if_slower));
-  if (slower.empty()) return 0;
+  if (slower.empty()) return;
   std::string names;
   for (const bench::Difference& one : slower)
     names += (names.empty() ? "" : "; ") + one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
@@ -195,14 +193,14 @@ int run_bench(const Globals& globals, const Options& options) {
 
   const StopOnInterrupt guard;
   // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
-  const std::filesystem::path output(options.output.empty() ? kDefaultOutput : options.output);
-  if (options.output.empty()) {
+  const std::filesystem::path output(options.output.value_or(kDefaultOutput));
+  if (!options.output) {
     std::error_code status;
     std::filesystem::create_directories(output.parent_path(), status);
   }
   std::optional<io::OutputFile> file;  // without a time there is no result to keep, unless a file is named
-  if (!options.single_run || !options.output.empty())
-    file.emplace(output, io::OutputOptions{.force = options.force || options.output.empty()});
+  if (!options.single_run || options.output)
+    file.emplace(output, io::OutputOptions{.force = options.force || !options.output});
 
   Progress progress(globals);
   bench::Observer observer = terminal_observer(globals, progress);
@@ -233,7 +231,7 @@ int run_bench(const Globals& globals, const Options& options) {
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info(run.device).name, globals);
   const int code = report.exit_code();
-  if (code == 0 && !options.compare.empty()) return report_changes(report, base, options, globals);
+  if ((code == 0 || code == 3) && !options.compare.empty()) report_changes(report, base, options, globals);
   return code;
 }
 

@@ -2,16 +2,22 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/commands.hpp"
+#include "io/file_error.hpp"
+#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 
 void print_data(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  const int reason = errno;
+  if (written || reason == EPIPE) return;
+  throw Error(ErrorCode::write_failed,
+              {.where = "standard output", .got = io::system_text(reason), .needed = "room for all of the output"});
 }
 
 void print_note(const Globals& globals, std::string_view line) {

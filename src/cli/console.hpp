@@ -8,7 +8,8 @@ namespace tmaops::cli {
 
 struct Globals;
 
-/// Writes data to stdout. A reader that went away (`tmaops list | head -1`) is no error: the rest is dropped.
+/// Writes data to stdout. A reader that went away (`tmaops list | head -1`) is no error: the rest is dropped. Throws
+/// Error write_failed where the output cannot be written, as on a full disk.
 void print_data(std::string_view text);
 /// One line to stderr, unless --quiet.
 void print_note(const Globals& globals, std::string_view line);

@@ -1,9 +1,13 @@
 // The program: adds the subcommands to the parser, runs the chosen one, turns every failure into its exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,6 +57,14 @@ std::string advice(const CLI::App& app, const std::string& message) {
   return (near.empty() || near == word ? "See " : "Did you mean '" + std::string(near) + "'? See ") + help + ".";
 }
 
+/// A program started with a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`) would get that number for the next
+/// file it opens, and write its messages into its own result file.
+void open_standard_streams() {
+  for (int number = 0; number <= STDERR_FILENO; ++number)
+    if (fcntl(number, F_GETFD) == -1) [[maybe_unused]]
+      const int opened = open("/dev/null", O_RDWR);  // the lowest number that is free: this one
+}
+
 int run(int argc, char** argv) {
   Globals globals;
   CLI::App app{"GEMM, multi-scale deformable attention and trajectory resampling: run, check and time them.", "tmaops"};
@@ -72,7 +84,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      print_data(text.str());
+      return 0;
+    }
     throw Error(
         ErrorCode::usage,
         {.where = chosen(app).get_name(), .got = error.what(), .needed = "", .mend = advice(app, error.what())});
@@ -96,6 +113,7 @@ int main(int argc, char** argv) {
   using tmaops::Error;
   using tmaops::ErrorCode;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that left is noticed at the write and is no failure
+  tmaops::cli::open_standard_streams();
   try {
     return tmaops::cli::run(argc, argv);
   } catch (const Error& error) {

@@ -33,6 +33,17 @@ struct Policies {
   bool drop_gaps = false;
 };
 
+/// An array that nothing reads is a misunderstanding: `--offsets-array` on a text file would join what it should
+/// separate.
+void refuse_idle_names(const ResampleCommand& command, FileFormat from) {
+  const auto refuse = [](const char* option, const std::string& got, const char* needed) {
+    throw Error(ErrorCode::usage, {.where = option, .got = got, .needed = needed});
+  };
+  if (!command.offsets_array.empty() && from != FileFormat::npz)
+    refuse("--offsets-array", "a " + std::string(io::to_string(from)) + " recording", "an npz recording");
+  if (!command.targets_array.empty() && command.hz) refuse("--targets-array", "--hz", "--times or --like");
+}
+
 Policies make_policies(const ResampleCommand& command, FileFormat to) {
   Policies policies;
   policies.outside = !command.outside.empty() ? command.outside : to == FileFormat::npz ? "nan" : "drop";
@@ -135,9 +146,6 @@ std::string seconds(std::int64_t nanoseconds) {
 void check_something_left(const io::Recording& recording, const ResampleTargets& targets, const Selection& selection,
                           const Policies& policies) {
   const auto count = static_cast<std::int64_t>(targets.times.size());
-  if (count == 0)
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "resample", .got = "no target times", .needed = "at least one target"});
   const bool fills = policies.outside == "hold" || policies.outside == "extrapolate";
   const auto [first, last] = std::minmax_element(recording.times.begin(), recording.times.end());
   const auto [from, to] = std::minmax_element(targets.times.begin(), targets.times.end());
@@ -198,6 +206,7 @@ int run_resample(const ResampleCommand& command) {
     throw Error(
         ErrorCode::usage,
         {.where = "--time-unit", .got = "'" + io::display_text(command.time_unit) + "'", .needed = "s, ms, us or ns"});
+  refuse_idle_names(command, *read.format);
   Policies policies = make_policies(command, to);
 
   // The output is claimed before any work, so that a wrong name or a second process is noticed at once.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "io/decimal.hpp"
+#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -29,7 +30,7 @@ ResampleTargets uniform(double hz, const io::Recording& recording) {
   // 64 bits of mantissa: i * 10^9 is exact up to 18 thousand million targets, and the quotient is rounded once.
   const long double per_second = 1e9L;
   const auto point = [&](std::int64_t i) {
-    return std::llround(static_cast<long double>(i) * per_second / static_cast<long double>(hz));
+    return std::round(static_cast<long double>(i) * per_second / static_cast<long double>(hz));
   };
   ResampleTargets targets;
   targets.offsets.push_back(0);
@@ -46,8 +47,9 @@ ResampleTargets uniform(double hz, const io::Recording& recording) {
                                                .needed = "a span within 292 years"});
       const double estimate = static_cast<double>(span) * hz / 1e9;
       check_count(static_cast<double>(targets.times.size()) + estimate, recording, "--hz " + io::real_text(hz));
-      for (std::int64_t i = 0; static_cast<double>(i) <= estimate + 1 && point(i) <= span; ++i)
-        targets.times.push_back(first + point(i));
+      // Compared before it becomes an integer: the step of a tiny rate is beyond 64 bits.
+      for (std::int64_t i = 0; point(i) <= static_cast<long double>(span); ++i)
+        targets.times.push_back(first + static_cast<std::int64_t>(point(i)));
     }
     targets.offsets.push_back(static_cast<std::int64_t>(targets.times.size()));
   }
@@ -68,6 +70,9 @@ ResampleTargets make_targets(const ResampleCommand& command, const io::Recording
   options.times_name = command.targets_array;
   options.times_option = "--targets-array";
   const std::vector<std::int64_t> times = io::read_times(path, options);
+  if (times.empty())
+    throw Error(ErrorCode::bad_parameter,
+                {.where = io::display(path), .got = "no target times", .needed = "at least one target"});
   const auto episodes = recording.offsets.size() - 1;
   check_count(static_cast<double>(times.size()) * static_cast<double>(episodes), recording,
               command.times ? "--times" : "--like");

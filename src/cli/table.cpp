@@ -10,6 +10,7 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string Table::text(bool color) const {
+  if (rows_.empty()) return "";
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i].text));

@@ -62,7 +62,7 @@ std::optional<FileFormat> parse_file_format(std::string_view text) {
   return {};
 }
 
-FileFormat file_format_of(const std::filesystem::path& path, std::string_view option) {
+FileFormat file_format_of(const std::filesystem::path& path, std::string_view option, std::string_view known) {
   const std::string extension = lower_case(path.extension().native());
   if (extension == ".tsv") return FileFormat::csv;
   if (extension == ".txt") return FileFormat::tum;
@@ -71,7 +71,7 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   throw Error(ErrorCode::usage, {.where = display(path),
                                  .got = extension.empty() ? "a name without extension"
                                                           : "the extension '" + display_text(extension) + "'",
-                                 .needed = ".npz, .csv, .tsv, .tum or .txt",
+                                 .needed = std::string(known),
                                  .mend = "Name the format with " + std::string(option) + "."});
 }
 
@@ -163,7 +163,7 @@ Recording read_recording(const std::filesystem::path& path, const ReadOptions& o
 
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options) {
   ReadOptions known = options;
-  if (!known.format) known.format = file_format_of(path, options.format_option);
+  if (!known.format) known.format = file_format_of(path, options.format_option, ".npy, .npz, .csv, .tsv, .tum or .txt");
   known.only_times = true;
   TimeColumn time;
   if (*known.format == FileFormat::npy) return array_times(read_npy(path), display(path), known, "", time);

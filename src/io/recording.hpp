@@ -21,8 +21,9 @@ enum class FileFormat : std::uint8_t { npy, npz, csv, tum };
 std::string_view to_string(FileFormat format);
 std::optional<FileFormat> parse_file_format(std::string_view text);
 /// By the extension: .npy, .npz, .csv and .tsv, .tum and .txt. Throws Error usage for another one; `option` is what
-/// names the format instead ("--from").
-FileFormat file_format_of(const std::filesystem::path& path, std::string_view option);
+/// names the format instead ("--from"), `known` what the message lists.
+FileFormat file_format_of(const std::filesystem::path& path, std::string_view option,
+                          std::string_view known = ".npz, .csv, .tsv, .tum or .txt");
 
 /// One block of samples.
 struct Column {

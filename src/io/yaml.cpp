@@ -115,6 +115,7 @@ class Builder : public YAML::EventHandler {
       level.entry = {std::move(done.scalar), std::move(done.place)};
       level.expects_key = false;
     } else {
+      if (done.kind == YamlNode::Kind::empty) done.place = level.entry.place;  // the parser's is that of what follows
       level.entry.value = std::move(done);
       level.node.entries.push_back(std::move(level.entry));
       level.expects_key = true;

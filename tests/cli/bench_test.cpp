@@ -100,6 +100,14 @@ TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
   expect_failure("ms_deform_attn: {case: enc9/detr}\n", "E065", "1:24");
   expect_failure("ms_deform_attn: {case: enc1/detr, fused: softmx}\n", "E064", "1:42");
   expect_failure("gemm: {size: 8, variant: magic}\n", "E024", "1:26");
+  expect_failure("samples: 5\ngemm:\n", "E063", "2:1: gemm");
+}
+
+TEST(Bench, AnEmptyNameIsNoOutput) {
+  const Scratch folder;
+  const ToolResult result = run_tool(bench("", {}));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E052");
 }
 
 TEST(Bench, AMissingConfigurationIsNamed) {
@@ -325,12 +333,27 @@ TEST_F(CompareCommand, FasterIsTold) {
   expect_text(result.out, "faster");
 }
 
+TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
+  const std::string problem = "gemm: {mode: RC, size: 32, dtype: f32, variant: [auto, wgmma_tma]}";
+  const auto compare = [&](double factor) {
+    return run_tool({"bench", "-p", problem, "--device", "cpu", "--samples", "5", "--min-time", "0", "--force", "-o",
+                     (folder / "new.json").string(), "--compare", base(factor), "--fail-if-slower", "5%"});
+  };
+  const ToolResult faster = compare(1e3);
+  EXPECT_EQ(faster.exit_code, 3) << faster.err;
+  expect_text(faster.out, "faster");
+  const ToolResult slower = compare(1e-3);
+  EXPECT_EQ(slower.exit_code, 1) << slower.err;
+  expect_text(slower.err, "E091", "RC 32");
+}
+
 TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
   const auto broken = folder.file("broken.json", "{\"schema\": 1}");
   const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", broken.string()}));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E041", "machine");
   EXPECT_FALSE(std::filesystem::exists(folder / "new.json"));
+  expect_text(run_tool(bench(folder / "new.json", {"--compare", "missing.json"})).err, "E040", "No such file");
 }
 
 TEST(Verify, ChecksEveryVariant) {

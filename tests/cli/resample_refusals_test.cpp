@@ -78,6 +78,23 @@ TEST_F(ResampleRefusal, an_absurd_number_of_targets) {
   expect_done({in, "-o", path("o.csv"), "--hz", "30", "--time-unit", "ns"}, path("o.csv"));
 }
 
+TEST_F(ResampleRefusal, files_without_target_times) {
+  const string in = file("a.csv", "t,x\n0,0.0\n1,1.0\n");
+  expect_refused(ErrorCode::bad_parameter, {in, "-o", path("o.csv"), "--times", file("t.txt", "stamp\n")},
+                 {"t.txt", "no target times"});
+  expect_refused(ErrorCode::usage, {in, "-o", path("o.csv"), "--times", file("t.dat", "1\n")}, {"t.dat", ".npy"});
+}
+
+TEST_F(ResampleRefusal, arrays_that_nothing_would_read) {
+  const string in = file("a.csv", "t,x\n0,0.0\n1,1.0\n");
+  const auto refuse = [&](std::vector<string> more) {
+    more.insert(more.begin(), {in, "-o", path("o.csv"), "--hz", "2"});
+    expect_refused(ErrorCode::usage, more, {more[5]});
+  };
+  refuse({"--offsets-array", "episodes"});
+  refuse({"--targets-array", "t"});
+}
+
 TEST_F(ResampleRefusal, columns_that_cannot_be_interpolated_so) {
   const string in = file("a.csv", "t,x,n,task\n0,0.0,1,pick\n1,1.0,2,place\n");
   const auto refuse = [&](const string& mode, std::initializer_list<string> pieces) {

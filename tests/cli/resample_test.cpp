@@ -41,6 +41,15 @@ TEST_F(ResampleCommand, a_grid_does_not_drift) {
   EXPECT_EQ(recording.times[108'000], 3'600'000'000'000);
 }
 
+TEST_F(ResampleCommand, a_rate_below_one_sample_of_the_recording_gives_its_first_stamp) {
+  const std::string in = file("in.csv", "t,x\n0,1.0\n1,2.0\n");
+  for (const char* hz : {"0.9", "1e-9", "1e-10", "1e-300"}) {  // the last two: steps beyond 64 bits of nanoseconds
+    const auto recording =
+        expect_done({in, "-o", path("out.npz"), "--hz", hz, "--outside", "hold", "--force"}, path("out.npz"));
+    EXPECT_EQ(recording.times, (std::vector<std::int64_t>{0})) << hz;
+  }
+}
+
 TEST_F(ResampleCommand, targets_come_from_files_of_any_kind) {
   const std::string in = file("in.csv", "t,x\n0,0.0\n4,4.0\n");
   const auto named = expect_done(

@@ -128,6 +128,25 @@ TEST(Pipe, AReaderThatLeftIsNoFailure) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST(Pipe, OutputThatCannotBeWrittenIsAFailure) {
+  for (const std::string arguments : {"explain", "list --json", "doctor", "--version", "bench --help"}) {
+    const ToolResult result = Tool({"-c", "\"$0\" " + arguments + " > /dev/full", TMAOPS_TOOL}, {}, "bash").wait();
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    expect_text(result.err, "E053", "standard output", "No space left");
+  }
+}
+
+TEST(Pipe, ClosedStreamsDoNotEndInTheResultFile) {
+  const Scratch folder;
+  const std::string command = "\"$0\" bench -p 'gemm: {size: 8}' --all-variants --samples 5 --min-time 0 -o \"$1\"";
+  for (const std::string closed : {" 2>&-", " >&- 2>&-", " <&- >&- 2>&-"}) {
+    const std::string file = (folder / "r.json").string();
+    EXPECT_EQ(Tool({"-c", command + closed, TMAOPS_TOOL, file}, {}, "bash").wait().exit_code, 0) << closed;
+    EXPECT_EQ(parsed(read_all(file))["status"], "complete") << closed;
+    std::filesystem::remove(file);
+  }
+}
+
 TEST(Completion, ScriptsAreValidAndKnowTheOptions) {
   const Scratch folder;
   const auto script = folder.file("completion.bash", run_tool({"completion", "bash"}).out);

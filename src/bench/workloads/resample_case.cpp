@@ -25,7 +25,9 @@ constexpr std::array<std::string_view, 3> kOutsides{"hold", "nan", "extrapolate"
 void read_shape(const Settings& problem, const Setting& setting, ResampleCase& made) {
   std::string_view text = setting.value;
   const auto bad = [&] {
-    problem.fail(ErrorCode::unknown_case, setting, "'B,S->T,D' as in '32,500->256,256', or '32,500->256,256/random'");
+    problem.fail(ErrorCode::unknown_case, setting,
+                 "'B,S->T,D' as in '32,500->256,256', or '32,500->256,256/random': whole numbers up to 2^32, S at "
+                 "least 1");
   };
   if (text.ends_with("/random")) {
     made.random_times = true;
