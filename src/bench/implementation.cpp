@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "bench/statistics.hpp"
+
 namespace tmaops::bench {
 namespace {
 
@@ -36,10 +38,9 @@ class Local : public Implementation {
     return workload.check(set, tolerance);
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
-  std::optional<double> host_us(double seconds_each) override {
+  std::optional<HostCost> host_cost(double seconds_each) override {
     if (kind() == Kind::ceiling) return {};
-    wait_until_quiet();
-    return timer_.host_us(calls_, seconds_each);
+    return timer_.host_cost(calls_, seconds_each, name().ends_with(kDependentSuffix));
   }
   const std::vector<Call>& calls() const override { return calls_; }
 
@@ -78,6 +79,17 @@ std::string_view to_string(Kind kind) {
       break;
   }
   return "ceiling";
+}
+
+std::optional<HostCost> undisturbed(std::span<const HostCost> bursts) {
+  if (bursts.empty()) return {};
+  std::vector<double> calls;
+  std::vector<double> launches;
+  for (const HostCost& burst : bursts) {
+    calls.push_back(burst.call_us);
+    launches.push_back(burst.launch_us);
+  }
+  return HostCost{.call_us = percentile(calls, 0.25), .launch_us = percentile(launches, 0.25)};
 }
 
 const std::vector<Call>& Implementation::calls() const {

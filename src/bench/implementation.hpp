@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,17 @@ enum class Kind { variant, peer, ceiling };
 /// "variant", "peer" or "ceiling".
 std::string_view to_string(Kind kind);
 
+/// What a call costs the thread that makes it, in microseconds, and beside it, taken in the same millisecond, a launch
+/// of an empty kernel in the same mode: the part that is the driver's.
+struct HostCost {
+  double call_us = 0;
+  double launch_us = 0;
+};
+/// The lower quartiles; none of no bursts. What disturbs a thread only adds to its times, most of them while a machine
+/// is shared, and for seconds on end: a median moves with the share of the run that was disturbed, a minimum with the
+/// number of bursts.
+std::optional<HostCost> undisturbed(std::span<const HostCost> bursts);
+
 /// Measures back-to-back calls. One implementation per kind of device; the CPU's is make_cpu_timer(). A GPU's records
 /// events around replays of a graph of the calls.
 class Timer {
@@ -30,9 +42,12 @@ class Timer {
   virtual void run(const Call& call) = 0;
   /// The same where a profiler sees it and nothing else (cudaProfilerStart and Stop around it).
   virtual void run_profiled(const Call& call) { run(call); }
-  /// Microseconds that the calling thread spends on one of the calls, none of which is waited for. `seconds_each`:
-  /// about what one takes on the GPU. None on a CPU, where a call returns with its result.
-  virtual std::optional<double> host_us(const std::vector<Call>& /*calls*/, double /*seconds_each*/) { return {}; }
+  /// The mean over one burst of calls, none of which is waited for. `seconds_each`: about what a call takes on the GPU;
+  /// `dependent`: with programmatic dependent launch. None on a CPU, where a call returns with its result.
+  virtual std::optional<HostCost> host_cost(const std::vector<Call>& /*calls*/, double /*seconds_each*/,
+                                            bool /*dependent*/) {
+    return {};
+  }
   /// The clock at the end of the last seconds(), once. None on a CPU.
   virtual std::optional<ClockReading> take_clocks() { return {}; }
   /// Why it is not known what holds the clock of a GPU down; else empty.
@@ -62,8 +77,8 @@ class Implementation {
   virtual Comparison verify(Workload& workload, int set, double tolerance) = 0;
   /// Seconds for `count` calls on the sets in turn.
   virtual double seconds(std::int64_t first, std::int64_t count) = 0;
-  /// Timer::host_us() of its calls; none of ceilings but `empty`, and of what runs in another process.
-  virtual std::optional<double> host_us(double /*seconds_each*/) { return {}; }
+  /// Timer::host_cost() of its calls; none of ceilings but `empty`, and of what runs in another process.
+  virtual std::optional<HostCost> host_cost(double /*seconds_each*/) { return {}; }
   /// What it launches in this process, one call per set; empty when it runs elsewhere.
   virtual const std::vector<Call>& calls() const;
 

@@ -85,7 +85,9 @@ Json row_json(const Report& report, const Row& row) {
     json["clock_held"] = Json::object();
     for (const auto& [reason, share] : row.clocks->held) json["clock_held"][reason] = rounded(share);
   }
-  json["host_us"] = number(row.host_us, row, "a time of the host");
+  using Us = std::optional<double>;
+  json["host_us"] = number(row.host ? Us(row.host->call_us) : Us(), row, "a time of the host");
+  json["host_launch_us"] = number(row.host ? Us(row.host->launch_us) : Us(), row, "a time of the host");
   json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
                    {"max", finite(row.error.max, row, "an error")}};
   json["verified"] = row.verified;

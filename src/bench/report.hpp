@@ -26,7 +26,7 @@ struct Row {
   std::optional<Summary> us{};  // microseconds per call; none when only verified
   Comparison error{};
   bool verified = false;
-  std::optional<double> host_us{};        // microseconds of the calling thread per call
+  std::optional<HostCost> host{};         // per call of the thread that makes it
   std::optional<Clocks> clocks{};         // while it was timed
   std::optional<Counters> counters{};     // of one call, read when all was timed
   std::optional<Summary> block_cycles{};  // of one call's blocks, in a run of its own

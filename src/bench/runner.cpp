@@ -32,6 +32,7 @@ struct Timed {
   bool lost = false;              // its process ended
   std::vector<double> samples{};  // microseconds per call
   std::vector<ClockReading> clocks{};
+  std::vector<HostCost> host{};  // a burst after each sample
   BlockCycles cycles{};
 };
 
@@ -339,7 +340,10 @@ class Run {
         Timed& one = *next;
         if (one.lost || (round >= kFewestSamples && one.spent > options_.max_time)) continue;
         double seconds = 0;
-        if (try_sample(workload, one, seconds)) one.samples.push_back(seconds / static_cast<double>(one.calls) * 1e6);
+        if (!try_sample(workload, one, seconds)) continue;
+        const double each = seconds / static_cast<double>(one.calls);
+        one.samples.push_back(each * 1e6);
+        if (const auto cost = one.implementation->host_cost(each)) one.host.push_back(*cost);
       }
     }
   }
@@ -360,7 +364,7 @@ class Run {
       row.us = summarize(one.samples);
       row.clocks = summarize(one.clocks);
       row.block_cycles = one.cycles.cycles;
-      row.host_us = one.implementation->host_us(row.us->median * 1e-6);
+      row.host = undisturbed(one.host);
     }
     if (observer_.row) observer_.row(row);
     report_.rows.push_back(std::move(row));

@@ -63,7 +63,7 @@ std::string times_table(const bench::Report& report, bool color) {
     cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
     cells.push_back({ceiling ? "" : fmt::format("{:.3f}", row.tflops())});
     cells.push_back({ours != nullptr && ours != &row ? fmt::format("{:.2f}x", row.us->median / ours->us->median) : ""});
-    cells.push_back({row.host_us ? fmt::format("{:.2f}", *row.host_us) : "", Style::faint});
+    cells.push_back({row.host ? fmt::format("{:.2f}", row.host->call_us) : "", Style::faint});
     cells.push_back({row.clocks ? fmt::format("{:.0f}", row.clocks->sm_mhz) : "", Style::faint});
     cells.push_back({ceiling ? "" : fmt::format("{:.1e}", row.error.relative), Style::faint});
     cells.push_back({row.temperature});

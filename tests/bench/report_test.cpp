@@ -90,12 +90,13 @@ TEST(Report, ItsJsonKeepsTheSchema) {
   for (const auto& [key, value] : first.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case", "implementation", "kind", "selected", "dtype", "device",
                                             "temperature", "us", "gbps", "tflops", "of_copy", "sm_mhz", "clock_held",
-                                            "host_us", "error", "verified"}));
+                                            "host_us", "host_launch_us", "error", "verified"}));
   EXPECT_DOUBLE_EQ(first["of_copy"].get<double>(), 0.8) << "10 us of copying against 12.5";
   EXPECT_TRUE(document["rows"][1]["of_copy"].is_null()) << "the copy itself";
   EXPECT_TRUE(first["sm_mhz"].is_null());
   EXPECT_TRUE(first["clock_held"].is_null());
   EXPECT_TRUE(first["host_us"].is_null());
+  EXPECT_TRUE(first["host_launch_us"].is_null());
 }
 
 TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
@@ -105,14 +106,24 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
   Counters counters{.kernels = 2};
   counters.values.fill(42);
   report.rows.back().counters = counters;
-  report.rows.back().host_us = 2.5;
+  report.rows.back().host = HostCost{.call_us = 2.5, .launch_us = 2.25};
   const Json first = bench::to_json(report, Json::object())["rows"][0];
   EXPECT_EQ(first["sm_mhz"], 1755);
   EXPECT_EQ(first["clock_held"], Json({{"sw_power_cap", 0.25}}));
   EXPECT_EQ(first["counters"]["kernels"], 2);
   EXPECT_EQ(first["host_us"], 2.5);
+  EXPECT_EQ(first["host_launch_us"], 2.25);
   for (const CounterInfo& counter : kCounters) EXPECT_EQ(first["counters"][counter.name], 42) << counter.name;
   EXPECT_EQ(first["counters"].size(), kCounters.size() + 1);
+}
+
+TEST(HostCost, IsTheLowerQuartileOfTheBursts) {
+  EXPECT_FALSE(undisturbed({}).has_value());
+  const std::vector<HostCost> bursts{{9, 7}, {3, 2}, {3.5, 2.5}, {4, 9}, {80, 3}};
+  const auto cost = undisturbed(bursts);
+  ASSERT_TRUE(cost.has_value());
+  EXPECT_EQ(cost->call_us, 3.5);
+  EXPECT_EQ(cost->launch_us, 2.5);
 }
 
 TEST(Report, LoadsAreReportedAsThePublicationsDid) {

@@ -13,7 +13,6 @@
 
 #include "bench/cuda/kernels.hpp"
 #include "bench/random.hpp"
-#include "bench/statistics.hpp"
 #include "core/cuda_status.hpp"
 #include "tmaops/error.hpp"
 
@@ -24,11 +23,12 @@ constexpr std::size_t kCanaryBytes = 256;
 constexpr int kCanary = 0xA5;
 /// Calls in one graph: enough that its start does not count, few enough to be made quickly.
 constexpr std::int64_t kGraphCalls = 256;
-/// Rounds of launches that are timed on the host, the calls of a round, and about how long they take the GPU, in
-/// seconds. The queue of launches takes 1,024 before the host has to wait; a call has a few kernels at most.
-constexpr int kHostRounds = 9;
-constexpr double kMostHostCalls = 128;
-constexpr double kHostRoundSeconds = 2e-3;
+/// Calls that are timed on the host at a time, and about how long they take the GPU, in seconds. The queue of launches
+/// takes 1,024 before the host has to wait; a call has a few kernels at most. Fewer than 16 show the first calls of a
+/// burst, which cost up to 0.3 us more or less than the others.
+constexpr double kFewestHostCalls = 8;
+constexpr double kMostHostCalls = 64;
+constexpr double kHostBurstSeconds = 1e-3;
 
 std::string pci_bus_id(Device device) {
   std::array<char, 32> text{};
@@ -82,19 +82,21 @@ class CudaTimer : public Timer {
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
     return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(size * replays);
   }
-  std::optional<double> host_us(const std::vector<Call>& calls, double seconds_each) override {
-    const auto count =
-        static_cast<std::size_t>(std::clamp(kHostRoundSeconds / std::max(seconds_each, 1e-9), 4.0, kMostHostCalls));
-    std::vector<double> rounds;
-    for (int round = 0; round < kHostRounds; ++round) {
-      calls.front()(stream_);  // the GPU is at work, as in the middle of a program
+  std::optional<HostCost> host_cost(const std::vector<Call>& calls, double seconds_each, bool dependent) override {
+    const auto count = static_cast<std::size_t>(
+        std::clamp(kHostBurstSeconds / std::max(seconds_each, 1e-9), kFewestHostCalls, kMostHostCalls));
+    const auto mean_us = [&](const auto& call) {
+      call(0);  // the GPU is at work, as in the middle of a program
       const auto begin = std::chrono::steady_clock::now();
-      for (std::size_t i = 0; i < count; ++i) calls[i % calls.size()](stream_);
+      for (std::size_t i = 0; i < count; ++i) call(i);
       const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - begin;
-      rounds.push_back(spent.count() / static_cast<double>(count));
       check_cuda(cudaStreamSynchronize(stream_), "bench: calls timed on the host");
-    }
-    return percentile(rounds, 0.5);
+      return spent.count() / static_cast<double>(count);
+    };
+    HostCost cost;
+    cost.call_us = mean_us([&](std::size_t i) { calls[i % calls.size()](stream_); });
+    cost.launch_us = mean_us([&](std::size_t) { launch_empty(stream_, dependent); });
+    return cost;
   }
   void run(const Call& call) override {
     call(stream_);
@@ -194,9 +196,8 @@ class CudaEmpty : public Implementation {
   }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
   /// What a launch costs the host on this machine: the floor of everybody's.
-  std::optional<double> host_us(double seconds_each) override {
-    wait_until_quiet();
-    return timer_.host_us(calls_, seconds_each);
+  std::optional<HostCost> host_cost(double seconds_each) override {
+    return timer_.host_cost(calls_, seconds_each, false);
   }
   const std::vector<Call>& calls() const override { return calls_; }
 
