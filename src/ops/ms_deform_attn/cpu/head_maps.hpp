@@ -13,8 +13,9 @@
 namespace tmaops::ops::ms_deform_attn {
 
 /// Where the pixels of a head lie in its map, counted in pixels. A row of a map is a zero and the row's own pixels; the
-/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros. The pixels
-/// of a widened level take twice the place, and count as two.
+/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros, and below
+/// the last level another one: so the corners of any sample within [-1, height] x [-1, width] lie in the map. The
+/// pixels of a widened level take twice the place, and count as two.
 struct HeadMapLayout {
   struct LevelMap {
     std::int64_t first = 0;  // pixel (0, 0)
@@ -45,24 +46,25 @@ struct HeadMapLayout {
                         .source = i < 0 || i == level.height ? -1 : level.start + i * level.width,
                         .step = step});
     }
-    // The zero behind the last row of all.
-    const std::int64_t step = rows.back().step;
-    rows.push_back({.at = pixels, .pitch = step, .source = -1, .step = step});
-    pixels += step;
+    // A row more, and the zero behind it.
+    const HeadMapLayout::Row last{
+        .at = pixels, .pitch = rows.back().pitch + 2 * rows.back().step, .source = -1, .step = rows.back().step};
+    rows.push_back(last);
+    pixels += last.pitch;
   }
 
-  /// f32 and int32 must hold what they count.
-  static constexpr std::int64_t kMaxPixels = 1LL << 24;
-  bool fits(std::int64_t channels) const { return pixels <= kMaxPixels && pixels * channels < 1LL << 31; }
+  /// f32 with 2^23 added, and int32, must hold what they count.
+  static constexpr std::int64_t kMaxPixels = 1LL << 23;
+  bool fits(std::int64_t channels) const { return pixels < kMaxPixels && pixels * channels < 1LL << 31; }
   /// The same of a layout without widened levels that is not there yet, by an upper bound of `pixels` that does not
   /// overflow.
   static bool fits(const Problem& problem) {
-    std::int64_t sum = 1;
+    std::int64_t sum = 2;
     for (const Level& level : problem.levels) {
       std::int64_t area = 0;
-      if (__builtin_mul_overflow(level.height + 2, level.width + 1, &area) || area > kMaxPixels) return false;
+      if (__builtin_mul_overflow(level.height + 3, level.width + 1, &area) || area >= kMaxPixels) return false;
       sum += area;
-      if (sum > kMaxPixels) return false;
+      if (sum >= kMaxPixels) return false;
     }
     std::int64_t elements = 0;
     return !__builtin_mul_overflow(sum, problem.channels, &elements) && elements < 1LL << 31;

@@ -51,17 +51,60 @@ inline std::size_t widened_levels(const Problem& problem) {
   return HeadMapLayout(problem, count).fits(problem.channels) ? count : 0;
 }
 
-/// What every thread reads; one entry per point and padding, as vectors of points load it.
+/// What a point needs to know about its level and its place in a map, as vectors of points load it: fields of kMaxLanes
+/// entries each for one group of points after another, padded with points of the last level.
+class PointGeometry {
+ public:
+  enum Field : std::size_t {
+    kWidth,
+    kHeight,
+    kFirst,  // pixel (0, 0) of the level in a map, plus kCounted
+    kPitch,  // pixels from row to row
+    kStep,   // pixels from pixel to pixel
+    kScale,  // of the weights
+    kFields
+  };
+  /// From 2^23 on, f32 are whole numbers that count up in their lower bits.
+  static constexpr float kCounted = 0x1p23F;
+
+  PointGeometry(const Problem& problem, const HeadMapLayout& layout)
+      : fields_(hwy::RoundUpTo(static_cast<std::size_t>(problem.points), kMaxLanes) * kFields) {
+    std::size_t k = 0;
+    const auto add = [&](std::size_t l) {
+      const HeadMapLayout::LevelMap& map = layout.levels[l];
+      float* const to = fields_.data() + at(k++);
+      to[kWidth * kMaxLanes] = static_cast<float>(problem.levels[l].width);
+      to[kHeight * kMaxLanes] = static_cast<float>(problem.levels[l].height);
+      to[kFirst * kMaxLanes] = static_cast<float>(map.first) + kCounted;
+      to[kPitch * kMaxLanes] = static_cast<float>(map.pitch);
+      to[kStep * kMaxLanes] = static_cast<float>(map.step);
+      to[kScale * kMaxLanes] = map.step == 1 ? kPairScale : 1.0F;
+    };
+    for (std::size_t l = 0; l < problem.levels.size(); ++l)
+      for (std::int64_t p = 0; p < problem.levels[l].points; ++p) add(l);
+    while (k % kMaxLanes != 0) add(problem.levels.size() - 1);
+  }
+
+  /// The fields of the points from `k` on, kMaxLanes apart.
+  const float* of(std::size_t k) const { return fields_.data() + at(k); }
+
+ private:
+  static std::size_t at(std::size_t k) { return (k - k % kMaxLanes) * kFields + k % kMaxLanes; }
+  AlignedBuffer<float> fields_;
+};
+
+/// What every thread reads.
 struct PackedJob {
   PackedJob(const Problem& problem, const Arguments& arguments)
       : direct(problem, arguments),
         widened(widened_levels(problem)),
         layout(direct.problem, widened),
+        geometry(direct.problem, layout),
         maps(static_cast<std::size_t>(problem.heads * layout.pixels * problem.channels) *
              size_of(problem.value_dtype)) {
     for (std::size_t l = 0; l < problem.levels.size(); ++l)
-      for (std::int64_t p = 0; p < problem.levels[l].points; ++p) add(l);
-    for (std::size_t i = 0; i < kMaxLanes; ++i) add(problem.levels.size() - 1);
+      row_step.insert(row_step.end(), static_cast<std::size_t>(problem.levels[l].points),
+                      static_cast<std::int32_t>(layout.levels[l].pitch * problem.channels));
   }
 
   /// Points of the levels that are not widened.
@@ -74,24 +117,12 @@ struct PackedJob {
   ForwardJob direct;
   std::size_t widened;  // levels; 0 for maps of the value's own type
   HeadMapLayout layout;
-  std::vector<float> first;            // pixel (0, 0) of the point's level in a map
-  std::vector<float> pitch;            // pixels from row to row
-  std::vector<float> step;             // pixels from pixel to pixel
-  std::vector<float> scale;            // of the weights
-  std::vector<std::int32_t> row_step;  // elements from row to row
+  PointGeometry geometry;
+  std::vector<std::int32_t> row_step;  // of a point: elements from row to row
   bool halved_vectors = halves_512_bit_vectors();
   /// The copies of one image, kept from run to run: fresh memory costs 2 ms of page faults for 23 MB.
   mutable AlignedBuffer<unsigned char> maps;
   mutable std::mutex maps_in_use{};
-
- private:
-  void add(std::size_t level) {
-    first.push_back(static_cast<float>(layout.levels[level].first));
-    pitch.push_back(static_cast<float>(layout.levels[level].pitch));
-    step.push_back(static_cast<float>(layout.levels[level].step));
-    scale.push_back(layout.levels[level].step == 1 ? kPairScale : 1.0F);
-    row_step.push_back(static_cast<std::int32_t>(layout.levels[level].pitch * direct.problem.channels));
-  }
 };
 
 /// One image's share of a call.

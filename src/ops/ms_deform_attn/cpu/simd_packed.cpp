@@ -211,7 +211,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (problem.sampling != Sampling::bilinear) return Support::no("samples bilinearly only");
   if (problem.channels % kChannelBlock != 0)
     return Support::no("works on blocks of " + std::to_string(kChannelBlock) + " channels");
-  if (!HeadMapLayout::fits(problem)) return Support::no("a head's map has 2^24 pixels or 2^31 elements, or more");
+  if (!HeadMapLayout::fits(problem)) return Support::no("a head's map has 2^23 pixels or 2^31 elements, or more");
   return Support::yes();
 }
 

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace vectors = simd::HWY_NAMESPACE;
 
 /// The points of one query and head: offset of the upper left corner's first channel in the map, and attention weight
-/// times bilinear weight, [corner * capacity + point]. A skipped point has weight 0 at offset 0.
+/// times bilinear weight, [corner * capacity + point].
 struct Records {
   static constexpr std::size_t kCorners = 4;
   std::int32_t* HWY_RESTRICT offset;
@@ -50,40 +50,36 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
   const hn::RebindToSigned<decltype(d)> di;
   const auto half = hn::Set(d, 0.5F);
   const auto outside = hn::Set(d, -1.0F);
+  const auto counted = hn::BitCast(di, hn::Set(d, PointGeometry::kCounted));
   const auto channels = hn::Set(di, static_cast<std::int32_t>(records.channels));
-  const PointTables& tables = job.direct.tables;
   bool finite = true;
   for (std::size_t k = 0; k < records.count; k += hn::Lanes(d)) {
+    const float* HWY_RESTRICT geometry = job.geometry.of(k);
+    const auto field = [&](PointGeometry::Field which) { return hn::LoadU(d, geometry + which * kMaxLanes); };
     hn::Vec<decltype(d)> x;
     hn::Vec<decltype(d)> y;
-    vectors::LoadInterleaved(d, xy + 2 * k, x, y);
-    const auto width = hn::LoadU(d, tables.width.data() + k);
-    const auto height = hn::LoadU(d, tables.height.data() + k);
-    const auto u = hn::MulSub(x, width, half);
-    const auto t = hn::MulSub(y, height, half);
-    // False for NaN, too.
-    const auto keep =
-        hn::And(hn::And(hn::Gt(u, outside), hn::Lt(u, width)), hn::And(hn::Gt(t, outside), hn::Lt(t, height)));
-    auto weight = hn::IfThenElseZero(keep, vectors::LoadF32(d, attention + k));
-    if constexpr (kPaired) weight = hn::Mul(weight, hn::LoadU(d, job.scale.data() + k));
-    finite = finite && hn::AllTrue(d, hn::IsFinite(weight));
+    vectors::LoadCoordinates(d, xy + 2 * k, x, y);
+    // A point off the map, or at NaN, is moved to the zeros around it: the upper left corner is one, the others weigh
+    // 0.
+    const auto width = field(PointGeometry::kWidth);
+    const auto height = field(PointGeometry::kHeight);
+    const auto u = hn::Min(hn::Max(hn::MulSub(x, width, half), outside), width);
+    const auto t = hn::Min(hn::Max(hn::MulSub(y, height, half), outside), height);
+    auto weight = vectors::LoadF32(d, attention + k);
+    if constexpr (kPaired) weight = hn::Mul(weight, field(PointGeometry::kScale));
+    finite = hn::AllTrue(d, hn::IsFinite(weight)) && finite;
     const auto left = hn::Floor(u);
     const auto top = hn::Floor(t);
-    const auto a = hn::IfThenElseZero(keep, hn::Sub(u, left));
-    const auto b = hn::IfThenElseZero(keep, hn::Sub(t, top));
-    // Counts of pixels are exact in f32: a map has less than 2^24.
-    const auto pitch = hn::LoadU(d, job.pitch.data() + k);
-    const auto first = hn::LoadU(d, job.first.data() + k);
+    const auto a = hn::Sub(u, left);
+    const auto b = hn::Sub(t, top);
+    // Exact: a map has less than 2^23 pixels.
     auto pixel = hn::Zero(d);
-    if constexpr (kPaired) {
-      // A skipped point stays on its own level: what one level holds may be NaN in the eyes of another.
-      const auto row = hn::IfThenElse(keep, top, outside);
-      const auto column = hn::IfThenElse(keep, left, outside);
-      pixel = hn::MulAdd(row, pitch, hn::MulAdd(column, hn::LoadU(d, job.step.data() + k), first));
-    } else {
-      pixel = hn::IfThenElseZero(keep, hn::MulAdd(top, pitch, hn::Add(left, first)));
-    }
-    hn::StoreU(hn::Mul(hn::ConvertTo(di, pixel), channels), di, records.offset + k);
+    if constexpr (kPaired)
+      pixel = hn::MulAdd(left, field(PointGeometry::kStep), field(PointGeometry::kFirst));
+    else
+      pixel = hn::Add(left, field(PointGeometry::kFirst));
+    pixel = hn::MulAdd(top, field(PointGeometry::kPitch), pixel);
+    hn::StoreU(hn::Mul(hn::Sub(hn::BitCast(di, pixel), counted), channels), di, records.offset + k);
     const auto lower = hn::Mul(weight, b);
     const auto upper = hn::Sub(weight, lower);
     const auto upper_right = hn::Mul(upper, a);
