@@ -37,9 +37,14 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
 /// head.
 constexpr std::int64_t kQueriesThatStay = 2000;
 
-/// f32 whose channels fill the 128 bytes of a line, as 32 do: 221 us by shuffled_samples against 237 by vector16 on
-/// enc/detr, 236 against 264 on enc/uniform, 736 against 785 on seed/detr (docs/findings/ms_deform_attn_gpu.md).
+/// f32 whose channels fill the 128 bytes of a line, as 32 do. With four points in a level level_per_thread is the
+/// fastest or near it (202 us on enc/uniform and 227 on enc/detr, shuffled_samples 238 and 224), with eight
+/// shuffled_samples (791 us on seed/uniform and 749 on seed/detr, level_per_thread 779 and 805; vector16 loses to both:
+/// docs/findings/ms_deform_attn_gpu.md).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
+bool four_points(const Problem& problem) {
+  return std::ranges::all_of(problem.levels, [](const Level& level) { return level.points == 4; });
+}
 
 }  // namespace
 
@@ -61,7 +66,7 @@ const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceIn
   if (problem.device.type == DeviceType::cpu)
     return first_variant(packing_pays(problem) ? table : behind("simd_packed"), problem, device);
   const bool few = few_queries(problem, device);
-  if (few)
+  if (few || (whole_lines(problem) && four_points(problem)))
     if (const auto* variant = taken("level_per_thread")) return *variant;
   if (few || whole_lines(problem))
     if (const auto* variant = taken("shuffled_samples")) return *variant;

@@ -70,19 +70,21 @@ TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
 
 TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  const auto chosen = [](std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t third_width) {
+  const auto chosen = [](std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t third_width,
+                         std::int64_t points = 4) {
     forward::Problem problem = problem_of(batch, queries, 32);
-    problem.value_dtype = dtype;
-    problem.points = 16;
-    problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = 4},
-                      {.height = 50, .width = 84, .pitch = 84, .points = 4},
-                      {.height = 25, .width = third_width, .pitch = third_width, .points = 4},
-                      {.height = 13, .width = 21, .pitch = 21, .points = 4}};
+    problem.value_dtype = problem.location_dtype = problem.weight_dtype = dtype;
+    problem.points = 4 * points;
+    problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = points},
+                      {.height = 50, .width = 84, .pitch = 84, .points = points},
+                      {.height = 25, .width = third_width, .pitch = third_width, .points = points},
+                      {.height = 13, .width = 21, .pitch = 21, .points = points}};
     return std::string(forward::select(problem, h200(), "").name);
   };
   EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
-  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "shuffled_samples");
+  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "level_per_thread");
+  EXPECT_EQ(chosen(2, 22223, DType::f32, 42, 8), "shuffled_samples");
   EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "level_per_thread");
   EXPECT_EQ(chosen(64, 300, DType::f16, 42), "level_per_thread");
   EXPECT_EQ(chosen(8, 300, DType::f16, 42), "level_per_thread");

@@ -223,10 +223,14 @@ int group_bits(const Problem& problem, int lane_bits) {
   return bits;
 }
 
-/// Large blocks, for the L1's sake, where each multiprocessor has work for one or two of them.
+/// Large blocks, for the L1's sake, where each multiprocessor has work for one or two of them; where it has work for
+/// many, a block's warps all wait for the slowest, and f32, whose pixels are whole lines, does best with two warps.
 int block_threads(const Problem& problem, int lane_bits, int group_bits) {
+  constexpr int kSmall = 64;
   const int threads = threads_at_once(size_of(problem.value_dtype), group_bits);
-  return group_bits == 0 && fits(problem, lane_bits, 0, 2) ? threads : threads / 2;
+  if (group_bits != 0) return threads / 2;
+  if (fits(problem, lane_bits, 0, 2)) return threads;
+  return problem.value_dtype == DType::f32 ? kSmall : threads / 2;
 }
 
 /// Bytes of a tensor from an address on, shared by so many blocks.
