@@ -2,10 +2,12 @@
 
 Talks to the tool in JSON lines on stdin and stdout, one answer per question:
   {"command": "hello", "threads": 2}                     -> {"versions": "python 3.11.2, numpy 2.4.6, torch 2.13.0"}
-  {"command": "load", "operator": ..., "device": "cuda:0", "tensors": [...]} -> {}   copies the inputs out of shared memory
-  {"command": "make", "peer": "numpy"}                   -> {}
-  {"command": "run", "peer": "numpy", "set": 0}          -> {}   the outputs are in shared memory
-  {"command": "time", "peer": "numpy", "first": 0, "count": 3} -> {"seconds": 0.0123}
+  {"command": "load", "workload": 0, "operator": ..., "device": "cuda:0", "tensors": [...]} -> {}   copies the inputs out of
+                                                                                   shared memory, beside those of others
+  {"command": "make", "workload": 0, "peer": "numpy"}    -> {}
+  {"command": "run", "workload": 0, "peer": "numpy", "set": 0} -> {}   the outputs are in shared memory
+  {"command": "time", "workload": 0, "peer": "numpy", "first": 0, "count": 3} -> {"seconds": 0.0123}
+  {"command": "forget"}                                  -> {}   all workloads
 An answer {"refuse": reason} says why a peer does not take a case. The tool checks every output before it asks for times.
 """
 
@@ -325,7 +327,7 @@ def make(case, peer):
 
 class Worker:
     def __init__(self):
-        self.case = None
+        self.cases = {}
         self.calls = {}
 
     def hello(self, question):
@@ -336,28 +338,35 @@ class Worker:
             versions += f", torch {torch.__version__}"
         return {"versions": versions}
 
-    def load(self, question):
+    def forget(self, question):
+        del question
         self.calls = {}
-        self.case = None  # its memory first
+        self.cases = {}
         release_memory()
-        self.case = Case(question)
+        return {}
+
+    def load(self, question):
+        self.cases[question["workload"]] = Case(question)
         return {}
 
     def make(self, question):
-        calls = make(self.case, question["peer"])
+        case = self.cases[question["workload"]]
+        calls = make(case, question["peer"])
         calls[0]()  # compiles
-        if self.case.on_gpu:
-            self.case.timer.seconds(calls, 0, 1)  # refuses what cannot be captured
-        self.calls[question["peer"]] = calls
+        if case.on_gpu:
+            case.timer.seconds(calls, 0, 1)  # refuses what cannot be captured
+        self.calls[question["workload"], question["peer"]] = calls
         return {}
 
     def run(self, question):
-        self.case.store(self.calls[question["peer"]][question["set"]]())
+        calls = self.calls[question["workload"], question["peer"]]
+        self.cases[question["workload"]].store(calls[question["set"]]())
         wait_until_quiet()
         return {}
 
     def time(self, question):
-        seconds = self.case.timer.seconds(self.calls[question["peer"]], question["first"], question["count"])
+        calls = self.calls[question["workload"], question["peer"]]
+        seconds = self.cases[question["workload"]].timer.seconds(calls, question["first"], question["count"])
         wait_until_quiet()
         return {"seconds": seconds}
 

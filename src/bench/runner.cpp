@@ -10,7 +10,9 @@
 #include "bench/block_cycles.hpp"
 #include "bench/cold_inputs.hpp"
 #include "bench/device.hpp"
+#include "bench/groups.hpp"
 #include "bench/peers/peers.hpp"
+#include "bench/running.hpp"
 #include "bench/wanted_variants.hpp"
 #include "core/spelling.hpp"
 
@@ -20,21 +22,6 @@ namespace {
 /// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
 constexpr double kWarmCall = 0.05;
 constexpr std::int64_t kMostCalls = 100000;
-
-/// One implementation while it is timed.
-struct Timed {
-  std::unique_ptr<Implementation> implementation;
-  Comparison error;
-  std::int64_t calls = 1;         // per sample
-  std::int64_t next = 0;          // set to go on with
-  double estimate = 0;            // seconds of one call
-  double spent = 0;               // seconds
-  bool lost = false;              // its process ended
-  std::vector<double> samples{};  // microseconds per call
-  std::vector<ClockReading> clocks{};
-  std::vector<HostCost> host{};  // a burst after each sample
-  BlockCycles cycles{};
-};
 
 class Run {
  public:
@@ -58,28 +45,30 @@ class Run {
       note("what holds SM clocks down is not recorded: " + why);
     if (const auto state = options_.counters ? counters_state() : CountersState{}; !state.problem.empty())
       note("there will be no counters: " + state.problem);
-    each(problems, temperatures, [this](const Settings& problem, const std::string& t) { one(problem, t); });
+    each(groups_of(problems, options_), temperatures, [this](Group group, const std::string& t) { work(group, t); });
     // When all is timed, since launches stay a hundredth slower once CUPTI has been at work.
     if (options_.counters) {
       refusing_ = false;
-      each(problems, temperatures, [this](const Settings& problem, const std::string& t) { count(problem, t); });
+      each(groups_of(problems, options_), temperatures, [this](Group group, const std::string& t) {
+        for (const Settings& problem : group) count(problem, t);
+      });
     }
     if (interrupted()) report_.status = Status::partial;
     return std::move(report_);
   }
 
  private:
-  void each(const std::vector<Settings>& problems, const std::vector<std::string>& temperatures,
-            const std::function<void(const Settings&, const std::string&)>& work) {
-    for (const Settings& problem : problems) {
+  void each(const std::vector<Group>& groups, const std::vector<std::string>& temperatures,
+            const std::function<void(Group, const std::string&)>& work) {
+    for (const Group& group : groups) {
       for (const std::string& temperature : temperatures) {
         if (interrupted()) return;
         try {
-          work(problem, temperature);
+          work(group, temperature);
         } catch (const Error& error) {
           if (error.code() != ErrorCode::interrupted) throw;  // while a peer was asked
         }
-        ++done_;
+        done_ += group.size();
       }
     }
   }
@@ -131,26 +120,32 @@ class Run {
     return workload;
   }
 
-  void one(const Settings& problem, const std::string& temperature) {
-    const std::unique_ptr<Workload> workload = prepared(problem, temperature);
-    if (!workload) return;
-    std::vector<Timed> timed;
-    for (auto& implementation : implementations(problem, *workload)) {
-      if (interrupted()) return;
-      progress(*workload, "checking " + implementation->name(), 0.1);
-      add_verified(*workload, std::move(implementation), timed, temperature);
-    }
-    if (options_.single_run) {
-      for (const Timed& one : timed) launch_once(*workload, *one.implementation);
-    } else if (options_.time) {
-      time(*workload, timed);
-      for (std::size_t i = 0; i < timed.size() && !interrupted(); ++i) {
-        const Implementation& done = *timed[i].implementation;
-        if (done.kind() == Kind::variant && !done.name().ends_with(kDependentSuffix))
-          timed[i].cycles = count_block_cycles(*workload, *timer_, done.selected(), static_cast<int>(i));
+  void work(Group group, const std::string& temperature) {
+    std::vector<Running> running;
+    peers_.forget();
+    for (const Settings& problem : group) {
+      std::unique_ptr<Workload> workload = prepared(problem, temperature);
+      if (!workload) continue;
+      Running& one = running.emplace_back(std::move(workload));
+      for (auto& implementation : implementations(problem, *one.workload)) {
+        if (interrupted()) return;
+        progress(*one.workload, "checking " + implementation->name(), 0.1);
+        add_verified(*one.workload, std::move(implementation), one.timed, temperature);
       }
     }
-    for (Timed& one : timed) add_row(*workload, one, temperature);
+    if (options_.time && !options_.single_run) time(running);
+    for (Running& one : running) {
+      if (options_.single_run) {
+        for (const Timed& timed : one.timed) launch_once(*one.workload, *timed.implementation);
+      } else if (options_.time) {
+        for (std::size_t i = 0; i < one.timed.size() && !interrupted(); ++i) {
+          const Implementation& done = *one.timed[i].implementation;
+          if (done.kind() == Kind::variant && !done.name().ends_with(kDependentSuffix))
+            one.timed[i].cycles = count_block_cycles(*one.workload, *timer_, done.selected(), static_cast<int>(i));
+        }
+      }
+      for (Timed& timed : one.timed) add_row(*one.workload, timed, temperature);
+    }
   }
 
   /// Adds the counters to the rows of a case that was timed.
@@ -322,28 +317,30 @@ class Run {
     return !one.lost;
   }
 
-  void time(const Workload& workload, std::vector<Timed>& timed) {
-    for (Timed& one : timed) {
-      if (!try_sample(workload, one, one.estimate)) continue;
-      one.calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one.estimate, 1e-8))), 1,
-                                           kMostCalls);
+  void time(std::vector<Running>& running) {
+    std::vector<std::pair<const Workload*, Timed*>> order;
+    for (Running& problem : running)
+      for (Timed& one : problem.timed) order.emplace_back(problem.workload.get(), &one);
+    for (const auto& [workload, one] : order) {
+      if (!try_sample(*workload, *one, one->estimate)) continue;
+      one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options_.min_time / std::max(one->estimate, 1e-8))),
+                                            1, kMostCalls);
     }
     // Another order each round: what ran before decides how warm the chip is, and its clock.
-    std::vector<Timed*> order;
-    for (Timed& one : timed) order.push_back(&one);
     std::mt19937_64 generator(options_.seed);
     for (std::int64_t round = 0; round < options_.samples; ++round) {
-      progress(workload, "timing", 0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options_.samples));
+      if (!order.empty())
+        progress(*order.front().first, "timing",
+                 0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options_.samples));
       std::ranges::shuffle(order, generator);
-      for (Timed* next : order) {
+      for (const auto& [workload, one] : order) {
         if (interrupted()) return;
-        Timed& one = *next;
-        if (one.lost || (round >= kFewestSamples && one.spent > options_.max_time)) continue;
+        if (one->lost || (round >= kFewestSamples && one->spent > options_.max_time)) continue;
         double seconds = 0;
-        if (!try_sample(workload, one, seconds)) continue;
-        const double each = seconds / static_cast<double>(one.calls);
-        one.samples.push_back(each * 1e6);
-        if (const auto cost = one.implementation->host_cost(each)) one.host.push_back(*cost);
+        if (!try_sample(*workload, *one, seconds)) continue;
+        const double each = seconds / static_cast<double>(one->calls);
+        one->samples.push_back(each * 1e6);
+        if (const auto cost = one->implementation->host_cost(each)) one->host.push_back(*cost);
       }
     }
   }

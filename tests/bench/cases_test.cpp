@@ -1,6 +1,7 @@
 // The workloads of the three operators: names, shapes, and that every CPU variant passes on small cases.
 #include <gtest/gtest.h>
 
+#include "bench/groups.hpp"
 #include "bench/runner.hpp"
 #include "bench/workload.hpp"
 #include "support/expect_error.hpp"
@@ -218,6 +219,31 @@ TEST(Cases, AColdRunThatDoesNotFitTheCapIsRefusedInWords) {
   ASSERT_EQ(report.refused.size(), 1u);
   EXPECT_NE(report.refused[0].reason.find("copies of the tensors"), std::string::npos) << report.refused[0].reason;
   EXPECT_TRUE(report.rows.empty());
+}
+
+TEST(Cases, TheTypesOfOneCaseAreTimedTogetherOnACpu) {
+  const auto gemm = [](const char* name, const char* dtype) {
+    return problem("gemm", {{"case", name}, {"dtype", dtype}});
+  };
+  const std::vector<Settings> problems{gemm("RC 8", "f32"), gemm("RC 8", "bf16"), gemm("CR 8", "f32"),
+                                       gemm("RC 8", "f16")};
+  const auto sizes = [&](const RunOptions& options) {
+    std::vector<std::size_t> found;
+    for (const Group& group : groups_of(problems, options)) found.push_back(group.size());
+    return found;
+  };
+  EXPECT_EQ(sizes({}), (std::vector<std::size_t>{2, 1, 1}));
+  EXPECT_EQ(sizes({.peers = {"torch_compile"}}), std::vector<std::size_t>(4, 1));
+
+  RunOptions options;
+  options.samples = kFewestSamples;
+  options.min_time = 0;
+  const Report report = run(problems, options, {});
+  ASSERT_EQ(report.rows.size(), problems.size());
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    EXPECT_EQ(report.rows[i].info.dtype, problems[i].find("dtype")->value);
+    EXPECT_EQ(report.rows[i].us->n, kFewestSamples);
+  }
 }
 
 TEST(Cases, UnknownVariantsAndPeersAreNamed) {

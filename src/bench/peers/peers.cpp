@@ -69,6 +69,11 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
   return python_->make(peer, workload);
 }
 
+void Peers::forget() {
+  loaded_ = false;
+  if (python_) python_->forget();
+}
+
 bool Peers::start_python() {
   if (python_ || python_failed_) return python_ != nullptr;
   const auto note = [this](const std::string& text) {

@@ -39,9 +39,11 @@ class PythonPeers {
 
   /// "python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu".
   const std::string& versions() const;
-  /// Hands the workload's inputs to the process.
+  /// Hands the workload's inputs to the process, which keeps those of earlier ones.
   void load(const Workload& workload);
-  /// The peer on the loaded workload. Throws Error variant_refuses with the reason when it does not take the case.
+  /// Lets the process forget all workloads; their peers must not be used any more.
+  void forget();
+  /// The peer on the workload loaded last. Throws Error variant_refuses with the reason when it does not take the case.
   std::unique_ptr<Implementation> make(const std::string& peer, const Workload& workload);
 
  private:
@@ -58,8 +60,10 @@ class Peers {
   static bool applies(std::string_view peer, const CaseInfo& info);
   /// Whether a peer launches in this process.
   static bool in_process(std::string_view peer);
-  /// The workload is another one from now on.
+  /// The workload is another one from now on, beside the ones before.
   void next_workload() { loaded_ = false; }
+  /// The workloads so far are done with.
+  void forget();
   /// Null when the peer needs Python and there is none, which is noted once. Throws Error variant_refuses with the
   /// reason when it does not take the case.
   std::unique_ptr<Implementation> make(const std::string& peer, const Workload& workload);

@@ -91,6 +91,7 @@ class PythonPeers::Process {
   void load(const Workload& workload) {
     const CaseInfo& info = workload.info();
     nlohmann::json question{{"command", "load"},
+                            {"workload", loaded_.size()},
                             {"operator", info.op},
                             {"case", info.name},
                             {"parameters", workload.peer_parameters()},
@@ -98,54 +99,70 @@ class PythonPeers::Process {
                             {"device", tmaops::to_string(info.device)},
                             {"tensors", nlohmann::json::array()}};
     std::size_t total = 0;
-    offsets_.clear();
+    std::vector<std::size_t> offsets;
     for (const TensorSpec& spec : workload.tensors()) {
-      offsets_.push_back(total);
+      offsets.push_back(total);
       total += (byte_size(spec) + 63) / 64 * 64;
     }
-    memory_ = std::make_unique<SharedMemory>(total);
+    const auto& [memory, offsets_of] = loaded_.emplace_back(std::make_unique<SharedMemory>(total), std::move(offsets));
     for (std::size_t i = 0; i < workload.tensors().size(); ++i) {
       const TensorSpec& spec = workload.tensors()[i];
-      if (!spec.output) std::memcpy(memory_->data() + offsets_[i], workload.host(spec.name, 0).data, byte_size(spec));
+      if (!spec.output) std::memcpy(memory->data() + offsets_of[i], workload.host(spec.name, 0).data, byte_size(spec));
       const auto rank = static_cast<std::size_t>(spec.layout.rank);
       question["tensors"].push_back(
           {{"name", spec.name},
            {"dtype", tmaops::to_string(spec.dtype)},
            {"shape", std::vector<std::int64_t>(spec.layout.shape.begin(), spec.layout.shape.begin() + rank)},
            {"strides", std::vector<std::int64_t>(spec.layout.strides.begin(), spec.layout.strides.begin() + rank)},
-           {"offset", offsets_[i]},
+           {"offset", offsets_of[i]},
            {"output", spec.output}});
     }
-    question["memory"] = {{"path", memory_->path()}, {"bytes", total}};
+    question["memory"] = {{"path", memory->path()}, {"bytes", total}};
     lines_.ask(question, kAnswerTimeout);
   }
 
-  void make(const std::string& peer) { lines_.ask({{"command", "make"}, {"peer", peer}}, kAnswerTimeout); }
+  void forget() {
+    if (!loaded_.empty()) lines_.ask({{"command", "forget"}}, kAnswerTimeout);
+    loaded_.clear();
+  }
+
+  /// On the workload loaded last, whose number it returns.
+  std::size_t make(const std::string& peer) {
+    const std::size_t number = loaded_.size() - 1;
+    lines_.ask({{"command", "make"}, {"workload", number}, {"peer", peer}}, kAnswerTimeout);
+    return number;
+  }
 
   /// Runs the peer once and brings its outputs into the workload's set.
-  void run(const std::string& peer, Workload& workload, int set) {
+  void run(const std::string& peer, std::size_t number, Workload& workload, int set) {
+    const auto& [memory, offsets] = loaded_.at(number);
     for (std::size_t i = 0; i < workload.tensors().size(); ++i)
       if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
-        std::memset(memory_->data() + offsets_[i], 0xFF, byte_size(spec));
-    lines_.ask({{"command", "run"}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
+        std::memset(memory->data() + offsets[i], 0xFF, byte_size(spec));
+    lines_.ask({{"command", "run"}, {"workload", number}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
     for (std::size_t i = 0; i < workload.tensors().size(); ++i)
       if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
-        std::memcpy(workload.host(spec.name, set).data, memory_->data() + offsets_[i], byte_size(spec));
+        std::memcpy(workload.host(spec.name, set).data, memory->data() + offsets[i], byte_size(spec));
         workload.put(spec.name, set);
       }
   }
 
-  double seconds(const std::string& peer, std::int64_t first, std::int64_t count) {
-    return lines_.ask({{"command", "time"}, {"peer", peer}, {"first", first}, {"count", count}},
+  double seconds(const std::string& peer, std::size_t number, std::int64_t first, std::int64_t count) {
+    return lines_.ask({{"command", "time"}, {"workload", number}, {"peer", peer}, {"first", first}, {"count", count}},
                       kAnswerTimeout)["seconds"];
   }
 
   std::string versions;
 
  private:
+  /// The tensors of a workload, and where in the memory they lie.
+  struct Loaded {
+    std::unique_ptr<SharedMemory> memory;
+    std::vector<std::size_t> offsets;
+  };
+
   LineProcess lines_;
-  std::unique_ptr<SharedMemory> memory_;
-  std::vector<std::size_t> offsets_;
+  std::vector<Loaded> loaded_;
 };
 
 namespace {
@@ -153,17 +170,20 @@ namespace {
 template <class Process>
 class PythonPeer : public Implementation {
  public:
-  PythonPeer(std::string name, std::shared_ptr<Process> process)
-      : Implementation(std::move(name), Kind::peer, ""), process_(std::move(process)) {}
+  PythonPeer(std::string name, std::shared_ptr<Process> process, std::size_t workload)
+      : Implementation(std::move(name), Kind::peer, ""), process_(std::move(process)), workload_(workload) {}
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
-    process_->run(name(), workload, set);
+    process_->run(name(), workload_, workload, set);
     return workload.check(set, tolerance > 0 ? tolerance : workload.peer_tolerance());
   }
-  double seconds(std::int64_t first, std::int64_t count) override { return process_->seconds(name(), first, count); }
+  double seconds(std::int64_t first, std::int64_t count) override {
+    return process_->seconds(name(), workload_, first, count);
+  }
 
  private:
   std::shared_ptr<Process> process_;
+  std::size_t workload_;  // its number there
 };
 
 }  // namespace
@@ -174,10 +194,11 @@ PythonPeers::~PythonPeers() = default;
 
 const std::string& PythonPeers::versions() const { return process_->versions; }
 void PythonPeers::load(const Workload& workload) { process_->load(workload); }
+void PythonPeers::forget() { process_->forget(); }
 
 std::unique_ptr<Implementation> PythonPeers::make(const std::string& peer, const Workload&) {
-  process_->make(peer);
-  return std::make_unique<PythonPeer<Process>>(peer, process_);
+  const std::size_t number = process_->make(peer);
+  return std::make_unique<PythonPeer<Process>>(peer, process_, number);
 }
 
 }  // namespace tmaops::bench
