@@ -189,6 +189,19 @@ __device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
   return zero == 0.0f;
 }
 
+/// Of eight 16-bit values. What only the rounding made infinite does not count as finite.
+template <class Value>
+__device__ __forceinline__ bool all_finite(const uint4& packed) {
+  using Two = std::conditional_t<std::is_same_v<Value, __half>, __half2, __nv_bfloat162>;
+  const std::uint32_t words[4] = {packed.x, packed.y, packed.z, packed.w};
+  const std::uint32_t zeros = 0;
+  const Two times = *reinterpret_cast<const Two*>(&zeros);
+  Two zero = times;
+#pragma unroll
+  for (const std::uint32_t& word : words) zero = __hfma2(*reinterpret_cast<const Two*>(&word), times, zero);
+  return (*reinterpret_cast<const std::uint32_t*>(&zero) & 0x7fff7fffu) == 0;
+}
+
 /// The channels d, d + 1, ... of an item by the definition: weights of 0 do not touch what they multiply. Rare.
 template <class Value, class Point, class AnyCall>
 __device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& item, int d,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/fence.cuh"
+#include "device/shared_atomic.cuh"
 #include "device/tensor_copy.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 #include "tmaops/tensor_map.hpp"
@@ -157,11 +158,10 @@ __device__ __forceinline__ void leave(const Near& near, Storage& shared, Segment
   if (atomicAdd(&shared.left, 1u) + 1 == all) fill(near, shared, segments.unit(0));
 }
 
-/// The next unit of the block.
-__device__ __forceinline__ unsigned draw(Storage& shared, int lane) {
-  unsigned number = 0;
-  if (lane == 0) number = atomicAdd(&shared.next, 1u);
-  return __shfl_sync(0xffffffffu, number, 0);
+/// Draws the next unit of the block. In two steps, between which a warp has other work to do.
+__device__ __forceinline__ unsigned begin_draw(Storage& shared, int lane) {
+  return device::add_where(lane == 0, shared.next, 1u);
 }
+__device__ __forceinline__ unsigned end_draw(unsigned begun) { return __shfl_sync(0xffffffffu, begun, 0); }
 
 }  // namespace tmaops::ops::ms_deform_attn::resident

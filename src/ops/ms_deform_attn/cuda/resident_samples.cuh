@@ -29,6 +29,20 @@ struct SlotPlace {
   }
 };
 
+/// Bytes from query to query, and from far level to far level.
+struct Steps {
+  std::uint64_t locations = 0;
+  std::uint64_t weights = 0;
+  std::uint64_t output = 0;
+  std::uint64_t level[kFarLevels] = {};  // from the first one
+};
+
+template <class T>
+__device__ __forceinline__ T* bytes_behind(T* pointer, std::uint64_t bytes) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const unsigned char, unsigned char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(pointer) + bytes);
+}
+
 /// Where the points of a thread's slot lie: of query 0 of an image and head.
 template <class Point>
 struct PointColumns {
@@ -54,11 +68,11 @@ struct Points {
   std::uint32_t weights[kWords];
 
   /// The slot's points from `first` on, of a query.
-  __device__ __forceinline__ void load(const Call& call, const PointColumns<Point>& columns, unsigned query,
-                                       int first) {
-    const std::int64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
-    const Point* location = columns.locations + (q * call.locations.query + first * call.locations.point);
-    const Point* weight = columns.weights + (q * call.weights.query + first * call.weights.point);
+  __device__ __forceinline__ void load(const Call& call, const Steps& steps, const PointColumns<Point>& columns,
+                                       unsigned query, int first) {
+    const std::uint64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
+    const Point* location = bytes_behind(columns.locations, q * steps.locations) + first * call.locations.point;
+    const Point* weight = bytes_behind(columns.weights, q * steps.weights) + first * call.weights.point;
     if (call.point_vectors) {
       load_words(pairs, location);
       load_words(weights, weight);
@@ -109,15 +123,16 @@ struct Spot {
   float kept;    // share of the sample that lies inside: 0 for skipped ones, infinite and NaN locations
 };
 
-/// Works out where two samples lie. Returns their pixels in the level, in 16 bits each.
-__device__ __forceinline__ std::uint32_t locate_samples(const SlotPlace& slot, const Point3 (&points)[2],
+/// Works out where two samples lie. Returns their pixels in the level, in 16 bits each; of near levels their bytes in a
+/// plane.
+__device__ __forceinline__ std::uint32_t locate_samples(const SlotPlace& slot, const Point3 (&points)[2], bool far,
                                                         Spot (&spots)[2]) {
   const auto place = [](float location, float size, int& base, float& part) {
     const float at = fmaf(location, size, -0.5f);
     const float inside = fminf(fmaxf(at, 0.0f), size - 1.0f);
     base = static_cast<int>(fminf(inside, size - 1.5f));  // the last pixel but one at most
     part = inside - static_cast<float>(base);
-    return fmaxf(1.0f - fabsf(at - inside), 0.0f);
+    return __saturatef(1.0f - fabsf(at - inside));  // 0 for NaN
   };
   std::uint32_t pixel[2];
 #pragma unroll
@@ -128,7 +143,8 @@ __device__ __forceinline__ std::uint32_t locate_samples(const SlotPlace& slot, c
     spots[i].kept *= place(points[i].y, slot.height, row, spots[i].down);
     pixel[i] = static_cast<std::uint32_t>(row * slot.pitch + column);
   }
-  return pixel[0] | pixel[1] << 16;
+  const std::uint32_t pixels = __byte_perm(pixel[0], pixel[1], 0x5410);
+  return far ? pixels : pixels * kPixelBytes;
 }
 
 /// Writes the weights of two samples to the staging. Those of a far level are paired by row, words [sample][column]; of

@@ -9,32 +9,57 @@
 namespace tmaops::ops::ms_deform_attn::resident {
 
 /// Sums over samples of far levels. A product multiplies pixels (rows: query, piece of 16 bytes; 8 rows further the
-/// next channel) by weights (columns: query, half of the channels). What rows of one query make of columns of another
+/// next channel) by weights (columns: half of the channels, query). What rows of one query make of columns of another
 /// is of no use, but the tensor cores have time for it. There is a product for each two channels of a piece, and one
 /// more for the rest of the weights, with the same sums: half as many registers as if the rest had rows of its own. In
-/// the end the threads lane / 8 = lane % 4 = query hold a piece of both halves of its channels, in the order of
-/// NearSums.
+/// the end every other thread holds eight channels, a piece, of query lane / 8.
 struct FarSums {
   float of[4][4] = {};
+
+  static __device__ __forceinline__ bool held_by(int lane) { return (lane & 1) == lane >> 4; }
+  /// Half of the channels that the thread holds a piece of; which one is as in NearSums.
+  static __device__ __forceinline__ int half(int lane) { return lane >> 1 & 1; }
+  static __device__ __forceinline__ int first(int lane) { return lane >> 2 & 1; }
+  __device__ __forceinline__ float channel(int lane, int c) const {
+    const float(&two)[4] = of[c / 2];
+    return (lane >> 3 & 1) != 0 ? two[c % 2 * 2 + 1] : two[c % 2 * 2];
+  }
 };
 
 /// What a thread does with samples of far levels: of query lane / 8, column (lane / 2) % 2, and 16 bytes of channels.
 struct FarLane {
-  std::uint32_t first_offset;   // bytes behind a pixel, of its first sample
-  std::uint32_t second_offset;  // the second sample's halves of the channels are exchanged
-  std::uint32_t weights;        // in the staging
-  bool first;                   // the weights it reads are those of the first sample
+  /// Pixel 0 of a level, where the thread's piece begins.
+  struct Level {
+    const unsigned char* first;   // for its first sample
+    const unsigned char* second;  // the second sample's halves of the channels are exchanged
+  };
+  Level start;            // of the first level
+  std::uint32_t weights;  // in the staging
+  bool first;             // the weights it reads are those of the first sample
 
-  __device__ __forceinline__ FarLane(int lane, std::uint32_t pixel_bytes, std::uint32_t staging) {
+  __device__ __forceinline__ FarLane(int lane, std::uint32_t staging) {
     const int column = lane >> 1 & 1;
     const int half = lane & 1;
-    const int part = lane >> 2 & 1;            // half of the channels of the column whose weights it holds
-    const int piece = part ^ (lane >> 3 & 1);  // of the row of pixels: as in NearSums
-    first_offset =
-        static_cast<std::uint32_t>(column) * pixel_bytes + static_cast<std::uint32_t>(32 * half + 16 * piece);
-    second_offset = half == 0 ? first_offset + 32u : first_offset - 32u;
+    const int part = lane >> 4;       // half of the channels of the column whose weights it holds
+    const int query = lane >> 2 & 3;  // of this column
     first = half == part;
-    weights = staging + static_cast<std::uint32_t>((lane >> 3) * kQueryStagingBytes + (first ? 0 : 8) + column * 4);
+    weights = staging + static_cast<std::uint32_t>(query * kQueryStagingBytes + (first ? 0 : 8) + column * 4);
+  }
+  __device__ __forceinline__ Level level(std::uint64_t step) const {
+    Level result{start.first + step, start.second + step};
+    device::keep(result.first);  // else it is added to each address
+    device::keep(result.second);
+    return result;
+  }
+  /// `map`: the first level of an image and head.
+  __device__ __forceinline__ void point_to(const void* map, int lane, std::uint32_t pixel_bytes) {
+    const int column = lane >> 1 & 1;
+    const int half = lane & 1;
+    const int piece = (lane >> 2 & 1) ^ (lane >> 3 & 1);  // as in NearSums
+    const auto* pixels = static_cast<const unsigned char*>(map) + (column * pixel_bytes + 16 * piece);
+    start = {pixels + 32 * half, pixels + 32 * (half ^ 1)};
+    device::keep(start.first);
+    device::keep(start.second);
   }
 };
 
@@ -43,16 +68,14 @@ struct FarPixels {
   uint4 lower[2];
 };
 
-__device__ __forceinline__ void load_far(const unsigned char* map, const DeviceLevel& level, std::uint32_t pixel_bytes,
-                                         std::uint32_t start, const FarLane& mine, std::uint32_t pixels,
-                                         FarPixels& to) {
-  const std::uint32_t down = static_cast<std::uint32_t>(level.width) * pixel_bytes;
-  const std::uint32_t first = (pixels & 0xffffu) * pixel_bytes + (start + mine.first_offset);
-  const std::uint32_t second = (pixels >> 16) * pixel_bytes + (start + mine.second_offset);
-  to.upper[0] = device::load_16(map + first);
-  to.lower[0] = device::load_16(map + (first + down));
-  to.upper[1] = device::load_16(map + second);
-  to.lower[1] = device::load_16(map + (second + down));
+__device__ __forceinline__ void load_far(const FarLane::Level& level, std::uint32_t pixel_bytes, std::uint32_t down,
+                                         std::uint32_t pixels, FarPixels& to) {
+  const auto* first = level.first + std::uint64_t{pixels & 0xffffu} * pixel_bytes;
+  const auto* second = level.second + std::uint64_t{pixels >> 16} * pixel_bytes;
+  to.upper[0] = device::load_16(first);
+  to.lower[0] = device::load_16(first + down);
+  to.upper[1] = device::load_16(second);
+  to.lower[1] = device::load_16(second + down);
 }
 
 template <class Value>
@@ -107,6 +130,18 @@ struct NearLane {
     pick[0] = query < 2 ? own : 0x4444u;
     pick[1] = query < 2 ? 0x4444u : own;
   }
+  /// Makes the compiler hold on to it.
+  __device__ __forceinline__ void keep() {
+    const auto keep_word = [](std::uint32_t& word) {
+      int number = static_cast<int>(word);
+      device::keep(number);
+      word = static_cast<std::uint32_t>(number);
+    };
+    device::keep(source);
+    for (std::uint32_t& address : corner) keep_word(address);
+    keep_word(weights);
+    for (unsigned& selector : pick) keep_word(selector);
+  }
 };
 
 template <class Value>
@@ -114,7 +149,7 @@ __device__ __forceinline__ void add_near(NearSums& sums, const NearLane& mine, s
                                          std::uint32_t pixels_of_all) {
   const std::uint32_t pixels = __shfl_sync(kAll, pixels_of_all, mine.source + slot);
   const std::uint32_t corner = mine.corner[slot * kLevels / kSlots - kFarLevels];
-  const std::uint32_t at[2] = {(pixels & 0xffffu) * kPixelBytes + corner, (pixels >> 16) * kPixelBytes + corner};
+  const std::uint32_t at[2] = {(pixels & 0xffffu) + corner, (pixels >> 16) + corner};
   const std::uint32_t word = device::load_shared(mine.weights + 16 * slot);
 #pragma unroll
   for (int sample = 0; sample < 2; ++sample) {

@@ -9,50 +9,47 @@ namespace {
 
 using namespace resident;  // NOLINT(google-build-using-namespace): the room's own parts
 
-/// Adds both sums and stores the queries of a unit. Threads lane / 8 = lane % 4 hold a piece of each half of a query's
-/// channels.
+/// Adds both sums and stores the queries of a unit. `output`: of query 0 of its image and head; `step`: bytes to the
+/// next query.
 template <class Value, class Point>
-__device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, int lane, const FarSums& far,
-                                           const NearSums& near, unsigned char* staging) {
-  // Four neighbouring channels of every piece lie together, those of the other four in other banks: neither the writes
-  // of all threads nor the reads of those that store meet a bank twice.
-  constexpr int kFourBytes = kUnitQueries * 2 * 16;
-  const auto four = [&](int half, int upper, int query, int first) {
-    return staging + (2 * half + upper) * (kFourBytes + 16) + (2 * query + first) * 16;
+__device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, Value* output, std::uint64_t step,
+                                           int lane, const FarSums& far, const NearSums& near, unsigned char* staging) {
+  // Four channels of a piece lie together. Those that all threads write at once make 128 bytes; those that are read at
+  // once lie in different banks, for two queries at least.
+  const auto four = [&](int half, int first, int query, int upper) {
+    return staging + (2 * half + first) * (128 + 32) + (query >> 1) * 64 + upper * 32 + (query & 1) * 16;
   };
-  const int query = lane & 3;
   __syncwarp();  // the weights have been read
 #pragma unroll
   for (int half = 0; half < 2; ++half)
 #pragma unroll
     for (int first = 0; first < 2; ++first)
-      reinterpret_cast<float*>(four(half, lane >> 4, query, first))[lane >> 2 & 3] =
+      reinterpret_cast<float*>(four(half, first, lane & 3, lane >> 4))[lane >> 2 & 3] =
           (near.of[half][2 * first] + near.of[half][2 * first + 1]) * (1 / kScale);
   __syncwarp();
-  const Item item{unit.n, std::int64_t{unit.q} + query, unit.m};
-  if (lane >> 3 != query || item.q >= call.queries) return;
-  const int first = lane >> 2 & 1;
-  const int piece = 8 * (first ^ (query & 1));
-  auto* to_piece =
-      static_cast<Value*>(const_cast<void*>(call.output.data)) + (call.output.at(item.n, item.q, item.m) + piece);
-  device::keep(to_piece);  // the compiler would rather work it out for each half
+  const int query = lane >> 3;
+  const unsigned q = unit.q + static_cast<unsigned>(query);
+  if (!FarSums::held_by(lane) || q >= static_cast<unsigned>(call.queries)) return;
+  const int half = FarSums::half(lane);
+  const int first = FarSums::first(lane);
+  float sum[8];
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float sum[8];
-#pragma unroll
-    for (int c = 0; c < 8; ++c)
-      sum[c] = fmaf(far.of[c / 2][c % 2 * 2 + half], 1 / kScale,
-                    reinterpret_cast<const float*>(four(half, c / 4, query, first))[c % 4]);
-    if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, 16 * half + piece, sum);
-    device::store_16_streaming(to_piece + 16 * half, pack_vector<Value>(sum));
+  for (int c = 0; c < 8; ++c)
+    sum[c] =
+        fmaf(far.channel(lane, c), 1 / kScale, reinterpret_cast<const float*>(four(half, first, query, c / 4))[c % 4]);
+  uint4 packed = pack_vector<Value>(sum);
+  const int channel = 16 * half + 8 * (first ^ (query & 1));
+  if (!all_finite<Value>(packed)) {
+    sum_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel, sum);
+    packed = pack_vector<Value>(sum);
   }
+  device::store_16_streaming(bytes_behind(output, q * step) + channel, packed);
 }
-
-constexpr int kUnderWay = 3;  // pairs of samples of far levels whose pixels are asked for at once
 
 template <class Value, class Point, int passes>
 __global__ void __launch_bounds__(kThreads, 1)
-    kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order) {
+    kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
+           const __grid_constant__ Steps steps) {
   Storage& shared = device::dynamic_shared<Storage>();
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
@@ -73,31 +70,37 @@ __global__ void __launch_bounds__(kThreads, 1)
   const std::uint32_t staging_address = device::shared_address(staging);
   const auto pixel_bytes = static_cast<std::uint32_t>(call.value.row * static_cast<std::int64_t>(sizeof(Value)));
   const SlotPlace slot(call, near, lane % kSlots);
-  const FarLane far_lane(lane, pixel_bytes, staging_address);
-  const NearLane near_lane(lane, near, device::shared_address(planes(shared)), staging_address);
+  FarLane far_lane(lane, staging_address);
+  NearLane near_lane(lane, near, device::shared_address(planes(shared)), staging_address);
+  if constexpr (passes > 1) near_lane.keep();  // with one pass a unit is slower for it
   unsigned char* mine = staging + lane / kSlots * kQueryStagingBytes + lane % kSlots * 16;
 
   constexpr int kLoaded = sizeof(Point) == 4 ? 2 : 2 * passes;  // all points of a unit at once where registers allow
   Points<Point, kLoaded> points;
-  Unit next = segments.unit(0);
-  PointColumns<Point> columns(call, next, lane % kSlots, 2 * passes);
+  unsigned next_q = 0;
+  unsigned filled = 0;  // segment whose levels have come
+  PointColumns<Point> columns(call, segments.unit(0), lane % kSlots, 2 * passes);
+  Value* output = nullptr;
   const auto load_points = [&](unsigned number) {
-    next = segments.unit(number);
-    points.load(call, columns, next.q + lane / kSlots, 0);
+    next_q = segments.unit(number).q;
+    points.load(call, steps, columns, next_q + lane / kSlots, 0);
   };
   // Leaves segments that end before the unit.
   const auto go_to = [&](unsigned number) {
     while (segments.valid() && number >= segments.end()) leave(near, shared, segments, lane);
     if (!segments.valid()) return;
-    columns = {call, segments.unit(number), lane % kSlots, 2 * passes};
+    const Unit unit = segments.unit(number);
+    columns = {call, unit, lane % kSlots, 2 * passes};
+    far_lane.point_to(
+        static_cast<const Value*>(call.value.data) + (call.value.at(unit.n, 0, unit.m) + call.levels[0].value_at), lane,
+        pixel_bytes);
+    output = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(unit.n, 0, unit.m);
     load_points(number);
   };
-  unsigned number = draw(shared, lane);
+  unsigned number = end_draw(begin_draw(shared, lane));
   go_to(number);
   while (segments.valid()) {
-    const auto* map = reinterpret_cast<const unsigned char*>(static_cast<const Value*>(call.value.data) +
-                                                             call.value.at(next.n, 0, next.m));
-    const unsigned q = next.q;
+    const unsigned q = next_q;
     FarSums far;
     NearSums close;
     bool loaded = false;
@@ -105,20 +108,28 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll(sizeof(Point) == 4 ? 1 : passes)
     for (int pass = 0; pass < passes; ++pass) {
       const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
+      unsigned drawn = 0;
+      if (pass + 1 == passes) drawn = begin_draw(shared, lane);
       Spot spots[2];
-      const std::uint32_t pixels = locate_samples(slot, pair, spots);
+      const bool far_slot = lane % kSlots < kFarSlots;
+      const std::uint32_t pixels = locate_samples(slot, pair, far_slot, spots);
+      constexpr int kUnderWay =
+          passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
       FarPixels under_way[kUnderWay];
+      FarLane::Level far_level = far_lane.start;
       const auto load = [&](int s) {
         const DeviceLevel& level = call.levels[s * kLevels / kSlots];
-        load_far(map, level, pixel_bytes, static_cast<std::uint32_t>(level.value_at * static_cast<int>(sizeof(Value))),
-                 far_lane, __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
+        constexpr int kLevelSlots = kSlots / kLevels;
+        if (s > 0 && s % kLevelSlots == 0) far_level = far_lane.level(steps.level[s / kLevelSlots]);
+        load_far(far_level, pixel_bytes, static_cast<std::uint32_t>(level.width) * pixel_bytes,
+                 __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
       };
       __syncwarp();  // the staging has been read
-      write_weights<Value>(pair, spots, lane % kSlots < kFarSlots, mine);
+      write_weights<Value>(pair, spots, far_slot, mine);
       if (pass + 1 < passes) {
-        if (kLoaded == 2) points.load(call, columns, next.q + lane / kSlots, 2 * (pass + 1));
+        if (kLoaded == 2) points.load(call, steps, columns, q + lane / kSlots, 2 * (pass + 1));
       } else {
-        number = draw(shared, lane);
+        number = end_draw(drawn);
         loaded = number < segments.end();
         if (loaded) load_points(number);
       }
@@ -130,12 +141,14 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
         add_far<Value>(far, far_lane, s, under_way[s % kUnderWay]);
       }
-      wait_filled(shared, segments);
+      if (filled != segments.index()) wait_filled(shared, segments);
+      filled = segments.index();
 #pragma unroll
       for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
     }
     // The next unit is of the same segment, or not known yet.
-    store_unit<Value, Point>(call, {next.n, q, next.m}, lane, far, close, staging);
+    const Unit first = segments.unit(0);
+    store_unit<Value, Point>(call, {first.n, q, first.m}, output, steps.output, lane, far, close, staging);
     if (!loaded) go_to(number);
   }
   device::let_next_kernel_start();
@@ -154,6 +167,7 @@ void with_resident_types(const Problem& problem, const Fn& fn) {
 struct Prepared : cuda::Prepared {
   Near near{};
   Order order{};
+  Steps steps{};
   unsigned blocks = 0;
 };
 
@@ -227,6 +241,15 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   prepared->order = {.units_per_map = static_cast<unsigned>((problem.queries + kUnitQueries - 1) / kUnitQueries),
                      .maps = static_cast<unsigned>(problem.batch * problem.heads),
                      .rounds = rounds(problem)};
+  const auto bytes = [](std::int64_t elements, DType type) {
+    return static_cast<std::uint64_t>(elements * static_cast<std::int64_t>(size_of(type)));
+  };
+  const Call& call = prepared->call;
+  prepared->steps = {.locations = bytes(call.locations.query, problem.location_dtype),
+                     .weights = bytes(call.weights.query, problem.weight_dtype),
+                     .output = bytes(call.output.row, problem.value_dtype)};
+  for (int l = 0; l < kFarLevels; ++l)
+    prepared->steps.level[l] = bytes(call.levels[l].value_at - call.levels[0].value_at, problem.value_dtype);
   prepared->blocks = static_cast<unsigned>(device_info(problem.device).multiprocessors);
   return prepared;
 }
@@ -245,10 +268,10 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Point = std::remove_pointer_t<decltype(point)>;
     if (problem.levels[0].points == 4)
       launch_kernel<kernel<Value, Point, 1>>("ms_deform_attn: tma_resident", config, stream, call, prepared.near,
-                                             prepared.order);
+                                             prepared.order, prepared.steps);
     else
       launch_kernel<kernel<Value, Point, 2>>("ms_deform_attn: tma_resident", config, stream, call, prepared.near,
-                                             prepared.order);
+                                             prepared.order, prepared.steps);
   });
 }
 
