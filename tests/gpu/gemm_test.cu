@@ -142,10 +142,11 @@ INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
+  // 2176 x 1544: 153 tiles of 128 x 192, the last 21 in pieces of 64 columns.
   const std::int64_t sizes[][3] = {{256, 256, 256},   {512, 512, 512},   {1024, 1024, 1024}, {1000, 1000, 1000},
                                    {64, 4096, 7168},  {2048, 1536, 320}, {4096, 640, 64},    {136, 2056, 4096},
                                    {1, 4096, 1024},   {4096, 1, 1024},   {1500, 1560, 200},  {2500, 1100, 136},
-                                   {3000, 2504, 200}, {17, 33, 8192}};
+                                   {3000, 2504, 200}, {17, 33, 8192},    {2176, 1544, 264}};
   std::uint64_t seed = 1;
   for (const auto& [m, n, k] : sizes)
     for (const bool a_column : {false, true})

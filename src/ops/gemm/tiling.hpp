@@ -19,6 +19,7 @@ struct Tiling {
   int columns = 0;           // of D per piece
   int splits = 1;            // pieces that share a tile's K
   int share = 1;             // pieces that fetch one tile of B together (multicast)
+  int cuts = 1;              // parts along N of each tile of the last wave, where all of those then run at once
   int row_step = 1;          // from one row of a piece to its next; more than 1: read in whole lines
   double start = 0;          // us before the first product and after the last one, per launch
   double finish = 0;         // us per piece in which the tensor cores stand still

@@ -70,21 +70,34 @@ TEST_F(GemmSelect, warpgroups_take_turns_where_the_last_wave_or_a_short_k_decide
   };
   for (const Order b : {Order::row, Order::column}) EXPECT_EQ(tile(problem(4096, 4096, 4096), b), "128x256c2");
   EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::row), "128x192c2");
-  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::column), "128x176c2");
-  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::column), "128x176c2");
-  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::row), "128x128c2");
+  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::column), "128x176");
+  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::column), "128x176");
+  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::row), "128x192c2");
+}
+
+/// 128 x 192: 31.03 waves of 4096 x 24576, whose last one is cut, and 5.33 of 4096 x 4096, whose last one has room for
+/// its pieces; 2.5 waves stay whole.
+TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
+  const Tiling& tiling = *find_tiling("wgmma_persistent", "128x192c2");
+  const auto waves = [&](const Problem& product) {
+    return (microseconds(tiling, product, 132) - tiling.start) /
+           (tiling.finish + static_cast<double>((product.k + 63) / 64) * tiling.step);
+  };
+  EXPECT_DOUBLE_EQ(waves(problem(4096, 24576, 1536)), 31.5);
+  EXPECT_DOUBLE_EQ(waves(problem(4096, 4096, 1024)), 5.5);
+  EXPECT_DOUBLE_EQ(waves(problem(128 * 33, 192 * 10, 1024)), 3);
 }
 
 TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
   Problem product = problem(4096, 24576, 1536);
   product.b.order = Order::column;
   std::swap(product.b.row_stride, product.b.column_stride);
-  EXPECT_EQ(select(product, hopper(), "").tiling->tile, "128x176c2");
+  EXPECT_EQ(select(product, hopper(), "").tiling->tile, "128x176");
   product.activation = Activation::relu;
-  EXPECT_NE(select(product, hopper(), "").tiling->tile, "128x176c2");
+  EXPECT_NE(select(product, hopper(), "").tiling->columns, 176);
   product.activation = Activation::none;
   product.d.dtype = DType::f32;
-  EXPECT_NE(select(product, hopper(), "").tiling->tile, "128x176c2");
+  EXPECT_NE(select(product, hopper(), "").tiling->columns, 176);
 }
 
 TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {

@@ -3,11 +3,11 @@
 // third off the bytes that leave the L2. Its two warpgroups share a tile of 128 x 256, which moves the fewest bytes and
 // so needs the least power, or take turns: one multiplies a tile of 128 x 128, 176 or 192 while the other writes its
 // own out, so that the tensor cores wait for no epilogue, which decides where K is short (4096x24576x1536: 406 us
-// instead of 423).
+// instead of 423). A last wave of few wide tiles is cut into pieces (CR: 424 us instead of 431).
 #include <algorithm>
 
 #include "device/cluster.cuh"
-#include "ops/gemm/cuda/specialized.cuh"
+#include "ops/gemm/cuda/tile_walk.cuh"
 #include "ops/gemm/tiling.hpp"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
@@ -15,34 +15,10 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-/// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
-/// second group run backwards, so that it begins with what the last one left in the L2.
-struct Walk {
-  int row_tiles = 0;  // of a whole cluster
-  int column_tiles = 0;
-  int group = 0;  // row tiles that are walked together
-  int tiles = 0;  // over all batches
-
-  __device__ __forceinline__ void locate(int tile, int& row, int& column, int& batch) const {
-    const int in_batch = row_tiles * column_tiles;
-    batch = tile / in_batch;
-    tile -= batch * in_batch;
-    const int number = tile / (group * column_tiles);
-    tile -= number * group * column_tiles;
-    const int rows = min(group, row_tiles - number * group);
-    column = tile / rows;
-    row = number * group + tile % rows;
-    if ((number & 1) != 0) column = column_tiles - 1 - column;
-  }
-};
-
-/// The A of rows that are walked together should stay in the L2; with fewer B is read too often (8192: 1 % slower).
-constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
-constexpr std::int64_t kFewestGroupRows = 2048;
-
 struct Job {
   SpecializedJob parts;
   Walk walk;
+  tma::TensorMap map_piece{};  // of B, where tiles may be cut
 };
 
 /// Whether each warpgroup has a tile of its own, of 128 rows; otherwise 64 rows each of one tile.
@@ -76,7 +52,6 @@ template <int n, Major b_major>
 struct SharedB {
   static constexpr bool by_depth = b_major == Major::mn && n / 2 % 64 != 0;
   static constexpr int depth = by_depth ? kDepth / 2 : kDepth;
-  static constexpr int half_bytes = n / 2 * kRowBytes;
 };
 
 /// A warpgroup's sums: of 64 rows each.
@@ -86,9 +61,15 @@ struct Sums {
   float part[parts][n / 2];
 };
 
-/// A warpgroup's product over all k. A stage is given back one product late, so that the tensor cores always have the
-/// next one; when the last is in their queue it is the other warpgroup's turn.
-template <class T, int n, Major a_major, Major b_major>
+/// The first `columns` of a warpgroup's sums in each row.
+template <int columns, int all>
+__device__ __forceinline__ float (&first_sums(float (&sums)[all]))[columns / 2] {
+  return reinterpret_cast<float(&)[columns / 2]>(sums);
+}
+
+/// A warpgroup's product over all k, of a tile or its first `columns`. A stage is given back one product late, so that
+/// the tensor cores always have the next one; when the last is in their queue it is the other warpgroup's turn.
+template <class T, int n, int columns, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
                                               device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
                                               int cluster) {
@@ -104,14 +85,17 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
     const TileOperand<a_major, 64> first(a);
     const TileOperand<a_major, 64> second(a + (Sums<n>::parts - 1) * kPanelBytes);
-    const TileOperand<b_major, n, SharedB<n, b_major>::depth> right(shared.stage[current].b);
-    using Product = device::Wgmma<T, n>;
+    const TileOperand<b_major, columns, SharedB<n, b_major>::depth> right(shared.stage[current].b);
+    using Product = device::Wgmma<T, columns>;
     device::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kDepth / 16; ++i) {
-      Product::template multiply<a_major, b_major>(sums.part[0], first.at(i), right.at(i), k_tile > 0 || i > 0);
+      const bool accumulate = k_tile > 0 || i > 0;
+      Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[0]), first.at(i), right.at(i),
+                                                   accumulate);
       if constexpr (kInTurn<n>)
-        Product::template multiply<a_major, b_major>(sums.part[1], second.at(i), right.at(i), k_tile > 0 || i > 0);
+        Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[1]), second.at(i), right.at(i),
+                                                     accumulate);
     }
     device::wgmma_commit();
     device::wgmma_wait<1>();
@@ -120,40 +104,42 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
   }
   if (kInTurn<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
   device::wgmma_wait<0>();
-  for (auto& part : sums.part) device::pin_registers(part);
+  for (auto& part : sums.part) device::pin_registers(first_sums<columns>(part));
   release(previous);
 }
 
-/// This block's part of a tile of B, for all blocks of the cluster.
-template <int n, Major b_major>
-__device__ __forceinline__ void load_b(unsigned char* to, const SpecializedJob& job, int column, int k, int batch,
-                                       device::Barrier& full, int cluster, int rank) {
+/// This block's part of `columns` columns of B, for all blocks of the cluster.
+template <int n, int columns, Major b_major>
+__device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& map, const TensorOperand& b,
+                                       const Place& place, int k, device::Barrier& full, int cluster, int rank) {
   using Shared = SharedB<n, b_major>;
   const std::uint16_t both = 0b11;
+  constexpr int kHalfBytes = columns / 2 * kRowBytes;
   if constexpr (Shared::by_depth) {
     for (int half = rank; half < 2; half += cluster)
-      load_tile<b_major, n, Shared::depth>(to + half * Shared::half_bytes, job.map_b, job.b, column,
-                                           k + half * Shared::depth, batch, full, cluster == 1 ? 0 : both);
+      load_tile<b_major, columns, Shared::depth>(to + half * kHalfBytes, map, b, place.column, k + half * Shared::depth,
+                                                 place.batch, full, cluster == 1 ? 0 : both);
   } else if (cluster == 1) {
-    load_tile<b_major, n>(to, job.map_b, job.b, column, k, batch, full);
+    load_tile<b_major, columns>(to, map, b, place.column, k, place.batch, full);
   } else {
-    load_tile<b_major, n / 2>(to + rank * Shared::half_bytes, job.map_b, job.b, column + rank * (n / 2), k, batch, full,
-                              both);
+    load_tile<b_major, columns / 2>(to + rank * kHalfBytes, map, b, place.column + rank * (columns / 2), k, place.batch,
+                                    full, both);
   }
 }
 
 /// A warp's 16 rows of each 64 from (row, column), to D.
-template <int n>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Sums<n>& sums, WarpStaging& staging,
-                                            int row, int column, int batch) {
-  const auto piece_in_staging = [&](int piece) {
-    return reinterpret_cast<unsigned char*>(&staging) + piece % kStagedPieces<n> * StorePieces<n>::bytes;
+template <int n, int columns>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, Sums<n>& sums, WarpStaging& staging, int row,
+                                            int column, int batch) {
+  constexpr int kBuffers = kStagedPieces<n>;
+  const auto buffer = [&](int piece) {
+    return reinterpret_cast<unsigned char*>(&staging) + piece % kBuffers * StorePieces<n>::bytes;
   };
 #pragma unroll
   for (int half = 0; half < Sums<n>::parts; ++half) {
     if (kTensorStoreOnly<n> || job.tensor_store)
-      store_tile<n, kStagedPieces<n>>(job.map_d, job.epilogue, sums.part[half], piece_in_staging, row + 64 * half,
-                                      column, batch);
+      store_tile<columns, kBuffers>(job.map_d, job.epilogue, first_sums<columns>(sums.part[half]), buffer,
+                                    row + 64 * half, column, batch);
     else if constexpr (!kTensorStoreOnly<n>)
       write_tile<n>(job.epilogue, sums.part[half], staging, row + 64 * half, column, batch);
   }
@@ -185,19 +171,20 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     if (warp == 0 && device::elect_one()) {
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
-      for (int tile = first; tile < job.walk.tiles; tile += step) {
-        int row, column, batch;
-        job.walk.locate(tile, row, column, batch);
-        row = (row * cluster + rank) * kSpecializedRows;
-        column *= n;
+      for (int tile = first; tile < job.walk.steps; tile += step) {
+        const Place place = place_of<n>(job.walk, tile);
+        const int row = (place.row * cluster + rank) * kSpecializedRows;
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
           const int stage = producer.acquire();  // free in all blocks of the cluster
           const int k = k_tile * kDepth;
-          producer.expect(stage, sizeof(typename Storage<n>::Stage));
-          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, batch,
+          producer.expect(stage, (kSpecializedRows + (place.piece ? kPieceColumns : n)) * kRowBytes);
+          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, place.batch,
                                                producer.full(stage));
-          load_b<n, b_major>(shared.stage[stage].b, parts, column, k, batch, producer.full(stage), cluster, rank);
+          with_columns<n>(place.piece, [&]<int columns>() {
+            load_b<n, columns, b_major>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
+                                        place, k, producer.full(stage), cluster, rank);
+          });
         }
       }
     }
@@ -213,17 +200,18 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     bool waits = own == 1;  // the very first turn is warpgroup 0's
     Sums<n> sums;
 #pragma unroll 1
-    for (int tile = first + own * step; tile < job.walk.tiles; tile += kTilesAtOnce * step) {
-      int row, column, batch;
-      job.walk.locate(tile, row, column, batch);
+    for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
+      const Place place = place_of<n>(job.walk, tile);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
         turn_parity ^= 1;
       }
       waits = kInTurn<n>;
-      multiply_tile<T, n, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
-      finish_tile<n>(parts, sums, shared.staging[warp - 4], row * cluster * kSpecializedRows + first_row, column * n,
-                     batch);
+      with_columns<n>(place.piece, [&]<int columns>() {
+        multiply_tile<T, n, columns, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
+        finish_tile<n, columns>(parts, sums, shared.staging[warp - 4],
+                                place.row * cluster * kSpecializedRows + first_row, place.column, place.batch);
+      });
       if (kInTurn<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
     if (device::lane_index() == 0) device::wait_stores_read();
@@ -238,20 +226,6 @@ struct Prepared {
   int cluster = 1;
   int clusters = 0;  // of the grid
 };
-
-Walk walk_of(const Problem& row_major, int cluster, int columns) {
-  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const int rows = cluster * kSpecializedRows;
-  const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
-  const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
-  Walk walk;
-  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
-  walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
-  walk.group = static_cast<int>(std::clamp<std::int64_t>(group_rows / rows, 1, walk.row_tiles));
-  walk.tiles = static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{walk.row_tiles} * walk.column_tiles * row_major.batch, INT32_MAX));
-  return walk;
-}
 
 /// Clusters that run at the same time: not every pair of multiprocessors can form one.
 template <class T, int n, Major a_major, Major b_major>
@@ -292,7 +266,7 @@ void with_kernel(const Problem& problem, int columns, const Fn& fn) {
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_tensor_loads(problem, device); !support) return support;
   const Problem& row_major = problem.d.order == Order::column ? transposed(problem) : problem;
-  if (walk_of(row_major, 1, 128).tiles == INT32_MAX || problem.batch > INT32_MAX)
+  if (walk_of(row_major, 1, 128).steps == INT32_MAX || problem.batch > INT32_MAX)
     return Support::no("needs fewer than 2^31 tiles");
   return Support::yes();
 }
@@ -308,7 +282,13 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
     using Shared = SharedB<n, b>;
     prepared->job = {.parts = make_specialized_job<n>(call, Shared::by_depth ? n : n / tiling.share, Shared::depth),
                      .walk = walk_of(call.problem, tiling.share, n)};
-    prepared->clusters = std::min(resident_clusters<T, n, a, b>(tiling.share), prepared->job.walk.tiles);
+    const int resident = resident_clusters<T, n, a, b>(tiling.share);
+    if constexpr (kMayCut<n>) {
+      cut_last_wave(prepared->job.walk, resident, n / kPieceColumns);
+      const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);
+      prepared->job.map_piece = tma::encode(piece.spec, given.device.index);
+    }
+    prepared->clusters = std::min(resident, prepared->job.walk.steps);
   });
   return prepared;
 }
