@@ -14,6 +14,7 @@
 #include "bench/peers/peers.hpp"
 #include "bench/running.hpp"
 #include "bench/wanted_variants.hpp"
+#include "core/repeated_launches.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
@@ -162,6 +163,7 @@ class Run {
         const auto row = std::ranges::find_if(report_.rows, [&](const Row& done) {
           return done.implementation == like.implementation && same_case(done, like);
         });
+        const KernelsOneByOne kernels;
         if (row != report_.rows.end() && !implementation->calls().empty())
           row->counters = counters_->read(implementation->calls());
       }
@@ -176,6 +178,7 @@ class Run {
     const auto& calls = implementation.calls();
     const std::size_t set = calls.size() / 2;  // cold: not one of those that were checked
     if (calls.empty()) return refuse({workload.info(), implementation.name(), "it runs in another process", true, 2});
+    const KernelsOneByOne kernels;
     timer_->run_profiled(calls[set]);
     note(fmt::format("launched once: {} {} {} {}, inputs {} of {}", workload.info().op, workload.info().name,
                      workload.info().dtype, implementation.name(), set + 1, calls.size()));

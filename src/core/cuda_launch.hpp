@@ -1,12 +1,15 @@
-// Launching kernels: attributes, shared-memory opt-in and errors, in one place. For .cu files only.
+// Launching kernels: attributes, shared-memory opt-in and errors, in one place. Needs a CUDA toolkit.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/cuda_status.hpp"
@@ -51,6 +54,58 @@ inline constexpr int kSharedWithoutOptIn = 48 * 1024;  // CUDA's limit for a ker
 /// Dynamic shared memory a kernel may use so far, per device.
 template <auto kernel>
 inline std::array<std::atomic<int>, kMaxDevices> shared_allowed{};
+
+/// The parameters of a launch, and where each of them lies.
+class KernelParameters {
+ public:
+  template <class... Parameter>
+  explicit KernelParameters(std::shared_ptr<std::tuple<Parameter...>> values) : values_(values) {
+    static_assert(sizeof...(Parameter) <= kMost);
+    std::apply(
+        [&](auto&... each) {
+          std::size_t i = 0;
+          ((addresses_[i++] = &each), ...);
+        },
+        *values);
+  }
+  /// As cudaLaunchKernelExC and cuLaunchKernelEx take them: both only read.
+  void** addresses() const { return const_cast<void**>(addresses_.data()); }
+
+ private:
+  static constexpr std::size_t kMost = 6;
+  std::shared_ptr<void> values_;
+  std::array<void*, kMost> addresses_{};
+};
+
+/// Takes launches down instead of having them done (repeated_launches.hpp).
+class LaunchNotes {
+ public:
+  virtual void add(std::string_view where, const LaunchConfig& config, const void* kernel, KernelParameters given) = 0;
+
+ protected:
+  ~LaunchNotes() = default;
+};
+/// Those of this thread, null when its launches are done.
+LaunchNotes* launch_notes();
+
+void launch_by_runtime(std::string_view where, const LaunchConfig& config, Stream stream, const void* kernel,
+                       void** parameters);
+
+/// With the kernel's own types for its parameters.
+template <class... Parameter, class... Given>
+void launch_typed(std::string_view where, const LaunchConfig& config, Stream stream, void (*kernel)(Parameter...),
+                  Given&&... given) {
+  const auto* symbol = reinterpret_cast<const void*>(kernel);
+  if (LaunchNotes* notes = launch_notes()) {
+    auto values = std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...);
+    return notes->add(where, config, symbol, KernelParameters(std::move(values)));
+  }
+  const auto launch = [&](Parameter... parameter) {
+    std::array<void*, sizeof...(Parameter) + 1> addresses{&parameter...};
+    launch_by_runtime(where, config, stream, symbol, addresses.data());
+  };
+  launch(std::forward<Given>(given)...);
+}
 }  // namespace detail
 
 /// Launches `kernel`. Only the first launch on a device does more than launching: it raises the kernel's
@@ -72,28 +127,7 @@ void launch_kernel(std::string_view where, const LaunchConfig& config, Stream st
       allowed.store(config.shared_bytes, std::memory_order_relaxed);
     }
   }
-  std::array<cudaLaunchAttribute, 2> attributes{};
-  unsigned count = 0;
-  if (config.cluster > 1) {
-    attributes[count].id = cudaLaunchAttributeClusterDimension;
-    attributes[count].val.clusterDim.x = config.cluster;
-    attributes[count].val.clusterDim.y = 1;
-    attributes[count].val.clusterDim.z = 1;
-    ++count;
-  }
-  if (config.dependent) {
-    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[count].val.programmaticStreamSerializationAllowed = 1;
-    ++count;
-  }
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = config.grid;
-  launch.blockDim = config.block;
-  launch.dynamicSmemBytes = static_cast<std::size_t>(config.shared_bytes);
-  launch.stream = static_cast<cudaStream_t>(stream);
-  launch.attrs = attributes.data();
-  launch.numAttrs = count;
-  check_cuda(cudaLaunchKernelEx(&launch, kernel, std::forward<Given>(given)...), where);
+  detail::launch_typed(where, config, stream, kernel, std::forward<Given>(given)...);
 }
 
 }  // namespace tmaops

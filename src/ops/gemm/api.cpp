@@ -1,6 +1,8 @@
 // The public functions: check, choose, prepare, launch.
+#include <memory>
 #include <new>
 
+#include "core/repeated_launches.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops {
@@ -25,6 +27,7 @@ struct GemmPlan::State {
   Problem problem;
   Arguments arguments{};
   ops::gemm::Choice choice;
+  std::shared_ptr<const RepeatedLaunches> launches;  // on a GPU
 
   State(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d, const GemmOptions& options)
       : problem(ops::gemm::make_problem(a, b, d, options)),
@@ -38,13 +41,15 @@ struct GemmPlan::State {
                  .tiling = choice.tiling};
     if (choice.variant->prepare && !empty())
       arguments.prepared = with_memory(problem, [&] { return choice.variant->prepare(problem, arguments); });
+    launches = RepeatedLaunches::of(problem.device, [&] { launch(nullptr); });
   }
 
   bool empty() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
-  void run(Stream stream) const {
+  void launch(Stream stream) const {
     if (!empty()) with_memory(problem, [&] { choice.variant->launch(problem, arguments, stream); });
   }
+  void run(Stream stream) const { launches ? launches->run(stream) : launch(stream); }
 };
 
 void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options) {

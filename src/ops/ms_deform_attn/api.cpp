@@ -1,4 +1,7 @@
 // The public functions: check, select, launch.
+#include <memory>
+
+#include "core/repeated_launches.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 #include "tmaops/ms_deform_attn.hpp"
@@ -9,6 +12,9 @@ struct MsDeformAttnPlan::State {
   ops::ms_deform_attn::Problem problem;
   ops::ms_deform_attn::Arguments arguments;
   const Variant<ops::ms_deform_attn::Problem, ops::ms_deform_attn::Arguments>* variant;
+  std::shared_ptr<const RepeatedLaunches> launches{};  // on a GPU
+
+  void launch(Stream stream) const { variant->launch(problem, arguments, stream); }
 };
 
 MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
@@ -27,13 +33,16 @@ MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelS
                                           .dependent_launch = options.dependent_launch},
                                          &variant});
   if (variant.prepare != nullptr) state_->arguments.prepared = variant.prepare(state_->problem, state_->arguments);
+  state_->launches = RepeatedLaunches::of(state_->problem.device, [&] { state_->launch(nullptr); });
 }
 
 MsDeformAttnPlan::~MsDeformAttnPlan() = default;
 MsDeformAttnPlan::MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept = default;
 MsDeformAttnPlan& MsDeformAttnPlan::operator=(MsDeformAttnPlan&&) noexcept = default;
 
-void MsDeformAttnPlan::run(Stream stream) const { state_->variant->launch(state_->problem, state_->arguments, stream); }
+void MsDeformAttnPlan::run(Stream stream) const {
+  state_->launches ? state_->launches->run(stream) : state_->launch(stream);
+}
 
 std::string_view MsDeformAttnPlan::variant() const { return state_->variant->name; }
 

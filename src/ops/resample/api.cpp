@@ -1,6 +1,8 @@
 // The public functions: arguments -> problem -> variant -> launch.
+#include <memory>
 #include <vector>
 
+#include "core/repeated_launches.hpp"
 #include "ops/resample/problem.hpp"
 #include "ops/resample/problem_backward.hpp"
 #include "ops/resample/problem_violations.hpp"
@@ -48,6 +50,7 @@ struct Plan {
   Problem problem;
   Arguments arguments;
   const Variant<Problem, Arguments>* variant = nullptr;
+  std::shared_ptr<const RepeatedLaunches> launches;  // on a GPU
 
   explicit Plan(const ResampleOptions& options)
       : source_offsets(options.source_offsets.begin(), options.source_offsets.end()),
@@ -61,7 +64,11 @@ struct Plan {
   void prepare() {
     if (variant->prepare) arguments.prepared = variant->prepare(problem, arguments);
   }
-  void run(Stream stream) const { variant->launch(problem, arguments, stream); }
+  void launch(Stream stream) const { variant->launch(problem, arguments, stream); }
+  void repeat() {
+    launches = RepeatedLaunches::of(problem.device, [this] { launch(nullptr); });
+  }
+  void run(Stream stream) const { launches ? launches->run(stream) : launch(stream); }
 };
 
 }  // namespace
@@ -105,6 +112,7 @@ struct ResamplePlan::State : Plan<ops::resample::Problem, ops::resample::Argumen
     variant = &op::select(problem, device_info(problem.device), options.variant);
     arguments = op::make_arguments(problem, values, source_times, targets, output, with_own_offsets(options));
     prepare();
+    repeat();
   }
 };
 

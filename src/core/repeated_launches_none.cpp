@@ -1,0 +1,11 @@
+// Plans of a build without CUDA repeat no launches.
+#include "core/repeated_launches.hpp"
+
+namespace tmaops {
+
+std::shared_ptr<const RepeatedLaunches> RepeatedLaunches::of(Device, const std::function<void()>&) { return nullptr; }
+
+KernelsOneByOne::KernelsOneByOne() = default;
+KernelsOneByOne::~KernelsOneByOne() = default;
+
+}  // namespace tmaops
