@@ -21,7 +21,7 @@ enum class Kind { variant, peer, ceiling };
 std::string_view to_string(Kind kind);
 
 /// What a call costs the thread that makes it, in microseconds, and beside it, taken in the same millisecond, a launch
-/// of an empty kernel in the same mode: the part that is the driver's.
+/// of an empty kernel in the same mode.
 struct HostCost {
   double call_us = 0;
   double launch_us = 0;
