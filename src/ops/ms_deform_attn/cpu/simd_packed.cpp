@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/parallel.hpp"
+#include "core/shares.hpp"
 #include "ops/ms_deform_attn/cpu/packed_job.hpp"
 #include "ops/ms_deform_attn/cpu/prefetch.hpp"
 
@@ -171,22 +172,23 @@ class TileWorker {
   MapPrefetcher prefetcher_;
 };
 
-/// Tiles [begin, end), counted head * tiles + tile.
+/// What `part` gets of the tiles, which are counted head * tiles + tile.
 template <class Stored>
-void TilesOf(const ImageJob& image, std::int64_t begin, std::int64_t end) {
+void TilesOf(const ImageJob& image, Shares& shares, int part) {
   TileWorker<Stored> worker(image);
-  for (std::int64_t i = begin; i < end; ++i) worker.work(i / image.order.tiles(), i % image.order.tiles());
+  while (const Shares::Range some = shares.next(part))
+    for (std::int64_t i = some.begin; i < some.end; ++i) worker.work(i / image.order.tiles(), i % image.order.tiles());
   worker.finish();
 }
 
-void Tiles(const ImageJob& image, std::int64_t begin, std::int64_t end) {
+void Tiles(const ImageJob& image, Shares& shares, int part) {
   switch (image.job.direct.problem.value_dtype) {
     case DType::f16:
-      return TilesOf<float16>(image, begin, end);
+      return TilesOf<float16>(image, shares, part);
     case DType::bf16:
-      return TilesOf<bfloat16>(image, begin, end);
+      return TilesOf<bfloat16>(image, shares, part);
     default:
-      return TilesOf<float>(image, begin, end);
+      return TilesOf<float>(image, shares, part);
   }
 }
 
@@ -200,8 +202,6 @@ HWY_EXPORT(Pack);
 HWY_EXPORT(Tiles);
 
 namespace {
-/// Enough chunks to balance, each long enough that the pixels its first tile waits for do not count.
-constexpr std::int64_t kChunksPerThread = 8;
 constexpr std::int64_t kRowsPerChunk = 4;
 constexpr std::int64_t kQueriesPerChunk = 1024;
 }  // namespace
@@ -240,9 +240,12 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
       });
       continue;
     }
-    const std::int64_t units = problem.heads * order.tiles();
-    const std::int64_t grain = std::max<std::int64_t>(1, units / (num_threads() * kChunksPerThread));
-    parallel_for(units, grain, [&](std::int64_t begin, std::int64_t end) { tiles(image, begin, end); });
+    // In runs: where one starts, its first tile waits for pixels that nobody asked for.
+    const int threads = num_threads();
+    Shares shares(problem.heads * order.tiles(), threads);
+    parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t part = begin; part < end; ++part) tiles(image, shares, static_cast<int>(part));
+    });
   }
 }
 

@@ -1,0 +1,70 @@
+// Work whose neighbours share memory, dealt out to threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace tmaops {
+
+/// Deals out [0, count) once, to `parts` takers that may run at the same time: each goes through a run of its own in
+/// order, and one that has come to its end takes over the later half of what another has left. So what a taker does
+/// next most often lies beside what it did last, where chunks in turn (parallel_for) make each of them start afresh.
+class Shares {
+ public:
+  struct Range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    explicit operator bool() const { return begin < end; }
+  };
+
+  Shares(std::int64_t count, int parts)
+      : count_(count), block_(count / kMostBlocks + 1), left_(static_cast<std::size_t>(parts)) {
+    const std::int64_t blocks = (count + block_ - 1) / block_;
+    for (std::int64_t p = 0; p < parts; ++p)
+      left_[static_cast<std::size_t>(p)].store(packed(blocks * p / parts, blocks * (p + 1) / parts));
+  }
+
+  /// What taker `part` does next, most often a single index; empty when there is nothing left to take.
+  Range next(int part) {
+    auto& own = left_[static_cast<std::size_t>(part)];
+    for (;;) {
+      if (const Range one = take(
+              own, [](const Range& left) { return left.begin + 1; }, true))
+        return {one.begin * block_, std::min(one.end * block_, count_)};
+      Range more;
+      for (std::size_t i = 1; i < left_.size() && !more; ++i)
+        more = take(
+            left_[(static_cast<std::size_t>(part) + i) % left_.size()],
+            [](const Range& left) { return left.begin + (left.end - left.begin) / 2; }, false);
+      if (!more) return {};
+      own.store(packed(more.begin, more.end));  // it was empty: nobody else changes it
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostBlocks = (1LL << 31) - 1;
+  static std::uint64_t packed(std::int64_t begin, std::int64_t end) {
+    return static_cast<std::uint64_t>(begin) << 32U | static_cast<std::uint64_t>(end);
+  }
+
+  /// Splits what is left at split(left) and takes the former or the latter part; empty when nothing is left.
+  template <class Split>
+  static Range take(std::atomic<std::uint64_t>& share, const Split& split, bool former) {
+    std::uint64_t seen = share.load();
+    for (;;) {
+      const Range left{static_cast<std::int64_t>(seen >> 32U), static_cast<std::int64_t>(seen & 0xffffffffU)};
+      if (!left) return {};
+      const std::int64_t at = split(left);
+      const std::uint64_t rest = former ? packed(at, left.end) : packed(left.begin, at);
+      if (share.compare_exchange_weak(seen, rest)) return former ? Range{left.begin, at} : Range{at, left.end};
+    }
+  }
+
+  std::int64_t count_;
+  std::int64_t block_;  // indices that are taken together: more than one only of more than 2^31
+  std::vector<std::atomic<std::uint64_t>> left_;
+};
+
+}  // namespace tmaops

@@ -1,0 +1,69 @@
+// Dealing out work in runs: everything once, neighbours to one taker, nobody idle while another has work left.
+#include "core/shares.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace tmaops {
+namespace {
+
+TEST(Shares, AloneATakerGetsEverythingInOrderOfTheSharesFromItsOwnOn) {
+  Shares shares(10, 2);
+  std::vector<std::int64_t> taken;
+  while (const Shares::Range one = shares.next(1))
+    for (std::int64_t i = one.begin; i < one.end; ++i) taken.push_back(i);
+  EXPECT_EQ(taken, (std::vector<std::int64_t>{5, 6, 7, 8, 9, 2, 3, 4, 1, 0}));
+  EXPECT_FALSE(shares.next(0));
+}
+
+TEST(Shares, TakersInTurnKeepToTheirOwnRuns) {
+  Shares shares(6, 2);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(shares.next(0).begin, i);
+    EXPECT_EQ(shares.next(1).begin, 3 + i);
+  }
+  EXPECT_FALSE(shares.next(0));
+  EXPECT_FALSE(shares.next(1));
+}
+
+TEST(Shares, HaveNothingOrLessThanOneForEach) {
+  Shares none(0, 3);
+  EXPECT_FALSE(none.next(0));
+  Shares one(1, 3);
+  EXPECT_EQ(one.next(0).begin, 0);
+  EXPECT_FALSE(one.next(1));
+}
+
+TEST(Shares, CountBeyondThirtyTwoBitsInBlocks) {
+  const std::int64_t count = (1LL << 33) + 5;
+  Shares shares(count, 1);
+  const Shares::Range first = shares.next(0);
+  EXPECT_EQ(first.begin, 0);
+  EXPECT_GT(first.end, 1);
+  EXPECT_EQ(shares.next(0).begin, first.end);
+}
+
+TEST(Shares, DealOutEachIndexOnceToAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    for (int round = 0; round < 50; ++round) {
+      constexpr std::int64_t kCount = 1000;
+      std::vector<std::atomic<int>> times(kCount);
+      Shares shares(kCount, threads);
+      parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t part = begin; part < end; ++part)
+          while (const Shares::Range one = shares.next(static_cast<int>(part)))
+            for (std::int64_t i = one.begin; i < one.end; ++i) ++times[static_cast<std::size_t>(i)];
+      });
+      for (const auto& one : times) ASSERT_EQ(one.load(), 1);
+    }
+  }
+  set_num_threads(0);  // the default again
+}
+
+}  // namespace
+}  // namespace tmaops
