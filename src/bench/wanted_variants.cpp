@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "tmaops/error.hpp"
+
 namespace tmaops::bench {
 namespace {
 
@@ -54,6 +56,17 @@ WantedVariants wanted_variants(const Settings& problem, const std::vector<Varian
     wanted.all = all_variants;
   }
   return wanted;
+}
+
+bool runs_on(const Settings& problem, Device device) try {
+  const auto workload = make_workload(problem, device);
+  const auto variants = workload->variants();
+  const WantedVariants wanted = wanted_variants(problem, variants, false);
+  if (std::ranges::any_of(wanted.named, [&](std::size_t i) { return variants[i].support.ok; })) return true;
+  return (wanted.chosen || wanted.all) && std::ranges::any_of(variants, [](const auto& v) { return v.support.ok; });
+} catch (const Error& error) {  // which types an operator takes depends on the device
+  if (error.code() == ErrorCode::unsupported_dtype || error.code() == ErrorCode::dtype_mismatch) return false;
+  throw;
 }
 
 }  // namespace tmaops::bench

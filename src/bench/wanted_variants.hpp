@@ -18,4 +18,8 @@ struct WantedVariants {
 /// `all_variants` holds for problems that name none. Throws Error unknown_variant and wrong_type.
 WantedVariants wanted_variants(const Settings& problem, const std::vector<VariantChoice>& variants, bool all_variants);
 
+/// Whether a variant that the problem asks for, or the operator would choose, takes it on this device. Throws Error for
+/// settings that make no sense, and those of device_info.
+bool runs_on(const Settings& problem, Device device);
+
 }  // namespace tmaops::bench

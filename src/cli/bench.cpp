@@ -184,8 +184,9 @@ int run_bench(const Globals& globals, const Options& options) {
   run.tune = options.tune;
   std::optional<TuningFile> tuning;
   if (options.tune) {
-    if (run.device.type != DeviceType::cuda)
-      throw Error(ErrorCode::usage, {.where = "--tune", .got = "a run on the CPU", .needed = "a GPU: --device cuda"});
+    if (config.device != "cuda")
+      throw Error(ErrorCode::usage,
+                  {.where = "--tune", .got = "device " + config.device, .needed = "a GPU: --device cuda"});
     tuning.emplace(options.tuning);
   } else if (!options.tuning.empty()) {
     setenv("TMAOPS_GEMM_TUNING", options.tuning.c_str(), 1);
@@ -208,7 +209,7 @@ int run_bench(const Globals& globals, const Options& options) {
     progress.clear();
     print_note(globals, text);
   };
-  const bench::Report report = bench::run(config.problems, run, observer);
+  const bench::Report report = run_problems(config, run, observer);
   progress.clear();
 
   const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
@@ -229,7 +230,7 @@ int run_bench(const Globals& globals, const Options& options) {
   if (file)
     print_note(globals, "results: " + io::display(output) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
-  if (tuning) tuning->save(report, device_info(run.device).name, globals);
+  if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
   if ((code == 0 || code == 3) && !options.compare.empty()) report_changes(report, base, options, globals);
   return code;

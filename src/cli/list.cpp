@@ -68,11 +68,11 @@ int list_operators(const Globals& globals, const Options& options) {
 
 int list_problems(const Globals& globals, const Options& options) {
   const io::RunConfig config = read_problems({options.config, options.problems, options.operators, options.device});
-  const Device device = resolve_device(config.device);
   Json json = Json::array();
   std::string text;
   const bool color = use_color(globals, Stream::data);
   for (const Settings& problem : config.problems) {
+    const Device device = resolve_device(config.device, problem);
     const auto workload = bench::make_workload(problem, device);
     std::string chosen;
     try {

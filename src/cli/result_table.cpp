@@ -25,6 +25,12 @@ std::string spread_text(const Row& row) {
   return fmt::format("{:+.0f}/{:+.0f} %", low * 100, high * 100);
 }
 
+/// The device of a row, where the report has rows of both kinds.
+std::string device_text(const bench::Report& report, const Row& row) {
+  const auto other = [&](const Row& one) { return one.info.device.type != row.info.device.type; };
+  return std::ranges::any_of(report.rows, other) ? to_string(row.info.device) : "";
+}
+
 }  // namespace
 
 std::string name_text(const Row& row) {
@@ -35,6 +41,7 @@ std::string times_table(const bench::Report& report, bool color) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
+               {"device"},
                {"implementation"},
                {"median", Align::right},
                {"p10/p90", Align::right},
@@ -55,7 +62,8 @@ std::string times_table(const bench::Report& report, bool color) {
     const Row* ours = bench::row_beside(report, row, "tmaops");
     const bool ceiling = row.kind == bench::Kind::ceiling;
     std::vector<Cell> cells;
-    for (const std::string& text : {row.info.op, row.info.name, row.info.dtype}) cells.push_back({first ? text : ""});
+    for (const std::string& text : {row.info.op, row.info.name, row.info.dtype, device_text(report, row)})
+      cells.push_back({first ? text : ""});
     cells.push_back({name_text(row), row.implementation == "tmaops" ? Style::bold : Style::plain});
     cells.push_back({time_text(row.us->median)});
     cells.push_back({spread_text(row), Style::faint});
@@ -79,6 +87,7 @@ std::string verify_table(const bench::Report& report, bool color) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
+               {"device"},
                {"implementation"},
                {"relative", Align::right},
                {"max", Align::right},
@@ -87,6 +96,7 @@ std::string verify_table(const bench::Report& report, bool color) {
     table.add({{row.info.op},
                {row.info.name},
                {row.info.dtype},
+               {device_text(report, row)},
                {name_text(row)},
                {fmt::format("{:.1e}", row.error.relative)},
                {fmt::format("{:.1e}", row.error.max)},

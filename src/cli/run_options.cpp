@@ -2,7 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "bench/wanted_variants.hpp"
 #include "bench/workload.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
@@ -18,12 +21,25 @@
 namespace tmaops::cli {
 namespace {
 
+constexpr Device kGpu{DeviceType::cuda, 0};
+
 /// A value given as an option, to be read like one of the configuration.
 Settings option_values(std::initializer_list<std::pair<const char*, const std::string*>> values) {
   Settings settings;
   for (const auto& [name, value] : values)
     if (!value->empty()) settings.add({name, *value, {"--" + std::string(name)}, false});
   return settings;
+}
+
+/// Why a GPU that seems to be there cannot be used; empty where there is none, or no code for one.
+std::string unusable_gpu() {
+  try {
+    device_info(kGpu);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_driver && error.code() != ErrorCode::no_cuda_build)
+      return std::string(error_page(error.code()).title) + " (" + bench::reason_of(error) + ")";
+  }
+  return "";
 }
 
 }  // namespace
@@ -95,16 +111,17 @@ io::RunConfig read_run(const RunFlags& flags) {
   return config;
 }
 
-Device resolve_device(const std::string& device) {
-  if (device != "cuda") return {};
-  const Device gpu{DeviceType::cuda, 0};
-  device_info(gpu);  // says which of the five reasons there is not to have one
-  return gpu;
+Device resolve_device(const std::string& device, const Settings& problem) {
+  if (device == "cuda") {
+    device_info(kGpu);  // says which of the five reasons there is not to have one
+    return kGpu;
+  }
+  return device == "auto" && cuda_device_count() > 0 && bench::runs_on(problem, kGpu) ? kGpu : Device{};
 }
 
 bench::RunOptions run_options(const io::RunConfig& config) {
+  if (config.device == "cuda") device_info(kGpu);  // throws before anything is opened or measured
   bench::RunOptions options;
-  options.device = resolve_device(config.device);
   options.hot = config.temperature != "cold";
   options.cold = config.temperature != "hot";
   options.samples = config.samples;
@@ -117,6 +134,28 @@ bench::RunOptions run_options(const io::RunConfig& config) {
   set_num_threads(static_cast<int>(config.threads));
   num_threads();  // a bad TMAOPS_NUM_THREADS is reported now
   return options;
+}
+
+bench::Report run_problems(const io::RunConfig& config, const bench::RunOptions& options,
+                           const bench::Observer& observer) {
+  if (config.device == "auto" && observer.note)
+    if (const std::string why = unusable_gpu(); !why.empty()) observer.note("no GPU is used: " + why);
+  std::vector<Settings> on_gpu, on_cpu;
+  for (const Settings& problem : config.problems)
+    (resolve_device(config.device, problem).type == DeviceType::cuda ? on_gpu : on_cpu).push_back(problem);
+  bench::Report all;
+  for (const auto& [type, problems] : {std::pair{DeviceType::cuda, &on_gpu}, std::pair{DeviceType::cpu, &on_cpu}}) {
+    if (problems->empty() || all.status == bench::Status::partial) continue;
+    bench::RunOptions here = options;
+    here.device = {type, 0};
+    here.counters = options.counters && (type == DeviceType::cuda || on_gpu.empty());
+    bench::Report part = bench::run(*problems, here, observer);
+    all.status = part.status;
+    std::ranges::move(part.rows, std::back_inserter(all.rows));
+    std::ranges::move(part.failed, std::back_inserter(all.failed));
+    std::ranges::move(part.refused, std::back_inserter(all.refused));
+  }
+  return all;
 }
 
 bench::Observer terminal_observer(const Globals& globals, Progress& progress) {

@@ -40,11 +40,16 @@ void add_run_flags(CLI::App& command, RunFlags& flags);
 io::RunConfig read_problems(const ProblemOptions& options);
 io::RunConfig read_run(const RunFlags& flags);
 
-/// The device a run is on. Throws one of the five device errors for `cuda` where there is none.
-Device resolve_device(const std::string& device);
+/// The device that a problem runs on: with `auto` the GPU where there is one that takes it, else the CPU. Throws one of
+/// the five device errors for `cuda` where there is none.
+Device resolve_device(const std::string& device, const Settings& problem);
 
-/// RunOptions of a configuration; also sets the number of threads.
+/// RunOptions of a configuration, without the device; also sets the number of threads.
 bench::RunOptions run_options(const io::RunConfig& config);
+
+/// Runs the problems, each on its device: first those of the GPU, then those of the CPU.
+bench::Report run_problems(const io::RunConfig& config, const bench::RunOptions& options,
+                           const bench::Observer& observer);
 
 /// What bench and verify show of a run alike: progress and refusals on the terminal, an end at Ctrl-C. Both arguments
 /// must outlive it.

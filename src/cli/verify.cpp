@@ -23,7 +23,7 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
   Progress progress(globals);
   const StopOnInterrupt guard;
   const bench::Observer observer = terminal_observer(globals, progress);
-  const bench::Report report = bench::run(config.problems, run, observer);
+  const bench::Report report = run_problems(config, run, observer);
   progress.clear();
 
   if (globals.json)

@@ -240,8 +240,8 @@ TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
 
 TEST(Bench, APythonPeerIsCheckedAndTimed) {
   const Scratch folder;
-  const ToolResult result = run_tool({"bench", "-p", "resample: {case: '4,50->60,8'}", "--samples", "5", "--min-time",
-                                      "0", "--peers", "numpy", "-o", (folder / "r.json").string()});
+  const ToolResult result = run_tool({"bench", "-p", "resample: {case: '4,50->60,8'}", "--device", "cpu", "--samples",
+                                      "5", "--min-time", "0", "--peers", "numpy", "-o", (folder / "r.json").string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   if (result.err.find("left out") != std::string::npos) GTEST_SKIP() << result.err;
   const Json json = read_json(folder / "r.json");

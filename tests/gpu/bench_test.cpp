@@ -5,6 +5,7 @@
 
 #include "bench/runner.hpp"
 #include "bench/tuning.hpp"
+#include "bench/wanted_variants.hpp"
 #include "core/device_info.hpp"
 #include "support/scratch.hpp"
 
@@ -44,6 +45,17 @@ TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
     ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
   EXPECT_GE(report.rows.size(), 4 * problems.size()) << "the chosen variant and one other, plain and dependent";
   for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
+}
+
+TEST_F(BenchOnGpu, AProblemRunsWhereWhatItAsksForDoes) {
+  const auto runs = [](const std::string& op, const std::vector<std::pair<std::string, std::string>>& values) {
+    return runs_on(problem(op, values), kGpu);
+  };
+  EXPECT_TRUE(runs("resample", {{"case", "3,50->40,8"}}));
+  EXPECT_TRUE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f16"}}));
+  EXPECT_TRUE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f16"}, {"variant", "blocked"}, {"variant", "wgmma_tma"}}));
+  EXPECT_FALSE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f16"}, {"variant", "blocked"}}));
+  EXPECT_FALSE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f32"}})) << "no GPU variant multiplies f32";
 }
 
 TEST_F(BenchOnGpu, TuningTimesEveryTileAndItsTableDecides) {
