@@ -114,6 +114,15 @@ class MsDeformAttnWorkload : public Workload {
   MsDeformAttnGradients gradients(int set) const {
     return {tensor("grad_value", set), tensor("grad_sampling_locations", set), tensor("grad_attention_weights", set)};
   }
+  ops::ms_deform_attn::Problem forward_problem() const {
+    return ops::ms_deform_attn::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                                             tensor("attention_weights", 0), tensor("output", 0), options("", 0));
+  }
+  ops::ms_deform_attn_backward::Problem backward_problem() const {
+    return ops::ms_deform_attn_backward::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
+                                                      tensor("attention_weights", 0), tensor("grad_output", 0),
+                                                      gradients(0), options("", 0));
+  }
   void fill_locations(std::uint64_t seed);
   void fill_mask(std::uint64_t seed);
   void fill_weights(std::uint64_t seed);
@@ -125,32 +134,14 @@ class MsDeformAttnWorkload : public Workload {
 
 std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
   const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward) {
-    namespace op = ops::ms_deform_attn_backward;
-    const op::Problem problem =
-        op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options("", 0));
-    return choices(op::variants(), problem, device);
-  }
-  namespace op = ops::ms_deform_attn;
-  const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), options("", 0));
-  return choices(op::variants(), problem, device);
+  if (case_.backward) return choices(ops::ms_deform_attn_backward::variants(), backward_problem(), device);
+  return choices(ops::ms_deform_attn::variants(), forward_problem(), device);
 }
 
 std::string MsDeformAttnWorkload::selected() const {
   const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward) {
-    namespace op = ops::ms_deform_attn_backward;
-    const op::Problem problem =
-        op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                         tensor("attention_weights", 0), tensor("grad_output", 0), gradients(0), options("", 0));
-    return std::string(op::select(problem, device, "").name);
-  }
-  namespace op = ops::ms_deform_attn;
-  const op::Problem problem = op::make_problem(tensor("value", 0), case_.levels, tensor("sampling_locations", 0),
-                                               tensor("attention_weights", 0), tensor("output", 0), options("", 0));
-  return std::string(op::select(problem, device, "").name);
+  if (case_.backward) return std::string(ops::ms_deform_attn_backward::select(backward_problem(), device, "").name);
+  return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").name);
 }
 
 Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) const {
