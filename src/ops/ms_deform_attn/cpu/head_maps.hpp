@@ -86,12 +86,15 @@ class MapPrefetcher {
         first_(static_cast<std::size_t>(first)),
         last_(static_cast<std::size_t>(last)) {}
 
+  /// In place of the present tile where it lies on another map.
+  static constexpr std::int64_t kNoTile = -1;
+
   /// Plans the step from one tile to another on a map whose pixels take `pixel_bytes`, in `steps` calls of step().
   void aim(const void* map, std::int64_t pixel_bytes, std::int64_t from, std::int64_t to, std::int64_t steps) {
     runs_.clear();
     std::int64_t lines = 0;
     for (std::size_t l = first_; l < last_; ++l) {
-      const Window have = window(from, l);
+      const Window have = from == kNoTile ? Window{} : window(from, l);
       const Window want = window(to, l);
       for (std::int64_t row = want.top; row < want.bottom; ++row) {
         std::int64_t left = want.left;
@@ -129,7 +132,7 @@ class MapPrefetcher {
   static constexpr std::int64_t kReach = 8;
 
   struct Window {
-    std::int64_t left, right, top, bottom;
+    std::int64_t left = 0, right = 0, top = 0, bottom = 0;
   };
   struct Run {
     const char* at;

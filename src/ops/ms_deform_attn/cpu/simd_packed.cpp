@@ -72,7 +72,12 @@ class TileWorker {
     const std::int64_t tiles = image_.order.tiles();
     const std::int64_t* begin = image_.order.begin.data() + image_.image * tiles;
     const auto* map = static_cast<const Stored*>(image_.maps) + m * image_.job.layout.pixels * problem_.channels;
-    prefetcher_.aim(map, static_cast<std::int64_t>(row_bytes_), t, std::min(t + 1, tiles - 1), begin[t + 1] - begin[t]);
+    const auto pixel_bytes = static_cast<std::int64_t>(row_bytes_);
+    const std::int64_t steps = begin[t + 1] - begin[t];
+    if (t + 1 < tiles || m + 1 == problem_.heads)
+      prefetcher_.aim(map, pixel_bytes, t, std::min(t + 1, tiles - 1), steps);
+    else
+      prefetcher_.aim(map + image_.job.layout.pixels * problem_.channels, pixel_bytes, prefetcher_.kNoTile, 0, steps);
     if (begin[t] == begin[t + 1]) return;
     // One query's offsets and weights are worked out before the sums of the one before, which hide them.
     bool ready = make_records(begin[t], m);
