@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,14 +31,25 @@ inline constexpr std::array kCounters{CounterInfo{"gpu__time_duration.sum", Fold
                                       CounterInfo{"dram__bytes_write.sum", Fold::sum},
                                       CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum}};
 
-/// Values of kCounters for one call, and the kernels it launched.
+/// In the order of kCounters.
+using CounterValues = std::array<double, kCounters.size()>;
+
+/// Counters of a call over several of its runs, each counter by itself: one run is a sample (the DRAM's throughput of
+/// one kernel of 65 us comes out 2 % higher or lower).
 struct Counters {
-  int kernels = 0;
-  std::array<double, kCounters.size()> values{};
+  int kernels = 0;  // of one run
+  int runs = 0;
+  CounterValues values{};  // medians
+  CounterValues p10{};     // 10th percentiles
+  CounterValues p90{};     // 90th
 };
 
-/// The counters of a call from those of its kernels.
-Counters fold_kernels(const std::vector<std::array<double, kCounters.size()>>& kernels);
+/// The counters of one run from those of its kernels.
+CounterValues fold_kernels(std::span<const CounterValues> kernels);
+
+/// The counters of the last `runs` of `all_runs` runs from those of all their kernels, in order. Throws Error
+/// variant_refuses where the runs cannot all have had as many kernels.
+Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int runs);
 
 /// Index in kCounters of a name that is there.
 constexpr std::size_t counter_index(std::string_view name) {
@@ -49,9 +61,9 @@ constexpr std::size_t counter_index(std::string_view name) {
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
-  /// Counters of the first call. It runs in each pass that the counters take, its kernels one after the other: after
-  /// the other calls, or after itself where it is the only one.
-  /// Throws Error variant_refuses.
+  /// Counters of the calls, which are one call on different sets of inputs. In each pass that the counters take they
+  /// run in turn, uncounted until the caches hold what the calls before leave there, then counted; kernels run one
+  /// after the other. Throws Error variant_refuses.
   virtual Counters read(const std::vector<Call>& calls) = 0;
 };
 

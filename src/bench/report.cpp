@@ -33,9 +33,14 @@ Json number(std::optional<double> value, const Row& row, const char* what) {
 }
 
 Json counters_json(const Counters& counters, const Row& row) {
-  Json json{{"kernels", counters.kernels}};
-  for (std::size_t i = 0; i < kCounters.size(); ++i)
-    json[kCounters[i].name] = rounded(finite(counters.values[i], row, kCounters[i].name));
+  Json json{{"kernels", counters.kernels}, {"runs", counters.runs}};
+  Json spread = Json::object();
+  for (std::size_t i = 0; i < kCounters.size(); ++i) {
+    const char* name = kCounters[i].name;
+    json[name] = rounded(finite(counters.values[i], row, name));
+    spread[name] = {rounded(finite(counters.p10[i], row, name)), rounded(finite(counters.p90[i], row, name))};
+  }
+  json["p10_p90"] = std::move(spread);
   return json;
 }
 

@@ -28,7 +28,7 @@ struct Row {
   bool verified = false;
   std::optional<HostCost> host{};         // per call of the thread that makes it
   std::optional<Clocks> clocks{};         // while it was timed
-  std::optional<Counters> counters{};     // of one call, read when all was timed
+  std::optional<Counters> counters{};     // read when all was timed
   std::optional<Summary> block_cycles{};  // of one call's blocks, in a run of its own
 
   double gbps() const;    // of the floor bytes, 1e9 bytes per second

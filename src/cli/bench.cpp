@@ -258,7 +258,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   command->add_option("--fail-if-slower", options->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5%");
   CLI::Option* counters = command->add_flag(
-      "--counters", options->counters, "Read hardware counters (CUPTI) of every row when all is timed; needs a GPU");
+      "--counters", options->counters,
+      "Read hardware counters (CUPTI) of every row when all is timed, medians of 11 runs; needs a GPU");
   command
       ->add_flag("--single-run", options->single_run,
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")

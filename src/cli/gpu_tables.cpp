@@ -79,6 +79,7 @@ std::string counters_table(const bench::Report& report, bool color) {
                {"kernels", Align::right},
                {"GPU us", Align::right},
                {"DRAM", Align::right},
+               {"p10 - p90", Align::right},
                {"L2", Align::right},
                {"L1", Align::right},
                {"SM", Align::right},
@@ -89,12 +90,17 @@ std::string counters_table(const bench::Report& report, bool color) {
   for (const Row& row : report.rows) {
     if (!row.counters) continue;
     std::vector<Cell> cells = head(row, previous, table);
-    const auto value = [&](std::string_view name) { return row.counters->values[bench::counter_index(name)]; };
-    cells.push_back({std::to_string(row.counters->kernels)});
+    const bench::Counters& counters = *row.counters;
+    const auto value = [&](std::string_view name) { return counters.values[bench::counter_index(name)]; };
+    const auto percent = [](std::string_view unit) {
+      return std::string(unit) + "__throughput.avg.pct_of_peak_sustained_elapsed";
+    };
+    const std::size_t dram = bench::counter_index(percent("dram"));
+    cells.push_back({std::to_string(counters.kernels)});
     cells.push_back({fmt::format("{:.2f}", value("gpu__time_duration.sum") * 1e-3)});
-    for (const char* unit : {"dram", "lts", "l1tex", "sm"})
-      cells.push_back(
-          {fmt::format("{:.0f} %", value(std::string(unit) + "__throughput.avg.pct_of_peak_sustained_elapsed"))});
+    cells.push_back({fmt::format("{:.1f} %", counters.values[dram])});
+    cells.push_back({fmt::format("{:.1f} - {:.1f}", counters.p10[dram], counters.p90[dram])});
+    for (const char* unit : {"lts", "l1tex", "sm"}) cells.push_back({fmt::format("{:.0f} %", value(percent(unit)))});
     cells.push_back({bytes_text(value("dram__bytes_read.sum"))});
     cells.push_back({bytes_text(value("dram__bytes_write.sum"))});
     cells.push_back({fmt::format("{:.0f}", value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"))});

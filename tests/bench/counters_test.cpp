@@ -11,27 +11,44 @@
 namespace tmaops::bench {
 namespace {
 
-using Values = std::array<double, kCounters.size()>;
+constexpr const char* kDram = "dram__throughput.avg.pct_of_peak_sustained_elapsed";
 
-Values kernel(double nanoseconds, double percent, double count) {
-  Values values{};
+CounterValues kernel(double nanoseconds, double percent, double count) {
+  CounterValues values{};
   for (std::size_t i = 0; i < kCounters.size(); ++i) values[i] = kCounters[i].fold == Fold::sum ? count : percent;
   values[0] = nanoseconds;
   return values;
 }
 
 TEST(Counters, KernelsAddUpAndTheirShareOfThePeakIsWeightedByTime) {
-  const Counters counters = fold_kernels({kernel(1000, 80, 5), kernel(3000, 40, 7)});
-  EXPECT_EQ(counters.kernels, 2);
-  EXPECT_DOUBLE_EQ(counters.values[counter_index("gpu__time_duration.sum")], 4000);
-  EXPECT_DOUBLE_EQ(counters.values[counter_index("dram__throughput.avg.pct_of_peak_sustained_elapsed")], 50);
-  EXPECT_DOUBLE_EQ(counters.values[counter_index("dram__bytes_read.sum")], 12);
+  const std::array kernels{kernel(1000, 80, 5), kernel(3000, 40, 7)};
+  const CounterValues values = fold_kernels(kernels);
+  EXPECT_DOUBLE_EQ(values[counter_index("gpu__time_duration.sum")], 4000);
+  EXPECT_DOUBLE_EQ(values[counter_index(kDram)], 50);
+  EXPECT_DOUBLE_EQ(values[counter_index("dram__bytes_read.sum")], 12);
 }
 
 TEST(Counters, NoKernelsCountNothing) {
-  const Counters counters = fold_kernels({});
-  EXPECT_EQ(counters.kernels, 0);
-  for (const double value : counters.values) EXPECT_EQ(value, 0);
+  for (const double value : fold_kernels({})) EXPECT_EQ(value, 0);
+}
+
+TEST(Counters, TheMedianOfTheRunsCountsAndTheFirstOnesDoNot) {
+  std::vector<CounterValues> kernels(4, kernel(1, 99, 1000));  // two runs of two kernels
+  for (const double percent : {80, 10, 40, 30, 20})
+    for (int half = 0; half < 2; ++half) kernels.push_back(kernel(500, percent, percent));
+  const Counters counters = fold_runs(kernels, 7, 5);
+  EXPECT_EQ(counters.kernels, 2);
+  EXPECT_EQ(counters.runs, 5);
+  EXPECT_DOUBLE_EQ(counters.values[0], 1000);
+  EXPECT_DOUBLE_EQ(counters.values[counter_index(kDram)], 30);
+  EXPECT_DOUBLE_EQ(counters.p10[counter_index(kDram)], 14);
+  EXPECT_DOUBLE_EQ(counters.p90[counter_index(kDram)], 64);
+  EXPECT_DOUBLE_EQ(counters.values[counter_index("dram__bytes_read.sum")], 60);
+}
+
+TEST(Counters, RunsOfDifferentNumbersOfKernelsCannotBeToldApart) {
+  const std::vector<CounterValues> kernels(5, kernel(1, 2, 3));
+  test::expect_error(ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
 }
 
 TEST(Counters, TheDurationWeighs) {

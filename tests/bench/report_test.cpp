@@ -103,8 +103,10 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 12.5));
   report.rows.back().clocks = Clocks{.sm_mhz = 1755, .held = {{"sw_power_cap", 0.25}}};
-  Counters counters{.kernels = 2};
+  Counters counters{.kernels = 2, .runs = 11};
   counters.values.fill(42);
+  counters.p10.fill(41);
+  counters.p90.fill(44);
   report.rows.back().counters = counters;
   report.rows.back().host = HostCost{.call_us = 2.5, .launch_us = 2.25};
   const Json first = bench::to_json(report, Json::object())["rows"][0];
@@ -113,8 +115,12 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
   EXPECT_EQ(first["counters"]["kernels"], 2);
   EXPECT_EQ(first["host_us"], 2.5);
   EXPECT_EQ(first["host_launch_us"], 2.25);
-  for (const CounterInfo& counter : kCounters) EXPECT_EQ(first["counters"][counter.name], 42) << counter.name;
-  EXPECT_EQ(first["counters"].size(), kCounters.size() + 1);
+  EXPECT_EQ(first["counters"]["runs"], 11);
+  for (const CounterInfo& counter : kCounters) {
+    EXPECT_EQ(first["counters"][counter.name], 42) << counter.name;
+    EXPECT_EQ(first["counters"]["p10_p90"][counter.name], Json({41, 44})) << counter.name;
+  }
+  EXPECT_EQ(first["counters"].size(), kCounters.size() + 3);
 }
 
 TEST(HostCost, IsTheLowerQuartileOfTheBursts) {

@@ -1,10 +1,12 @@
 // Counters by CUPTI's range profiler: a range of its own around every kernel (times of wider ranges hold the profiler's
-// own work), and one run of the whole call for each pass.
+// own work); in each pass the same runs of the call, so that a value of several passes is of runs in the same place.
 #include "bench/counters.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "bench/cuda/cupti.hpp"
@@ -16,7 +18,9 @@ namespace tmaops::bench {
 #ifdef TMAOPS_HAVE_CUPTI
 namespace {
 
-constexpr std::size_t kMostKernels = 512;  // of one call
+constexpr std::size_t kMostKernels = 1024;  // of all runs in a pass
+constexpr int kMostFirst = 512;             // runs that fill the caches
+constexpr int kRuns = 11;                   // counted ones
 constexpr int kMostPasses = 100;
 
 /// Parameters with their size, as CUPTI wants them.
@@ -92,8 +96,8 @@ class Metrics {
   const std::vector<std::uint8_t>& config() const { return config_; }
   std::vector<const char*>& names() { return names_; }
 
-  std::array<double, kCounters.size()> values(const std::vector<std::uint8_t>& data, std::size_t range) {
-    std::array<double, kCounters.size()> result{};
+  CounterValues values(const std::vector<std::uint8_t>& data, std::size_t range) {
+    CounterValues result{};
     auto evaluate = TMAOPS_CUPTI_PARAMETERS(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
     evaluate.pHostObject = host_;
     evaluate.pCounterDataImage = data.data();
@@ -168,18 +172,15 @@ class Session {
     stop.pRangeProfilerObject = profiler_;
     return call_cupti(cupti().stop, stop, "end of a pass").isAllPassSubmitted != 0;
   }
-  std::vector<std::array<double, kCounters.size()>> values(Metrics& metrics) {
+  /// Of each kernel in a pass; none where there were more than kMostKernels.
+  std::optional<std::vector<CounterValues>> values(Metrics& metrics) {
     auto decode = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_DecodeData_Params);
     decode.pRangeProfilerObject = profiler_;
-    if (call_cupti(cupti().decode, decode, "reading").numOfRangeDropped > 0)
-      throw Error(ErrorCode::variant_refuses,
-                  {.where = "counters",
-                   .got = "more than " + std::to_string(kMostKernels) + " kernels in one call",
-                   .needed = {}});
+    if (call_cupti(cupti().decode, decode, "reading").numOfRangeDropped > 0) return std::nullopt;
     auto info = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params);
     info.pCounterDataImage = data_.data();
     info.counterDataImageSize = data_.size();
-    std::vector<std::array<double, kCounters.size()>> kernels;
+    std::vector<CounterValues> kernels;
     const std::size_t ranges = call_cupti(cupti().data_info, info, "ranges").numTotalRanges;
     for (std::size_t range = 0; range < ranges; ++range) kernels.push_back(metrics.values(data_, range));
     return kernels;
@@ -220,23 +221,29 @@ class RangeProfiler : public CounterReader {
       metrics_ = std::make_unique<Metrics>(context_, device_.index);
       session_ = std::make_unique<Session>(context_, *metrics_);
     }
-    session_->prepare(*metrics_);
-    // The profiler empties the caches before a pass: what is to find them warm runs twice in it.
-    const bool warm = calls.size() == 1;
-    bool last = false;
-    for (int pass = 0; pass < kMostPasses && !last; ++pass) {
-      for (std::size_t i = 1; i < calls.size(); ++i) run(calls[i]);
-      session_->start();
-      if (warm) run(calls.front());
-      run(calls.front());
-      last = session_->stop();
-    }
-    auto kernels = session_->values(*metrics_);
-    if (warm) kernels.erase(kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(kernels.size() / 2));
-    return fold_kernels(kernels);
+    // The profiler empties the caches before a pass, where a timed call finds what the calls before it left: inputs of
+    // a hot one, results that are still to be written to memory. All sets fill the caches once.
+    const int first = std::min(static_cast<int>(calls.size()), kMostFirst);
+    if (const auto kernels = passes(calls, first + kRuns)) return fold_runs(*kernels, first + kRuns, kRuns);
+    if (const auto kernels = passes(calls, 2)) return fold_runs(*kernels, 2, 1);
+    throw Error(ErrorCode::variant_refuses,
+                {.where = "counters",
+                 .got = "more than " + std::to_string(kMostKernels / 2) + " kernels in one call",
+                 .needed = {}});
   }
 
  private:
+  /// Counters of the kernels of these runs; none where they are more than kMostKernels.
+  std::optional<std::vector<CounterValues>> passes(const std::vector<Call>& calls, int runs) {
+    session_->prepare(*metrics_);
+    bool last = false;
+    for (int pass = 0; pass < kMostPasses && !last; ++pass) {
+      session_->start();
+      for (int i = 0; i < runs; ++i) run(calls[static_cast<std::size_t>(i) % calls.size()]);
+      last = session_->stop();
+    }
+    return session_->values(*metrics_);
+  }
   void run(const Call& call) {
     call(stream_);
     check_cuda(cudaStreamSynchronize(stream_), "counters: call");
