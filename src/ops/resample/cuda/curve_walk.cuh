@@ -250,7 +250,7 @@ inline WalkTile make_walk(const Problem& problem, const Call& call, int head_byt
   PlainChoice choice;
   choice.mapping = PlainChoice::Mapping::walk;
   choice.threads = kWalkThreads;
-  choice.ahead_times = true;
+  choice.ahead_times = kAheadBytes;
   choice.ahead_values = std::min(kAheadBytes, problem.batch * problem.source * row_bytes);
   choice.targets = kStrandTargets;
   choice.time_margin = time_margin(problem.source, problem.target);
