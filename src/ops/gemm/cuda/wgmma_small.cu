@@ -1,13 +1,16 @@
 // Version 5: latency first, for products that are one wave of small tiles. What is new against the others: 64 x 32 of D
 // by one warpgroup, so that every multiprocessor has a tile; the threads fetch by cp.async again, which needs neither
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
-// D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256, 512 or 1024: whole_tiles.cuh. Rows
-// that do not start at lines of 128 bytes: line_tiles.cuh.
+// D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256 or 512: whole_tiles.cuh, of 1024:
+// mapped_tiles.cuh. Rows that do not start at lines of 128 bytes: line_tiles.cuh.
 // (256: 1.53 us instead of 3.1 of version 1; 1024: 4.75 instead of 7.3 of version 3; 64x4096x7168: 17.2 instead of 35,
 // and 13 with the same weights again.)
+#include <optional>
+
 #include "device/fence.cuh"
 #include "ops/gemm/cuda/deep_stages.cuh"
 #include "ops/gemm/cuda/line_tiles.cuh"
+#include "ops/gemm/cuda/mapped_tiles.cuh"
 #include "ops/gemm/cuda/whole_tiles.cuh"
 #include "ops/gemm/tiling.hpp"
 
@@ -114,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
 }
 
-/// A kernel of whole_tiles.cuh.
+/// A kernel of whole_tiles.cuh or mapped_tiles.cuh.
 struct WholeKernel {
   int columns = 0;  // 0: none
   int k_tiles = 0;
@@ -131,7 +134,7 @@ void with_whole_kernel(const WholeKernel& kernel, const Fn& fn) {
   if (is(kColumns, 4, false)) fn.template operator()<kColumns, 4, false>();
   if (is(kColumns, 4, true)) fn.template operator()<kColumns, 4, true>();
   if (is(kColumns, 8, false)) fn.template operator()<kColumns, 8, false>();
-  if (is(128, 16, false)) fn.template operator()<128, 16, false>();
+  if (is(kMappedColumns, kMappedTiles, false)) fn.template operator()<kMappedColumns, kMappedTiles, false>();
 }
 
 /// The kernel of its own that a product has; `columns`: those of its tiles in the kernels for all problems. K = 256 has
@@ -154,8 +157,9 @@ WholeKernel whole_kernel_of(const RowMajorCall& call, int columns) {
 struct Prepared {
   WholeKernel whole;
   WholeJob whole_job;
-  Job job;       // 64 x 32
-  DeepJob deep;  // 64 x 128, or 64 x 64 with K split
+  std::optional<MappedJob> mapped;  // instead of whole_job
+  Job job;                          // 64 x 32
+  DeepJob deep;                     // 64 x 128, or 64 x 64 with K split
   LineJob line_job;
   bool lines = false;  // 128 x 64, each eighth row
   int columns = 0;
@@ -175,7 +179,10 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   prepared->columns = tiling.columns;
   prepared->whole = whole_kernel_of(call, tiling.columns);
   if (prepared->whole.columns != 0) {
-    prepared->whole_job = make_whole_job(call);
+    if (prepared->whole.k_tiles == kMappedTiles)
+      prepared->mapped = make_mapped_job(call);
+    else
+      prepared->whole_job = make_whole_job(call);
     return prepared;
   }
   prepared->lines = tiling.row_step > 1;
@@ -200,13 +207,19 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   LaunchConfig config{.dependent = arguments.dependent_launch};
   if (prepared.whole.columns != 0) {
     const bool column_major = problem.d.order == Order::column;
-    config.block = dim3(kWholeThreads);
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
       with_whole_kernel(prepared.whole, [&]<int columns, int k_tiles, bool square>() {
         config.grid =
             whole_grid<columns, k_tiles>(column_major ? problem.n : problem.m, column_major ? problem.m : problem.n);
-        config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
-        launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
+        if constexpr (k_tiles == kMappedTiles) {
+          config.block = dim3(kMappedThreads);
+          config.shared_bytes = sizeof(MappedStorage);
+          launch_kernel<mapped_kernel<T, a, b>>(kWhere, config, stream, *prepared.mapped);
+        } else {
+          config.block = dim3(kWholeThreads);
+          config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
+          launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
+        }
       });
     });
     return;

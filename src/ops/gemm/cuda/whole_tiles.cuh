@@ -3,7 +3,7 @@
 // no batches, no epilogue but rounding, 36 bytes of parameters, strides in 32 bits, and every product with its own copy
 // of the code, so that stages are immediate addresses; a K-major B's columns in the order in which wgmma's sums are
 // neighbours in D. (H200: 256 1.7 instead of 2.3 us with the general kernel of the same tile, 1.6 with 64 x 16 and 1.53
-// in that order, 512 2.13 instead of 3.4, 1024 4.75 instead of 5.8.)
+// in that order, 512 2.13 instead of 3.4.) K = 1024: mapped_tiles.cuh.
 #pragma once
 
 #include <algorithm>
@@ -32,22 +32,33 @@ struct WholeJob {
   std::uint32_t d_stride = 0;
 };
 
-/// All k-tiles at once where they fit; otherwise a ring. (1024, 64 x 128: 6 stages 5.03 us, 7 5.08, 8 5.21, 9 5.31.)
+/// All k-tiles at once.
 template <int columns, int k_tiles>
 struct WholeStorage {
-  static constexpr int stages = columns < 128 ? k_tiles : 6;
-  static constexpr int ahead = stages == k_tiles ? stages : stages - 2;  // a product may still read the last but one
   struct Stage {
     unsigned char a[kWholeRows * kRowBytes];
     unsigned char b[columns * kRowBytes];
   };
-  alignas(1024) Stage stage[stages];
-  /// Tile rows that neighbouring blocks share a tile column in, for the L2. (512: 4 2.21 us, 1 2.27, 8 2.29; transposed
-  /// operands 2.30, 2.34, 2.36; 256: no gain.)
-  static constexpr std::uint32_t group = k_tiles == 4 ? 1 : 4;
+  alignas(1024) Stage stage[k_tiles];
   /// More than half of the multiprocessor's, so that dependent launches do not pair up.
-  static constexpr int bytes = std::max<int>(kMoreThanHalf, stages* static_cast<int>(sizeof(Stage)));
+  static constexpr int bytes = std::max<int>(kMoreThanHalf, k_tiles* static_cast<int>(sizeof(Stage)));
 };
+
+/// Tile rows that neighbouring blocks share a tile column in, for the L2. (512: 4 2.21 us, 1 2.27, 8 2.29; transposed
+/// operands 2.30, 2.34, 2.36; 256: no gain.)
+template <int k_tiles>
+inline constexpr std::uint32_t kWholeGroup = k_tiles == 4 ? 1 : 4;
+
+/// Where a block's tile of D begins.
+struct WholePosition {
+  std::uint32_t row;
+  std::uint32_t column;
+};
+template <int columns, int k_tiles>
+__device__ __forceinline__ WholePosition whole_position() {
+  constexpr std::uint32_t group = kWholeGroup<k_tiles>;
+  return {(blockIdx.y * group + blockIdx.x % group) * kWholeRows, blockIdx.x / group * columns};
+}
 
 /// The column of B's tile that goes into row `i` of a K-major tile. A thread's sums of a row of D are pairs 8 columns
 /// apart as wgmma counts them; in this order they are neighbours in D, which a thread writes without asking others: row
@@ -115,19 +126,16 @@ __device__ __forceinline__ void for_each_index(const Step& step) {
 template <class T, int columns, int k_tiles, bool square, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_constant__ WholeJob job) {
   using Storage = WholeStorage<columns, k_tiles>;
-  constexpr int kStages = Storage::stages;
-  constexpr int kAhead = Storage::ahead;
   Storage& shared = device::dynamic_shared<Storage>();
   device::let_next_kernel_start();
-  const std::uint32_t row = (blockIdx.y * Storage::group + blockIdx.x % Storage::group) * kWholeRows;
-  const std::uint32_t column = blockIdx.x / Storage::group * columns;
+  const auto [row, column] = whole_position<columns, k_tiles>();
   constexpr std::uint32_t kStride = square ? k_tiles * kRowBytes : 0;
   WholeTile<a_major, kWholeRows, kStride, false> a(job.a, job.a_stride, row, threadIdx.x);
   constexpr bool kPermuted = b_major == Major::k;
   WholeTile<b_major, columns, kStride, kPermuted> b(job.b, job.b_stride, column, threadIdx.x);
   device::wait_for_previous_kernel();
 #pragma unroll
-  for (int k_tile = 0; k_tile < kAhead; ++k_tile) {
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     a.fetch(shared.stage[k_tile].a, k_tile);
     b.fetch(shared.stage[k_tile].b, k_tile);
     device::commit_copies();
@@ -136,20 +144,10 @@ __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_co
   float sums[columns / 2];
   for_each_index<k_tiles>([&](auto index) {
     constexpr int k_tile = decltype(index)::value;
-    constexpr int stage = k_tile % kStages;
-    device::wait_copies<kStages == k_tiles ? k_tiles - k_tile - 1 : kAhead - 1>();
+    device::wait_copies<k_tiles - k_tile - 1>();
     device::fence_async_shared();
-    __syncthreads();  // the stage is there; in a ring, the product of the stage before the last is done in every warp
-    multiply_stage<T, columns, a_major, b_major>(sums, shared.stage[stage].a, shared.stage[stage].b, k_tile > 0);
-    if constexpr (kStages < k_tiles) {
-      constexpr int next = k_tile + kAhead;
-      if constexpr (next < k_tiles) {
-        a.fetch(shared.stage[next % kStages].a, next);
-        b.fetch(shared.stage[next % kStages].b, next);
-      }
-      device::commit_copies();  // also without copies, so that groups count tiles
-      device::wgmma_wait<1>();
-    }
+    __syncthreads();
+    multiply_stage<T, columns, a_major, b_major>(sums, shared.stage[k_tile].a, shared.stage[k_tile].b, k_tile > 0);
   });
   device::wgmma_wait<0>();
   device::pin_registers(sums);
@@ -169,7 +167,7 @@ bool cuts_whole(const RowMajorCall& call) {
     return fits(row_major ? layout.rows : layout.columns, layout.leading_dimension());
   };
   return stores_directly(epilogue) && problem.d.dtype == problem.a.dtype && problem.batch == 1 &&
-         problem.m % (kWholeRows * WholeStorage<columns, k_tiles>::group) == 0 && problem.n % columns == 0 &&
+         problem.m % (kWholeRows * kWholeGroup<k_tiles>) == 0 && problem.n % columns == 0 &&
          problem.k == k_tiles * kDepth && operand_fits(problem.a) && operand_fits(problem.b) &&
          fits(problem.m, problem.d.row_stride);
 }
@@ -183,7 +181,7 @@ inline bool is_square(const Problem& problem) {
 /// m and n of the form in which D is row-major.
 template <int columns, int k_tiles>
 dim3 whole_grid(std::int64_t m, std::int64_t n) {
-  constexpr std::uint32_t group = WholeStorage<columns, k_tiles>::group;
+  constexpr std::uint32_t group = kWholeGroup<k_tiles>;
   return {static_cast<unsigned>(n / columns * group), static_cast<unsigned>(m / (kWholeRows * group))};
 }
 
