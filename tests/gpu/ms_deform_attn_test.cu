@@ -142,6 +142,27 @@ TEST(GpuMsDeformAttnShapes, EveryWidthFromTwoPixelsOnAndManyImages) {
     }
 }
 
+/// As many queries as the first level has pixels, or more: whole strips of 16 columns, narrower ones, and queries
+/// behind them; the last width has none.
+TEST(GpuMsDeformAttnShapes, QueriesThatArePixels) {
+  TMAOPS_NEEDS_GPU();
+  for (const std::int64_t width : {4, 12, 16, 20, 28, 32, 44, 18})
+    for (const std::int64_t more : {0, 3, 40}) {
+      const std::int64_t height = width % 3 + 5;
+      check(Case({.batch = 3,
+                  .heads = 2,
+                  .channels = 32,
+                  .queries = height * width + more,
+                  .levels = {{height, width}, {5, 8}, {3, 4}, {2, 2}},
+                  .points = 8,
+                  .value_dtype = width % 8 == 0 ? DType::f16 : DType::bf16,
+                  .location_dtype = width % 8 == 0 ? DType::f16 : DType::f32,
+                  .weight_dtype = width % 8 == 0 ? DType::f16 : DType::f32},
+                 static_cast<std::uint64_t>(width + more)));
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
 TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
   TMAOPS_NEEDS_GPU();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -60,12 +60,27 @@ struct Near {
 /// Units a block could have summed while it waits for the levels of its next map.
 constexpr unsigned kFillUnits = 10;
 
+constexpr unsigned kStripUnits = 4;  // across a strip
+
+/// Queries that are the pixels of the first level (and more), worked on in strips of 16 columns from the top to the
+/// bottom: neighbours above and below sample the same pixels while these are in the L1. In raster order a row's are
+/// gone when the next row comes to them.
+struct Strips {
+  unsigned units = 0;        // of the level; 0: raster order
+  unsigned width = 0;        // of the level, a multiple of kUnitQueries
+  unsigned whole = 0;        // strips of kStripUnits
+  unsigned strip_units = 0;  // of each of these
+  unsigned reciprocal = 0;   // of strip_units, times 2^32, rounded up
+  unsigned last_units = 1;   // across the last strip, where it is narrower
+};
+
 /// Maps (images times heads) in rounds. Each block works on an equal run of units of the maps of each round; one that
 /// goes on to another map has kFillUnits less.
 struct Order {
   unsigned units_per_map = 0;
   unsigned maps = 0;
   unsigned rounds = 0;
+  Strips strips{};
 };
 
 /// Goes through a block's runs, cut at the ends of maps: segments. Numbers count the block's units.
@@ -80,6 +95,22 @@ class Segments {
   __device__ __forceinline__ unsigned end() const { return end_; }
   /// A unit of this segment.
   __device__ __forceinline__ Unit unit(unsigned number) const { return {n_, (number + offset_) * kUnitQueries, m_}; }
+
+  /// First query of a unit of this segment, in the order of `strips`.
+  __device__ __forceinline__ unsigned first_query(unsigned number) const {
+    const Strips& strips = order_.strips;
+    const unsigned of_map = number + offset_;
+    if (of_map >= strips.units) return of_map * kUnitQueries;
+    const unsigned strip = __umulhi(of_map, strips.reciprocal);
+    const unsigned of_strip = of_map - strip * strips.strip_units;
+    unsigned row = of_strip / kStripUnits;
+    unsigned column = of_strip % kStripUnits;
+    if (strip >= strips.whole) {
+      row = of_strip / strips.last_units;
+      column = of_strip % strips.last_units;
+    }
+    return row * strips.width + (strip * kStripUnits + column) * kUnitQueries;
+  }
 
   __device__ __forceinline__ void next() { go_on((n_ * heads_ + m_) * order_.units_per_map + offset_ + end_); }
 

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   PointColumns<Point> columns(call, segments.unit(0), lane % kSlots, 2 * passes);
   Value* output = nullptr;
   const auto load_points = [&](unsigned number) {
-    next_q = segments.unit(number).q;
+    next_q = passes > 1 ? segments.first_query(number) : segments.unit(number).q;
     points.load(call, steps, columns, next_q + lane / kSlots, 0);
   };
   // Leaves segments that end before the unit.
@@ -193,6 +193,24 @@ unsigned rounds(const Problem& problem) {
   return static_cast<unsigned>((maps + together - 1) / together);
 }
 
+/// Only with eight points: with four the samples of a query are too few, and strips lose more to shared memory, which
+/// waits for hits in the L1, than they win (docs/findings/ms_deform_attn_gpu.md).
+Strips strips_of(const Problem& problem) {
+  const Level& level = problem.levels[0];
+  const bool queries_are_pixels =
+      problem.queries >= level.height * level.width && problem.queries <= problem.length;  // as far as shapes tell
+  if (level.points != 8 || !queries_are_pixels || level.width % kUnitQueries != 0) return {};
+  Strips strips;
+  strips.width = static_cast<unsigned>(level.width);
+  const unsigned across = strips.width / kUnitQueries;
+  strips.units = across * static_cast<unsigned>(level.height);
+  strips.whole = across / kStripUnits;
+  strips.strip_units = kStripUnits * static_cast<unsigned>(level.height);
+  strips.reciprocal = static_cast<unsigned>((std::uint64_t{1} << 32) / strips.strip_units + 1);
+  strips.last_units = std::max(across % kStripUnits, 1u);
+  return strips;
+}
+
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
@@ -240,7 +258,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   }
   prepared->order = {.units_per_map = static_cast<unsigned>((problem.queries + kUnitQueries - 1) / kUnitQueries),
                      .maps = static_cast<unsigned>(problem.batch * problem.heads),
-                     .rounds = rounds(problem)};
+                     .rounds = rounds(problem),
+                     .strips = strips_of(problem)};
   const auto bytes = [](std::int64_t elements, DType type) {
     return static_cast<std::uint64_t>(elements * static_cast<std::int64_t>(size_of(type)));
   };
