@@ -2,7 +2,7 @@
 // the warp that issues them for as long as the multiprocessor takes to ask for their lines, and a warpgroup that
 // multiplies besides stands still meanwhile: 290 to 317 cycles per k-tile, of which the product takes 255. But they are
 // on their way before barriers and maps are ready, so the first k-tiles still come by cp.async, and the fetching warp
-// starts behind them, so that they are served first. (H200: CR 5.23 to 4.73 us, RC 5.02 to 4.65.)
+// starts behind them, so that they are served first. (H200: CR 5.23 to 4.70 us, RC 5.02 to 4.60.)
 #pragma once
 
 #include "device/pipeline.cuh"
@@ -13,7 +13,7 @@ namespace tmaops::ops::gemm::cuda {
 
 inline constexpr int kMappedColumns = 128;
 inline constexpr int kMappedTiles = 16;  // of k
-inline constexpr int kMappedStages = 8;
+inline constexpr int kMappedStages = 6;
 inline constexpr int kCopiedTiles = 2;  // by cp.async
 inline constexpr int kMappedThreads = kWholeThreads + device::kWarpThreads;
 inline constexpr int kMappedReady = 1;  // named barriers
