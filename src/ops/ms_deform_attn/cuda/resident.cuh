@@ -58,7 +58,7 @@ struct Near {
 };
 
 /// Units a block could have summed while it waits for the levels of its next map.
-constexpr unsigned kFillUnits = 10;
+constexpr unsigned kFillUnits = 20;
 
 constexpr unsigned kStripUnits = 4;  // across a strip
 

@@ -98,58 +98,66 @@ __global__ void __launch_bounds__(kThreads, 1)
     load_points(number);
   };
   unsigned number = end_draw(begin_draw(shared, lane));
+  // Units until one is of another segment, or not known: a loop whose pointers do not change.
+  const auto sum_units = [&] {
+    const FarLane my_far = far_lane;
+    Value* const my_output = output;
+    bool loaded = false;
+    do {
+      const unsigned q = next_q;
+      FarSums far;
+      NearSums close;
+      // Unrolled, far samples of the second pass come between near ones of the first; with f32 points that spills.
+#pragma unroll(sizeof(Point) == 4 ? 1 : passes)
+      for (int pass = 0; pass < passes; ++pass) {
+        const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
+        unsigned drawn = 0;
+        if (pass + 1 == passes) drawn = begin_draw(shared, lane);
+        Spot spots[2];
+        const bool far_slot = lane % kSlots < kFarSlots;
+        const std::uint32_t pixels = locate_samples(slot, pair, far_slot, spots);
+        constexpr int kUnderWay =
+            passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
+        FarPixels under_way[kUnderWay];
+        FarLane::Level far_level = my_far.start;
+        const auto load = [&](int s) {
+          const DeviceLevel& level = call.levels[s * kLevels / kSlots];
+          constexpr int kLevelSlots = kSlots / kLevels;
+          if (s > 0 && s % kLevelSlots == 0) far_level = my_far.level(steps.level[s / kLevelSlots]);
+          load_far(far_level, pixel_bytes, static_cast<std::uint32_t>(level.width) * pixel_bytes,
+                   __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
+        };
+        __syncwarp();  // the staging has been read
+        write_weights<Value>(pair, spots, far_slot, mine);
+        if (pass + 1 < passes) {
+          if (kLoaded == 2) points.load(call, steps, columns, q + lane / kSlots, 2 * (pass + 1));
+        } else {
+          number = end_draw(drawn);
+          loaded = number < segments.end();
+          if (loaded) load_points(number);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int s = 0; s < kUnderWay - 1; ++s) load(s);
+#pragma unroll
+        for (int s = 0; s < kFarSlots; ++s) {
+          if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
+          add_far<Value>(far, my_far, s, under_way[s % kUnderWay]);
+        }
+        if (filled != segments.index()) wait_filled(shared, segments);
+        filled = segments.index();
+#pragma unroll
+        for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
+      }
+      // The next unit is of the same segment, or not known yet.
+      const Unit first = segments.unit(0);
+      store_unit<Value, Point>(call, {first.n, q, first.m}, my_output, steps.output, lane, far, close, staging);
+    } while (loaded);
+  };
   go_to(number);
   while (segments.valid()) {
-    const unsigned q = next_q;
-    FarSums far;
-    NearSums close;
-    bool loaded = false;
-    // Unrolled, far samples of the second pass come between near ones of the first; with f32 points that spills.
-#pragma unroll(sizeof(Point) == 4 ? 1 : passes)
-    for (int pass = 0; pass < passes; ++pass) {
-      const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
-      unsigned drawn = 0;
-      if (pass + 1 == passes) drawn = begin_draw(shared, lane);
-      Spot spots[2];
-      const bool far_slot = lane % kSlots < kFarSlots;
-      const std::uint32_t pixels = locate_samples(slot, pair, far_slot, spots);
-      constexpr int kUnderWay =
-          passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
-      FarPixels under_way[kUnderWay];
-      FarLane::Level far_level = far_lane.start;
-      const auto load = [&](int s) {
-        const DeviceLevel& level = call.levels[s * kLevels / kSlots];
-        constexpr int kLevelSlots = kSlots / kLevels;
-        if (s > 0 && s % kLevelSlots == 0) far_level = far_lane.level(steps.level[s / kLevelSlots]);
-        load_far(far_level, pixel_bytes, static_cast<std::uint32_t>(level.width) * pixel_bytes,
-                 __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
-      };
-      __syncwarp();  // the staging has been read
-      write_weights<Value>(pair, spots, far_slot, mine);
-      if (pass + 1 < passes) {
-        if (kLoaded == 2) points.load(call, steps, columns, q + lane / kSlots, 2 * (pass + 1));
-      } else {
-        number = end_draw(drawn);
-        loaded = number < segments.end();
-        if (loaded) load_points(number);
-      }
-      __syncwarp();
-#pragma unroll
-      for (int s = 0; s < kUnderWay - 1; ++s) load(s);
-#pragma unroll
-      for (int s = 0; s < kFarSlots; ++s) {
-        if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
-        add_far<Value>(far, far_lane, s, under_way[s % kUnderWay]);
-      }
-      if (filled != segments.index()) wait_filled(shared, segments);
-      filled = segments.index();
-#pragma unroll
-      for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
-    }
-    // The next unit is of the same segment, or not known yet.
-    const Unit first = segments.unit(0);
-    store_unit<Value, Point>(call, {first.n, q, first.m}, output, steps.output, lane, far, close, staging);
-    if (!loaded) go_to(number);
+    sum_units();
+    go_to(number);
   }
   device::let_next_kernel_start();
 }
