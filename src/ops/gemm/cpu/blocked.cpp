@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::int64_t kPanelRows = 6;      // 6 x 16 accumulators: 12 of the 16 AVX2 registers
 constexpr std::int64_t kPanelColumns = 16;  // one AVX-512 vector, two of AVX2, four of SSE
-constexpr std::int64_t kTileRows = 96;      // tile of D; its accumulators (96 KiB) and both slabs (96 and 256 KiB)
-constexpr std::int64_t kTileColumns = 256;  // fit in an L2 of 512 KiB
-constexpr std::int64_t kSlab = 256;         // part of K that is packed at a time
+constexpr std::int64_t kTileRows = 192;     // tile of D; its accumulators and slabs (192, 192 and 256 KiB) fit in an
+constexpr std::int64_t kTileColumns =
+    256;                             // L2 of 1 MiB; B is packed anew for every tile, so 96 rows cost 12 % at 1024
+constexpr std::int64_t kSlab = 256;  // part of K that is packed at a time
 
 static_assert(kTileRows % kPanelRows == 0 && kTileColumns % kPanelColumns == 0);
 
@@ -52,16 +53,48 @@ void pack(const void* data, DType dtype, std::int64_t offset, std::int64_t line_
 /// One row of a panel of B. The compiler splits it into the registers that the instruction set has.
 using Row __attribute__((vector_size(kPanelColumns * sizeof(float)))) = float;
 
-/// c (6 x 16, rows `pitch` apart) += panel of A (depth x 6) times panel of B (depth x 16).
-TMAOPS_CLONES void multiply_panels(const float* a, const float* b, std::int64_t depth, float* c, std::int64_t pitch) {
-  Row sum[kPanelRows];
-  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(&sum[i], c + i * pitch, sizeof(Row));
+/// c (6 rows `pitch` apart, 16 columns per panel of B) += panel of A (depth x 6) times kPanels panels of B (depth x
+/// 16).
+template <std::int64_t kPanels>
+[[gnu::always_inline]] inline void multiply_panels(const float* a, const float* b, std::int64_t depth, float* c,
+                                                   std::int64_t pitch) {
+  Row sum[kPanelRows][kPanels];
+  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(sum[i], c + i * pitch, sizeof(sum[i]));
   for (std::int64_t k = 0; k < depth; ++k) {
-    Row row;
-    std::memcpy(&row, b + k * kPanelColumns, sizeof(Row));
-    for (std::int64_t i = 0; i < kPanelRows; ++i) sum[i] += a[k * kPanelRows + i] * row;
+    Row row[kPanels];
+    for (std::int64_t p = 0; p < kPanels; ++p) std::memcpy(&row[p], b + (p * depth + k) * kPanelColumns, sizeof(Row));
+    for (std::int64_t i = 0; i < kPanelRows; ++i)
+      for (std::int64_t p = 0; p < kPanels; ++p) sum[i][p] += a[k * kPanelRows + i] * row[p];
   }
-  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(c + i * pitch, &sum[i], sizeof(Row));
+  for (std::int64_t i = 0; i < kPanelRows; ++i) std::memcpy(c + i * pitch, sum[i], sizeof(sum[i]));
+}
+
+TMAOPS_CLONES void multiply_panel(const float* a, const float* b, std::int64_t depth, float* c, std::int64_t pitch) {
+  multiply_panels<1>(a, b, depth, c, pitch);
+}
+
+#ifdef TMAOPS_V4
+/// Two panels: twelve sums for the 32 registers of AVX-512, which six sums leave waiting for one another.
+TMAOPS_V4 void multiply_two_panels(const float* a, const float* b, std::int64_t depth, float* c, std::int64_t pitch) {
+  multiply_panels<2>(a, b, depth, c, pitch);
+}
+#endif
+
+using Multiply = void (*)(const float* a, const float* b, std::int64_t depth, float* c, std::int64_t pitch);
+
+/// The micro-kernel for the next of `columns` columns, and how many it takes.
+Multiply multiply_at(std::int64_t columns, std::int64_t& step) {
+  step = kPanelColumns;
+#ifdef TMAOPS_V4
+  static const bool two = has_v4();
+  if (two && columns >= 2 * kPanelColumns) {
+    step = 2 * kPanelColumns;
+    return multiply_two_panels;
+  }
+#else
+  (void)columns;
+#endif
+  return multiply_panel;
 }
 
 void compute_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
@@ -82,10 +115,13 @@ void compute_tile(const Problem& problem, const Arguments& arguments, std::int64
          rows, depth, kPanelRows, work.a.data(), work.line.data());
     pack(arguments.b, problem.b.dtype, problem.b.offset(batch, k, column), problem.b.column_stride,
          problem.b.row_stride, columns, depth, kPanelColumns, work.b.data(), work.line.data());
-    for (std::int64_t j = 0; j < padded_columns; j += kPanelColumns)
+    std::int64_t step = 0;
+    for (std::int64_t j = 0; j < padded_columns; j += step) {
+      const Multiply multiply = multiply_at(padded_columns - j, step);
       for (std::int64_t i = 0; i < padded_rows; i += kPanelRows)
-        multiply_panels(&work.a[static_cast<std::size_t>(i * depth)], &work.b[static_cast<std::size_t>(j * depth)],
-                        depth, &work.accumulators[static_cast<std::size_t>(i * padded_columns + j)], padded_columns);
+        multiply(&work.a[static_cast<std::size_t>(i * depth)], &work.b[static_cast<std::size_t>(j * depth)], depth,
+                 &work.accumulators[static_cast<std::size_t>(i * padded_columns + j)], padded_columns);
+    }
   }
   store_tile(problem, arguments, batch, row, column, rows, columns, work.accumulators.data(), padded_columns);
 }
@@ -99,7 +135,7 @@ void launch(const Problem& caller_problem, const Arguments& caller_arguments, St
   const std::int64_t tile_rows = (problem.m - 1) / kTileRows + 1;
   const std::int64_t tile_columns = (problem.n - 1) / kTileColumns + 1;
   parallel_for(problem.batch * tile_rows * tile_columns, 1, [&](std::int64_t begin, std::int64_t end) {
-    static thread_local Workspace work;  // kept between calls: at most 0.5 MiB a thread
+    static thread_local Workspace work;  // kept between calls: at most 0.7 MiB a thread
     for (std::int64_t tile = begin; tile < end; ++tile)
       compute_tile(problem, arguments, tile / (tile_rows * tile_columns), tile / tile_columns % tile_rows * kTileRows,
                    tile % tile_columns * kTileColumns, work);

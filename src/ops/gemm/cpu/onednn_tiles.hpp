@@ -12,9 +12,9 @@
 
 namespace tmaops::ops::gemm::onednn {
 
-// Rows of a tile: 1024^3 in bf16 with AMX takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows; without AMX and in f32 256 and
-// 512 are alike and 128 cost 2 %. Up to kTwoTiles rows there are two tiles, which read B in place: at 512^3 packing it
-// first costs 20 %.
+// Rows of a tile: with a packed B 1024^3 in bf16 with AMX takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows. With B in
+// place, and without AMX and in f32, 256 and 512 are alike and 128 cost 2 to 20 %. Up to kTwoTiles rows there are two
+// tiles, which read B in place: at 512^3 packing it first costs 20 %.
 inline constexpr std::int64_t kRowsAmx = 128;
 inline constexpr std::int64_t kRows = 256;
 inline constexpr std::int64_t kTwoTiles = 512;
@@ -28,8 +28,10 @@ inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make 
 inline constexpr std::int64_t kTilesWanted = 8;
 inline constexpr std::int64_t kLeastColumns = 512;
 inline constexpr std::int64_t kMostScratchColumns = 1024;  // f32 accumulators of 1 MiB at most: half of an L2
-// Tiles from which packing B pays: with AMX, and where oneDNN's fast kernel refuses B as it lies, from three on. Else
-// its own copies of B cost less, but those of a row-major B for eight tiles: 4096^3 in bf16 takes 361 ms, not 413.
+// Tiles from which packing B pays: with AMX where B is row-major or A column-major, and where oneDNN's fast kernel
+// refuses B as it lies, from three on. Else its own copies of B cost less (1024^3 in bf16 with AMX, A row-major and B
+// column-major: 1.11 instead of 1.51 ms), but those of a row-major B for eight tiles: 4096^3 in bf16 takes 361 ms, not
+// 413.
 inline constexpr std::int64_t kPackFromTiles = 3;
 inline constexpr std::int64_t kPackRowMajorFromTiles = 8;
 inline constexpr std::int64_t kPackColumns = 192;  // a multiple of oneDNN's blocks of 16, 32, 48, 64 columns
@@ -225,7 +227,8 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   if (direct && !can_be_direct(problem)) return false;
   plan.direct = direct;
   plan.fused_bias = direct && problem.bias_dtype.has_value();
-  const bool amx = dtype != DType::f32 && has_amx();
+  const bool rows_by_columns = problem.a.order == Order::row && problem.b.order == Order::column;
+  const bool amx = dtype != DType::f32 && has_amx() && !rows_by_columns;  // whether tiles are made for AMX
   plan.tiling = make_tiling(problem, amx, direct ? problem.n : kMostScratchColumns);
   const Tiling& tiling = plan.tiling;
   if (direct && tiling.across > 1) return false;
