@@ -45,13 +45,11 @@ for word in $steps; do
       step memcheck timeout 1200 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/tests/gpu/test_gpu" \
         --gtest_filter=-DependentLaunch.*
       ;;
-    bench)  # every configuration for this GPU, and the counters that docs/resample.md quotes
+    bench)  # every configuration for this GPU
       for config in "$root"/configs/h200_*.yaml; do
         name=$(basename "$config" .yaml)
         step "bench_$name" timeout 600 "$build/src/cli/tmaops" bench "$config" -f -o "$out/${name#h200_}.json"
       done
-      step bench_counters timeout 60 "$build/src/cli/tmaops" bench --device cuda --temperature cold --peers copy --counters \
-        -p 'resample: {case: "1024,512->512,128", dtype: [bf16, f32]}' -f -o "$out/resample_counters.json"
       ;;
     *) echo "unknown step $word"; exit 2 ;;
   esac

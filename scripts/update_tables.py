@@ -9,7 +9,8 @@ A document says where a table goes and what it shows:
 
 Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
 implementations beside the chosen variant, all without it. One line per case: the chosen variant's time, then every other
-implementation of the same case with its time and how many times slower it is.
+implementation of the same case with its time and how many times slower it is. `<!-- counters FILE ... -->` makes a table
+of hardware counters, one line per implementation; `columns=us,GHz,tensor` chooses among COLUMNS.
 
   update_tables.py            rewrite the documents
   update_tables.py --check    exit 1 when a document differs from what its result files say
@@ -20,7 +21,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"(<!-- table (?P<spec>[^>]*?) -->\n)(?P<body>.*?)(<!-- /table -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^>]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
 
 
 def microseconds(value):
@@ -33,14 +34,97 @@ def microseconds(value):
     raise ValueError(value)
 
 
-def make_table(spec):
+def of_peak(counter):
+    return lambda row: f"{row['counters'][counter + '.avg.pct_of_peak_sustained_elapsed']:.0f} %"
+
+
+def count(value):
+    """Three significant digits."""
+    for limit, scale, unit in ((1e4, 1, ""), (1e6, 1e-3, " k"), (1e9, 1e-6, " M"), (float("inf"), 1e-9, " G")):
+        if value < limit:
+            return f"{float(f'{value * scale:.3g}'):g}{unit}"
+    raise ValueError(value)
+
+
+def total(counter, scale=1, unit=""):
+    return lambda row: count(row["counters"][counter + ".sum"] * scale) + unit
+
+
+def part(counter, of):
+    return lambda row: f"{100 * row['counters'][counter + '.sum'] / max(row['counters'][of + '.sum'], 1):.0f} %"
+
+
+def longest_wait(row):
+    names = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active.ratio")
+    waits = [(value, names.fullmatch(key)[1]) for key, value in row["counters"].items() if names.fullmatch(key)]
+    warps, reason = max(waits)
+    return f"{reason.replace('_', ' ')} {warps:.1f}"
+
+
+COLUMNS = {
+    "us": ("us, timed", lambda row: f"{row['us']['median']:.4g}"),
+    "GPU us": ("us, counted", lambda row: f"{row['counters']['gpu__time_duration.sum'] / 1e3:.4g}"),
+    "GHz": ("GHz, timed and counted", lambda row: f"{row['sm_mhz'] / 1e3:.2f}, "
+            f"{row['counters']['sm__cycles_elapsed.avg.per_second'] / 1e9:.2f}"),
+    "cycles": ("cycles", lambda row: count(row["counters"]["sm__cycles_elapsed.max"])),
+    "active": ("SMs at work", of_peak("sm__cycles_active")),
+    "dram": ("DRAM", of_peak("dram__throughput")),
+    "read": ("read", total("dram__bytes_read", 1, "B")),
+    "l2": ("L2", of_peak("lts__throughput")),
+    "l1": ("L1", of_peak("l1tex__throughput")),
+    "issue": ("issue slots", of_peak("smsp__issue_active")),
+    "tensor": ("tensor pipes", of_peak("sm__pipe_tensor_cycles_active")),
+    "pipe": ("data pipe", of_peak("l1tex__data_pipe_lsu_wavefronts")),
+    "passes": ("its passes", total("l1tex__data_pipe_lsu_wavefronts")),
+    "instructions": ("instructions", total("smsp__inst_executed")),
+    "requests": ("requests to the L2", total("lts__t_requests_srcunit_tex")),
+    "sectors": ("sectors", total("lts__t_sectors_srcunit_tex")),
+    "l1hits": ("L1 hits", part("l1tex__t_sectors_lookup_hit", "l1tex__t_sectors")),
+    "l2hits": ("L2 hits", part("lts__t_sectors_srcunit_tex_lookup_hit", "lts__t_sectors_srcunit_tex")),
+    "bytes": ("into the SMs", total("l1tex__m_xbar2l1tex_read_bytes", 1, "B")),
+    "inflow": ("of their way in", of_peak("l1tex__m_xbar2l1tex_read_bytes")),
+    "conflicts": ("bank conflicts", total("l1tex__data_bank_conflicts_pipe_lsu_mem_shared")),
+    "wait": ("longest wait, warps per issue", longest_wait),
+}
+
+
+def source_line(path, document, rows):
+    machine = document["machine"]
+    on_gpu = all(row["device"].startswith("cuda") for row in rows)
+    where = machine["gpu"]["name"] if on_gpu else f"{machine.get('cpu')}, {machine.get('threads', '?')} threads"
+    partial = " The run was interrupted: not all cases." if document.get("status") == "partial" else ""
+    return f"`{path}`: {where}, revision {document['revision']}.{partial}"
+
+
+def read_rows(spec):
     path, *filters = spec.split()
     wanted = dict(item.split("=", 1) for item in filters)
-    shown = wanted.pop("show", "").split(",")
+    options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns")}
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
     rows = [row for row in document["rows"] if all(str(row.get(key)) == value for key, value in wanted.items())]
     if not rows:
         raise SystemExit(f"{path}: no row with {wanted}")
+    return path, wanted, options, document, rows
+
+
+def make_counters(spec):
+    path, _, options, document, rows = read_rows(spec)
+    columns = [COLUMNS[name.replace("_", " ")] for name in options["columns"]]
+    lines = ["| case | |" + "".join(f" {title} |" for title, _ in columns), "|---|---|" + "---|" * len(columns)]
+    last = None
+    for row in rows:
+        if "counters" not in row or (options["show"] != [""] and row["implementation"] not in options["show"]):
+            continue
+        name = f"**{row['selected']}**" if row["implementation"] == "tmaops" else row["implementation"]
+        case = row["case"] if row["case"] != last else ""
+        last = row["case"]
+        lines.append(f"| {case} | {name} |" + "".join(f" {cell(row)} |" for _, cell in columns))
+    return "\n".join(lines) + f"\n\n{source_line(path, document, rows)}\n"
+
+
+def make_table(spec):
+    path, wanted, options, document, rows = read_rows(spec)
+    shown = options["show"]
     cases, others = {}, []
     for row in rows:
         key = (row["operator"], row["case"], row["dtype"], row["temperature"])
@@ -64,21 +148,18 @@ def make_table(spec):
             else:
                 line += f" {microseconds(row['us']['median'])} ({row['us']['median'] / ours['us']['median']:.3g}x) |"
         lines.append(line)
-    machine = document["machine"]
-    on_gpu = all(row["device"].startswith("cuda") for row in rows)
-    where = machine["gpu"]["name"] if on_gpu else f"{machine.get('cpu')}, {machine.get('threads', '?')} threads"
-    partial = " The run was interrupted: not all cases." if document.get("status") == "partial" else ""
     lines.append("")
-    lines.append(f"`{path}`: {where}, revision {document['revision']}.{partial}")
+    lines.append(source_line(path, document, rows))
     return "\n".join(lines) + "\n"
 
 
 def main():
     check = "--check" in sys.argv[1:]
     stale = []
+    makers = {"table": make_table, "counters": make_counters}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
-        new = BLOCK.sub(lambda match: match[1] + make_table(match["spec"]) + match[4], text)
+        new = BLOCK.sub(lambda match: match[1] + makers[match["what"]](match["spec"]) + match[5], text)
         if new != text:
             stale.append(path.relative_to(ROOT))
             if not check:

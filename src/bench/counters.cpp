@@ -1,5 +1,7 @@
 #include "bench/counters.hpp"
 
+#include <algorithm>
+
 #include "bench/statistics.hpp"
 #include "tmaops/error.hpp"
 
@@ -39,6 +41,19 @@ Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int run
     counters.p90[i] = summary.p90;
   }
   return counters;
+}
+
+LongestWait longest_wait(const CounterValues& values) {
+  LongestWait longest;
+  for (std::size_t i = 0; i < kCounters.size(); ++i) {
+    std::string_view name = kCounters[i].name;
+    if (!name.starts_with(kWaitPrefix) || values[i] <= longest.warps) continue;
+    name.remove_prefix(kWaitPrefix.size());
+    name.remove_suffix(kWaitSuffix.size());
+    longest = {.reason = std::string(name), .warps = values[i]};
+  }
+  std::ranges::replace(longest.reason, '_', ' ');
+  return longest;
 }
 
 }  // namespace tmaops::bench

@@ -21,15 +21,50 @@ struct CounterInfo {
   Fold fold;
 };
 
-/// The counters that are read, in this order. The first is the duration that weighs the others.
-inline constexpr std::array kCounters{CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
-                                      CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-                                      CounterInfo{"lts__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-                                      CounterInfo{"l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-                                      CounterInfo{"sm__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
-                                      CounterInfo{"dram__bytes_read.sum", Fold::sum},
-                                      CounterInfo{"dram__bytes_write.sum", Fold::sum},
-                                      CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum}};
+/// The counters that are read, in this order: eleven passes for all of them (CUPTI for GH100). The first is the
+/// duration that weighs the others. What a counter of hits is of is the one before it.
+inline constexpr std::array kCounters{
+    CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
+    CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"lts__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"sm__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"dram__bytes_read.sum", Fold::sum}, CounterInfo{"dram__bytes_write.sum", Fold::sum},
+    CounterInfo{"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", Fold::sum},
+    // time in cycles
+    CounterInfo{"sm__cycles_elapsed.max", Fold::sum},
+    CounterInfo{"sm__cycles_elapsed.avg.per_second", Fold::mean},  // clock, Hz
+    CounterInfo{"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    // instructions and the pipes they go to
+    CounterInfo{"smsp__inst_executed.sum", Fold::sum},
+    CounterInfo{"smsp__issue_active.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    // L1 and shared memory: passes of 128 bytes, looked up sectors of 32 bytes, bytes that come in
+    CounterInfo{"l1tex__data_pipe_lsu_wavefronts.sum", Fold::sum},
+    CounterInfo{"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"l1tex__t_sectors.sum", Fold::sum}, CounterInfo{"l1tex__t_sectors_lookup_hit.sum", Fold::sum},
+    CounterInfo{"l1tex__m_xbar2l1tex_read_bytes.sum", Fold::sum},
+    CounterInfo{"l1tex__m_xbar2l1tex_read_bytes.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    // what the multiprocessors ask the L2 for
+    CounterInfo{"lts__t_requests_srcunit_tex.sum", Fold::sum},
+    CounterInfo{"lts__t_requests_srcunit_tex.avg.pct_of_peak_sustained_elapsed", Fold::mean},
+    CounterInfo{"lts__t_sectors_srcunit_tex.sum", Fold::sum},
+    CounterInfo{"lts__t_sectors_srcunit_tex_lookup_hit.sum", Fold::sum},
+    // warps that wait, per instruction that is issued
+    CounterInfo{"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio", Fold::mean},
+    CounterInfo{"smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio", Fold::mean}};
+
+/// What stands before and behind the reason in the names of waits.
+inline constexpr std::string_view kWaitPrefix = "smsp__average_warps_issue_stalled_";
+inline constexpr std::string_view kWaitSuffix = "_per_issue_active.ratio";
 
 /// In the order of kCounters.
 using CounterValues = std::array<double, kCounters.size()>;
@@ -50,6 +85,13 @@ CounterValues fold_kernels(std::span<const CounterValues> kernels);
 /// The counters of the last `runs` of `all_runs` runs from those of all their kernels, in order. Throws Error
 /// variant_refuses where the runs cannot all have had as many kernels.
 Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int runs);
+
+/// What most warps wait for, and how many per instruction that is issued.
+struct LongestWait {
+  std::string reason;  // "long scoreboard"
+  double warps = 0;
+};
+LongestWait longest_wait(const CounterValues& values);
 
 /// Index in kCounters of a name that is there.
 constexpr std::size_t counter_index(std::string_view name) {

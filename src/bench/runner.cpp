@@ -76,7 +76,7 @@ class Run {
 
   void check_options() const {
     if (options_.counters && options_.device.type == DeviceType::cpu)
-      throw Error(ErrorCode::usage, {.where = "--counters",
+      throw Error(ErrorCode::usage, {.where = "--counters (or counters: true)",
                                      .got = "a run on the CPU",
                                      .needed = "a GPU, whose hardware counters are read: --device cuda"});
     const auto known = peer_names();
@@ -106,12 +106,16 @@ class Run {
   }
 
   /// Null, and refused, when there is not enough memory.
-  std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature) {
+  std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature, bool checked) {
     std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
-    progress(*workload, "data and reference", 0);
+    progress(*workload, checked ? "data and reference" : "data", 0);
     try {
       const bool cold = temperature == "cold";
-      workload->prepare(options_.seed, cold ? cold_sets(*workload, options_.cold_bytes) : 1);
+      const int sets = cold ? cold_sets(*workload, options_.cold_bytes) : 1;
+      if (checked)
+        workload->prepare(options_.seed, sets);
+      else
+        workload->prepare_unchecked(options_.seed, sets);
       if (cold) workload->add_sets(cold_sets(*workload, options_.cold_bytes));  // now the data says what is touched
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
@@ -125,7 +129,7 @@ class Run {
     std::vector<Running> running;
     peers_.forget();
     for (const Settings& problem : group) {
-      std::unique_ptr<Workload> workload = prepared(problem, temperature);
+      std::unique_ptr<Workload> workload = prepared(problem, temperature, true);
       if (!workload) continue;
       Running& one = running.emplace_back(std::move(workload));
       for (auto& implementation : implementations(problem, *one.workload)) {
@@ -152,7 +156,7 @@ class Run {
   /// Adds the counters to the rows of a case that was timed.
   void count(const Settings& problem, const std::string& temperature) {
     if (counters_failed_) return;
-    const std::unique_ptr<Workload> workload = prepared(problem, temperature);
+    const std::unique_ptr<Workload> workload = prepared(problem, temperature, false);  // was checked
     if (!workload) return;
     try {
       if (!counters_) counters_ = make_cuda_counters(options_.device);

@@ -87,7 +87,9 @@ class Workload {
   virtual nlohmann::json peer_parameters() const = 0;
 
   /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
-  void prepare(std::uint64_t seed, int sets);
+  void prepare(std::uint64_t seed, int sets) { prepare(seed, sets, true); }
+  /// The same without what check() needs.
+  void prepare_unchecked(std::uint64_t seed, int sets) { prepare(seed, sets, false); }
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
   int sets() const;
@@ -128,6 +130,7 @@ class Workload {
 
  private:
   using Set = std::vector<Buffer>;
+  void prepare(std::uint64_t seed, int sets, bool checked);
   std::size_t index(std::string_view name) const;
   bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
   /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.

@@ -90,6 +90,7 @@ io::RunConfig read_config(const Options& options) {
   config.samples = values.integer("samples", config.samples, 5, 10000);
   config.min_time = values.number("min_time", config.min_time, 0, 10);
   config.max_time = values.number("max_time", config.max_time, 0, 3600);
+  config.counters = (config.counters || options.counters) && !options.single_run;
   if (options.peers_given) config.peers = split(options.peers);
   return config;
 }
@@ -178,7 +179,7 @@ int run_bench(const Globals& globals, const Options& options) {
   if (!options.compare.empty()) base = read_results(options.compare);
   bench::RunOptions run = run_options(config);
   run.python = options.python;
-  run.counters = options.counters;
+  run.counters = config.counters;
   run.single_run = options.single_run;
   run.implementation = options.implementation;
   run.tune = options.tune;

@@ -78,32 +78,41 @@ std::string counters_table(const bench::Report& report, bool color) {
                {"implementation"},
                {"kernels", Align::right},
                {"GPU us", Align::right},
+               {"SM MHz", Align::right},
                {"DRAM", Align::right},
                {"p10 - p90", Align::right},
                {"L2", Align::right},
                {"L1", Align::right},
-               {"SM", Align::right},
+               {"issue", Align::right},
+               {"tensor", Align::right},
                {"read", Align::right},
                {"written", Align::right},
-               {"bank conflicts", Align::right}});
+               {"to SMs", Align::right},
+               {"bank conflicts", Align::right},
+               {"warps wait for"}});
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.counters) continue;
     std::vector<Cell> cells = head(row, previous, table);
     const bench::Counters& counters = *row.counters;
     const auto value = [&](std::string_view name) { return counters.values[bench::counter_index(name)]; };
-    const auto percent = [](std::string_view unit) {
-      return std::string(unit) + "__throughput.avg.pct_of_peak_sustained_elapsed";
+    const auto share = [&](std::string_view what) {
+      return fmt::format("{:.0f} %", value(std::string(what) + ".avg.pct_of_peak_sustained_elapsed"));
     };
-    const std::size_t dram = bench::counter_index(percent("dram"));
+    const std::size_t dram = bench::counter_index("dram__throughput.avg.pct_of_peak_sustained_elapsed");
     cells.push_back({std::to_string(counters.kernels)});
     cells.push_back({fmt::format("{:.2f}", value("gpu__time_duration.sum") * 1e-3)});
+    cells.push_back({fmt::format("{:.0f}", value("sm__cycles_elapsed.avg.per_second") * 1e-6)});
     cells.push_back({fmt::format("{:.1f} %", counters.values[dram])});
     cells.push_back({fmt::format("{:.1f} - {:.1f}", counters.p10[dram], counters.p90[dram])});
-    for (const char* unit : {"lts", "l1tex", "sm"}) cells.push_back({fmt::format("{:.0f} %", value(percent(unit)))});
-    cells.push_back({bytes_text(value("dram__bytes_read.sum"))});
-    cells.push_back({bytes_text(value("dram__bytes_write.sum"))});
+    for (const char* unit :
+         {"lts__throughput", "l1tex__throughput", "smsp__issue_active", "sm__pipe_tensor_cycles_active"})
+      cells.push_back({share(unit)});
+    for (const char* bytes : {"dram__bytes_read.sum", "dram__bytes_write.sum", "l1tex__m_xbar2l1tex_read_bytes.sum"})
+      cells.push_back({bytes_text(value(bytes))});
     cells.push_back({fmt::format("{:.0f}", value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"))});
+    const bench::LongestWait wait = bench::longest_wait(counters.values);
+    cells.push_back({wait.reason.empty() ? "" : fmt::format("{} {:.1f}", wait.reason, wait.warps)});
     table.add(std::move(cells));
     previous = &row;
   }

@@ -186,6 +186,7 @@ nlohmann::ordered_json config_json(const io::RunConfig& config, const std::strin
   json["threads"] = config.threads;
   json["tolerance"] = config.tolerance;
   json["variants"] = config.all_variants ? "all" : "auto";
+  json["counters"] = config.counters;
   json["peers"] = config.peers;
   json["problems"] = nlohmann::ordered_json::array();
   for (const Settings& problem : config.problems) json["problems"].push_back(problem.to_text());

@@ -8,7 +8,7 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kRunKeys[] = {"device", "operators", "temperature", "samples",   "min_time", "max_time",
-                                         "seed",   "peers",     "threads",     "tolerance", "variants"};
+                                         "seed",   "peers",     "threads",     "tolerance", "variants", "counters"};
 
 [[noreturn]] void fail_type(const YamlEntry& entry, const std::string& needed) {
   fail_at(ErrorCode::wrong_type, entry.value.place, entry.key, entry.value.describe(), needed);
@@ -110,6 +110,7 @@ RunConfig parse_config(const YamlNode& document, std::span<const std::string_vie
   config.threads = run.integer("threads", config.threads, 0, 1024);
   config.tolerance = run.number("tolerance", config.tolerance, 0, 1);
   config.all_variants = run.choice("variants", "auto", {"auto", "all"}) == 1;
+  config.counters = run.boolean("counters", false);
   config.peers = words(run, "peers");
   config.operators = words(run, "operators");
   for (const Setting* one : run.find_all("operators"))

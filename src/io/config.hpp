@@ -26,6 +26,7 @@ struct RunConfig {
   std::int64_t threads = 0;              // of the CPU variants and peers; 0: the default
   double tolerance = 0;                  // relative error that passes; 0: the operator's own
   bool all_variants = false;             // `variants: all`
+  bool counters = false;                 // read hardware counters when all is timed
   std::vector<Settings> problems{};
 };
 

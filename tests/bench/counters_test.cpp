@@ -48,7 +48,18 @@ TEST(Counters, TheMedianOfTheRunsCountsAndTheFirstOnesDoNot) {
 
 TEST(Counters, RunsOfDifferentNumbersOfKernelsCannotBeToldApart) {
   const std::vector<CounterValues> kernels(5, kernel(1, 2, 3));
-  test::expect_error(ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
+  test::expect_error(
+      ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
+}
+
+TEST(Counters, TheLongestWaitIsNamedInWords) {
+  CounterValues values{};
+  EXPECT_EQ(longest_wait(values).reason, "");
+  values.fill(1);
+  values[counter_index("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio")] = 2.5;
+  values[counter_index("l1tex__t_sectors.sum")] = 1e6;
+  EXPECT_EQ(longest_wait(values).reason, "long scoreboard");
+  EXPECT_EQ(longest_wait(values).warps, 2.5);
 }
 
 TEST(Counters, TheDurationWeighs) {

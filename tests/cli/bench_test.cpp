@@ -147,6 +147,10 @@ TEST(Bench, CountersNeedAGpu) {
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "--counters", "a run on the CPU", "--device cuda");
   EXPECT_TRUE(folder.names().empty()) << "nothing is written";
+  const auto config = folder.file("c.yaml", "device: cpu\ncounters: true\n" + kSmall + "\n");
+  const ToolResult configured = run_tool({"bench", config.string(), "-o", (folder / "r.json").string()});
+  EXPECT_EQ(configured.exit_code, 2);
+  expect_text(configured.err, "counters: true", "a run on the CPU");
 }
 
 TEST(Bench, ASingleRunIsCheckedAndNotTimed) {

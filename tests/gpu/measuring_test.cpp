@@ -96,6 +96,17 @@ TEST_F(MeasuringOnGpu, CountersAreThoseOfTheCall) {
       EXPECT_GT(value(one, "dram__throughput.avg.pct_of_peak_sustained_elapsed"), 30);
       EXPECT_LE(value(one, "dram__throughput.avg.pct_of_peak_sustained_elapsed"), 101);
       EXPECT_EQ(value(one, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), 0) << "no shared memory";
+      EXPECT_NEAR(value(one, "l1tex__m_xbar2l1tex_read_bytes.sum"), kBytes, 0.1 * kBytes);
+      EXPECT_NEAR(value(one, "lts__t_sectors_srcunit_tex.sum"), 2 * kBytes / 32, 0.1 * kBytes / 32);
+      EXPECT_NEAR(value(one, "l1tex__t_sectors.sum"), 2 * kBytes / 32, 0.1 * kBytes / 32);
+      EXPECT_LE(value(one, "lts__t_sectors_srcunit_tex_lookup_hit.sum"), value(one, "lts__t_sectors_srcunit_tex.sum"));
+      EXPECT_GT(value(one, "smsp__inst_executed.sum"), kBytes / 16 / 32 * 3)
+          << "a load, a store and the end per thread";
+      EXPECT_EQ(value(one, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"), 0) << "no products";
+      const double hertz = value(one, "sm__cycles_elapsed.avg.per_second");
+      EXPECT_NEAR(value(one, "sm__cycles_elapsed.max") / hertz * 1e9, value(one, "gpu__time_duration.sum"),
+                  0.1 * value(one, "gpu__time_duration.sum"));
+      EXPECT_EQ(longest_wait(one.values).reason, "long scoreboard") << "a copy waits for memory";
     }
     EXPECT_EQ(reader->read({both}).kernels, 2);
     EXPECT_EQ(reader->read({copy, copy, copy}).runs, reader->read({copy}).runs) << "on whichever set of inputs";

@@ -43,7 +43,7 @@ TEST(Config, ASectionMayBeAListOfSections) {
 TEST(Config, RunKeysAreRead) {
   const RunConfig config = parse(
       "device: cpu\ntemperature: both\nsamples: 7\nmin_time: 0.5\nseed: 9\npeers: [copy, numpy]\nthreads: 3\nvariants: "
-      "all\n");
+      "all\ncounters: true\n");
   EXPECT_EQ(config.device, "cpu");
   EXPECT_EQ(config.temperature, "both");
   EXPECT_EQ(config.samples, 7);
@@ -52,6 +52,8 @@ TEST(Config, RunKeysAreRead) {
   EXPECT_EQ(config.peers, (std::vector<std::string>{"copy", "numpy"}));
   EXPECT_EQ(config.threads, 3);
   EXPECT_TRUE(config.all_variants);
+  EXPECT_TRUE(config.counters);
+  EXPECT_FALSE(parse("gemm: {size: 1}\n").counters);
 }
 
 TEST(Config, MistakesAreNamedWithTheirPlace) {
