@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kDefaultOutput = "out/results.json";
 
-struct Options : RunFlags {
+struct BenchOptions : RunFlags {
   std::optional<std::string> output;  // none: kDefaultOutput, which is replaced without asking
   bool force = false;
   std::string peers;  // comma-separated; replaces the configuration's
@@ -75,7 +75,7 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-io::RunConfig read_config(const Options& options) {
+io::RunConfig read_config(const BenchOptions& options) {
   io::RunConfig config = read_run(options);
   Settings values;
   for (const auto& [name, value] :
@@ -104,7 +104,7 @@ std::string tables(const bench::Report& report, bool color) {
 }
 
 /// A single run is of one problem, and starts no peer but the one that is asked for. Throws Error usage.
-void check_single_run(const Options& options, io::RunConfig& config) {
+void check_single_run(const BenchOptions& options, io::RunConfig& config) {
   if (!options.single_run && !options.implementation.empty())
     throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
   if (!options.single_run) return;
@@ -147,7 +147,7 @@ class TuningFile {
 };
 
 /// Prints what changed. Throws Error slower_than_base where that is more than --fail-if-slower allows.
-void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const Options& options,
+void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const BenchOptions& options,
                     const Globals& globals) {
   const auto differences = bench::compare(report, base);
   if (globals.json)
@@ -167,7 +167,7 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
       {.where = options.compare, .got = names, .needed = "no variant slower by more than " + options.fail_if_slower});
 }
 
-int run_bench(const Globals& globals, const Options& options) {
+int run_bench(const Globals& globals, const BenchOptions& options) {
   io::RunConfig config = read_config(options);
   check_single_run(options, config);
   if (!options.fail_if_slower.empty()) {
@@ -240,7 +240,7 @@ int run_bench(const Globals& globals, const Options& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Check and time the operators");
   add_run_flags(*command, *options);
   command->add_option("-o,--output", options->output, "Result file (JSON, schema 1) [out/results.json, replaced]");

@@ -10,7 +10,7 @@
 namespace tmaops::cli {
 namespace {
 
-struct Options {
+struct CompletionOptions {
   std::string shell;
 };
 
@@ -85,7 +85,7 @@ std::string fish_script(const CLI::App& app) {
 }  // namespace
 
 void add_completion_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompletionOptions>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
   command->add_option("SHELL", options->shell, "bash, zsh or fish")
       ->required()

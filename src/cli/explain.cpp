@@ -13,7 +13,7 @@
 namespace tmaops::cli {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string code;
 };
 
@@ -51,7 +51,7 @@ const ErrorPage& find_page(const std::string& code) {
                                                       : "Did you mean '" + std::string(near) + "'?"});
 }
 
-int explain(const Globals& globals, const Options& options) {
+int explain(const Globals& globals, const ExplainOptions& options) {
   const bool color = use_color(globals, Stream::data);
   if (!options.code.empty()) {
     const ErrorPage& page = find_page(options.code);
@@ -75,7 +75,7 @@ int explain(const Globals& globals, const Options& options) {
 }  // namespace
 
 void add_explain_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Print the page of an error number, or list all of them");
   command->add_option("CODE", options->code, "Number (E012) or name (dtype_mismatch)");
   command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); }; });

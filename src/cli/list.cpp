@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ListOptions {
   std::vector<std::string> operators;
   std::vector<std::string> problems;
   std::string config;
@@ -41,7 +41,7 @@ std::string device_name(const VariantInfo& variant) {
   return "cuda " + std::string(variant.arch);
 }
 
-int list_operators(const Globals& globals, const Options& options) {
+int list_operators(const Globals& globals, const ListOptions& options) {
   std::vector<std::string_view> names = operators();
   for (const std::string& name : options.operators) variants(name);  // throws for an unknown one
   if (!options.operators.empty()) names.assign(options.operators.begin(), options.operators.end());
@@ -66,7 +66,7 @@ int list_operators(const Globals& globals, const Options& options) {
   return 0;
 }
 
-int list_problems(const Globals& globals, const Options& options) {
+int list_problems(const Globals& globals, const ListOptions& options) {
   const io::RunConfig config = read_problems({options.config, options.problems, options.operators, options.device});
   Json json = Json::array();
   std::string text;
@@ -110,7 +110,7 @@ int list_problems(const Globals& globals, const Options& options) {
 }  // namespace
 
 void add_list_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "List operators and variants; with -p, which one would run and why");
   command->add_option("OPERATOR", options->operators, "Only these operators");
   command->add_option("-p,--problem", options->problems, "A problem: 'gemm: {mode: RC, size: 256}' (may be repeated)")

@@ -24,7 +24,7 @@ namespace {
 /// A fault takes about a second, most of it for the process's context; its watchdog bites after 0.2 s.
 constexpr std::chrono::seconds kFaultLimit{30};
 
-struct Options {
+struct ProbeOptions {
   std::uint64_t seed = 1;
   std::size_t specifications = 100'000;
   std::size_t loads = 5'000;
@@ -38,7 +38,7 @@ std::uint64_t address_of_real_memory(probe::Loader& loader) {
   return loader.memory(std::vector<std::byte>(static_cast<std::size_t>(probe::kLoadMemoryBytes)));
 }
 
-probe::Report run_parts(const Options& options, const probe::Observer& observer) {
+probe::Report run_parts(const ProbeOptions& options, const probe::Observer& observer) {
   // A process may be started anew only by the file it came from.
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   probe::Report report{.seed = options.seed};
@@ -60,7 +60,7 @@ probe::Report run_parts(const Options& options, const probe::Observer& observer)
   return report;
 }
 
-int run_probe(const Globals& globals, const Options& options) {
+int run_probe(const Globals& globals, const ProbeOptions& options) {
   const StopOnInterrupt guard;
   std::optional<io::OutputFile> file;
   tma::load_driver(0);  // says what is missing before a file is opened
@@ -94,7 +94,7 @@ int run_one_fault(const std::string& name) {
 }  // namespace
 
 void add_probe_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProbeOptions>();
   CLI::App* command = app.add_subcommand("probe", "Put the rules of TMA to this machine's driver and GPU");
   command->add_option("--seed", options->seed, "Seed of everything random [1]")->type_name("N");
   command->add_option("--specs", options->specifications, "Random specifications to put to the driver [100000]")

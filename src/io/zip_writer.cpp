@@ -13,7 +13,7 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
-constexpr std::uint64_t kIn64 = 0xffffffff;
+constexpr std::uint64_t kMost32 = 0xffffffff;
 constexpr int kVersion = 20, kVersion64 = 45;                // APPNOTE.TXT 4.4.3: deflate needs 2.0, zip64 4.5
 constexpr std::uint64_t kDosDate = (0 << 9) | (1 << 5) | 1;  // 1980-01-01, the first there is: no clock in the output
 
@@ -22,7 +22,7 @@ void number(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
 }
 
-std::uint64_t low32(std::uint64_t value) { return std::min(value, kIn64); }
+std::uint64_t low32(std::uint64_t value) { return std::min(value, kMost32); }
 
 // The parts as one raw deflate stream.
 std::string deflated(std::span<const std::span<const std::byte>> parts) {
@@ -81,7 +81,7 @@ void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>
   entry.deflated = deflate && packed.size() < entry.size;
   entry.packed_size = entry.deflated ? packed.size() : entry.size;
 
-  const bool wide = entry.size >= kIn64;  // the packed size is never larger
+  const bool wide = entry.size >= kMost32;  // the packed size is never larger
   std::string header = "PK\x03\x04";
   number(header, wide ? kVersion64 : kVersion, 2);
   number(header, 0x0800, 2);  // names are UTF-8
@@ -89,8 +89,8 @@ void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>
   number(header, 0, 2);  // time 00:00:00
   number(header, kDosDate, 2);
   number(header, entry.crc, 4);
-  number(header, wide ? kIn64 : entry.packed_size, 4);
-  number(header, wide ? kIn64 : entry.size, 4);
+  number(header, wide ? kMost32 : entry.packed_size, 4);
+  number(header, wide ? kMost32 : entry.size, 4);
   number(header, entry.name.size(), 2);
   number(header, wide ? 20 : 0, 2);
   header += entry.name;
@@ -112,7 +112,7 @@ void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>
 void ZipWriter::finish() {
   const std::uint64_t start = at_;
   for (const Entry& entry : entries_) {
-    const bool wide = entry.size >= kIn64 || entry.offset >= kIn64;
+    const bool wide = entry.size >= kMost32 || entry.offset >= kMost32;
     std::string record = "PK\x01\x02";
     number(record, kVersion64, 2);
     number(record, wide ? kVersion64 : kVersion, 2);
@@ -121,15 +121,15 @@ void ZipWriter::finish() {
     number(record, 0, 2);
     number(record, kDosDate, 2);
     number(record, entry.crc, 4);
-    number(record, wide ? kIn64 : entry.packed_size, 4);
-    number(record, wide ? kIn64 : entry.size, 4);
+    number(record, wide ? kMost32 : entry.packed_size, 4);
+    number(record, wide ? kMost32 : entry.size, 4);
     number(record, entry.name.size(), 2);
     number(record, wide ? 28 : 0, 2);
     number(record, 0, 2);  // comment
     number(record, 0, 2);  // disk
     number(record, 0, 2);  // internal attributes
     number(record, 0, 4);  // external attributes
-    number(record, wide ? kIn64 : entry.offset, 4);
+    number(record, wide ? kMost32 : entry.offset, 4);
     record += entry.name;
     if (wide) {
       number(record, 1, 2);
@@ -142,7 +142,7 @@ void ZipWriter::finish() {
   }
   const std::uint64_t size = at_ - start;
   std::string end;
-  if (entries_.size() >= 0xffff || start >= kIn64 || size >= kIn64) {
+  if (entries_.size() >= 0xffff || start >= kMost32 || size >= kMost32) {
     const std::uint64_t record = at_;
     end = "PK\x06\x06";
     number(end, 44, 8);  // of the rest of this record

@@ -10,11 +10,9 @@ namespace {
 constexpr std::int64_t k32 = std::int64_t{1} << 32;
 constexpr std::int64_t k40 = std::int64_t{1} << 40;
 
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+std::int64_t multiple_from(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
-
-bool packed_16(ElementType type) { return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16; }
 
 }  // namespace
 
@@ -84,7 +82,7 @@ TensorMapSpec RandomSpecs::ordinary() {
   const std::int64_t multiple = spec.interleave == Interleave::b32 || packed_16(spec.dtype) ? 32 : 16;
   std::int64_t stride = bytes_of(spec.dtype, spec.dims[0]);
   for (std::size_t i = 1; i < rank; ++i) {
-    stride = rounded_up(stride, multiple) + (below(4) == 0 ? multiple * static_cast<std::int64_t>(below(4)) : 0);
+    stride = multiple_from(stride, multiple) + (below(4) == 0 ? multiple * static_cast<std::int64_t>(below(4)) : 0);
     spec.strides.push_back(stride);
     stride *= spec.dims[i];
   }

@@ -15,8 +15,6 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-bool packed_16(ElementType type) { return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16; }
-
 bool breaks(const Findings& found, RuleId id) {
   return std::ranges::any_of(found.all(), [id](const Finding& finding) { return finding.rule == &rule(id); });
 }

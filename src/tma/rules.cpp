@@ -21,7 +21,6 @@ constexpr std::int64_t kLargestDim = std::int64_t{1} << 32;
 constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 57;
 
-bool packed_16(ElementType type) { return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16; }
 bool wants_32(const TensorMapSpec& spec) { return spec.interleave == Interleave::b32 || packed_16(spec.dtype); }
 std::string why_32(const TensorMapSpec& spec) {
   return packed_16(spec.dtype) ? "type " + std::string(to_string(spec.dtype)) : std::string("interleave 32B");

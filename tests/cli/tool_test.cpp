@@ -10,7 +10,7 @@
 namespace tmaops::test {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 Json parsed(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);

@@ -4,7 +4,7 @@
 #include "device/fence.cuh"
 #include "device/pipeline.cuh"
 #include "device/warp.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 namespace tmaops {
 namespace {

@@ -5,7 +5,7 @@
 #include "device/pipeline.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/warp.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "gpu/tensor_map.hpp"
 
 namespace tmaops {

@@ -9,7 +9,7 @@
 #include "device/fence.cuh"
 #include "device/matrix.cuh"
 #include "device/vector.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 namespace tmaops {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "ops/gemm/gemm_case.hpp"
 #include "ops/gemm/problem.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "core/repeated_launches.hpp"
 #include "device/warp.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 namespace tmaops {
 namespace {

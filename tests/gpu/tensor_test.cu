@@ -4,7 +4,7 @@
 #include "device/im2col_copy.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/tile.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "gpu/tensor_map.hpp"
 
 namespace tmaops {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "device/pipeline.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 static_assert(TMAOPS_WATCHDOG == 1, "the build compiles this file with the watchdog");
 

@@ -3,7 +3,7 @@
 
 #include "device/fence.cuh"
 #include "device/wgmma.cuh"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 namespace tmaops {
 namespace {

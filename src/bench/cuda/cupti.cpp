@@ -27,7 +27,7 @@ std::vector<std::string> library_names() {
   return names;
 }
 
-Cupti load() {
+Cupti load_cupti() {
   Cupti found;
   const SharedLibrary library(library_names());
   if (!library) {
@@ -83,7 +83,7 @@ std::string mend(CUptiResult status) {
 }  // namespace
 
 const Cupti& cupti() {
-  static const Cupti loaded = load();
+  static const Cupti loaded = load_cupti();
   return loaded;
 }
 

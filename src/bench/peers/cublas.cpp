@@ -8,14 +8,14 @@
 namespace tmaops::bench {
 namespace {
 
-struct Context {
-  explicit Context(Device device)
+struct CublasContext {
+  explicit CublasContext(Device device)
       : workspace(DType::u8, Layout::contiguous({static_cast<std::int64_t>(cublas::kWorkspaceBytes)}), device) {
     cublas::check(library.create(&handle), library.status_text, "a GPU that cuBLAS can use");
   }
-  ~Context() { library.destroy(handle); }
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  ~CublasContext() { library.destroy(handle); }
+  CublasContext(const CublasContext&) = delete;
+  CublasContext& operator=(const CublasContext&) = delete;
 
   const cublas::Library& library = cublas::library();
   DeviceBuffer workspace;
@@ -26,7 +26,7 @@ struct Context {
 
 std::unique_ptr<Implementation> make_cublas(const Workload& workload, Timer& timer) {
   const cublas::Product product = cublas::product_of(workload);
-  const auto context = std::make_shared<Context>(workload.info().device);
+  const auto context = std::make_shared<CublasContext>(workload.info().device);
   std::vector<Call> calls;
   for (int set = 0; set < workload.sets(); ++set) {
     calls.push_back([context, p = product, a = workload.tensor("a", set).data, b = workload.tensor("b", set).data,

@@ -10,7 +10,7 @@
 namespace tmaops::bench::cublas {
 namespace {
 
-[[noreturn]] void refuse(const std::string& needed) {
+[[noreturn]] void refuse_cublas(const std::string& needed) {
   throw Error(ErrorCode::variant_refuses, {.where = "cuBLAS", .got = "", .needed = needed});
 }
 
@@ -26,19 +26,19 @@ SharedLibrary open_library(const std::string& name) {
     for (const char* version : {".so.13", ".so.12"}) paths.push_back(folder + name + version);
   SharedLibrary library(paths);
   if (!library)
-    refuse(name + ".so.13 or .so.12 (" + library.problem() +
-           "): install libcublas-13-0, or nvidia-cublas from PyPI with its lib folder in LD_LIBRARY_PATH");
+    refuse_cublas(name + ".so.13 or .so.12 (" + library.problem() +
+                  "): install libcublas-13-0, or nvidia-cublas from PyPI with its lib folder in LD_LIBRARY_PATH");
   return library;
 }
 
 template <class Function>
 void find(const SharedLibrary& library, const char* name, Function*& to) {
   to = library.function<Function>(name);
-  if (to == nullptr) refuse(library.name() + " with the function " + name);
+  if (to == nullptr) refuse_cublas(library.name() + " with the function " + name);
 }
 
 /// cudaDataType of an element type.
-int data_type(DType dtype) {
+int cuda_data_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return 2;
@@ -92,14 +92,15 @@ Product product_of(const Workload& workload) {
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0 || parameters["bias"] != "none" ||
       parameters["activation"] != "none" || parameters["batched"] == true)
-    refuse("a plain product of two matrices");
+    refuse_cublas("a plain product of two matrices");
   const TensorView a = workload.tensor("a", 0);
   const TensorView b = workload.tensor("b", 0);
   const TensorView d = workload.tensor("d", 0);
   for (const TensorView& tensor : {a, b, d}) {
-    if (tensor.size() == 0) refuse("a product that is not empty");
+    if (tensor.size() == 0) refuse_cublas("a product that is not empty");
     for (int i = 0; i < 2; ++i)
-      if (tensor.shape[static_cast<std::size_t>(i)] > std::numeric_limits<int>::max()) refuse("extents below 2^31");
+      if (tensor.shape[static_cast<std::size_t>(i)] > std::numeric_limits<int>::max())
+        refuse_cublas("extents below 2^31");
   }
   const std::string mode = parameters["mode"];
   const auto extent = [](std::int64_t value) { return static_cast<int>(value); };
@@ -113,12 +114,12 @@ Product product_of(const Workload& workload) {
           .leading_b = extent(b_rows ? b.shape[1] : b.shape[0]),
           .leading_a = extent(a_rows ? a.shape[1] : a.shape[0]),
           .leading_d = extent(d.shape[1]),
-          .input_type = data_type(a.dtype),
-          .output_type = data_type(d.dtype)};
+          .input_type = cuda_data_type(a.dtype),
+          .output_type = cuda_data_type(d.dtype)};
 }
 
 void check(Status status, const char* (*status_text)(Status), const std::string& what) {
-  if (status != 0) refuse(what + " (it says: " + status_text(status) + ")");
+  if (status != 0) refuse_cublas(what + " (it says: " + status_text(status) + ")");
 }
 
 }  // namespace tmaops::bench::cublas

@@ -13,9 +13,9 @@ namespace {
 constexpr int kAlgorithms = 16;
 
 /// Everything but the operands' addresses. Releases what was created when the last call that uses it is gone.
-class Context {
+class CublasLtContext {
  public:
-  Context(const cublas::Product& p, Device device)
+  CublasLtContext(const cublas::Product& p, Device device)
       : workspace_(DType::u8, Layout::contiguous({static_cast<std::int64_t>(cublas::kWorkspaceBytes)}), device) {
     check(library_.create(&handle_));
     check(library_.product_create(&product_, cublas::kCompute32F, cublas::kReal32F));
@@ -28,15 +28,15 @@ class Context {
     check(library_.preference_set(preference_, cublas::kMaxWorkspaceBytes, &cublas::kWorkspaceBytes,
                                   sizeof cublas::kWorkspaceBytes));
   }
-  ~Context() {
+  ~CublasLtContext() {
     if (preference_ != nullptr) library_.preference_destroy(preference_);
     for (cublas::Descriptor one : {first_, second_, result_})
       if (one != nullptr) library_.matrix_destroy(one);
     if (product_ != nullptr) library_.product_destroy(product_);
     if (handle_ != nullptr) library_.destroy(handle_);
   }
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  CublasLtContext(const CublasLtContext&) = delete;
+  CublasLtContext& operator=(const CublasLtContext&) = delete;
 
   std::vector<cublas::Algorithm> algorithms() const {
     std::array<cublas::HeuristicResult, kAlgorithms> results{};
@@ -75,7 +75,7 @@ class Context {
   cublas::Descriptor preference_ = nullptr;
 };
 
-std::vector<Call> calls_of(const std::shared_ptr<Context>& context, const cublas::Algorithm& algorithm,
+std::vector<Call> calls_of(const std::shared_ptr<CublasLtContext>& context, const cublas::Algorithm& algorithm,
                            const Workload& workload) {
   std::vector<Call> calls;
   for (int set = 0; set < workload.sets(); ++set)
@@ -87,7 +87,7 @@ std::vector<Call> calls_of(const std::shared_ptr<Context>& context, const cublas
 }  // namespace
 
 std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer) {
-  const auto context = std::make_shared<Context>(cublas::product_of(workload), workload.info().device);
+  const auto context = std::make_shared<CublasLtContext>(cublas::product_of(workload), workload.info().device);
   std::vector<std::vector<Call>> ways;
   for (const cublas::Algorithm& algorithm : context->algorithms())
     ways.push_back(calls_of(context, algorithm, workload));

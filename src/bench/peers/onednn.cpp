@@ -13,11 +13,11 @@
 namespace tmaops::bench {
 namespace {
 
-[[noreturn]] void refuse(const std::string& reason) {
+[[noreturn]] void refuse_onednn(const std::string& reason) {
   throw Error(ErrorCode::variant_refuses, {.where = "onednn", .got = "", .needed = reason});
 }
 
-dnnl::memory::data_type data_type(DType dtype) {
+dnnl::memory::data_type onednn_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return dnnl::memory::data_type::f16;
@@ -30,7 +30,7 @@ dnnl::memory::data_type data_type(DType dtype) {
 
 dnnl::memory::desc descriptor(const TensorView& tensor) {
   const auto rank = static_cast<std::size_t>(tensor.rank);
-  return {dnnl::memory::dims(tensor.shape.begin(), tensor.shape.begin() + rank), data_type(tensor.dtype),
+  return {dnnl::memory::dims(tensor.shape.begin(), tensor.shape.begin() + rank), onednn_type(tensor.dtype),
           dnnl::memory::dims(tensor.strides.begin(), tensor.strides.begin() + rank)};
 }
 
@@ -107,18 +107,18 @@ Call make_call(const Workload& workload, int set) {
 }  // namespace
 
 std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& timer) {
-  if (workload.info().op != "gemm") refuse("a gemm: oneDNN has no such operator");
+  if (workload.info().op != "gemm") refuse_onednn("a gemm: oneDNN has no such operator");
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0)
-    refuse("alpha 1 and beta 0: this peer calls the plain matmul");
+    refuse_onednn("alpha 1 and beta 0: this peer calls the plain matmul");
   for (const TensorSpec& spec : workload.tensors())
-    if (spec.layout.size() == 0) refuse("a product that is not empty");
+    if (spec.layout.size() == 0) refuse_onednn("a product that is not empty");
   use_our_thread_count();
   std::vector<Call> calls;
   try {
     for (int set = 0; set < workload.sets(); ++set) calls.push_back(make_call(workload, set));
   } catch (const dnnl::error& error) {
-    refuse("types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
+    refuse_onednn("types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
   }
   return make_local("onednn", Kind::peer, "", std::move(calls), timer);
 }

@@ -21,7 +21,7 @@ extern char** environ;
 namespace tmaops::bench {
 namespace {
 
-[[noreturn]] void refuse(const std::string& reason) {
+[[noreturn]] void refuse_python(const std::string& reason) {
   throw Error(ErrorCode::variant_refuses, {.where = "Python peers", .got = "", .needed = reason});
 }
 
@@ -100,13 +100,13 @@ std::string LineProcess::read_line(double timeout) {
     if (interrupted_ && interrupted_())
       throw Error(ErrorCode::interrupted, {.where = "Python peers", .got = {}, .needed = {}});
     if (std::chrono::steady_clock::now() > end)
-      refuse("an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
+      refuse_python("an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
     pollfd waiting{socket_, POLLIN, 0};
     if (poll(&waiting, 1, 50) <= 0) continue;
     char bytes[4096];
     const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse("a process that lives: it ended (its own message is above)");
+    if (count <= 0) refuse_python("a process that lives: it ended (its own message is above)");
     buffer_.append(bytes, static_cast<std::size_t>(count));
   }
 }
@@ -116,14 +116,14 @@ nlohmann::json LineProcess::ask(const nlohmann::json& question, double timeout) 
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse("a process that lives: it ended (its own message is above)");
+    if (count <= 0) refuse_python("a process that lives: it ended (its own message is above)");
     sent += static_cast<std::size_t>(count);
   }
   const std::string text = read_line(timeout);
   const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
-  if (!answer.is_object()) refuse("a JSON object as answer, got '" + text.substr(0, 200) + "'");
+  if (!answer.is_object()) refuse_python("a JSON object as answer, got '" + text.substr(0, 200) + "'");
   if (answer.contains("refuse"))
-    refuse(answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
+    refuse_python(answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
   return answer;
 }
 

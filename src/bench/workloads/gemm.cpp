@@ -21,7 +21,7 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 24;
 constexpr std::int64_t kWholeCheck = std::int64_t{1} << 22;
 constexpr std::int64_t kSampled = 48;
 
-struct Config {
+struct GemmConfig {
   std::string mode = "RC";
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -37,7 +37,7 @@ struct Config {
 };
 
 /// "RC 1024" or "RC 64x4096x7168".
-void read_case(const Settings& problem, const Setting& setting, Config& config) {
+void read_case(const Settings& problem, const Setting& setting, GemmConfig& config) {
   const std::string& text = setting.value;
   const std::string needed = "a mode and a size: 'RC 1024' or 'RC 64x4096x7168' (M x N x K)";
   const std::size_t space = text.find(' ');
@@ -59,10 +59,10 @@ void read_case(const Settings& problem, const Setting& setting, Config& config) 
   config.k = extents.size() == 3 ? extents[2] : extents[0];
 }
 
-Config read(const Settings& problem) {
+GemmConfig read_gemm(const Settings& problem) {
   problem.only({"mode", "size", "m", "n", "k", "case", "batch", "dtype", "out", "alpha", "beta", "bias", "activation",
                 "variant", "version"});
-  Config config;
+  GemmConfig config;
   if (const Setting* named = problem.find("case")) {
     for (const char* other : {"mode", "size", "m", "n", "k"})
       if (const Setting* extra = problem.find(other))
@@ -94,7 +94,7 @@ Config read(const Settings& problem) {
 }
 
 /// The product without what becomes of it: "RC 1024 batch=2".
-std::string product_name(const Config& config) {
+std::string product_name(const GemmConfig& config) {
   const bool square = config.m == config.n && config.n == config.k;
   std::string name =
       config.mode + (square ? fmt::format(" {}", config.m) : fmt::format(" {}x{}x{}", config.m, config.n, config.k));
@@ -102,7 +102,7 @@ std::string product_name(const Config& config) {
   return name;
 }
 
-std::string case_name(const Config& config) {
+std::string case_name(const GemmConfig& config) {
   std::string name = product_name(config);
   if (config.alpha != 1) name += fmt::format(" alpha={}", config.alpha);
   if (config.beta != 0) name += fmt::format(" beta={}", config.beta);
@@ -112,14 +112,14 @@ std::string case_name(const Config& config) {
 }
 
 /// Layout of a rows x columns matrix, or a batch of them.
-Layout matrix(const Config& config, std::int64_t rows, std::int64_t columns, bool row_major) {
+Layout matrix(const GemmConfig& config, std::int64_t rows, std::int64_t columns, bool row_major) {
   const std::int64_t outer = row_major ? columns : 1;
   const std::int64_t inner = row_major ? 1 : rows;
   if (!config.batched) return Layout::strided({rows, columns}, {outer, inner});
   return Layout::strided({config.batch, rows, columns}, {rows * columns, outer, inner});
 }
 
-std::vector<TensorSpec> tensors(const Config& config) {
+std::vector<TensorSpec> tensors(const GemmConfig& config) {
   std::vector<TensorSpec> all{{"a", config.dtype, matrix(config, config.m, config.k, config.mode[0] == 'R')},
                               {"b", config.dtype, matrix(config, config.k, config.n, config.mode[1] == 'R')},
                               {"d", config.out, matrix(config, config.m, config.n, true), true}};
@@ -129,7 +129,8 @@ std::vector<TensorSpec> tensors(const Config& config) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs, Device device) {
+CaseInfo describe(const Settings& problem, const GemmConfig& config, const std::vector<TensorSpec>& specs,
+                  Device device) {
   CaseInfo made{
       .op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype)), .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
@@ -143,7 +144,7 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
 
 class GemmWorkload : public Workload {
  public:
-  GemmWorkload(const Settings& problem, const Config& config, Device device)
+  GemmWorkload(const Settings& problem, const GemmConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
@@ -203,7 +204,7 @@ class GemmWorkload : public Workload {
     return ops::gemm::make_problem(tensor("a", 0), tensor("b", 0), tensor("d", 0), options("", 0));
   }
 
-  Config config_;
+  GemmConfig config_;
 };
 
 /// The rows and columns of one matrix that the indices name, packed.
@@ -271,7 +272,7 @@ std::vector<Expected> GemmWorkload::reference(std::uint64_t seed) const {
 }  // namespace
 
 std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device device) {
-  return std::make_unique<GemmWorkload>(problem, read(problem), device);
+  return std::make_unique<GemmWorkload>(problem, read_gemm(problem), device);
 }
 
 }  // namespace tmaops::bench

@@ -9,9 +9,7 @@
 namespace tmaops::bench {
 namespace {
 
-namespace op = ops::resample_backward;
-
-std::vector<TensorSpec> tensors(const ResampleCase& c) {
+std::vector<TensorSpec> gradient_tensors(const ResampleCase& c) {
   return {{"grad_output", c.dtype, Layout::contiguous({c.batch, c.targets, c.channels})},
           {"source_times", c.time_dtype, Layout::contiguous({c.batch, c.samples})},
           {"target_times", c.time_dtype, Layout::contiguous({c.batch, c.targets})},
@@ -21,15 +19,15 @@ std::vector<TensorSpec> tensors(const ResampleCase& c) {
 class ResampleBackwardWorkload : public Workload {
  public:
   ResampleBackwardWorkload(const Settings& problem, const ResampleCase& c, Device device)
-      : Workload(describe_resample(problem, c, device), bench::tensors(c)), case_(c) {
+      : Workload(describe_resample(problem, c, device), bench::gradient_tensors(c)), case_(c) {
     for (const TensorSpec& spec : this->tensors()) info_.floor_bytes += byte_count(spec);
   }
 
   std::vector<VariantChoice> variants() const override {
-    return choices(op::variants(), problem(), device_info(info_.device));
+    return choices(ops::resample_backward::variants(), problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(op::select(problem(), device_info(info_.device), "").name);
+    return std::string(ops::resample_backward::select(problem(), device_info(info_.device), "").name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(resample_options(case_, variant), set); }
@@ -53,9 +51,10 @@ class ResampleBackwardWorkload : public Workload {
                                                        tensor("grad_output", set), tensor("grad_values", set), options);
     return [plan](Stream stream) { plan->run(stream); };
   }
-  op::Problem problem() const {
-    return op::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}}, tensor("grad_output", 0),
-                            tensor("grad_values", 0), resample_options(case_, ""));
+  ops::resample_backward::Problem problem() const {
+    return ops::resample_backward::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}},
+                                                tensor("grad_output", 0), tensor("grad_values", 0),
+                                                resample_options(case_, ""));
   }
 
   ResampleCase case_;

@@ -11,8 +11,6 @@
 namespace tmaops::bench {
 namespace {
 
-namespace op = ops::tile_load;
-
 /// The levels of the published experiments.
 const std::vector<LevelShape> kLevels{{92, 160}, {46, 80}, {23, 40}, {12, 20}};
 /// Offset of a tile from its query's place in local coordinates, in pixels: +-4, as a detector's samples lie.
@@ -20,7 +18,7 @@ constexpr std::int64_t kSpread = 9;
 /// Fewest tiles that a block of any variant works on.
 constexpr std::int64_t kTilesPerBlock = 32;
 
-struct Config {
+struct TileLoadConfig {
   std::int64_t batch = 1;
   std::int64_t queries = 1000;
   std::int64_t points = 8;
@@ -28,9 +26,9 @@ struct Config {
   bool local = false;
 };
 
-Config read(const Settings& problem) {
+TileLoadConfig read_tile_load(const Settings& problem) {
   problem.only({"batch", "queries", "points", "levels", "coordinates", "variant", "version"});
-  Config config;
+  TileLoadConfig config;
   config.batch = problem.integer("batch", 1, 1, 4096);
   config.queries = problem.integer("queries", 1000, 1, 1 << 24);
   config.points = problem.integer("points", 8, 1, 1024);
@@ -39,23 +37,26 @@ Config read(const Settings& problem) {
   return config;
 }
 
-std::vector<LevelShape> levels(const Config& config) { return {kLevels.begin(), kLevels.begin() + config.levels}; }
+std::vector<LevelShape> levels(const TileLoadConfig& config) {
+  return {kLevels.begin(), kLevels.begin() + config.levels};
+}
 
-std::int64_t length(const Config& config) {
+std::int64_t length(const TileLoadConfig& config) {
   std::int64_t sum = 0;
   for (const LevelShape& level : levels(config)) sum += level.height * level.width;
   return sum;
 }
 
-std::vector<TensorSpec> tensors(const Config& config) {
+std::vector<TensorSpec> tensors(const TileLoadConfig& config) {
   return {
-      {"value", DType::f16, Layout::contiguous({config.batch, length(config), op::kChannels})},
+      {"value", DType::f16, Layout::contiguous({config.batch, length(config), ops::tile_load::kChannels})},
       {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points, 2})},
       {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points}),
        true}};
 }
 
-CaseInfo describe(const Settings& problem, const Config& config, const std::vector<TensorSpec>& specs, Device device) {
+CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const std::vector<TensorSpec>& specs,
+                  Device device) {
   const std::int64_t tiles = config.batch * config.queries * config.levels * config.points;
   CaseInfo made{.op = "tile_load",
                 .name = fmt::format("{} tiles {}", tiles, config.local ? "local" : "random"),
@@ -65,19 +66,22 @@ CaseInfo describe(const Settings& problem, const Config& config, const std::vect
   made.loads = static_cast<double>(tiles);
   made.manual = {"plain", "plain_prefetch"};
   // The tiles as if each came from memory: what the publications' GB/s count.
-  made.floor_bytes = static_cast<double>(tiles) * op::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
+  made.floor_bytes =
+      static_cast<double>(tiles) * ops::tile_load::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
   return made;
 }
 
 class TileLoadWorkload : public Workload {
  public:
-  TileLoadWorkload(const Settings& problem, const Config& config, Device device)
+  TileLoadWorkload(const Settings& problem, const TileLoadConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
-    return choices(op::variants(), this->problem(), device_info(info_.device));
+    return choices(ops::tile_load::variants(), this->problem(), device_info(info_.device));
   }
-  std::string selected() const override { return std::string(op::select(problem(), device_info(info_.device)).name); }
+  std::string selected() const override {
+    return std::string(ops::tile_load::select(problem(), device_info(info_.device)).name);
+  }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
   Call bind_dependent(const std::string& variant, int set) const override { return call(variant, set, true); }
@@ -90,10 +94,10 @@ class TileLoadWorkload : public Workload {
   void fill(std::uint64_t seed) override;
   std::vector<Expected> reference(std::uint64_t) const override {
     Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
-    const Config& c = config_;
+    const TileLoadConfig& c = config_;
     std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));
-    op::Plan(tensor("value", 0), levels(c), tensor("coordinates", 0),
-             view(sums.data(), {c.batch, c.queries, c.levels, c.points}), "reference")
+    ops::tile_load::Plan(tensor("value", 0), levels(c), tensor("coordinates", 0),
+                         view(sums.data(), {c.batch, c.queries, c.levels, c.points}), "reference")
         .run();
     for (std::size_t i = 0; i < sums.size(); ++i) {
       expected.elements.push_back(static_cast<std::int64_t>(i));
@@ -105,19 +109,20 @@ class TileLoadWorkload : public Workload {
   double tolerance() const override { return 1e-30; }
 
  private:
-  op::Problem problem() const {
-    return op::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0), tensor("checksums", 0));
+  ops::tile_load::Problem problem() const {
+    return ops::tile_load::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0),
+                                        tensor("checksums", 0));
   }
   Call call(const std::string& variant, int set, bool dependent, const TensorView& cycles = {}) const {
-    auto plan = std::make_shared<op::Plan>(tensor("value", set), levels(config_), tensor("coordinates", set),
-                                           tensor("checksums", set), variant);
+    auto plan = std::make_shared<ops::tile_load::Plan>(tensor("value", set), levels(config_),
+                                                       tensor("coordinates", set), tensor("checksums", set), variant);
     plan->arguments().dependent_launch = dependent;
     plan->arguments().cycles = static_cast<std::int64_t*>(cycles.data);
     plan->arguments().cycle_count = cycles.data == nullptr ? 0 : static_cast<int>(cycles.size());
     return [plan](Stream stream) { plan->run(stream); };
   }
 
-  Config config_;
+  TileLoadConfig config_;
 };
 
 void TileLoadWorkload::fill(std::uint64_t seed) {
@@ -151,7 +156,7 @@ void TileLoadWorkload::fill(std::uint64_t seed) {
 }  // namespace
 
 std::unique_ptr<Workload> make_tile_load_workload(const Settings& problem, Device device) {
-  return std::make_unique<TileLoadWorkload>(problem, read(problem), device);
+  return std::make_unique<TileLoadWorkload>(problem, read_tile_load(problem), device);
 }
 
 }  // namespace tmaops::bench

@@ -45,7 +45,7 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-DeviceInfo hopper() {
+DeviceInfo h200() {
   DeviceInfo info;
   info.device = {DeviceType::cuda, 0};
   info.name = "NVIDIA H200";
@@ -150,37 +150,37 @@ TEST_F(GemmTuningChoice, what_was_measured_goes_before_the_model) {
   const test::Scratch scratch;
   const std::string path = scratch.file("choices.yaml", kTable).string();
   const Problem known = product(4096, 4096, 4096);
-  const Choice choice = select(known, hopper(), "", path);
+  const Choice choice = select(known, h200(), "", path);
   EXPECT_EQ(choice.variant->name, "wgmma_specialized");
   ASSERT_NE(choice.tiling, nullptr);
   EXPECT_EQ(choice.tiling->tile, "128x256");
-  EXPECT_NE(select(known, hopper(), "", "off").variant->name, "wgmma_specialized");
-  EXPECT_EQ(select(known, hopper(), "wgmma_cp_async", path).variant->name, "wgmma_cp_async") << "a name goes first";
-  DeviceInfo other = hopper();
+  EXPECT_NE(select(known, h200(), "", "off").variant->name, "wgmma_specialized");
+  EXPECT_EQ(select(known, h200(), "wgmma_cp_async", path).variant->name, "wgmma_cp_async") << "a name goes first";
+  DeviceInfo other = h200();
   other.name = "NVIDIA GH200";
   EXPECT_NE(select(known, other, "", path).variant->name, "wgmma_specialized") << "another GPU";
   Problem shifted = known;
   shifted.a.alignment = 2;
-  EXPECT_EQ(select(shifted, hopper(), "", path).variant->name, "wgmma_cp_async") << "the measured one cannot run";
+  EXPECT_EQ(select(shifted, h200(), "", path).variant->name, "wgmma_cp_async") << "the measured one cannot run";
 }
 
 TEST_F(GemmTuningChoice, a_tile_can_be_named_with_its_variant) {
   const Problem known = product(4096, 4096, 4096);
-  EXPECT_EQ(select(known, hopper(), "wgmma_small/64x128").tiling->columns, 128);
+  EXPECT_EQ(select(known, h200(), "wgmma_small/64x128").tiling->columns, 128);
   test::expect_error(
-      ErrorCode::variant_refuses, [&] { (void)select(known, hopper(), "wgmma_small/64x64k2"); }, "multiprocessors");
+      ErrorCode::variant_refuses, [&] { (void)select(known, h200(), "wgmma_small/64x64k2"); }, "multiprocessors");
   test::expect_error(
-      ErrorCode::unknown_variant, [&] { (void)select(known, hopper(), "wgmma_small/7x7"); }, "64x32");
+      ErrorCode::unknown_variant, [&] { (void)select(known, h200(), "wgmma_small/7x7"); }, "64x32");
 }
 
 TEST_F(GemmTuningChoice, every_candidate_can_be_named) {
   for (const Problem& one : {product(4096, 4096, 4096), product(64, 4096, 7168), product(1000, 1000, 1000)}) {
-    const auto names = candidates(one, hopper());
+    const auto names = candidates(one, h200());
     EXPECT_GE(names.size(), 8U);
-    for (const std::string& name : names) EXPECT_NE(select(one, hopper(), name).tiling, nullptr) << name;
+    for (const std::string& name : names) EXPECT_NE(select(one, h200(), name).tiling, nullptr) << name;
   }
   Problem odd = product(64, 64, 63);
-  EXPECT_EQ(candidates(odd, hopper()), std::vector<std::string>{"wgmma_cp_async/64x128"});
+  EXPECT_EQ(candidates(odd, h200()), std::vector<std::string>{"wgmma_cp_async/64x128"});
 }
 
 }  // namespace

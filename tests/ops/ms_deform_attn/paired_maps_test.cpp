@@ -28,10 +28,10 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
   const std::array<LevelShape, 2> levels{LevelShape{32, 64}, LevelShape{8, 8}};
   constexpr std::int64_t kChannels = 64;
   constexpr std::int64_t kPixels = 32 * 64 + 8 * 8;
-  constexpr std::uint16_t kInfinity = 0x7c00;
+  constexpr std::uint16_t kInfiniteBits = 0x7c00;
   std::vector<std::uint16_t> finite;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-    if ((bits & kInfinity) != kInfinity) finite.push_back(static_cast<std::uint16_t>(bits));
+    if ((bits & kInfiniteBits) != kInfiniteBits) finite.push_back(static_cast<std::uint16_t>(bits));
   std::mt19937_64 random(1);
   for (int round = 0; round < 4; ++round) {
     std::vector<float16> value(static_cast<std::size_t>(kPixels * kChannels));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "tmaops/resample.hpp"
 
 namespace tmaops::test {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Two trajectories of three samples with two channels, onto two targets; any part can be replaced before the call.
 struct Call {

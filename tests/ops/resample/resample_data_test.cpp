@@ -18,8 +18,6 @@
 namespace tmaops::test {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 class ResampleData : public ::testing::TestWithParam<std::string> {
  protected:
   /// Data errors are found while running: nothing useful is in the output, and the next call is right.

@@ -12,8 +12,6 @@
 namespace tmaops::test {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Changes the call, and expects the error with pieces of its message; the output must not have been written.
 template <class... Text>
 void expect_refusal(ErrorCode code, const std::function<void(Call&)>& change, const Text&... pieces) {

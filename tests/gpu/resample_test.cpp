@@ -1,6 +1,6 @@
 // GPU variants of resampling against the reference: random problems over all that the definition allows, and the shapes
 // that each variant was made for.
-#include "gpu/resample_check.cuh"
+#include "gpu/resample_check.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -50,7 +50,9 @@ TEST(GpuResampleShapes, MeasuredShapesOfEachVariant) {
     if (HasFailure()) return;
   }
   for (const auto& variant : ops::resample::variants())
-    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 4) << variant.name;
+    if (variant.device == DeviceType::cuda) {
+      EXPECT_GE(runs()[std::string(variant.name)], 4) << variant.name;
+    }
 }
 
 TEST(GpuResampleShapes, CurvesAndGroupsOfChannels) {

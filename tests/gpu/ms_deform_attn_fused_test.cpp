@@ -2,9 +2,9 @@
 #include <map>
 #include <random>
 
-#include "gpu/mirror.cuh"
+#include "gpu/mirror.hpp"
 #include "gpu/ms_deform_attn_shapes.hpp"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "ops/ms_deform_attn/fused_case.hpp"
 
 namespace tmaops::test {
@@ -37,7 +37,9 @@ void check(FusedCase& c, int shift, std::map<std::string, int>& runs) {
       ++runs[name];
       const Buffer got = output.download();
       expect_forward(got, want, name);
-      if (again) EXPECT_EQ(got.bits(), first.bits()) << name << ": another result the second time";
+      if (again) {
+        EXPECT_EQ(got.bits(), first.bits()) << name << ": another result the second time";
+      }
       first = got;
       if (testing::Test::HasFailure()) return;
     }

@@ -1,5 +1,5 @@
 // Edges of resampling on the GPU: values and targets that are not numbers, errors nobody can throw, graph capture.
-#include "gpu/resample_check.cuh"
+#include "gpu/resample_check.hpp"
 
 namespace tmaops::test {
 namespace {

@@ -1,7 +1,7 @@
 // Every tile_load variant against the definition: borders, levels, few and many tiles.
 #include <random>
 
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "ops/tile_load/problem.hpp"
 
 namespace tmaops {
@@ -74,7 +74,7 @@ std::vector<std::string> gpu_variants() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Variants, TileLoadOnGpu, testing::ValuesIn(gpu_variants()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& given) { return given.param; });
 
 }  // namespace
 }  // namespace tmaops

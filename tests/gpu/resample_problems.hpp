@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/mirror.cuh"
-#include "gpu/support.cuh"
+#include "gpu/mirror.hpp"
+#include "gpu/support.hpp"
 #include "support/buffers.hpp"
 #include "tmaops/resample.hpp"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "gpu/resample_problems.cuh"
+#include "gpu/resample_problems.hpp"
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::test {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <random>
 
-#include "gpu/mirror.cuh"
+#include "gpu/mirror.hpp"
 #include "gpu/ms_deform_attn_shapes.hpp"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::test {
@@ -14,7 +14,7 @@ namespace {
 
 namespace backward = ops::ms_deform_attn_backward;
 
-std::map<std::string, int>& runs() {
+std::map<std::string, int>& backward_runs() {
   static std::map<std::string, int> counts;
   return counts;
 }
@@ -64,8 +64,9 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
           plan.run();
           check_cuda(cudaDeviceSynchronize(), variant.name);
           const Buffer got = to_value.download();
-          if (repeat == 1 && deterministic)
+          if (repeat == 1 && deterministic) {
             EXPECT_EQ(bits, got.bits()) << variant.name << ": other bits in the second run";
+          }
           bits = got.bits();
         }
       } catch (const Error& error) {
@@ -73,7 +74,7 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
         ASSERT_NE(variant.name, "fixed_point_backward") << error.what();
         continue;
       }
-      ++runs()[options.variant];
+      ++backward_runs()[options.variant];
       const std::string what = options.variant + (deterministic ? ", deterministic" : "");
       if (wanted & 1) expect_gradient(to_value.download(), want.value, false, what + ", value");
       if (wanted & 2) expect_gradient(to_locations.download(), want.locations, false, what + ", locations");
@@ -118,7 +119,9 @@ TEST(GpuMsDeformAttnBackwardShapes, MeasuredShapesInSmall) {
       if (testing::Test::HasFailure()) return;
     }
   for (const auto& variant : backward::variants())
-    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
+    if (variant.device == DeviceType::cuda) {
+      EXPECT_GE(backward_runs()[std::string(variant.name)], 2) << variant.name;
+    }
 }
 
 TEST(GpuMsDeformAttnBackwardShapes, EmptyProblemsClearTheGradients) {

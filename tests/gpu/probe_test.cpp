@@ -1,5 +1,5 @@
 // A short probe of this machine: what `tmaops probe` does at length.
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "probe/report.hpp"
 #include "tma/driver.hpp"
 

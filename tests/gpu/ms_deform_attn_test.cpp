@@ -4,9 +4,9 @@
 #include <map>
 #include <random>
 
-#include "gpu/mirror.cuh"
+#include "gpu/mirror.hpp"
 #include "gpu/ms_deform_attn_shapes.hpp"
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -81,7 +81,9 @@ TEST(GpuMsDeformAttnShapes, MeasuredShapesInSmall) {
         if (testing::Test::HasFailure()) return;
       }
   for (const auto& variant : forward::variants())
-    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
+    if (variant.device == DeviceType::cuda) {
+      EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
+    }
 }
 
 /// Items with one, two and four groups of threads, in blocks that do not divide the queries.
@@ -182,7 +184,9 @@ TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
                                           : -kInfinity);
         std::int64_t finite = 0;
         for (const double x : c.reference().values()) finite += std::isfinite(x);
-        if (every == 1009) EXPECT_GT(finite, c.output().layout().size() / 4);
+        if (every == 1009) {
+          EXPECT_GT(finite, c.output().layout().size() / 4);
+        }
         check(c);
         if (testing::Test::HasFailure()) return;
       }

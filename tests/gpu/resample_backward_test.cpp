@@ -2,14 +2,14 @@
 // run.
 #include <map>
 
-#include "gpu/resample_problems.cuh"
+#include "gpu/resample_problems.hpp"
 #include "ops/resample/problem_backward.hpp"
 
 namespace tmaops::test {
 namespace {
 
 /// How often each variant ran.
-std::map<std::string, int>& runs() {
+std::map<std::string, int>& backward_runs() {
   static std::map<std::string, int> counts;
   return counts;
 }
@@ -56,7 +56,7 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
         ASSERT_NE(variant.name, "row_gather") << error.what();
         break;
       }
-      ++runs()[options.variant];
+      ++backward_runs()[options.variant];
       results.push_back(gradient.download());
       expect_close(results.back(), want, relative, 2e-6 * scale, variant.name.data());
       if (::testing::Test::HasFatalFailure()) return;
@@ -110,7 +110,9 @@ TEST(GpuResampleBackwardShapes, MeasuredShapesOfEachVariant) {
       if (HasFailure()) return;
     }
   for (const auto& variant : ops::resample_backward::variants())
-    if (variant.device == DeviceType::cuda) EXPECT_GE(runs()[std::string(variant.name)], 4) << variant.name;
+    if (variant.device == DeviceType::cuda) {
+      EXPECT_GE(backward_runs()[std::string(variant.name)], 4) << variant.name;
+    }
 }
 
 TEST(GpuResampleBackwardShapes, TargetsWhereNobodyExpectsThem) {

@@ -1,7 +1,7 @@
 // Violations in times on the device are counted there, and the counts arrive in stream order.
 #include <limits>
 
-#include "gpu/support.cuh"
+#include "gpu/support.hpp"
 #include "support/buffers.hpp"
 #include "tmaops/resample.hpp"
 
