@@ -22,6 +22,11 @@ __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
   return word;
 }
 
+/// Writes 4 bytes here and now, needed or not (PTX ISA "st").
+__device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_t word) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
 /// The block's dynamic shared memory as a T. A kernel names one T; the launch passes sizeof(T) as shared_bytes.
 /// TMAOPS_VARIANT_SMEM is the smem(...) of the variant's line, set by the build for each kernel file.
 template <class T>

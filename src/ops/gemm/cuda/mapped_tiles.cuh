@@ -27,6 +27,7 @@ struct MappedStorage {
   };
   alignas(1024) Stage stage[kMappedStages];
   device::Ring<kMappedStages> ring;
+  std::uint32_t spare[kWholeThreads];
 };
 static_assert(sizeof(MappedStorage) >= kMoreThanHalf);
 
@@ -85,6 +86,7 @@ __global__ void __launch_bounds__(kMappedThreads, 1) mapped_kernel(const __grid_
   constexpr bool kPermuted = b_major == Major::k;
   WholeTile<a_major, kWholeRows, 0, false> a(job.whole.a, job.whole.a_stride, tile.row, threadIdx.x);
   WholeTile<b_major, kColumns, 0, kPermuted> b(job.whole.b, job.whole.b_stride, tile.column, threadIdx.x);
+  a.be_ready(shared.spare[threadIdx.x]);
   device::wait_for_previous_kernel();
 #pragma unroll
   for (int k_tile = 0; k_tile < kCopiedTiles; ++k_tile) {
