@@ -51,7 +51,8 @@ def total(counter, scale=1, unit=""):
 
 
 def part(counter, of):
-    return lambda row: f"{100 * row['counters'][counter + '.sum'] / max(row['counters'][of + '.sum'], 1):.0f} %"
+    """Both are medians of their own: a part may come out a little above the whole."""
+    return lambda row: f"{min(100, 100 * row['counters'][counter + '.sum'] / max(row['counters'][of + '.sum'], 1)):.0f} %"
 
 
 def longest_wait(row):
@@ -64,11 +65,11 @@ def longest_wait(row):
 COLUMNS = {
     "us": ("us, timed", lambda row: f"{row['us']['median']:.4g}"),
     "GPU us": ("us, counted", lambda row: f"{row['counters']['gpu__time_duration.sum'] / 1e3:.4g}"),
-    "GHz": ("GHz, timed and counted", lambda row: f"{row['sm_mhz'] / 1e3:.2f}, "
-            f"{row['counters']['sm__cycles_elapsed.avg.per_second'] / 1e9:.2f}"),
+    "GHz": ("GHz, counted", lambda row: f"{row['counters']['sm__cycles_elapsed.avg.per_second'] / 1e9:.2f}"),
+    "clock": ("cycles per timed ns", lambda row: f"{row['counters']['sm__cycles_elapsed.max'] / row['us']['median'] / 1e3:.2f}"),
     "cycles": ("cycles", lambda row: count(row["counters"]["sm__cycles_elapsed.max"])),
     "active": ("SMs at work", of_peak("sm__cycles_active")),
-    "dram": ("DRAM", of_peak("dram__throughput")),
+    "dram": ("DRAM", lambda row: f"{row['counters']['dram__throughput.avg.pct_of_peak_sustained_elapsed']:.1f} %"),
     "read": ("read", total("dram__bytes_read", 1, "B")),
     "l2": ("L2", of_peak("lts__throughput")),
     "l1": ("L1", of_peak("l1tex__throughput")),
@@ -112,12 +113,13 @@ def make_counters(spec):
     columns = [COLUMNS[name.replace("_", " ")] for name in options["columns"]]
     lines = ["| case | |" + "".join(f" {title} |" for title, _ in columns), "|---|---|" + "---|" * len(columns)]
     last = None
+    dtypes = len({row["dtype"] for row in rows}) > 1
     for row in rows:
         if "counters" not in row or (options["show"] != [""] and row["implementation"] not in options["show"]):
             continue
         name = f"**{row['selected']}**" if row["implementation"] == "tmaops" else row["implementation"]
-        case = row["case"] if row["case"] != last else ""
-        last = row["case"]
+        case = f"{row['case']} {row['dtype']}" if dtypes else row["case"]
+        case, last = case if case != last else "", case
         lines.append(f"| {case} | {name} |" + "".join(f" {cell(row)} |" for _, cell in columns))
     return "\n".join(lines) + f"\n\n{source_line(path, document, rows)}\n"
 
