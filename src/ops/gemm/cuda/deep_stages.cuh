@@ -54,11 +54,15 @@ struct DeepJob {
   Epilogue epilogue;
 };
 
-/// The map and the load of a tile of `extent` rows or columns, kDeepDepth deep.
+/// The map and the load of a tile of `extent` rows or columns, kDeepDepth deep. The L2 fetches the lines that are asked
+/// for and not their neighbours too, which other blocks ask for (64x4096x7168, CR: 16.8 instead of 17.3 us).
 inline MappedOperand map_deep(const MatrixLayout& layout, const void* data, std::int64_t batch, bool inner_is_column,
                               Major major, int extent) {
-  if (major == Major::k) return {layout, data, batch, inner_is_column, kHalves, extent};
-  return {layout, data, batch, inner_is_column, extent / 64, extent == 64 ? kDeepDepth : kDepth};
+  const bool k_major = major == Major::k;
+  MappedOperand made(layout, data, batch, inner_is_column, k_major ? kHalves : extent / 64,
+                     k_major ? extent : (extent == 64 ? kDeepDepth : kDepth));
+  made.spec.l2_promotion = tma::L2Promotion::b128;
+  return made;
 }
 inline MappedOperand map_deep_a(const RowMajorCall& call) {
   const Major major = major_of_a(call.problem);

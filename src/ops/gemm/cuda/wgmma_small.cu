@@ -3,7 +3,7 @@
 // descriptors nor barriers nor a hand-over from a producer, and eight stages are on their way before the first product;
 // D is written from registers. Longer K: deep_stages.cuh. Whole tiles of a K of 256 or 512: whole_tiles.cuh, of 1024:
 // mapped_tiles.cuh. Rows that do not start at lines of 128 bytes: line_tiles.cuh.
-// (256: 1.53 us instead of 3.1 of version 1; 1024: 4.75 instead of 7.3 of version 3; 64x4096x7168: 17.2 instead of 35,
+// (256: 1.53 us instead of 3.1 of version 1; 1024: 4.75 instead of 7.3 of version 3; 64x4096x7168: 17 instead of 35,
 // and 13 with the same weights again.)
 #include <optional>
 
