@@ -116,6 +116,15 @@ inline NarrowChoice choose(const Problem& problem, const Call& call) {
   return choice;
 }
 
+/// Whether what every block writes is whole units of 16 bytes, for blocks of `targets` targets one after the other.
+inline bool stores_tiles(const Problem& problem, const Call& call, std::int64_t targets, bool whole) {
+  const auto size = static_cast<std::int64_t>(size_of(problem.values));
+  const auto units = [&](std::int64_t elements) { return elements * size % 16 == 0; };
+  return takes_plain(problem, call) && reinterpret_cast<std::uintptr_t>(call.output.data) % 16 == 0 &&
+         units(targets * problem.channels) && units((whole ? problem.batch : 1) * problem.target * problem.channels) &&
+         (whole || units(call.output.trajectory_stride));
+}
+
 inline Cut make_cut(const Problem& problem, const Call& call, const NarrowChoice& choice, int& shared_bytes) {
   const auto row_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.values));
   const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
@@ -142,7 +151,8 @@ inline Cut make_cut(const Problem& problem, const Call& call, const NarrowChoice
   cut.copied_row_bytes = slice_bytes(cut.row_capacity, row_bytes);
   cut.rows_at = round_up(cut.stamp_bytes, 128);
   cut.strips_at = cut.rows_at + round_up(cut.copied_row_bytes + 16, 128);  // combine_known reads a word too many
-  cut.strip_bytes = device::kWarpThreads * cut.row_bytes + 16;
+  cut.stores_tile = stores_tiles(problem, call, cut.tile, cut.trajectories > 0);
+  cut.strip_bytes = device::kWarpThreads * cut.row_bytes + (cut.stores_tile ? 0 : 16);
   shared_bytes = static_cast<int>(sizeof(NarrowStorage) - sizeof(NarrowStorage::bytes)) + cut.strips_at +
                  choice.threads / device::kWarpThreads * cut.strip_bytes;
   return cut;
@@ -240,6 +250,7 @@ inline std::optional<LongJob> long_job(const Problem& problem, const Call& call,
   job.pace = plain.pace;
   job.margin = kMargin;
   job.interpolation = plain.interpolation;
+  job.stores_tile = stores_tiles(problem, call, kLongTile, false);
   job.rows_at = round_up(job.stamp_count * 4, 128);
   const int results = kLongTile * width + kLongThreads / device::kWarpThreads * 16;
   const int needed = static_cast<int>(sizeof(LongStorage) - sizeof(LongStorage::bytes)) + job.rows_at +

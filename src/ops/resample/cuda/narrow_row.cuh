@@ -18,6 +18,7 @@ struct Cut {
   int stamp_capacity, row_capacity;   // samples
   int stamp_bytes, copied_row_bytes;  // of the largest copies
   int rows_at, strips_at, strip_bytes;
+  bool stores_tile;  // plain calls: the strips of a block follow one another and leave in one bulk store
 };
 
 /// One row made of two, in words of 4 bytes or in single values; several loads are under way before the first is used.
