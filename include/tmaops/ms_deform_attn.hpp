@@ -69,7 +69,9 @@ struct MsDeformAttnOptions {
 void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
                     ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
 
-/// A forward call whose checks and host work are done once. run() only launches.
+/// A forward call whose checks and host work are done once. run() only launches. On a GPU a plan of f16 or bf16 values
+/// with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes per image, head
+/// and pixel of that level: a captured graph needs the plan, and runs that share it must follow one another.
 class MsDeformAttnPlan {
  public:
   MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,

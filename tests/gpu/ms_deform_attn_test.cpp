@@ -19,7 +19,8 @@ std::map<std::string, int>& runs() {
   return counts;
 }
 
-/// Runs every GPU variant that takes the case. `want` is the reference's output; `shift` as in Mirror.
+/// Runs every GPU variant that takes the case, as a single call and as a plan, which may keep memory and launch other
+/// kernels for it. `want` is the reference's output; `shift` as in Mirror.
 void check(const Case& made, int shift = 0) {
   Case c = made;
   SCOPED_TRACE(c.text() + ", shift " + std::to_string(shift));
@@ -29,12 +30,19 @@ void check(const Case& made, int shift = 0) {
   const Mirror weights(c.weights(), shift);
   for (const auto& variant : forward::variants()) {
     if (variant.device != DeviceType::cuda) continue;
-    for (const bool dependent : {false, true}) {
+    for (const auto& [dependent, planned] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
       const Mirror output(c.output(), shift);
       MsDeformAttnOptions options = c.options(variant.name);
       options.dependent_launch = dependent;
       try {
-        ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(), options);
+        if (planned) {
+          const MsDeformAttnPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
+                                      options);
+          plan.run();
+          check_cuda(cudaDeviceSynchronize(), variant.name);
+        } else {
+          ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(), options);
+        }
       } catch (const Error& error) {
         ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
         ASSERT_NE(variant.name, "channel_per_thread") << error.what();
@@ -42,7 +50,8 @@ void check(const Case& made, int shift = 0) {
       }
       check_cuda(cudaDeviceSynchronize(), variant.name);
       ++runs()[options.variant];
-      expect_forward(output.download(), want, options.variant + (dependent ? ", dependent launch" : ""));
+      expect_forward(output.download(), want,
+                     options.variant + (dependent ? ", dependent launch" : "") + (planned ? ", plan" : ""));
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -271,19 +280,29 @@ TEST(GpuMsDeformAttnShapes, OffsetsBeyond32Bits) {
 
 TEST(GpuMsDeformAttnShapes, PlanRunsInsideACapturedGraph) {
   TMAOPS_NEEDS_GPU();
-  Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);
-  const Buffer want = c.reference();
-  const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
-  for (const auto& variant : forward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
-    const Mirror output(c.output());
-    try {
-      const MsDeformAttnPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
-                                  c.options(variant.name));
-      test::replay_captured(plan);
-      expect_forward(output.download(), want, std::string(variant.name));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+  for (const std::int64_t points : {4, 8}) {
+    Case c({.heads = 8,
+            .channels = 32,
+            .queries = 100,
+            .levels = {{8, 12}, {4, 6}, {3, 4}, {2, 2}},
+            .points = points,
+            .value_dtype = DType::f16,
+            .location_dtype = DType::f16,
+            .weight_dtype = DType::f16},
+           3);
+    const Buffer want = c.reference();
+    const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+    for (const auto& variant : forward::variants()) {
+      if (variant.device != DeviceType::cuda) continue;
+      const Mirror output(c.output());
+      try {
+        const MsDeformAttnPlan plan(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
+                                    c.options(variant.name));
+        test::replay_captured(plan);
+        expect_forward(output.download(), want, std::string(variant.name));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+      }
     }
   }
 }

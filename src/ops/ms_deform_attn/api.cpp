@@ -8,32 +8,50 @@
 
 namespace tmaops {
 
-struct MsDeformAttnPlan::State {
+namespace {
+
+/// A forward call, ready to be launched.
+struct ForwardCall {
   ops::ms_deform_attn::Problem problem;
   ops::ms_deform_attn::Arguments arguments;
   const Variant<ops::ms_deform_attn::Problem, ops::ms_deform_attn::Arguments>* variant;
-  std::shared_ptr<const RepeatedLaunches> launches{};  // on a GPU
 
   void launch(Stream stream) const { variant->launch(problem, arguments, stream); }
 };
 
-MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
-                                   ConstTensorView sampling_locations, ConstTensorView attention_weights,
-                                   TensorView output, const MsDeformAttnOptions& options) {
+ForwardCall make_call(const ConstTensorView& value, std::span<const LevelShape> levels,
+                      const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
+                      const TensorView& output, const MsDeformAttnOptions& options, bool planned) {
   ops::ms_deform_attn::Problem problem =
       ops::ms_deform_attn::make_problem(value, levels, sampling_locations, attention_weights, output, options);
   const auto& variant = ops::ms_deform_attn::select(problem, device_info(problem.device), options.variant);
-  state_ = std::make_unique<State>(State{std::move(problem),
-                                         {.value = value,
-                                          .sampling_locations = sampling_locations,
-                                          .attention_weights = attention_weights,
-                                          .reference_points = options.reference_points,
-                                          .padding_mask = options.padding_mask,
-                                          .output = output,
-                                          .dependent_launch = options.dependent_launch},
-                                         &variant});
-  if (variant.prepare != nullptr) state_->arguments.prepared = variant.prepare(state_->problem, state_->arguments);
-  state_->launches = RepeatedLaunches::of(state_->problem.device, [&] { state_->launch(nullptr); });
+  ForwardCall call{std::move(problem),
+                   {.value = value,
+                    .sampling_locations = sampling_locations,
+                    .attention_weights = attention_weights,
+                    .reference_points = options.reference_points,
+                    .padding_mask = options.padding_mask,
+                    .output = output,
+                    .dependent_launch = options.dependent_launch,
+                    .planned = planned},
+                   &variant};
+  if (variant.prepare != nullptr) call.arguments.prepared = variant.prepare(call.problem, call.arguments);
+  return call;
+}
+
+}  // namespace
+
+struct MsDeformAttnPlan::State {
+  ForwardCall call;
+  std::shared_ptr<const RepeatedLaunches> launches{};  // on a GPU
+};
+
+MsDeformAttnPlan::MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                                   ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                   TensorView output, const MsDeformAttnOptions& options)
+    : state_(std::make_unique<State>(
+          State{make_call(value, levels, sampling_locations, attention_weights, output, options, true)})) {
+  state_->launches = RepeatedLaunches::of(state_->call.problem.device, [&] { state_->call.launch(nullptr); });
 }
 
 MsDeformAttnPlan::~MsDeformAttnPlan() = default;
@@ -41,14 +59,14 @@ MsDeformAttnPlan::MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept = default;
 MsDeformAttnPlan& MsDeformAttnPlan::operator=(MsDeformAttnPlan&&) noexcept = default;
 
 void MsDeformAttnPlan::run(Stream stream) const {
-  state_->launches ? state_->launches->run(stream) : state_->launch(stream);
+  state_->launches ? state_->launches->run(stream) : state_->call.launch(stream);
 }
 
-std::string_view MsDeformAttnPlan::variant() const { return state_->variant->name; }
+std::string_view MsDeformAttnPlan::variant() const { return state_->call.variant->name; }
 
 void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
                     ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options) {
-  MsDeformAttnPlan(value, levels, sampling_locations, attention_weights, output, options).run(options.stream);
+  make_call(value, levels, sampling_locations, attention_weights, output, options, false).launch(options.stream);
 }
 
 struct MsDeformAttnBackwardPlan::State {

@@ -62,6 +62,7 @@ struct Arguments {
   ConstTensorView padding_mask{};
   TensorView output{};
   bool dependent_launch = false;
+  bool planned = false;  // what `prepared` holds lives on after the launch: variants may keep memory for it
   std::shared_ptr<const void> prepared{};
 };
 

@@ -4,7 +4,7 @@
 
 #include "device/matrix.cuh"
 #include "device/mma.cuh"
-#include "ops/ms_deform_attn/cuda/resident_samples.cuh"
+#include "ops/ms_deform_attn/cuda/resident_packed.cuh"
 
 namespace tmaops::ops::ms_deform_attn::resident {
 
@@ -37,6 +37,8 @@ struct FarLane {
   std::uint32_t weights;  // in the staging
   bool first;             // the weights it reads are those of the first sample
 
+  /// Of its half; as in NearSums.
+  static __device__ __forceinline__ int piece(int lane) { return (lane >> 2 & 1) ^ (lane >> 3 & 1); }
   __device__ __forceinline__ FarLane(int lane, std::uint32_t staging) {
     const int column = lane >> 1 & 1;
     const int half = lane & 1;
@@ -51,12 +53,21 @@ struct FarLane {
     device::keep(result.second);
     return result;
   }
+  /// Bytes from a packed map to the thread's piece of its first pixel, for its first sample.
+  static __device__ __forceinline__ std::uint32_t packed_at(int lane) {
+    return (lane >> 1 & 1) * kPackedPixelBytes + static_cast<std::uint32_t>(32 * (lane & 1) + 16 * piece(lane));
+  }
+  static __device__ __forceinline__ Level packed_level(const unsigned char* first, int lane) {
+    device::keep(first);
+    Level result{first, first + ((lane & 1) != 0 ? -32 : 32)};
+    device::keep(result.second);
+    return result;
+  }
   /// `map`: the first level of an image and head.
   __device__ __forceinline__ void point_to(const void* map, int lane, std::uint32_t pixel_bytes) {
     const int column = lane >> 1 & 1;
     const int half = lane & 1;
-    const int piece = (lane >> 2 & 1) ^ (lane >> 3 & 1);  // as in NearSums
-    const auto* pixels = static_cast<const unsigned char*>(map) + (column * pixel_bytes + 16 * piece);
+    const auto* pixels = static_cast<const unsigned char*>(map) + (column * pixel_bytes + 16 * piece(lane));
     start = {pixels + 32 * half, pixels + 32 * (half ^ 1)};
     device::keep(start.first);
     device::keep(start.second);

@@ -1,7 +1,9 @@
 // Version 7: adds to vector16 that the last two of four levels of an image and head stay in shared memory, where the
 // copy engine brings them, and that the tensor cores do the sums: bilinear times attention weights as two 16-bit
-// halves each, sums in f32. Pixels of the first two levels come by loads of 128 bytes: two pixels of a row.
+// halves each, sums in f32. Pixels of the first two levels come by loads of 128 bytes: two pixels of a row. A plan of
+// several heads and eight points copies the second level first, so that these two lie next to each other.
 #include "ops/ms_deform_attn/cuda/level_map.cuh"
+#include "ops/ms_deform_attn/cuda/resident_packed.cuh"
 #include "ops/ms_deform_attn/cuda/resident_sums.cuh"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
@@ -46,10 +48,11 @@ __device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, V
   device::store_16_streaming(bytes_behind(output, q * step) + channel, packed);
 }
 
-template <class Value, class Point, int passes>
+/// `with_copy`: the second level is read from `packed`.
+template <class Value, class Point, int passes, bool with_copy>
 __global__ void __launch_bounds__(kThreads, 1)
     kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
-           const __grid_constant__ Steps steps) {
+           const __grid_constant__ Steps steps, const __grid_constant__ Packed packed) {
   Storage& shared = device::dynamic_shared<Storage>();
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
@@ -81,6 +84,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   unsigned filled = 0;  // segment whose levels have come
   PointColumns<Point> columns(call, segments.unit(0), lane % kSlots, 2 * passes);
   Value* output = nullptr;
+  [[maybe_unused]] const unsigned char* copy = nullptr;  // what the thread reads of the first pixel
   const auto load_points = [&](unsigned number) {
     next_q = passes > 1 ? segments.first_query(number) : segments.unit(number).q;
     points.load(call, steps, columns, next_q + lane / kSlots, 0);
@@ -94,6 +98,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     far_lane.point_to(
         static_cast<const Value*>(call.value.data) + (call.value.at(unit.n, 0, unit.m) + call.levels[0].value_at), lane,
         pixel_bytes);
+    if constexpr (with_copy)
+      copy = packed.maps + ((unit.n * heads + unit.m) * packed.map_bytes + FarLane::packed_at(lane));
     output = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(unit.n, 0, unit.m);
     load_points(number);
   };
@@ -102,6 +108,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto sum_units = [&] {
     const FarLane my_far = far_lane;
     Value* const my_output = output;
+    [[maybe_unused]] const unsigned char* const my_copy = copy;
     bool loaded = false;
     do {
       const unsigned q = next_q;
@@ -123,8 +130,14 @@ __global__ void __launch_bounds__(kThreads, 1)
         const auto load = [&](int s) {
           const DeviceLevel& level = call.levels[s * kLevels / kSlots];
           constexpr int kLevelSlots = kSlots / kLevels;
-          if (s > 0 && s % kLevelSlots == 0) far_level = my_far.level(steps.level[s / kLevelSlots]);
-          load_far(far_level, pixel_bytes, static_cast<std::uint32_t>(level.width) * pixel_bytes,
+          if (s > 0 && s % kLevelSlots == 0) {
+            if constexpr (with_copy)
+              far_level = FarLane::packed_level(my_copy, lane);
+            else
+              far_level = my_far.level(steps.level[s / kLevelSlots]);
+          }
+          const std::uint32_t pitch = with_copy && s / kLevelSlots == kPackedLevel ? kPackedPixelBytes : pixel_bytes;
+          load_far(far_level, pitch, static_cast<std::uint32_t>(level.width) * pitch,
                    __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
         };
         __syncwarp();  // the staging has been read
@@ -176,6 +189,9 @@ struct Prepared : cuda::Prepared {
   Near near{};
   Order order{};
   Steps steps{};
+  Packed packed{};
+  PackSource pack{};
+  std::shared_ptr<void> copy{};
   unsigned blocks = 0;
 };
 
@@ -199,6 +215,21 @@ unsigned rounds(const Problem& problem) {
   const std::int64_t maps = problem.batch * problem.heads;
   const std::int64_t together = std::max<std::int64_t>(kRoundBytes / map, 1);
   return static_cast<unsigned>((maps + together - 1) / together);
+}
+
+/// Makes room for the copy of the second level, where it pays and there is as much memory.
+void make_room(const Problem& problem, Prepared& prepared) {
+  if (!packing_pays(problem, prepared.call)) return;
+  prepared.pack = pack_source(problem, prepared.call);
+  const std::uint64_t map_bytes = std::uint64_t{prepared.pack.pixels} * kPackedPixelBytes;
+  const CurrentDevice current(problem.device.index);
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, map_bytes * static_cast<std::uint64_t>(problem.batch * problem.heads)) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return;
+  }
+  prepared.copy = std::shared_ptr<void>(memory, [](void* at) { (void)cudaFree(at); });
+  prepared.packed = {static_cast<unsigned char*>(memory), map_bytes};
 }
 
 /// Only with eight points: with four the samples of a query are too few, and strips lose more to shared memory, which
@@ -277,6 +308,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
                      .output = bytes(call.output.row, problem.value_dtype)};
   for (int l = 0; l < kFarLevels; ++l)
     prepared->steps.level[l] = bytes(call.levels[l].value_at - call.levels[0].value_at, problem.value_dtype);
+  if (arguments.planned) make_room(problem, *prepared);
   prepared->blocks = static_cast<unsigned>(device_info(problem.device).multiprocessors);
   return prepared;
 }
@@ -286,19 +318,31 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const Call& call = prepared.call;
   if (call.items == 0) return;
   const CurrentDevice current(problem.device.index);
+  const bool with_copy = prepared.packed.maps != nullptr;
+  if (with_copy)
+    launch_kernel<pack_level>("ms_deform_attn: tma_resident's copy",
+                              {.grid = dim3(prepared.pack.image_blocks * static_cast<unsigned>(problem.batch)),
+                               .block = dim3(kPackThreads),
+                               .dependent = arguments.dependent_launch},
+                              stream, prepared.pack, prepared.packed);
   const LaunchConfig config{.grid = dim3(prepared.blocks),
                             .block = dim3(kThreads),
                             .shared_bytes = kPlanesAt + static_cast<int>(2 * prepared.near.plane_bytes),
-                            .dependent = arguments.dependent_launch};
+                            .dependent = arguments.dependent_launch || with_copy};
   with_resident_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
+    const auto launch_one = [&]<int passes, bool copied>() {
+      launch_kernel<kernel<Value, Point, passes, copied>>("ms_deform_attn: tma_resident", config, stream, call,
+                                                          prepared.near, prepared.order, prepared.steps,
+                                                          prepared.packed);
+    };
     if (problem.levels[0].points == 4)
-      launch_kernel<kernel<Value, Point, 1>>("ms_deform_attn: tma_resident", config, stream, call, prepared.near,
-                                             prepared.order, prepared.steps);
+      launch_one.template operator()<1, false>();
+    else if (with_copy)
+      launch_one.template operator()<2, true>();
     else
-      launch_kernel<kernel<Value, Point, 2>>("ms_deform_attn: tma_resident", config, stream, call, prepared.near,
-                                             prepared.order, prepared.steps);
+      launch_one.template operator()<2, false>();
   });
 }
 
