@@ -16,7 +16,7 @@ using test::encode_tiled;
 using test::run;
 using namespace device;  // NOLINT(google-build-using-namespace)
 
-constexpr int kThreads = 64;
+constexpr int kTensorThreads = 64;
 
 template <int rank>
 struct At {
@@ -80,7 +80,7 @@ __global__ void load_kernel(const __grid_constant__ CUtensorMap map, const At<ra
       tensor_load(tile, &map, at.c, barrier);
   }
   wait(barrier, 0);
-  for (int i = threadIdx.x; i < elements; i += kThreads) to[i] = tile[i];
+  for (int i = threadIdx.x; i < elements; i += kTensorThreads) to[i] = tile[i];
 }
 
 template <int rank, How how>
@@ -90,7 +90,7 @@ void check_load(const Tensor<rank>& tensor, const At<rank>& at) {
   const auto elements = static_cast<std::size_t>(tensor.box_elements());
   const DeviceArray<std::uint16_t> out(elements);
   const CUtensorMap map = encode_tiled(global.get(), tensor.extents, tensor.box);
-  run<load_kernel<rank, how>>({.grid = 1, .block = kThreads}, map, at, static_cast<int>(elements), out.get());
+  run<load_kernel<rank, how>>({.grid = 1, .block = kTensorThreads}, map, at, static_cast<int>(elements), out.get());
   const auto got = out.values();
   for (std::size_t i = 0; i < elements; ++i) {
     const std::int64_t from = tensor.element(static_cast<int>(i), at);
@@ -127,7 +127,8 @@ void check_swizzle(tma::Swizzle mode) {
   const auto values = test::counting(tensor.size());
   const DeviceArray<std::uint16_t> global(values), out(tensor.size());
   const CUtensorMap map = encode_tiled(global.get(), tensor.extents, tensor.box, mode);
-  run<load_kernel<2, How::plain>>({.grid = 1, .block = kThreads}, map, At<2>{{0, 0}}, tensor.box_elements(), out.get());
+  run<load_kernel<2, How::plain>>({.grid = 1, .block = kTensorThreads}, map, At<2>{{0, 0}}, tensor.box_elements(),
+                                  out.get());
   const auto got = out.values();
   for (std::uint32_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[swizzled<swizzle>(i * 2) / 2], values[i]) << i;
 }
@@ -142,7 +143,7 @@ TEST(TensorCopy, SwizzleIsTheFunctionOfTheAddress) {
 template <int rank, bool add>
 __global__ void store_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, int elements) {
   __shared__ alignas(1024) std::uint16_t tile[8192];
-  for (int i = threadIdx.x; i < elements; i += kThreads) tile[i] = static_cast<std::uint16_t>(i + 1);
+  for (int i = threadIdx.x; i < elements; i += kTensorThreads) tile[i] = static_cast<std::uint16_t>(i + 1);
   fence_async_shared();
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -160,7 +161,7 @@ void check_store(const Tensor<rank>& tensor, const At<rank>& at) {
   auto want = test::counting(tensor.size());
   const DeviceArray<std::uint16_t> global(want);
   const CUtensorMap map = encode_tiled(global.get(), tensor.extents, tensor.box);
-  run<store_kernel<rank, false>>({.grid = 1, .block = kThreads}, map, at, tensor.box_elements());
+  run<store_kernel<rank, false>>({.grid = 1, .block = kTensorThreads}, map, at, tensor.box_elements());
   for (int i = 0; i < tensor.box_elements(); ++i)
     if (const std::int64_t to = tensor.element(i, at); to >= 0)
       want[static_cast<std::size_t>(to)] = static_cast<std::uint16_t>(i + 1);
@@ -185,7 +186,7 @@ TEST(TensorCopy, AddsBoxesOfManyBlocks) {
   const DeviceArray<std::uint32_t> global(want);
   const CUtensorMap map =
       encode_tiled(global.get(), tensor.extents, tensor.box, tma::Swizzle::none, tma::ElementType::u32);
-  run<store_kernel<2, true>>({.grid = 7, .block = kThreads}, map, at, 2 * tensor.box_elements());
+  run<store_kernel<2, true>>({.grid = 7, .block = kTensorThreads}, map, at, 2 * tensor.box_elements());
   for (int i = 0; i < tensor.box_elements(); ++i)
     if (const std::int64_t to = tensor.element(i, at); to >= 0)
       want[static_cast<std::size_t>(to)] +=
@@ -210,7 +211,7 @@ __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<
   }
   __syncthreads();
   wait(barrier, 0);
-  for (int i = threadIdx.x; i < elements; i += kThreads) to[i] = tile[i];
+  for (int i = threadIdx.x; i < elements; i += kTensorThreads) to[i] = tile[i];
 }
 
 // A 3 x 3 filter without padding over an image of 8 channels: the box of base pixels is the image less 2 on each side's
@@ -221,8 +222,8 @@ TEST(TensorCopy, Im2colWalksOverTheRowsOfAnImage) {
   const auto values = test::counting(C * W * H * N);
   const DeviceArray<std::uint16_t> image(values), out(C * kPixels);
   const CUtensorMap map = encode_im2col<4>(image.get(), {C, W, H, N}, {0, 0}, {-2, -2}, C, kPixels);
-  run<im2col_kernel<4>>({.grid = 1, .block = kThreads}, map, At<4>{{0, 3, 1, 0}}, std::uint16_t{1}, std::uint16_t{2},
-                        C * kPixels, out.get());
+  run<im2col_kernel<4>>({.grid = 1, .block = kTensorThreads}, map, At<4>{{0, 3, 1, 0}}, std::uint16_t{1},
+                        std::uint16_t{2}, C * kPixels, out.get());
   const auto got = out.values();
   int w = 3, h = 1, n = 0;
   for (int pixel = 0; pixel < kPixels; ++pixel) {
@@ -246,11 +247,11 @@ TEST(TensorCopy, Im2colOfRankThreeAndFive) {
   const auto values = test::counting(C * W * 3 * 3 * 2);
   const DeviceArray<std::uint16_t> image(values), out(C * kPixels);
   const CUtensorMap line = encode_im2col<3>(image.get(), {C, W, 2}, {0}, {-2}, C, kPixels);
-  run<im2col_kernel<3>>({.grid = 1, .block = kThreads}, line, At<3>{{0, 1, 0}}, std::uint16_t{2}, std::uint16_t{0},
-                        C * kPixels, out.get());
+  run<im2col_kernel<3>>({.grid = 1, .block = kTensorThreads}, line, At<3>{{0, 1, 0}}, std::uint16_t{2},
+                        std::uint16_t{0}, C * kPixels, out.get());
   for (std::size_t i = 0; i < C * kPixels; ++i) ASSERT_EQ(out.values()[i], values[3 * C + i]);
   const CUtensorMap volume = encode_im2col<5>(image.get(), {C, W, 3, 3, 2}, {0, 0, 0}, {-2, -2, -2}, C, kPixels);
-  run<im2col_kernel<5>>({.grid = 1, .block = kThreads}, volume, At<5>{{0, 1, 0, 0, 1}}, std::uint16_t{1},
+  run<im2col_kernel<5>>({.grid = 1, .block = kTensorThreads}, volume, At<5>{{0, 1, 0, 0, 1}}, std::uint16_t{1},
                         std::uint16_t{1}, C * kPixels, out.get());
   for (std::size_t i = 0; i < C * kPixels; ++i) ASSERT_EQ(out.values()[i], values[(3 * 3 * W + W + 2) * C + i]);
 }
@@ -278,7 +279,7 @@ TEST(TensorCopy, MapInGlobalMemoryAfterAnAcquire) {
   const DeviceArray<std::uint16_t> global(values), out(64);
   const Tensor<1> tensor{{256}, {64}};
   const DeviceArray<CUtensorMap> map(std::vector<CUtensorMap>{encode_tiled(global.get(), tensor.extents, tensor.box)});
-  run<global_map_kernel>({.grid = 1, .block = kThreads}, static_cast<const CUtensorMap*>(map.get()), out.get());
+  run<global_map_kernel>({.grid = 1, .block = kTensorThreads}, static_cast<const CUtensorMap*>(map.get()), out.get());
   EXPECT_EQ(out.values(), std::vector<std::uint16_t>(values.begin() + 64, values.begin() + 128));
 }
 
