@@ -83,8 +83,10 @@ inline NarrowJob plain_job(const Problem& problem, const Call& call, const Cut& 
   const std::int64_t values = plain.values_end - plain.values;
   job.cut.stamp_bytes = static_cast<int>(std::min<std::int64_t>(cut.stamp_bytes, stamps));
   job.cut.copied_row_bytes = static_cast<int>(std::min<std::int64_t>(cut.copied_row_bytes, values));
-  job.stamp_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.stamp_capacity;
-  job.row_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.row_capacity;
+  // Windows of tiles begin up to 16 bytes in front of the unit of their first sample, at a sector of 32 bytes: the last
+  // ones that much later.
+  job.stamp_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.stamp_capacity + 4;
+  job.row_limit = cut.trajectories > 0 ? 0 : plain.samples - cut.row_capacity + (15 + cut.row_bytes) / cut.row_bytes;
   job.stamp_unit_limit = static_cast<int>((stamps - job.cut.stamp_bytes) / 16);
   job.row_unit_limit = static_cast<int>((values - job.cut.copied_row_bytes) / 16);
   return job;

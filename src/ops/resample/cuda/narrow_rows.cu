@@ -36,13 +36,15 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
       whole ? 0
             : static_cast<int>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(begin)) * job.pace.ratio) >>
                                job.pace.shift);
+  constexpr int begins = whole ? ~0 : ~1;  // tiles: at sectors of 32 bytes, which are what memory is read in
   const int zero = b * job.stamp_stride;
   const int stamp_unit =
-      min(static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.stamp_limit), 0)) / 4),
+      min(static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.stamp_limit), 0)) / 4) &
+              begins,
           job.stamp_unit_limit);
   const int first_row = max(min(place - cut.row_margin, job.row_limit), 0);
   const std::int64_t row_byte = b * job.value_stride + static_cast<std::int64_t>(first_row) * width;
-  const int row_unit = min(static_cast<int>(row_byte >> 4), job.row_unit_limit);
+  const int row_unit = min(static_cast<int>(row_byte >> 4) & begins, job.row_unit_limit);
   if (thread == 0) {
     device::init_barrier(shared.stamps_ready, 1);
     device::init_barrier(shared.rows_ready, 1);
