@@ -19,6 +19,30 @@ struct Ahead {
 };
 inline constexpr std::uint32_t kAheadBlocks = 528;  // 4 per multiprocessor
 
+/// Stamps and target times that later blocks need, brought into the L2 on the way: every kBlocks-th block fetches those
+/// of the kBlocks that follow kDistance later. For calls of several times the L2's size, where what was fetched at the
+/// start has left it again. By single prefetches, a line each: those of the copy engine delay its copies.
+struct Sliding {
+  static constexpr std::uint32_t kBlocks = 8;
+  static constexpr std::uint32_t kDistance = 2112;  // what an H200 holds of them at a time; twice that: 1 % slower
+  struct Part {
+    const unsigned char* from;
+    std::uint32_t bytes;  // 0: nothing is fetched
+    std::uint32_t share;  // of a block, in bytes, times 256
+  } part[2];
+
+  /// One warp.
+  __device__ __forceinline__ void fetch(int lane) const {
+    constexpr std::uint32_t kLine = 128;
+    const std::uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
+    if (block % kBlocks != 0) return;
+    const Part& of = part[lane / 16];
+    const std::uint32_t within = static_cast<std::uint32_t>(lane % 16) * kLine;
+    const std::uint64_t at = static_cast<std::uint64_t>(block + kDistance) * of.share / 256 + within;
+    if (within < kBlocks * of.share / 256 && at < of.bytes) device::prefetch_l2(of.from + at);
+  }
+};
+
 /// A plain call cut into tiles, fixed on the host, passed to kernels by value. What a block can be spared is worked out
 /// here; strides are in 32 bits. Shared memory: places, stamps, rows, output rows.
 struct PlainTile {
@@ -73,6 +97,11 @@ struct PlainBlock {
   }
 };
 
+/// The sample beside a target, if both are evenly spread.
+__device__ __forceinline__ int sample_beside(const Pace& pace, int target) {
+  return static_cast<int>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(target)) * pace.ratio) >> pace.shift);
+}
+
 template <class Time>
 __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
   constexpr int per_unit = 16 / static_cast<int>(sizeof(Time));
@@ -80,8 +109,7 @@ __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
   block.b = static_cast<int>(blockIdx.y);
   block.begin = static_cast<int>(blockIdx.x) * tile.tile;
   block.targets = min(tile.tile, tile.target_count - block.begin);
-  const int place = static_cast<int>(
-      (static_cast<std::uint64_t>(static_cast<std::uint32_t>(block.begin)) * tile.pace.ratio) >> tile.pace.shift);
+  const int place = sample_beside(tile.pace, block.begin);
   const int zero = block.b * tile.stamp_stride;
   const int first = zero + max(min(place - tile.time_margin, tile.stamp_limit), 0);
   block.stamp_unit = min(static_cast<int>(static_cast<unsigned>(first) / per_unit), tile.stamp_unit_limit);
@@ -104,10 +132,11 @@ __device__ __forceinline__ void fetch_share(const Ahead& ahead, device::CacheHin
 /// with a dependent launch it happens while the kernel in front comes to its end. That may still have to write these
 /// bytes: a prefetch returns none of them, and the L2 is where writes and later reads meet. Three threads of the second
 /// warp, which has time.
-__device__ __forceinline__ void fetch_ahead(const PlainTile& tile) {
+__device__ __forceinline__ void fetch_ahead(const Ahead (&ahead)[3]) {
   const std::uint32_t which = threadIdx.x - device::kWarpThreads;
-  if (which < std::size(tile.ahead)) fetch_share(tile.ahead[which], device::CacheHint::evict_normal);
+  if (which < std::size(ahead)) fetch_share(ahead[which], device::CacheHint::evict_normal);
 }
+__device__ __forceinline__ void fetch_ahead(const PlainTile& tile) { fetch_ahead(tile.ahead); }
 
 /// Issues the copy of the stamps; one thread. The tensor's end behind its last multiple of 16 bytes is not copied, and
 /// read from global memory where it is needed.

@@ -3,7 +3,8 @@
 // per lane. Two memory latencies, whatever the stamps. Every lane locates the target whose chunks it loads: that makes
 // short lives, so that the memory is kept busy up to the end of a call (64,1000->500,512: 22.6 us, where a warp or a
 // block that locates all its targets first takes 23.4). What the first blocks need is brought into the L2 ahead of
-// time: 21.8 us. Rows of 64 bytes and less have a kernel that locates each target once.
+// time: 21.8 us. Where a warp's targets lie among few samples, its lanes hold the stamps, without shared memory. Rows
+// of 64 bytes and less have a kernel that locates each target once.
 #include "core/cuda_launch.hpp"
 #include "ops/resample/cuda/plain_plan.cuh"
 
@@ -116,6 +117,79 @@ __global__ void __launch_bounds__(threads, resident_blocks(threads, 2048 / threa
   device::store_16(block.output(tile, target) + chunk * 16, mix_16<Value>(a, b, spot.weight));
 }
 
+/// What warp_kernel needs of a tile, in the order it needs it: 64 bytes for the search, then the rows.
+struct WarpTile {
+  explicit WarpTile(const PlainTile& tile, const Sliding& slide)
+      : stamps(reinterpret_cast<const float*>(tile.stamps)),
+        targets(reinterpret_cast<const float*>(tile.targets)),
+        stamp_stride(tile.stamp_stride),
+        target_stride(tile.target_stride),
+        pace(tile.pace),
+        tile(tile.tile),
+        lane_shift(tile.lane_shift),
+        time_margin(tile.time_margin),
+        samples(tile.samples),
+        target_count(tile.target_count),
+        interpolation(tile.interpolation),
+        row(tile.chunks.count),
+        values(reinterpret_cast<const uint4*>(tile.values)),
+        output(reinterpret_cast<uint4*>(tile.output)),
+        value_stride(tile.value_stride),
+        output_stride(tile.output_stride),
+        ahead{tile.ahead[0], tile.ahead[1], tile.ahead[2]},
+        sliding(slide) {}
+  const float* stamps;
+  const float* targets;
+  int stamp_stride, target_stride;
+  Pace pace;
+  int tile, lane_shift, time_margin;
+  int samples, target_count;
+  Interpolation interpolation;
+  int row;  // chunks
+  const uint4* values;
+  uint4* output;
+  int value_stride, output_stride;
+  Ahead ahead[3];
+  Sliding sliding;
+};
+
+/// Plain calls with f32 times where a warp's targets lie among few samples: warps keep to themselves.
+template <class Value, int chunks>
+__global__ void __launch_bounds__(kMaxThreads, resident_blocks(kMaxThreads, 16))
+    warp_kernel(const __grid_constant__ WarpTile tile) {
+  fetch_ahead(tile.ahead);
+  const auto thread = static_cast<int>(threadIdx.x);
+  const auto b = static_cast<int>(blockIdx.y);
+  const int begin = static_cast<int>(blockIdx.x) * tile.tile;
+  const int target = begin + (thread >> tile.lane_shift);
+  const int first = begin + (thread / device::kWarpThreads * device::kWarpThreads >> tile.lane_shift);  // of the warp
+  const int wanted = sample_beside(tile.pace, first) - tile.time_margin;
+  const float* stamps = tile.stamps + b * tile.stamp_stride;
+  const float* targets = tile.targets + b * tile.target_stride;
+  device::wait_for_previous_kernel();
+  const WarpStamps held(stamps, tile.samples, wanted);
+  const float q = device::load_now(targets + min(target, tile.target_count - 1));
+  if (thread < device::kWarpThreads) tile.sliding.fetch(thread);
+  const Place<int> at = place_in(tile.interpolation, find_in_warp(stamps, tile.samples, held, q), q);
+  device::let_next_kernel_start();
+  if (target >= tile.target_count) return;
+
+  const int lanes = 1 << tile.lane_shift;
+  const int column = thread & (lanes - 1);
+  const int second = fabsf(at.weight) > 0.0f ? tile.row : 0;  // not of a missing target
+  const uint4* from = tile.values + (b * tile.value_stride + at.row * tile.row + column);
+  uint4* to = tile.output + (b * tile.output_stride + target * tile.row + column);
+  uint4 a[chunks];
+  uint4 next[chunks];
+#pragma unroll
+  for (int k = 0; k < chunks; ++k) {
+    a[k] = device::load_16(from + k * lanes);
+    next[k] = device::load_16(from + second + k * lanes);
+  }
+#pragma unroll
+  for (int k = 0; k < chunks; ++k) device::store_16(to + k * lanes, mix_16<Value>(a[k], next[k], at.weight));
+}
+
 struct Job {
   Call call;
   Chunks chunks;
@@ -161,10 +235,14 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
                Stream stream) {
   int shared_bytes = 0;
   const PlainTile tile = make_plain_tile(problem, call, choice, false, shared_bytes);
-  const LaunchConfig config{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                            .block = dim3(static_cast<unsigned>(choice.threads)),
-                            .shared_bytes = shared_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)),
-                            .dependent = dependent_launch};
+  const Sliding sliding = make_sliding(problem, choice, tile);
+  const LaunchConfig config{
+      .grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
+      .block = dim3(static_cast<unsigned>(choice.threads)),
+      .shared_bytes = choice.mapping == PlainChoice::Mapping::warp
+                          ? 0
+                          : shared_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes)),
+      .dependent = dependent_launch};
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
@@ -176,6 +254,11 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
         return choice.threads == 128
                    ? launch_kernel<once_kernel<Value, 128>>("resample: touched_rows", config, stream, tile)
                    : launch_kernel<once_kernel<Value, 256>>("resample: touched_rows", config, stream, tile);
+      if (choice.mapping == PlainChoice::Mapping::warp)
+        return choice.chunks == 1 ? launch_kernel<warp_kernel<Value, 1>>("resample: touched_rows", config, stream,
+                                                                         WarpTile(tile, sliding))
+                                  : launch_kernel<warp_kernel<Value, 2>>("resample: touched_rows", config, stream,
+                                                                         WarpTile(tile, sliding));
       if (choice.mapping == PlainChoice::Mapping::own)
         return choice.chunks == 1 ? launch_with(Own<1, false>{})
                                   : (choice.chunks == 2 ? launch_with(Own<2, false>{}) : launch_with(Own<4, false>{}));
