@@ -13,9 +13,10 @@
 namespace tmaops::ops::ms_deform_attn {
 
 /// Where the pixels of a head lie in its map, counted in pixels. A row of a map is a zero and the row's own pixels; the
-/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros, and below
-/// the last level another one: so the corners of any sample within [-1, height] x [-1, width] lie in the map. The
-/// pixels of a widened level take twice the place, and count as two.
+/// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros, and at the
+/// end so many that the corners of any sample within [-1, height] x [-1, width] lie in the map: those in row height + 1
+/// weigh 0, but a wide level can reach far beyond small ones that follow it. The pixels of a widened level take twice
+/// the place, and count as two.
 struct HeadMapLayout {
   struct LevelMap {
     std::int64_t first = 0;  // pixel (0, 0)
@@ -46,11 +47,11 @@ struct HeadMapLayout {
                         .source = i < 0 || i == level.height ? -1 : level.start + i * level.width,
                         .step = step});
     }
-    // A row more, and the zero behind it.
-    const HeadMapLayout::Row last{
-        .at = pixels, .pitch = rows.back().pitch + 2 * rows.back().step, .source = -1, .step = rows.back().step};
-    rows.push_back(last);
-    pixels += last.pitch;
+    std::int64_t end = pixels;
+    for (std::size_t l = 0; l < levels.size(); ++l)
+      end = std::max(end, levels[l].first + (problem.levels[l].height + 2) * levels[l].pitch + levels[l].step);
+    rows.push_back({.at = pixels, .pitch = end - pixels, .source = -1, .step = rows.back().step});
+    pixels = end;
   }
 
   /// f32 with 2^23 added, and int32, must hold what they count.
