@@ -1,6 +1,5 @@
 // f16 values on the CPU whose small levels are widened and whose other levels are paired, where simd_packed does so.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "ops/ms_deform_attn/case.hpp"
-#include "tmaops/threads.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -58,43 +56,6 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
       ASSERT_EQ(static_cast<float>(output[i]), static_cast<float>(value[i]))
           << "bits " << value[i].bits << ", pixel " << i / kChannels << ", channel " << i % kChannels;
   }
-}
-
-RC_GTEST_PROP(PairedMapsProperty, AgreeWithTheReferenceWithTheSameBitsForAnyNumberOfThreads, ()) {
-  if (!has_packed()) return;
-  Shape shape;
-  shape.batch = *rc::gen::inRange(1, 3);
-  shape.heads = *rc::gen::inRange(1, 4);
-  shape.channels = *rc::gen::element(32, 64, 96);
-  shape.queries = *rc::gen::inRange(1, 80);
-  shape.value_dtype = DType::f16;
-  const auto points_type = rc::gen::element(DType::f16, DType::f32, DType::bf16);
-  shape.location_dtype = *points_type;
-  shape.weight_dtype = *points_type;
-  shape.strided = *rc::gen::arbitrary<bool>();
-  // Most often the last levels are small and have few of the points; at times not, or they have none.
-  shape.levels.clear();
-  const std::size_t large = *rc::gen::inRange<std::size_t>(1, 3);
-  const std::size_t small = *rc::gen::inRange<std::size_t>(1, 4);
-  for (std::size_t l = 0; l < large + small; ++l) {
-    const auto side = l < large ? rc::gen::inRange(1, 40) : rc::gen::inRange(1, 7);
-    shape.levels.push_back({*side, *side});
-    shape.ragged.push_back(l < large ? *rc::gen::inRange(1, 20) : *rc::gen::inRange(0, 9));
-  }
-  Case c(shape, *rc::gen::arbitrary<std::uint64_t>());
-  RC_LOG() << c.text();
-  Buffer got = c.output();
-  const forward::Problem problem =
-      forward::make_problem(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options());
-  if (!takes(forward::variants(), problem, "simd_packed")) return;
-  c.forward(got, "simd_packed");
-  expect_forward(got, c.reference(), "simd_packed");
-  set_num_threads(1);
-  Buffer again = c.output();
-  c.forward(again, "simd_packed");
-  set_num_threads(0);
-  RC_ASSERT(again.bits() == got.bits());
-  RC_ASSERT(!testing::Test::HasFailure());
 }
 
 // 2^112 times such a weight is beyond f32.
