@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "io/file_error.hpp"
+#include "io/zip_limits.hpp"
 #include "io/zip_reader.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
-
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 bits
 
 class Inflater {
  public:
@@ -29,7 +28,7 @@ class Inflater {
     bool in_beyond = false;
     while (status == Z_OK) {
       if (stream_.avail_in == 0) {
-        const std::size_t part = std::min(from.size(), kMostAtOnce);
+        const std::size_t part = std::min(from.size(), kZlibStep);
         // zlib does not write through next_in; its type is not const only for historical reasons.
         stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(from.data()));
         stream_.avail_in = static_cast<uInt>(part);
@@ -37,7 +36,7 @@ class Inflater {
       }
       if (stream_.avail_out == 0) {
         if (in_beyond) break;
-        const std::size_t part = std::min(to.size(), kMostAtOnce);
+        const std::size_t part = std::min(to.size(), kZlibStep);
         in_beyond = part == 0;
         stream_.next_out = reinterpret_cast<Bytef*>(in_beyond ? &beyond : to.data());
         stream_.avail_out = in_beyond ? 1 : static_cast<uInt>(part);
@@ -58,7 +57,7 @@ class Inflater {
 std::uint32_t crc_of(std::span<const std::byte> bytes) {
   uLong crc = crc32(0, nullptr, 0);
   while (!bytes.empty()) {
-    const std::size_t part = std::min(bytes.size(), kMostAtOnce);
+    const std::size_t part = std::min(bytes.size(), kZlibStep);
     crc = crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(part));
     bytes = bytes.subspan(part);
   }

@@ -7,12 +7,12 @@
 
 #include "io/file_error.hpp"
 #include "io/output_file.hpp"
+#include "io/zip_limits.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
 
-constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
 constexpr std::uint64_t kMost32 = 0xffffffff;
 constexpr int kVersion = 20, kVersion64 = 45;                // APPNOTE.TXT 4.4.3: deflate needs 2.0, zip64 4.5
 constexpr std::uint64_t kDosDate = (0 << 9) | (1 << 5) | 1;  // 1980-01-01, the first there is: no clock in the output
@@ -42,7 +42,7 @@ std::string deflated(std::span<const std::span<const std::byte>> parts) {
   try {
     for (std::span<const std::byte> part : parts)
       while (!part.empty()) {
-        const std::size_t step = std::min(part.size(), kStep);
+        const std::size_t step = std::min(part.size(), kZlibStep);
         stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(part.data()));  // zlib only reads it
         stream.avail_in = static_cast<uInt>(step);
         drain(Z_NO_FLUSH);
@@ -70,7 +70,7 @@ void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>
   for (std::span<const std::byte> part : parts) {
     entry.size += part.size();
     while (!part.empty()) {
-      const std::size_t step = std::min(part.size(), kStep);
+      const std::size_t step = std::min(part.size(), kZlibStep);
       crc = crc32(crc, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(step));
       part = part.subspan(step);
     }

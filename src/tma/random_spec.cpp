@@ -10,10 +10,6 @@ namespace {
 constexpr std::int64_t k32 = std::int64_t{1} << 32;
 constexpr std::int64_t k40 = std::int64_t{1} << 40;
 
-std::int64_t multiple_from(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 ElementType RandomSpecs::any_type() { return static_cast<ElementType>(below(options_.blackwell ? 16 : 13)); }
@@ -82,7 +78,7 @@ TensorMapSpec RandomSpecs::ordinary() {
   const std::int64_t multiple = spec.interleave == Interleave::b32 || packed_16(spec.dtype) ? 32 : 16;
   std::int64_t stride = bytes_of(spec.dtype, spec.dims[0]);
   for (std::size_t i = 1; i < rank; ++i) {
-    stride = multiple_from(stride, multiple) + (below(4) == 0 ? multiple * static_cast<std::int64_t>(below(4)) : 0);
+    stride = rounded_up(stride, multiple) + (below(4) == 0 ? multiple * static_cast<std::int64_t>(below(4)) : 0);
     spec.strides.push_back(stride);
     stride *= spec.dims[i];
   }

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 
 #include "tma/text.hpp"
 
 namespace tmaops::tma {
 namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-  if (value > std::numeric_limits<std::int64_t>::max() - multiple) return value;
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 bool breaks(const Findings& found, RuleId id) {
   return std::ranges::any_of(found.all(), [id](const Finding& finding) { return finding.rule == &rule(id); });

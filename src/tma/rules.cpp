@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "tma/text.hpp"
@@ -260,6 +261,11 @@ const Rule& rule(RuleId id) { return kRules[static_cast<std::size_t>(id)]; }
 
 bool Findings::has_errors() const {
   return std::ranges::any_of(all_, [](const Finding& finding) { return finding.rule->severity == Severity::error; });
+}
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+  if (value > std::numeric_limits<std::int64_t>::max() - multiple) return value;
+  return (value + multiple - 1) / multiple * multiple;
 }
 
 int span_of(Swizzle swizzle) {

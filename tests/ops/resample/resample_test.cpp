@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/resample/resample_call.hpp"
 #include "ops/resample/resample_cases.hpp"
 #include "support/expect_error.hpp"
 #include "tmaops/error.hpp"
@@ -13,7 +14,6 @@ namespace tmaops::test {
 namespace {
 
 const double kNan = std::nan("");
-const double kPlusInfinity = std::numeric_limits<double>::infinity();
 
 Buffer buffer(DType dtype, std::initializer_list<std::int64_t> shape, const std::vector<double>& values) {
   Buffer made(dtype, shape);
@@ -205,7 +205,7 @@ TEST_P(ResampleVariant, DuplicateTimesAreAStepWhenAllowed) {
 
 TEST_P(ResampleVariant, NonFiniteValuesReachOnlyTheirNeighbours) {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
-    for (const double bad : {kNan, kPlusInfinity}) {
+    for (const double bad : {kNan, kInfinity}) {
       for (const Interpolation mode : {Interpolation::linear, Interpolation::cubic}) {
         // Samples at 0..5, the bad one at 2: targets on samples, and in each interval.
         const std::vector<double> got =
@@ -222,7 +222,7 @@ TEST_P(ResampleVariant, NonFiniteValuesReachOnlyTheirNeighbours) {
       expect(run({0, 1, 2}, {1, bad, 3}, {-1, 0, 2, 3}, {}, dtype), {1, 1, 3, 3});
     }
   // Infinity at the end, held; -0.0 stays -0.0.
-  expect(run({0, 1}, {1, kPlusInfinity}, {1, 2}, {}), {kPlusInfinity, kPlusInfinity});
+  expect(run({0, 1}, {1, kInfinity}, {1, 2}, {}), {kInfinity, kInfinity});
   EXPECT_TRUE(std::signbit(run({0, 1}, {-0.0, 1}, {0}, {})[0]));
 }
 

@@ -226,11 +226,12 @@ inline bool plan_tiles(const Problem& problem, DType dtype, bool direct, TilePla
   plan = {};
   if (direct && !can_be_direct(problem)) return false;
   // oneDNN 2.6.3's AMX kernels stop with an illegal instruction at some odd K (79 x 6 x 63 in bf16): f32 takes these.
-  if (dtype != DType::f32 && has_amx() && problem.k % 2 != 0) return false;
+  const bool on_amx = dtype != DType::f32 && has_amx();
+  if (on_amx && problem.k % 2 != 0) return false;
   plan.direct = direct;
   plan.fused_bias = direct && problem.bias_dtype.has_value();
   const bool rows_by_columns = problem.a.order == Order::row && problem.b.order == Order::column;
-  const bool amx = dtype != DType::f32 && has_amx() && !rows_by_columns;  // whether tiles are made for AMX
+  const bool amx = on_amx && !rows_by_columns;  // whether tiles are made for AMX
   plan.tiling = make_tiling(problem, amx, direct ? problem.n : kMostScratchColumns);
   const Tiling& tiling = plan.tiling;
   if (direct && tiling.across > 1) return false;
