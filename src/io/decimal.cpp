@@ -149,9 +149,16 @@ ParseResult parse_integer(std::string_view text, std::int64_t& value) {
 }
 
 std::string real_text(double value) {
+  if (std::isnan(value)) return "nan";  // its sign depends on the processor
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), result.ptr};
+}
+
+std::string real_field_text(double value) {
+  std::string text = real_text(value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
 }
 
 }  // namespace tmaops::io

@@ -38,5 +38,7 @@ ParseResult parse_real(std::string_view text, double& value);
 ParseResult parse_integer(std::string_view text, std::int64_t& value);
 /// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".
 std::string real_text(double value);
+/// The same for a field of a table, where 2 would be read back as an integer: "2.0".
+std::string real_field_text(double value);
 
 }  // namespace tmaops::io

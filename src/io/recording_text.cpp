@@ -107,7 +107,7 @@ std::string field_text(const Field& field, std::int64_t row, char delimiter) {
   const std::int64_t index = row * field.width + field.channel;
   switch (field.data->type.kind) {
     case ElementKind::real:
-      return real_text(element_f64(*field.data, index));
+      return real_field_text(element_f64(*field.data, index));
     case ElementKind::boolean:
       return element_f64(*field.data, index) != 0 ? "true" : "false";
     case ElementKind::text:

@@ -53,7 +53,7 @@ class ResampleCommandTest : public testing::Test {
     const std::string good = other.file("good.csv", "t,x\n0,1.5\n1,2.5\n");
     const ToolResult next = resample({good, "-o", other / "out.csv", "--hz", "2"});
     EXPECT_EQ(next.exit_code, 0) << next.err;
-    EXPECT_EQ(read_all(other / "out.csv"), "t,x\n0.0,1.5\n0.5,2\n1.0,2.5\n");
+    EXPECT_EQ(read_all(other / "out.csv"), "t,x\n0.0,1.5\n0.5,2.0\n1.0,2.5\n");
   }
 
   /// Runs the command, expects success, and reads what it wrote.

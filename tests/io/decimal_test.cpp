@@ -101,6 +101,9 @@ TEST(RealText, is_the_shortest_that_reads_back) {
     ASSERT_EQ(std::bit_cast<std::uint64_t>(back), std::bit_cast<std::uint64_t>(value));
   }
   EXPECT_EQ(real_text(0.1), "0.1");
+  EXPECT_EQ(real_text(std::copysign(std::nan(""), -1.0)), "nan") << "the sign of a NaN is the processor's own";
+  for (const auto& [value, text] : {std::pair{2.0, "2.0"}, {-0.0, "-0.0"}, {0.1, "0.1"}, {1e300, "1e+300"}})
+    EXPECT_EQ(real_field_text(value), text);
   EXPECT_EQ(real_text(std::nan("")), "nan");
 }
 

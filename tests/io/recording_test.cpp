@@ -140,6 +140,18 @@ TEST(Recording, every_format_reads_back_what_was_written) {
   EXPECT_FALSE(std::filesystem::exists(folder / "b.txt"));
 }
 
+TEST(Recording, a_column_of_real_numbers_stays_one_where_all_of_them_are_whole) {
+  const Scratch folder;
+  for (const char* name : {"a.csv", "b.tsv"}) {
+    Recording recording = read_recording(folder.file("in.csv", "t,x\n0,1.0\n1,-0.0\n2,1e22\n"));
+    OutputFile file(folder / name);
+    write_recording(file, recording, FileFormat::csv);
+    file.commit();
+    EXPECT_EQ(read_recording(folder / name).columns.at(0).data.type.kind, ElementKind::real)
+        << "or the next run would take it for a column of integers, and not interpolate it";
+  }
+}
+
 TEST(Recording, names_from_a_table_become_harmless_members) {
   const Scratch folder;
   Recording recording = read_recording(folder.file("a.csv", "t,../x,/y,a:b,,\n0,1,2,3,4,5\n"));
