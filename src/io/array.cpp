@@ -109,6 +109,10 @@ Array make_array(std::span<const std::int64_t> values, std::vector<std::int64_t>
   return from_numbers(values, std::move(shape), "<i8");
 }
 
+Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t> shape) {
+  return from_numbers(values, std::move(shape), "<u8");
+}
+
 Array make_array(std::span<const std::string> values) {
   std::vector<std::u32string> decoded(values.size());
   std::size_t longest = 1;  // numpy has no <U0 arrays of its own

@@ -47,6 +47,7 @@ struct Array {
 /// Arrays from values, row-major in `shape` (whose product must be the number of values).
 Array make_array(std::span<const double> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
+Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t> shape);
 /// UTF-8 text as <U#, with # the longest of them in code points. Bytes that are not UTF-8 become U+FFFD.
 Array make_array(std::span<const std::string> values);
 

@@ -1,6 +1,7 @@
 #include "io/table.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -208,6 +209,34 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
   return values;
 }
 
+namespace {
+
+/// The whole numbers of a column; out_of_range when they are all whole but some beyond an int64.
+ParseResult column_integers(const Table& table, std::size_t column, std::vector<std::int64_t>& values) {
+  ParseResult all = ParseResult::good;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const ParseResult one = parse_integer(table.at(row, column).text, values[row]);
+    if (one == ParseResult::not_a_number) return one;
+    if (one != ParseResult::good) all = one;
+  }
+  return all;
+}
+
+/// Whole numbers up to 2^64.
+std::vector<std::uint64_t> column_large_integers(const Table& table, std::size_t column) {
+  std::vector<std::uint64_t> values(table.rows());
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    std::string_view text = table.at(row, column).text;
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), values[row]);
+    if (error != std::errc() || end != text.data() + text.size())
+      fail_field(table, row, column, "whole numbers that all fit in int64 or all in uint64, or a decimal point");
+  }
+  return values;
+}
+
+}  // namespace
+
 Array column_array(const Table& table, std::size_t column) {
   const std::size_t rows = table.rows();
   std::size_t first = 0;  // the first field with something in it says what the column is
@@ -225,12 +254,14 @@ Array column_array(const Table& table, std::size_t column) {
     for (std::size_t row = 0; row < rows; ++row) values[row] = table.at(row, column).text;
     return make_array(values);
   }
-  std::vector<std::int64_t> integers(rows);
-  bool whole = first < rows;
-  for (std::size_t row = 0; whole && row < rows; ++row)
-    whole = parse_integer(table.at(row, column).text, integers[row]) == ParseResult::good;
   const auto shape = [&] { return std::vector<std::int64_t>{static_cast<std::int64_t>(rows)}; };
-  if (whole) return make_array(integers, shape());
+  if (first < rows) {
+    std::vector<std::int64_t> integers(rows);
+    const ParseResult result = column_integers(table, column, integers);
+    if (result == ParseResult::good) return make_array(integers, shape());
+    // As real numbers they would lose their last digits, and be interpolated.
+    if (result == ParseResult::out_of_range) return make_array(column_large_integers(table, column), shape());
+  }
   return make_array(column_reals(table, column), shape());
 }
 

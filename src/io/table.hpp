@@ -46,8 +46,9 @@ struct TableOptions {
 /// (zero bytes in it: no text), bad_text (another number of fields, quotes without end) with file:line:column.
 Table parse_table(std::string_view text, std::string where, const TableOptions& options = {});
 
-/// A column as numbers: i64 when every field is a whole number, f64 when every field is a number (an empty one is NaN),
-/// text when its first field is quoted or no number. Throws Error bad_text for a field that does not fit the first.
+/// A column as numbers: i64 (u64 beyond that) when every field is a whole number, f64 when every field is a number (an
+/// empty one is NaN), text when its first field is quoted or no number. Throws Error bad_text for a field that does not
+/// fit the first.
 Array column_array(const Table& table, std::size_t column);
 /// A column as f64, whatever it looks like. Throws Error bad_text.
 std::vector<double> column_reals(const Table& table, std::size_t column);

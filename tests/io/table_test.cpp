@@ -56,6 +56,20 @@ TEST(Table, columns_are_integers_reals_or_text) {
   EXPECT_EQ(element_text(column_array(table, 4), 1), "b");
 }
 
+TEST(Table, integers_beyond_int64_keep_every_digit_or_are_refused) {
+  const Table table =
+      parse_table("a,b,c,d\n18446744073709551615,1,-1,1\n0,18446744073709551616,9223372036854775808,1e19\n", "a.csv");
+  const Array large = column_array(table, 0);
+  EXPECT_EQ(large.type.descr, "<u8");
+  EXPECT_EQ(element_i64(large, 0), std::nullopt);
+  EXPECT_EQ(element_i64(large, 1), 0);
+  expect_error(
+      ErrorCode::bad_text, [&] { column_array(table, 1); }, ":3:3", "uint64");
+  expect_error(
+      ErrorCode::bad_text, [&] { column_array(table, 2); }, ":2:24", "uint64");
+  EXPECT_EQ(column_array(table, 3).type.descr, "<f8");
+}
+
 TEST(Table, errors_have_file_line_and_column) {
   expect_error(
       ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n\n2,3,4\n", "a.csv"); }, "a.csv:4:5", "3 fields");
