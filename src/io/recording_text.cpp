@@ -57,13 +57,17 @@ std::vector<std::int64_t> parse_times(const Table& table, std::size_t column, Ti
   return times;
 }
 
-void check_names(const Table& table) {
+// A sentence in a comment with as many words as there are columns, one of them twice, is no header; a comment that
+// names the times is one.
+void check_names(Table& table) {
   std::set<std::string_view> seen;
   for (const std::string& name : table.names)
-    if (!name.empty() && !seen.insert(name).second)
+    if (!name.empty() && !seen.insert(name).second) {
+      if (table.names_in_comment && !find_time_name(table.names)) return table.names.clear();
       throw Error(ErrorCode::bad_text, {.where = table.where,
                                         .got = "two columns named '" + display_text(name) + "'",
                                         .needed = "different names in the header"});
+    }
 }
 
 // One column of numbers or text per field of a text row.
@@ -131,7 +135,8 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
                 {.where = where, .got = "an empty file", .needed = tum ? "a TUM trajectory" : "a csv table"});
   TableOptions table_options;
   if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size()};
-  const Table table = parse_table(text, where, table_options);
+  Table table = parse_table(text, where, table_options);
+  if (tum) table.names.clear();  // its columns have names of their own
   Recording recording;
   recording.where = where;
   recording.format = format;

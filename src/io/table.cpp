@@ -157,6 +157,7 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
         }
         if (header || names.size() == fields.size())
           for (const TableField& name : names) table.names.emplace_back(name.text);
+        table.names_in_comment = !header;
       }
       if (header) {
         table.columns = fields.size();

@@ -24,6 +24,7 @@ struct Table {
   std::string where;               // file name for messages
   char delimiter = ',';            // ',' ';' or ' ' for any run of blanks
   std::vector<std::string> names;  // empty when the file has no header
+  bool names_in_comment = false;
   std::size_t columns = 0;
   std::vector<TableField> fields;    // rows x columns
   std::vector<std::int64_t> lines;   // of each row, from 1

@@ -38,6 +38,16 @@ TEST(Recording, a_tum_trajectory_has_exact_times_and_seven_columns) {
       ErrorCode::times_not_finite, [&] { read_recording(folder.file("d.txt", "nan 1 2 3 0 0 0 1\n")); }, "d.txt:1:1");
 }
 
+TEST(Recording, a_comment_with_as_many_words_as_columns_is_no_header) {
+  const Scratch folder;
+  const auto path = folder.file("a.txt", "# the pose of the camera in the room\n0 1 2 3 0 0 0 1\n");
+  EXPECT_EQ(read_recording(path).columns.at(0).name, "tx");
+  EXPECT_EQ(read_times(path), Times{0});
+  EXPECT_EQ(read_recording(folder.file("b.csv", "# a b a\n1 2 3\n")).columns.at(0).name, "column_2");
+  expect_error(
+      ErrorCode::bad_text, [&] { read_recording(folder.file("c.csv", "#time_ns,x,x\n1,2,3\n")); }, "'x'");
+}
+
 TEST(Recording, finds_time_columns_and_their_units) {
   const Scratch folder;
   EXPECT_EQ(read_recording(folder.file("a.csv", "x,time\n1,0.5\n")).times, Times{500'000'000});
