@@ -97,11 +97,20 @@ std::optional<TimeUnit> unit_in_name(std::string_view name) {
   return {};
 }
 
+std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
+  const TimeColumn& time = recording.time;
+  // In a file like the one that was read, whatever told the unit there tells it again.
+  if (format == recording.format && unit == time.unit) return time.name;
+  const bool nanoseconds = format == FileFormat::npz && time.integer;
+  const TimeUnit assumed = unit_in_name(time.name).value_or(nanoseconds ? TimeUnit::nanoseconds : TimeUnit::seconds);
+  return assumed == unit ? time.name : time.name + "_" + std::string(to_string(unit));
+}
+
 std::optional<std::size_t> find_time_name(const std::vector<std::string>& names) {
   for (const std::string_view usual : {"timestamp", "timestamps", "time", "times", "t", "stamp", "stamps"})
     for (std::size_t i = 0; i < names.size(); ++i) {
       std::string name = lower_case(names[i]);
-      if (unit_in_name(name)) name.resize(name.find_last_of("[(_"));
+      while (unit_in_name(name)) name.resize(name.find_last_of("[(_"));
       while (name.ends_with(' ')) name.pop_back();
       if (name == usual) return i;
     }

@@ -101,8 +101,11 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
                                       std::string_view name, TimeColumn& time);
 /// The unit that a name states in brackets or as its ending: "timestamp [ns]", "time_us", "t(ms)".
 std::optional<TimeUnit> unit_in_name(std::string_view name);
+/// What the times, written in `unit`, are called in a file of `format`: with the unit behind the name where a reader of
+/// that format would take another one for granted.
+std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit);
 /// Index of the first usual name of a time column in `names`: timestamp, timestamps, time, times, t, stamp, stamps, in
-/// this order and any case, a unit behind it left out.
+/// this order and any case, units behind it left out.
 std::optional<std::size_t> find_time_name(const std::vector<std::string>& names);
 
 }  // namespace tmaops::io

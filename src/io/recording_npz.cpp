@@ -96,12 +96,15 @@ void write_npz_recording(OutputFile& file, const Recording& recording, bool defl
     const bool fits = std::all_of(recording.times.begin(), recording.times.end(),
                                   [&](std::int64_t time) { return time % scale == 0; });
     for (const std::int64_t time : recording.times) whole.push_back(fits ? time / scale : time);
-    npz.add(member_name(recording.time.name + (fits ? "" : "_ns"), taken), make_array(whole, {rows}));
+    const std::string name =
+        fits ? written_time_name(recording, FileFormat::npz, recording.time.unit) : recording.time.name + "_ns";
+    npz.add(member_name(name, taken), make_array(whole, {rows}));
   } else {
     std::vector<double> real;
     real.reserve(recording.times.size());
     for (const std::int64_t time : recording.times) real.push_back(time_to_f64(time, recording.time.unit));
-    npz.add(member_name(recording.time.name, taken), make_array(real, {rows}));
+    npz.add(member_name(written_time_name(recording, FileFormat::npz, recording.time.unit), taken),
+            make_array(real, {rows}));
   }
   for (const Column& column : recording.columns) npz.add(member_name(column.name, taken), column.data);
   if (!recording.offsets_name.empty())

@@ -190,7 +190,8 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     for (std::size_t i = 0; i <= fields.size(); ++i) {
       if (i != 0) line += delimiter;
       const std::size_t field = i - (i > position);
-      line += quoted_field(i == position ? recording.time.name : fields[field].name, delimiter);
+      line += quoted_field(
+          i == position ? written_time_name(recording, format, recording.time.unit) : fields[field].name, delimiter);
     }
     file.write(line + "\n");
   }

@@ -171,6 +171,27 @@ TEST_F(ResampleCommand, formats_convert_into_each_other) {
   EXPECT_EQ(read_all(path("noext2")), read_all(path("d.txt")));
 }
 
+TEST_F(ResampleCommand, times_keep_their_unit_in_another_format) {
+  using io::TimeUnit;
+  const std::vector<std::pair<std::string, const char*>> inputs{
+      {archive("a.npz", {{"timestamp", npy("<i8", "(2,)", raw<std::int64_t>({0, 1'000'000'000}))}}), "ns"},
+      {archive("b.npz", {{"t", npy("<f8", "(2,)", raw<double>({0, 1'000}))}}), "ms"},
+      {file("c.csv", "t,x\n0,1.0\n1,2.0\n"), "s"},
+      {file("d.csv", "time_us,x\n0,1.0\n1000000,2.0\n"), "us"}};
+  for (const auto& [in, unit] : inputs)
+    for (const char* out : {"out.csv", "out.npz"}) {
+      // Targets on whole units and between them.
+      for (const char* hz : {"1", "3"}) {
+        const bool same = std::filesystem::path(in).extension() == std::filesystem::path(out).extension();
+        last = resample({in, "-o", path(out), "--hz", hz, "--time-unit", unit, "--force"});
+        ASSERT_EQ(last.exit_code, 0) << last.err;
+        const auto back =
+            io::read_recording(path(out), {.unit = same ? io::parse_time_unit(unit) : std::optional<TimeUnit>()});
+        EXPECT_EQ(back.times.back(), 1'000'000'000) << in << " " << out << " " << hz;
+      }
+    }
+}
+
 TEST_F(ResampleCommand, json_is_on_stdout_and_says_what_happened) {
   const std::string in = file("in.csv", "t,x,n\n0,0.0,1\n1,1.0,2\n");
   const auto result = resample({in, "-o", path("out.csv"), "--times", file("t.txt", "0.5\n7\n"), "--json"});

@@ -169,7 +169,7 @@ TEST(Recording, names_from_a_table_become_harmless_members) {
   write_recording(file, recording, FileFormat::npz);
   file.commit();
   EXPECT_EQ(NpzReader(folder / "a.npz").names(),
-            (std::vector<std::string>{"t", "_./x", "_y", "a_b", "column", "column_2"}));
+            (std::vector<std::string>{"t_s", "_./x", "_y", "a_b", "column", "column_2"}));
 }
 
 TEST(Recording, order_is_checked_per_episode_with_the_line) {
