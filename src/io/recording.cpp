@@ -97,6 +97,12 @@ std::optional<TimeUnit> unit_in_name(std::string_view name) {
   return {};
 }
 
+std::string unique_name(const std::string& name, std::set<std::string>& taken) {
+  std::string unique = name;
+  for (int n = 2; !taken.insert(unique).second; ++n) unique = name + "_" + std::to_string(n);
+  return unique;
+}
+
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
   const TimeColumn& time = recording.time;
   // In a file like the one that was read, whatever told the unit there tells it again.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,8 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
                                       std::string_view name, TimeColumn& time);
 /// The unit that a name states in brackets or as its ending: "timestamp [ns]", "time_us", "t(ms)".
 std::optional<TimeUnit> unit_in_name(std::string_view name);
+/// `name`, or name_2, name_3, ... where that is taken already; it is taken then.
+std::string unique_name(const std::string& name, std::set<std::string>& taken);
 /// What the times, written in `unit`, are called in a file of `format`: with the unit behind the name where a reader of
 /// that format would take another one for granted.
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit);

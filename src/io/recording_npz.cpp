@@ -49,9 +49,7 @@ std::string member_name(std::string name, std::set<std::string>& taken) {
     if (c == '\\' || c == '\0' || c == ':') c = '_';
   if (name[0] == '/') name[0] = '_';
   for (std::size_t at = name.find(".."); at != std::string::npos; at = name.find("..", at + 1)) name[at] = '_';
-  std::string unique = name;
-  for (int n = 2; !taken.insert(unique).second; ++n) unique = name + "_" + std::to_string(n);
-  return unique;
+  return unique_name(name, taken);
 }
 
 }  // namespace

@@ -187,11 +187,12 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     file.write(line + "\n");
   } else if (recording.named) {
     line.clear();
+    const std::string time_name = written_time_name(recording, format, recording.time.unit);
+    std::set<std::string> taken{time_name};
     for (std::size_t i = 0; i <= fields.size(); ++i) {
       if (i != 0) line += delimiter;
-      const std::size_t field = i - (i > position);
-      line += quoted_field(
-          i == position ? written_time_name(recording, format, recording.time.unit) : fields[field].name, delimiter);
+      const std::string& name = fields[i - (i > position)].name;
+      line += quoted_field(i == position ? time_name : name.empty() ? name : unique_name(name, taken), delimiter);
     }
     file.write(line + "\n");
   }

@@ -162,6 +162,21 @@ TEST(Recording, a_column_of_real_numbers_stays_one_where_all_of_them_are_whole) 
   }
 }
 
+TEST(Recording, columns_of_a_csv_have_different_names) {
+  const Scratch folder;
+  Recording recording;
+  recording.times = {0};
+  recording.offsets = {0, 1};
+  recording.columns.push_back({"a", make_array(std::vector<double>{1, 2}, {1, 2})});
+  recording.columns.push_back({"a_0", make_array(std::vector<double>{3}, {1})});
+  OutputFile file(folder / "a.csv");
+  write_recording(file, recording, FileFormat::csv);
+  file.commit();
+  const Recording back = read_recording(folder / "a.csv");
+  ASSERT_EQ(back.columns.size(), 3U);
+  EXPECT_EQ(back.columns[2].name, "a_0_2");
+}
+
 TEST(Recording, names_from_a_table_become_harmless_members) {
   const Scratch folder;
   Recording recording = read_recording(folder.file("a.csv", "t,../x,/y,a:b,,\n0,1,2,3,4,5\n"));
