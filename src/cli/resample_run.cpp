@@ -251,6 +251,11 @@ int run_resample(const ResampleCommand& command) {
                                        std::to_string(output.offsets.size() - 1) +
                                        (output.offsets.size() == 2 ? " episode" : " episodes"),
                                    "  modes: " + modes};
+  std::string left_out;
+  for (const std::string& name : io::left_out(output, to))
+    left_out += (left_out.empty() ? "" : ", ") + io::display_text(name);
+  if (!left_out.empty())
+    remarks.push_back("  left out, since " + std::string(io::to_string(to)) + " has no place for them: " + left_out);
   if (selection.outside != 0)
     remarks.push_back("  " + std::to_string(selection.outside) + " of " + std::to_string(count) +
                       " targets lie outside the recording: " + policies.outside);

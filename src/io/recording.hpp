@@ -91,6 +91,9 @@ void check_order(const Recording& recording, bool allow_duplicates);
 /// Writes a recording as npz, csv or TUM. Throws Error bad_parameter when it has not the columns of the format.
 void write_recording(OutputFile& file, const Recording& recording, FileFormat format, bool deflate = false);
 
+/// The columns and arrays that a file of `format` has no place for.
+std::vector<std::string> left_out(const Recording& recording, FileFormat format);
+
 // --- parts of the above, one per format ------------------------------------------------------------------------------
 Recording parse_text_recording(std::string_view text, const std::string& where, FileFormat format,
                                const ReadOptions& options);

@@ -170,6 +170,19 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   return recording;
 }
 
+std::vector<std::string> left_out(const Recording& recording, FileFormat format) {
+  std::vector<std::string> names;
+  if (format == FileFormat::npz) return names;
+  if (format == FileFormat::tum) {
+    std::set<const Array*> written;
+    for (const Field& field : tum_fields(recording)) written.insert(field.data);
+    for (const Column& column : recording.columns)
+      if (written.count(&column.data) == 0) names.push_back(column.name);
+  }
+  for (const Column& column : recording.others) names.push_back(column.name);
+  return names;
+}
+
 void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format) {
   const bool tum = format == FileFormat::tum;
   if (recording.offsets.size() > 2)

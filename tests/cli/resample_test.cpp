@@ -171,6 +171,22 @@ TEST_F(ResampleCommand, formats_convert_into_each_other) {
   EXPECT_EQ(read_all(path("noext2")), read_all(path("d.txt")));
 }
 
+TEST_F(ResampleCommand, what_a_text_file_has_no_place_for_is_named) {
+  const std::string in = archive("in.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))},
+                                            {"position", npy("<f8", "(1, 3)", raw<double>({1, 2, 3}))},
+                                            {"quaternion", npy("<f8", "(1, 4)", raw<double>({0, 0, 0, 1}))},
+                                            {"gripper", npy("<f8", "(1,)", raw<double>({1}))},
+                                            {"camera", npy("<f8", "(2,)", raw<double>({7, 8}))}});
+  const auto said = [&](const char* out) {
+    expect_done({in, "-o", path(out), "--hz", "1"}, path(out));
+    const std::size_t at = last.err.find("left out");
+    return at == std::string::npos ? "" : last.err.substr(at, last.err.find('\n', at) - at);
+  };
+  EXPECT_EQ(said("out.npz"), "");
+  EXPECT_EQ(said("out.csv"), "left out, since csv has no place for them: camera");
+  EXPECT_EQ(said("out.tum"), "left out, since tum has no place for them: gripper, camera");
+}
+
 TEST_F(ResampleCommand, times_keep_their_unit_in_another_format) {
   using io::TimeUnit;
   const std::vector<std::pair<std::string, const char*>> inputs{
