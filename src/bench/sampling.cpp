@@ -1,0 +1,70 @@
+#include "bench/sampling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+/// Calls longer than this need no untimed call before them: what it would warm up is a small part of them.
+constexpr double kWarmCall = 0.05;
+constexpr std::int64_t kMostCalls = 100000;
+
+/// One sample: seconds of `calls` calls, after the process has come to rest.
+double sample(Timed& one, const RunOptions& options, Timer& timer) {
+  wait_until_quiet();
+  if (one.estimate < kWarmCall && options.hot) one.implementation->seconds(one.next, 1);
+  timer.take_clocks();
+  const double seconds = one.implementation->seconds(one.next, one.calls);
+  if (const auto reading = timer.take_clocks()) one.clocks.push_back(*reading);
+  one.next += one.calls;
+  one.spent += seconds;
+  return seconds;
+}
+
+}  // namespace
+
+void sample_in_turn(std::vector<Running>& running, const RunOptions& options, Timer& timer, RunLog& log) {
+  const auto try_sample = [&](const Workload& workload, Timed& one, double& seconds) {
+    if (one.lost) return false;
+    try {
+      seconds = sample(one, options, timer);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      one.lost = true;
+      log.refuse({workload.info(), one.implementation->name(), reason_of(error), false, 2});
+    }
+    return !one.lost;
+  };
+  std::vector<std::pair<const Workload*, Timed*>> order;
+  for (Running& problem : running)
+    for (Timed& one : problem.timed) order.emplace_back(problem.workload.get(), &one);
+  for (const auto& [workload, one] : order) {
+    if (!try_sample(*workload, *one, one->estimate)) continue;
+    one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options.min_time / std::max(one->estimate, 1e-8))), 1,
+                                          kMostCalls);
+  }
+  // Another order each round: what ran before decides how warm the chip is, and its clock.
+  std::mt19937_64 generator(options.seed);
+  for (std::int64_t round = 0; round < options.samples; ++round) {
+    if (!order.empty())
+      log.progress(*order.front().first, "timing",
+                   0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options.samples));
+    std::ranges::shuffle(order, generator);
+    for (const auto& [workload, one] : order) {
+      if (log.interrupted()) return;
+      if (one->lost || (round >= kFewestSamples && one->spent > options.max_time)) continue;
+      double seconds = 0;
+      if (!try_sample(*workload, *one, seconds)) continue;
+      const double each = seconds / static_cast<double>(one->calls);
+      one->samples.push_back(each * 1e6);
+      if (const auto cost = one->implementation->host_cost(each)) one->host.push_back(*cost);
+    }
+  }
+}
+
+}  // namespace tmaops::bench
