@@ -2,13 +2,12 @@
 #include "tmaops/ms_deform_attn.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
-#include "core/parallel.hpp"
+#include "bench/workloads/ms_deform_attn_inputs.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 
@@ -18,9 +17,6 @@ namespace {
 /// Multiply-adds the check may take in the plain reference; a larger case is checked on a random part of its queries
 /// (forward) or of its (image, head) pairs (backward).
 constexpr std::int64_t kCheckedWork = std::int64_t{1} << 26;
-/// The gradient to a location, and with nearest sampling the output, has a step at every pixel centre. Locations nearer
-/// to one than this (in pixels) are moved away, or rounding would decide which side of the step a variant takes.
-constexpr double kStepMargin = 1e-2;
 
 using Case = MsDeformAttnCase;
 
@@ -123,9 +119,6 @@ class MsDeformAttnWorkload : public Workload {
                                                       tensor("attention_weights", 0), tensor("grad_output", 0),
                                                       gradients(0), options("", 0));
   }
-  void fill_locations(std::uint64_t seed);
-  void fill_mask(std::uint64_t seed);
-  void fill_weights(std::uint64_t seed);
   std::vector<Expected> reference_forward(std::uint64_t seed) const;
   std::vector<Expected> reference_backward(std::uint64_t seed) const;
 
@@ -160,96 +153,12 @@ Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) con
 
 void MsDeformAttnWorkload::fill(std::uint64_t seed) {
   fill_normal(tensor("value", 0), part_seed(seed, 1));
-  if (case_.fused.mask) fill_mask(part_seed(seed, 5));
-  fill_locations(part_seed(seed, 2));
-  fill_weights(part_seed(seed, 3));
+  if (case_.fused.mask) fill_padding_mask(case_, tensor("padding_mask", 0), part_seed(seed, 5));
+  const TensorView reference_points =
+      case_.fused.reference_components == 0 ? TensorView{} : tensor("reference_points", 0);
+  fill_locations(case_, tensor("sampling_locations", 0), reference_points, part_seed(seed, 2));
+  fill_attention_weights(case_, tensor("attention_weights", 0), part_seed(seed, 3));
   if (case_.backward) fill_normal(tensor("grad_output", 0), part_seed(seed, 4));
-}
-
-void MsDeformAttnWorkload::fill_locations(std::uint64_t seed) {
-  const TensorView to = tensor("sampling_locations", 0);
-  const auto levels = static_cast<std::int64_t>(case_.levels.size());
-  // Raster order over the levels: pixel i of S is query i; a case with other queries starts over.
-  std::vector<std::array<double, 2>> centres;
-  for (const LevelShape& level : case_.levels)
-    for (std::int64_t y = 0; y < level.height; ++y)
-      for (std::int64_t x = 0; x < level.width; ++x)
-        centres.push_back({(static_cast<double>(x) + 0.5) / static_cast<double>(level.width),
-                           (static_cast<double>(y) + 0.5) / static_cast<double>(level.height)});
-
-  parallel_for(case_.batch * case_.queries, 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      Random random(seed, static_cast<std::uint64_t>(row) + 1);
-      const auto pixel = static_cast<std::size_t>(row % case_.queries) % centres.size();
-      const std::array<double, 2> centre =
-          case_.raster_queries ? centres[pixel] : std::array<double, 2>{random.uniform(), random.uniform()};
-      const int components = case_.fused.reference_components;
-      std::array<double, 4> box{};  // the reference point of all levels, or the box
-      for (int i = 0; i < components; ++i) {
-        const double wanted = i < 2 ? centre[static_cast<std::size_t>(i)] : random.uniform(0.05, 0.6);
-        for (std::int64_t l = 0; l < levels; ++l) {
-          const std::int64_t index = (row * levels + l) * components + i;
-          const TensorView points = tensor("reference_points", 0);
-          store(points.dtype, points.data, index, wanted);
-          box[static_cast<std::size_t>(i)] = load(points.dtype, points.data, index);
-        }
-      }
-      std::int64_t at = row * case_.heads * levels * case_.points * 2;
-      for (std::int64_t sample = 0; sample < case_.heads * levels * case_.points; ++sample) {
-        const LevelShape& level = case_.levels[static_cast<std::size_t>(sample / case_.points % levels)];
-        for (std::size_t axis = 0; axis < 2; ++axis, ++at) {
-          const auto extent = static_cast<double>(axis == 0 ? level.width : level.height);
-          // What is stored is (location - origin) / unit: an offset where there are reference points.
-          const double origin = components == 0 ? 0 : box[axis];
-          const double unit = components == 0   ? 1
-                              : components == 2 ? 1 / extent
-                                                : box[axis + 2] / 2 / static_cast<double>(case_.points);
-          for (int attempt = 0; attempt < 8; ++attempt) {
-            const double offset = random.normal() * random.uniform(2, 4) / extent;
-            const double location = case_.locations == Locations::uniform ? random.uniform() : centre[axis] + offset;
-            store(to.dtype, to.data, at, (location - origin) / unit);
-            if (!case_.backward && case_.sampling == Sampling::bilinear) break;
-            const double pixels = (origin + load(to.dtype, to.data, at) * unit) * extent - 0.5;
-            if (std::abs(pixels - std::round(pixels)) > kStepMargin) break;
-          }
-        }
-      }
-    }
-  });
-}
-
-/// Images smaller than their batch: what lies right of, or below, a part of the width and height is padding.
-void MsDeformAttnWorkload::fill_mask(std::uint64_t seed) {
-  auto* to = static_cast<std::uint8_t*>(tensor("padding_mask", 0).data);
-  const std::int64_t border = case_.fused.border ? 1 : 0;
-  for (std::int64_t n = 0; n < case_.batch; ++n) {
-    Random random(seed, static_cast<std::uint64_t>(n) + 1);
-    const double right = random.uniform(0.7, 1);
-    const double bottom = random.uniform(0.7, 1);
-    for (const LevelShape& level : case_.levels)
-      for (std::int64_t y = -border; y < level.height + border; ++y)
-        for (std::int64_t x = -border; x < level.width + border; ++x)
-          *to++ = static_cast<double>(x) >= right * static_cast<double>(level.width) ||
-                  static_cast<double>(y) >= bottom * static_cast<double>(level.height);
-  }
-}
-
-/// A softmax of normal numbers over the levels and points of a query and head, or these numbers.
-void MsDeformAttnWorkload::fill_weights(std::uint64_t seed) {
-  const TensorView to = tensor("attention_weights", 0);
-  const std::int64_t group = static_cast<std::int64_t>(case_.levels.size()) * case_.points;
-  parallel_for(case_.batch * case_.queries * case_.heads, 64, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> weights(static_cast<std::size_t>(group));
-    for (std::int64_t row = begin; row < end; ++row) {
-      Random random(seed, static_cast<std::uint64_t>(row) + 1);
-      double sum = 0;
-      for (double& weight : weights) sum += weight = std::exp(random.normal());
-      for (std::int64_t i = 0; i < group; ++i) {
-        const double weight = weights[static_cast<std::size_t>(i)];
-        store(to.dtype, to.data, row * group + i, case_.fused.softmax ? std::log(weight) : weight / sum);
-      }
-    }
-  });
 }
 
 /// Elements [start, start + count) of a tensor, spaced by stride, in runs of `run` neighbours, as f64.
