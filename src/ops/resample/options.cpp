@@ -1,0 +1,157 @@
+#include "ops/resample/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tmaops::ops::resample {
+
+std::string_view name_of(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::linear:
+      return "linear";
+    case Interpolation::previous:
+      return "previous";
+    case Interpolation::next:
+      return "next";
+    case Interpolation::nearest:
+      return "nearest";
+    case Interpolation::cubic:
+      return "cubic";
+    case Interpolation::slerp:
+      return "slerp";
+  }
+  return "";
+}
+
+std::string_view name_of(Outside outside) {
+  switch (outside) {
+    case Outside::hold:
+      return "hold";
+    case Outside::nan:
+      return "nan";
+    case Outside::extrapolate:
+      return "extrapolate";
+    case Outside::error:
+      return "error";
+  }
+  return "";
+}
+
+double as_double(const std::variant<double, std::int64_t>& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
+std::int64_t as_nanoseconds(const std::variant<double, std::int64_t>& number) {
+  const auto* whole = std::get_if<std::int64_t>(&number);
+  return whole ? *whole : 0;
+}
+
+void check_offsets(const ArgumentChecks& checks, std::string_view argument, std::span<const std::int64_t> offsets,
+                   std::int64_t rows) {
+  if (offsets.size() < 2 && !(offsets.size() == 1 && rows == 0))
+    checks.fail(ErrorCode::bad_offsets, argument, std::to_string(offsets.size()) + " offsets",
+                "B + 1 offsets for B trajectories");
+  if (offsets.front() != 0)
+    checks.fail(ErrorCode::bad_offsets, argument, "a first offset of " + std::to_string(offsets.front()), "0");
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] < offsets[i - 1])
+      checks.fail(ErrorCode::bad_offsets, argument,
+                  "offset " + std::to_string(i) + " is " + std::to_string(offsets[i]) + " after " +
+                      std::to_string(offsets[i - 1]),
+                  "offsets that never decrease");
+  if (offsets.back() != rows)
+    checks.fail(ErrorCode::bad_offsets, argument, "a last offset of " + std::to_string(offsets.back()),
+                std::to_string(rows) + ", the number of packed rows");
+}
+
+std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int64_t channels,
+                                         const ResampleOptions& options) {
+  std::vector<ChannelGroup> groups(options.channel_groups.begin(), options.channel_groups.end());
+  if (groups.empty() && channels > 0) groups.push_back({0, channels, options.interpolation});
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const ChannelGroup& group = groups[i];
+    const std::string argument = "channel_groups[" + std::to_string(i) + "]";
+    const std::string got = "channels " + std::to_string(group.first) + " to " +
+                            std::to_string(group.first + std::max<std::int64_t>(group.count, 0)) + " (excluded)";
+    if (group.first != next || group.count < 1 || group.count > channels - next)
+      checks.fail(ErrorCode::bad_parameter, argument, got,
+                  "a group that starts at channel " + std::to_string(next) + " and ends by channel " +
+                      std::to_string(channels));
+    if (name_of(group.interpolation).empty())
+      checks.fail(ErrorCode::bad_parameter, argument,
+                  "interpolation " + std::to_string(static_cast<int>(group.interpolation)),
+                  "linear, previous, next, nearest, cubic or slerp");
+    if (group.interpolation == Interpolation::slerp && group.count != 4)
+      checks.fail(ErrorCode::bad_quaternion, options.channel_groups.empty() ? "interpolation" : argument,
+                  "slerp over " + std::to_string(group.count) + " channels", "4 channels x, y, z, w");
+    next += group.count;
+  }
+  if (next != channels)
+    checks.fail(ErrorCode::bad_parameter, "channel_groups",
+                "groups that end at channel " + std::to_string(next) + " of " + std::to_string(channels),
+                "groups that cover every channel");
+  return groups;
+}
+
+void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
+  if (name_of(options.outside).empty())
+    checks.fail(ErrorCode::bad_parameter, "outside", std::to_string(static_cast<int>(options.outside)),
+                "hold, nan, extrapolate or error");
+  if (options.duplicates != Duplicates::error && options.duplicates != Duplicates::last)
+    checks.fail(ErrorCode::bad_parameter, "duplicates", std::to_string(static_cast<int>(options.duplicates)),
+                "error or last");
+  if (const auto* seconds = std::get_if<double>(&options.max_gap)) {
+    if (!(*seconds >= 0)) checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds), "0 or more");
+    if (times == DType::i64 && *seconds != 0 && !std::isinf(*seconds))
+      checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds) + " as a floating-point number",
+                  "an integer number of nanoseconds, since the times are i64");
+  } else if (std::get<std::int64_t>(options.max_gap) < 0) {
+    checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(std::get<std::int64_t>(options.max_gap)),
+                "0 or more");
+  }
+}
+
+void check_grid(const ArgumentChecks& checks, DType times, const UniformGrid& grid) {
+  if (grid.count < 0)
+    checks.fail(ErrorCode::bad_parameter, "grid.count", std::to_string(grid.count), "0 or more targets");
+  if (times == DType::i64) {
+    for (const auto& [name, number] : {std::pair{"grid.start", grid.start}, std::pair{"grid.period", grid.period}})
+      if (const auto* seconds = std::get_if<double>(&number); seconds && *seconds != 0)
+        checks.fail(ErrorCode::bad_parameter, name, std::to_string(*seconds) + " as a floating-point number",
+                    "an integer number of nanoseconds, since the times are i64");
+    const std::int64_t start = as_nanoseconds(grid.start);
+    const std::int64_t period = as_nanoseconds(grid.period);
+    if (period <= 0) checks.fail(ErrorCode::bad_parameter, "grid.period", std::to_string(period), "more than 0 ns");
+    std::int64_t last = 0;
+    if (grid.count > 0 &&
+        (__builtin_mul_overflow(grid.count - 1, period, &last) || __builtin_add_overflow(start, last, &last)))
+      checks.fail(ErrorCode::time_overflow, "grid",
+                  std::to_string(start) + " + " + std::to_string(grid.count - 1) + " * " + std::to_string(period),
+                  "a last target within 64 bits");
+    return;
+  }
+  const double start = as_double(grid.start);
+  const double period = as_double(grid.period);
+  if (!std::isfinite(start))
+    checks.fail(ErrorCode::times_not_finite, "grid.start", std::to_string(start), "a finite time");
+  if (!(period > 0) || std::isinf(period))
+    checks.fail(ErrorCode::bad_parameter, "grid.period", std::to_string(period), "more than 0 s, and finite");
+  if (grid.count == 0) return;
+  const double last = start + period * static_cast<double>(grid.count - 1);
+  const double largest = std::max(std::abs(start), std::abs(last));
+  if (!std::isfinite(times == DType::f32 ? static_cast<double>(static_cast<float>(largest)) : largest))
+    checks.fail(ErrorCode::time_overflow, "grid", "a last target of " + std::to_string(last), "a finite target");
+  if (times == DType::f32 && grid.count > 1) {
+    const float magnitude = static_cast<float>(largest);
+    const double resolution = static_cast<double>(std::nextafter(magnitude, INFINITY)) - static_cast<double>(magnitude);
+    if (resolution > period)
+      checks.fail(ErrorCode::time_precision, "grid",
+                  "targets " + std::to_string(period) + " s apart at " + std::to_string(largest) +
+                      " s, where f32 resolves " + std::to_string(resolution) + " s",
+                  "f64 or i64 times");
+  }
+}
+
+}  // namespace tmaops::ops::resample
