@@ -4,7 +4,6 @@
 
 #include "core/device_info.hpp"
 #include "tma/driver.hpp"
-#include "tma/rules.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::tma {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tma/rules.hpp"
 #include "tma/text.hpp"
 #include "tmaops/error.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tma/rules.hpp"
+#include "tma/sizes.hpp"
 #include "tma/tile.hpp"
 
 namespace tmaops::tma {

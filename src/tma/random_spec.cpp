@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tma/rules.hpp"
+#include "tma/sizes.hpp"
 
 namespace tmaops::tma {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "tma/sizes.hpp"
 #include "tma/text.hpp"
 
 namespace tmaops::tma {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
+#include "tma/sizes.hpp"
 #include "tma/text.hpp"
 
 namespace tmaops::tma {
@@ -261,33 +261,6 @@ const Rule& rule(RuleId id) { return kRules[static_cast<std::size_t>(id)]; }
 
 bool Findings::has_errors() const {
   return std::ranges::any_of(all_, [](const Finding& finding) { return finding.rule->severity == Severity::error; });
-}
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-  if (value > std::numeric_limits<std::int64_t>::max() - multiple) return value;
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-int span_of(Swizzle swizzle) {
-  switch (swizzle) {
-    case Swizzle::none:
-      return 0;
-    case Swizzle::b32:
-      return 32;
-    case Swizzle::b64:
-      return 64;
-    default:
-      return 128;
-  }
-}
-
-std::int64_t bytes_of(ElementType type, std::int64_t elements) {
-  // Garbage must not overflow: no count of elements that keeps the rules comes near these bounds.
-  return (std::clamp<std::int64_t>(elements, 0, std::int64_t{1} << 56) * bits_of(type) + 7) / 8;
-}
-
-std::int64_t shared_row_bytes(ElementType type, std::int64_t elements) {
-  return packed_16(type) ? (elements + 15) / 16 * 16 : bytes_of(type, elements);
 }
 
 Findings find_violations(const TensorMapSpec& spec, int compute_capability) {

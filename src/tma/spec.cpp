@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "tma/rules.hpp"
+#include "tma/sizes.hpp"
 #include "tma/text.hpp"
 
 namespace tmaops::tma {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tma/rules.hpp"
+#include "tma/sizes.hpp"
 #include "tma/text.hpp"
 #include "tmaops/error.hpp"
 

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "tma/random_spec.hpp"
-#include "tma/rules.hpp"
 
 namespace tmaops::tma {
 namespace {

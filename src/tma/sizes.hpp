@@ -1,0 +1,23 @@
+// Bytes that elements take, in global memory and in the box.
+#pragma once
+
+#include <cstdint>
+
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::tma {
+
+/// Swizzle span in bytes: 32, 64 or 128; 0 without swizzle.
+int span_of(Swizzle swizzle);
+/// u4x16_align16 or u6x16_align16: 16 elements with a gap behind them.
+inline bool packed_16(ElementType type) {
+  return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16;
+}
+/// The next multiple of `multiple`; a value too near to the end of the type's range stays as it is.
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple);
+/// Bytes that a number of elements takes in global memory, rounded up.
+std::int64_t bytes_of(ElementType type, std::int64_t elements);
+/// Bytes that a row of the box takes in shared memory, where u4x16_align16 and u6x16_align16 have gaps.
+std::int64_t shared_row_bytes(ElementType type, std::int64_t elements);
+
+}  // namespace tmaops::tma
