@@ -87,11 +87,10 @@ class Run {
     const auto known = peer_names();
     for (const std::string& peer : options_.peers) {
       if (std::ranges::find(known, peer) != known.end()) continue;
-      const std::string_view near = nearest_name(peer, known);
       throw Error(ErrorCode::bad_value, {.where = "peers",
                                          .got = "'" + peer + "'",
                                          .needed = "one of " + joined(known),
-                                         .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
+                                         .mend = did_you_mean(peer, known)});
     }
   }
 

@@ -77,19 +77,11 @@ std::vector<std::string> split(const std::string& text) {
 
 io::RunConfig read_config(const BenchOptions& options) {
   io::RunConfig config = read_run(options);
-  Settings values;
-  for (const auto& [name, value] :
-       {std::pair{"temperature", &options.temperature}, std::pair{"samples", &options.samples},
-        std::pair{"min_time", &options.min_time}, std::pair{"max_time", &options.max_time}}) {
-    std::string flag = "--" + std::string(name);
-    std::ranges::replace(flag, '_', '-');
-    if (!value->empty()) values.add({name, *value, {flag}, false});
-  }
-  constexpr std::string_view temperatures[] = {"hot", "cold", "both"};
-  config.temperature = temperatures[values.choice("temperature", config.temperature, {"hot", "cold", "both"})];
-  config.samples = values.integer("samples", config.samples, 5, 10000);
-  config.min_time = values.number("min_time", config.min_time, 0, 10);
-  config.max_time = values.number("max_time", config.max_time, 0, 3600);
+  io::apply(option_values({{"temperature", &options.temperature},
+                           {"samples", &options.samples},
+                           {"min_time", &options.min_time},
+                           {"max_time", &options.max_time}}),
+            config);
   config.counters = (config.counters || options.counters) && !options.single_run;
   if (options.peers_given) config.peers = split(options.peers);
   return config;

@@ -43,12 +43,11 @@ const ErrorPage& find_page(const std::string& code) {
     if (page.number == number || page.name == code) return page;
     names.push_back(page.name);
   }
-  const std::string_view near = nearest_name(code, names);
+  const std::string hint = did_you_mean(code, names);
   throw Error(ErrorCode::usage, {.where = "explain: CODE",
                                  .got = "'" + code + "'",
                                  .needed = "a number such as E012 or a name such as dtype_mismatch",
-                                 .mend = near.empty() ? "`tmaops explain` lists all of them."
-                                                      : "Did you mean '" + std::string(near) + "'?"});
+                                 .mend = hint.empty() ? "`tmaops explain` lists all of them." : hint});
 }
 
 int explain(const Globals& globals, const ExplainOptions& options) {

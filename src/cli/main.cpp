@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <new>
@@ -52,9 +53,10 @@ std::string advice(const CLI::App& app, const std::string& message) {
   const std::size_t colon = message.rfind(": ");
   std::string word = colon == std::string::npos ? message : message.substr(colon + 2);
   word = word.substr(0, word.find_first_of("= "));
-  const std::string_view near = nearest_name(word, known);
+  const bool misspelt = std::ranges::find(known, word) == known.end();
+  const std::string hint = misspelt ? did_you_mean(word, known) : "";
   const std::string help = &command == &app ? "`tmaops --help`" : "`tmaops " + command.get_name() + " --help`";
-  return (near.empty() || near == word ? "See " : "Did you mean '" + std::string(near) + "'? See ") + help + ".";
+  return hint + (hint.empty() ? "" : " ") + "See " + help + ".";
 }
 
 /// A program started with a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`) would get that number for the next

@@ -23,14 +23,6 @@ namespace {
 
 constexpr Device kGpu{DeviceType::cuda, 0};
 
-/// A value given as an option, to be read like one of the configuration.
-Settings option_values(std::initializer_list<std::pair<const char*, const std::string*>> values) {
-  Settings settings;
-  for (const auto& [name, value] : values)
-    if (!value->empty()) settings.add({name, *value, {"--" + std::string(name)}, false});
-  return settings;
-}
-
 /// Why a GPU that seems to be there cannot be used; empty where there is none, or no code for one.
 std::string unusable_gpu() {
   try {
@@ -63,6 +55,16 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_flag("--all-variants", flags.all_variants, "Run every variant that takes the problem");
 }
 
+Settings option_values(std::initializer_list<std::pair<const char*, const std::string*>> values) {
+  Settings settings;
+  for (const auto& [name, value] : values) {
+    std::string flag = "--" + std::string(name);
+    std::ranges::replace(flag, '_', '-');
+    if (!value->empty()) settings.add({name, *value, {flag}, false});
+  }
+  return settings;
+}
+
 io::RunConfig read_problems(const ProblemOptions& options) {
   const auto operators = bench::workload_operators();
   io::RunConfig config;
@@ -73,18 +75,13 @@ io::RunConfig read_problems(const ProblemOptions& options) {
     config.problems.insert(config.problems.end(), std::make_move_iterator(more.begin()),
                            std::make_move_iterator(more.end()));
   }
-  if (!options.device.empty()) {
-    constexpr std::string_view devices[] = {"auto", "cpu", "cuda"};
-    config.device =
-        devices[option_values({{"device", &options.device}}).choice("device", "auto", {"auto", "cpu", "cuda"})];
-  }
+  io::apply(option_values({{"device", &options.device}}), config);
   for (const std::string& name : options.operators) {
     if (std::ranges::find(operators, name) != operators.end()) continue;
-    const std::string_view near = nearest_name(name, operators);
     throw Error(ErrorCode::usage, {.where = "--operator",
                                    .got = "'" + name + "'",
                                    .needed = "one of " + joined(operators),
-                                   .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
+                                   .mend = did_you_mean(name, operators)});
   }
   if (!options.operators.empty()) config.operators = options.operators;
   if (!config.operators.empty())
@@ -101,12 +98,8 @@ io::RunConfig read_problems(const ProblemOptions& options) {
 
 io::RunConfig read_run(const RunFlags& flags) {
   io::RunConfig config = read_problems(flags);
-  const Settings values =
-      option_values({{"seed", &flags.seed}, {"threads", &flags.threads}, {"tolerance", &flags.tolerance}});
-  config.seed =
-      static_cast<std::uint64_t>(values.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
-  config.threads = values.integer("threads", config.threads, 1, 1024);
-  config.tolerance = values.number("tolerance", config.tolerance, 0, 1);
+  io::apply(option_values({{"seed", &flags.seed}, {"tolerance", &flags.tolerance}}), config);
+  config.threads = option_values({{"threads", &flags.threads}}).integer("threads", config.threads, 1, 1024);
   config.all_variants = config.all_variants || flags.all_variants;
   return config;
 }

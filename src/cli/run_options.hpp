@@ -1,7 +1,9 @@
 // The options that bench, verify and list share: which problems, on which device.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/runner.hpp"
@@ -14,6 +16,7 @@ class App;
 
 namespace tmaops::cli {
 
+class Progress;
 struct Globals;
 
 struct ProblemOptions {
@@ -22,9 +25,6 @@ struct ProblemOptions {
   std::vector<std::string> operators;  // --operator
   std::string device;                  // empty: the configuration's
 };
-
-class Progress;
-struct Globals;
 
 struct RunFlags : ProblemOptions {
   std::string seed;
@@ -35,6 +35,10 @@ struct RunFlags : ProblemOptions {
 
 void add_problem_options(CLI::App& command, ProblemOptions& options);
 void add_run_flags(CLI::App& command, RunFlags& flags);
+
+/// Values given as options, to be read like those of the configuration: {"min_time", &text} is --min-time. Empty texts
+/// were not given.
+Settings option_values(std::initializer_list<std::pair<const char*, const std::string*>> values);
 
 /// The configuration: the file's, then the flags'. Throws Error usage when there is no problem to run.
 io::RunConfig read_problems(const ProblemOptions& options);

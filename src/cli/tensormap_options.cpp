@@ -63,8 +63,7 @@ Enum named(std::string_view option, const std::string& text, std::optional<Enum>
            std::size_t count) {
   if (const std::optional<Enum> value = parse_name(text)) return *value;
   const std::vector<std::string_view> names = names_of<Enum>(count);
-  const std::string_view near = nearest_name(text, names);
-  fail(option, text, "one of " + joined(names), near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+  fail(option, text, "one of " + joined(names), did_you_mean(text, names));
 }
 
 }  // namespace

@@ -58,9 +58,7 @@ void Settings::only(std::initializer_list<std::string_view> names) const {
   const std::span<const std::string_view> known(names.begin(), names.size());
   for (const Setting& setting : settings_) {
     if (std::ranges::find(known, setting.name) != known.end()) continue;
-    const std::string_view near = nearest_name(setting.name, known);
-    fail(ErrorCode::unknown_key, setting, words_text(names),
-         near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+    fail(ErrorCode::unknown_key, setting, words_text(names), did_you_mean(setting.name, known));
   }
 }
 
@@ -124,9 +122,13 @@ int Settings::choice(std::string_view name, std::string_view fallback,
     throw Error(ErrorCode::internal, {.where = section_ + ": " + std::string(name),
                                       .got = "default '" + std::string(value) + "'",
                                       .needed = words_text(words)});
-  const std::string_view near = nearest_name(value, std::span<const std::string_view>(words.begin(), words.size()));
   fail(ErrorCode::bad_value, *setting, words_text(words),
-       near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+       did_you_mean(value, std::span<const std::string_view>(words.begin(), words.size())));
+}
+
+std::string Settings::word(std::string_view name, std::string_view fallback,
+                           std::initializer_list<std::string_view> words) const {
+  return std::string(words.begin()[choice(name, fallback, words)]);
 }
 
 DType Settings::dtype(std::string_view name, DType fallback, std::initializer_list<DType> allowed) const {

@@ -63,6 +63,9 @@ class Settings {
   bool boolean(std::string_view name, bool fallback) const;
   /// Index of the value in `words`.
   int choice(std::string_view name, std::string_view fallback, std::initializer_list<std::string_view> words) const;
+  /// The value, one of `words`.
+  std::string word(std::string_view name, std::string_view fallback,
+                   std::initializer_list<std::string_view> words) const;
   DType dtype(std::string_view name, DType fallback, std::initializer_list<DType> allowed) const;
 
   /// "gemm: {mode: RC, m: 256}": the section in the configuration's syntax.

@@ -24,8 +24,6 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return cost.back();
 }
 
-}  // namespace
-
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
   std::string_view best;
   std::size_t fewest = 0;
@@ -38,6 +36,13 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
     }
   }
   return best;
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view near = nearest_name(word, known);
+  return near.empty() ? "" : "Did you mean '" + std::string(near) + "'?";
 }
 
 std::string joined(std::span<const std::string_view> names, std::string_view separator) {

@@ -1,4 +1,4 @@
-// "Did you mean ...?" for names a user typed.
+// Names that a user typed, and those there are.
 #pragma once
 
 #include <span>
@@ -7,9 +7,9 @@
 
 namespace tmaops {
 
-/// The known name with the fewest edits (insert, drop, replace, swap neighbours) from the word, or nothing when even
-/// that one differs in more than a third of its letters.
-std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
+/// "Did you mean 'gemm'?": the known name with the fewest edits (insert, drop, replace, swap neighbours) from the word.
+/// Empty when even that one differs in more than a third of its letters.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 /// "a, b, c".
 std::string joined(std::span<const std::string_view> names, std::string_view separator = ", ");

@@ -65,9 +65,8 @@ void add_section(const YamlEntry& entry, std::vector<Settings>& problems) {
 }
 
 [[noreturn]] void fail_unknown(const YamlEntry& entry, std::span<const std::string_view> known) {
-  const std::string_view near = nearest_name(entry.key, known);
   fail_at(ErrorCode::unknown_key, entry.place, entry.key, "'" + entry.key + "'", "one of " + joined(known),
-          near.empty() ? "" : "Did you mean '" + std::string(near) + "'?");
+          did_you_mean(entry.key, known));
 }
 
 std::vector<std::string> words(const Settings& settings, std::string_view name) {
@@ -99,16 +98,8 @@ RunConfig parse_config(const YamlNode& document, std::span<const std::string_vie
     }
   }
 
-  constexpr std::string_view devices[] = {"auto", "cpu", "cuda"};
-  config.device = devices[run.choice("device", config.device, {"auto", "cpu", "cuda"})];
-  constexpr std::string_view temperatures[] = {"hot", "cold", "both"};
-  config.temperature = temperatures[run.choice("temperature", config.temperature, {"hot", "cold", "both"})];
-  config.samples = run.integer("samples", config.samples, 5, 10000);
-  config.min_time = run.number("min_time", config.min_time, 0, 10);
-  config.max_time = run.number("max_time", config.max_time, 0, 3600);
-  config.seed = static_cast<std::uint64_t>(run.integer("seed", 1, 0, INT64_MAX));
+  apply(run, config);
   config.threads = run.integer("threads", config.threads, 0, 1024);
-  config.tolerance = run.number("tolerance", config.tolerance, 0, 1);
   config.all_variants = run.choice("variants", "auto", {"auto", "all"}) == 1;
   config.counters = run.boolean("counters", false);
   config.peers = words(run, "peers");
@@ -117,6 +108,16 @@ RunConfig parse_config(const YamlNode& document, std::span<const std::string_vie
     if (std::ranges::find(operators, one->value) == operators.end())
       run.fail(ErrorCode::bad_value, *one, "one of " + joined(operators));
   return config;
+}
+
+void apply(const Settings& given, RunConfig& config) {
+  config.device = given.word("device", config.device, {"auto", "cpu", "cuda"});
+  config.temperature = given.word("temperature", config.temperature, {"hot", "cold", "both"});
+  config.samples = given.integer("samples", config.samples, 5, 10000);
+  config.min_time = given.number("min_time", config.min_time, 0, 10);
+  config.max_time = given.number("max_time", config.max_time, 0, 3600);
+  config.seed = static_cast<std::uint64_t>(given.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
+  config.tolerance = given.number("tolerance", config.tolerance, 0, 1);
 }
 
 RunConfig read_config(const std::filesystem::path& path, std::span<const std::string_view> operators) {

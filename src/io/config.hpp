@@ -35,6 +35,10 @@ RunConfig read_config(const std::filesystem::path& path, std::span<const std::st
 /// The same from a parsed document.
 RunConfig parse_config(const YamlNode& document, std::span<const std::string_view> operators);
 
+/// The device, temperature, samples, times, seed and tolerance among the values that are given, in a file or as
+/// options. Throws Error wrong_type and bad_value.
+void apply(const Settings& given, RunConfig& config);
+
 /// Problems of the option `-p 'gemm: {mode: [RC, CR], size: 256}'`; `source` names the option in messages.
 std::vector<Settings> parse_problems(const std::string& text, const std::string& source,
                                      std::span<const std::string_view> operators);

@@ -27,11 +27,10 @@ std::vector<VariantInfo> variants(std::string_view op) {
 #include "operators.inc"
 #undef TMAOPS_OPERATOR
   const std::vector<std::string_view> known = operators();
-  const std::string_view near = nearest_name(op, known);
   throw Error(ErrorCode::unknown_variant, {.where = "operator",
                                            .got = "'" + std::string(op) + "'",
                                            .needed = "one of " + joined(known),
-                                           .mend = near.empty() ? "" : "Did you mean '" + std::string(near) + "'?"});
+                                           .mend = did_you_mean(op, known)});
 }
 
 }  // namespace tmaops

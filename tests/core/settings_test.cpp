@@ -67,9 +67,9 @@ TEST(Settings, TextIsTheConfigurationsSyntax) {
 
 TEST(Spelling, FindsTheNearestNameOrNone) {
   const std::string_view names[] = {"gemm", "resample", "ms_deform_attn"};
-  EXPECT_EQ(nearest_name("gem", names), "gemm");
-  EXPECT_EQ(nearest_name("resmaple", names), "resample");
-  EXPECT_EQ(nearest_name("convolution", names), "");
+  EXPECT_EQ(did_you_mean("gem", names), "Did you mean 'gemm'?");
+  EXPECT_EQ(did_you_mean("resmaple", names), "Did you mean 'resample'?");
+  EXPECT_EQ(did_you_mean("convolution", names), "");
 }
 
 }  // namespace

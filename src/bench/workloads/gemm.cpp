@@ -69,8 +69,7 @@ GemmConfig read_gemm(const Settings& problem) {
         problem.fail(ErrorCode::bad_value, *extra, "no mode or size beside a case: the case has both");
     read_case(problem, *named, config);
   } else {
-    constexpr std::string_view modes[] = {"RC", "CR", "RR", "CC"};
-    config.mode = modes[problem.choice("mode", "RC", {"RC", "CR", "RR", "CC"})];
+    config.mode = problem.word("mode", "RC", {"RC", "CR", "RR", "CC"});
     const std::int64_t size = problem.integer("size", -1, 0, kLargest);
     config.m = problem.integer("m", size, 0, kLargest);
     config.n = problem.integer("n", size, 0, kLargest);
@@ -86,10 +85,8 @@ GemmConfig read_gemm(const Settings& problem) {
   config.out = problem.dtype("out", config.dtype, {DType::f16, DType::bf16, DType::f32});
   config.alpha = static_cast<float>(problem.number("alpha", 1, -1e30, 1e30));
   config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
-  constexpr std::string_view axes[] = {"none", "column", "row"};
-  config.bias = axes[problem.choice("bias", "none", {"none", "column", "row"})];
-  constexpr std::string_view activations[] = {"none", "relu", "gelu", "silu"};
-  config.activation = activations[problem.choice("activation", "none", {"none", "relu", "gelu", "silu"})];
+  config.bias = problem.word("bias", "none", {"none", "column", "row"});
+  config.activation = problem.word("activation", "none", {"none", "relu", "gelu", "silu"});
   return config;
 }
 
