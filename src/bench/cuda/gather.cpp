@@ -8,6 +8,7 @@
 
 #include "bench/device.hpp"
 #include "bench/element.hpp"
+#include "bench/peers/peer_refuses.hpp"
 #include "bench/random.hpp"
 #include "tmaops/error.hpp"
 
@@ -17,21 +18,17 @@ namespace {
 constexpr std::int64_t kCheckedRows = 4096;
 constexpr std::size_t kChunkBytes = 16;
 
-[[noreturn]] void refuse(const char* needed) {
-  throw Error(ErrorCode::variant_refuses, {.where = "gather", .got = "", .needed = needed});
-}
-
 GatherShape shape_of(const Workload& workload) {
   const TensorView value = workload.tensor("value", 0);
   const TensorView locations = workload.tensor("sampling_locations", 0);
   const nlohmann::json parameters = workload.peer_parameters();
-  if (parameters["sampling"] != "bilinear") refuse("bilinear sampling");
-  if (parameters["fused"] != "none") refuse("nothing fused in: it reads the locations as they are");
+  if (parameters["sampling"] != "bilinear") peer_refuses("gather", "bilinear sampling");
+  if (parameters["fused"] != "none") peer_refuses("gather", "nothing fused in: it reads the locations as they are");
   const auto row_bytes = static_cast<std::size_t>(value.shape[3]) * size_of(value.dtype);
-  if (row_bytes % kChunkBytes != 0) refuse("rows of a multiple of 16 bytes");
-  if (parameters["levels"].size() > kGatherMostLevels) refuse("at most 8 levels");
+  if (row_bytes % kChunkBytes != 0) peer_refuses("gather", "rows of a multiple of 16 bytes");
+  if (parameters["levels"].size() > kGatherMostLevels) peer_refuses("gather", "at most 8 levels");
   if (value.shape[1] * value.shape[2] * static_cast<std::int64_t>(row_bytes / kChunkBytes) >= std::int64_t{1} << 31)
-    refuse("images below 2^31 pieces of 16 bytes");
+    peer_refuses("gather", "images below 2^31 pieces of 16 bytes");
   GatherShape shape{.rows = value.shape[0] * locations.shape[1] * value.shape[2],
                     .rows_per_image = locations.shape[1] * value.shape[2],
                     .length = value.shape[1],

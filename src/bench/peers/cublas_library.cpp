@@ -4,15 +4,11 @@
 #include <limits>
 #include <vector>
 
+#include "bench/peers/peer_refuses.hpp"
 #include "bench/shared_library.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::bench::cublas {
 namespace {
-
-[[noreturn]] void refuse_cublas(const std::string& needed) {
-  throw Error(ErrorCode::variant_refuses, {.where = "cuBLAS", .got = "", .needed = needed});
-}
 
 /// A library by its name with the newest major version first: where the loader looks, then in the toolkit's folder.
 SharedLibrary open_library(const std::string& name) {
@@ -26,15 +22,16 @@ SharedLibrary open_library(const std::string& name) {
     for (const char* version : {".so.13", ".so.12"}) paths.push_back(folder + name + version);
   SharedLibrary library(paths);
   if (!library)
-    refuse_cublas(name + ".so.13 or .so.12 (" + library.problem() +
-                  "): install libcublas-13-0, or nvidia-cublas from PyPI with its lib folder in LD_LIBRARY_PATH");
+    peer_refuses("cuBLAS",
+                 name + ".so.13 or .so.12 (" + library.problem() +
+                     "): install libcublas-13-0, or nvidia-cublas from PyPI with its lib folder in LD_LIBRARY_PATH");
   return library;
 }
 
 template <class Function>
 void find(const SharedLibrary& library, const char* name, Function*& to) {
   to = library.function<Function>(name);
-  if (to == nullptr) refuse_cublas(library.name() + " with the function " + name);
+  if (to == nullptr) peer_refuses("cuBLAS", library.name() + " with the function " + name);
 }
 
 /// cudaDataType of an element type.
@@ -92,15 +89,15 @@ Product product_of(const Workload& workload) {
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0 || parameters["bias"] != "none" ||
       parameters["activation"] != "none" || parameters["batched"] == true)
-    refuse_cublas("a plain product of two matrices");
+    peer_refuses("cuBLAS", "a plain product of two matrices");
   const TensorView a = workload.tensor("a", 0);
   const TensorView b = workload.tensor("b", 0);
   const TensorView d = workload.tensor("d", 0);
   for (const TensorView& tensor : {a, b, d}) {
-    if (tensor.size() == 0) refuse_cublas("a product that is not empty");
+    if (tensor.size() == 0) peer_refuses("cuBLAS", "a product that is not empty");
     for (int i = 0; i < 2; ++i)
       if (tensor.shape[static_cast<std::size_t>(i)] > std::numeric_limits<int>::max())
-        refuse_cublas("extents below 2^31");
+        peer_refuses("cuBLAS", "extents below 2^31");
   }
   const std::string mode = parameters["mode"];
   const auto extent = [](std::int64_t value) { return static_cast<int>(value); };
@@ -119,7 +116,7 @@ Product product_of(const Workload& workload) {
 }
 
 void check(Status status, const char* (*status_text)(Status), const std::string& what) {
-  if (status != 0) refuse_cublas(what + " (it says: " + status_text(status) + ")");
+  if (status != 0) peer_refuses("cuBLAS", what + " (it says: " + status_text(status) + ")");
 }
 
 }  // namespace tmaops::bench::cublas

@@ -2,6 +2,7 @@
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/cutlass_kernels.hpp"
 #include "bench/peers/fastest.hpp"
+#include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
 #include "tmaops/error.hpp"
 
@@ -18,7 +19,7 @@ std::unique_ptr<Implementation> make_cutlass(const Workload& workload, Timer& ti
   const TensorView d = workload.tensor("d", 0);
   // Transposed, B is contiguous along K, and A is not, or the other way round.
   if (workload.tensor("a", 0).dtype != DType::f16 || d.dtype != DType::f16 || p.transpose_a == p.transpose_b)
-    throw Error(ErrorCode::variant_refuses, {.where = kWhere, .got = "", .needed = kNeeds});
+    peer_refuses(kWhere, kNeeds);
   std::vector<std::vector<Call>> ways;
   for (int set = 0; set < workload.sets(); ++set) {
     const auto launches = cutlass_peer::launches({.m = p.columns,

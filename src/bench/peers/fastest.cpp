@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "bench/peers/peer_refuses.hpp"
 #include "bench/statistics.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -39,7 +39,7 @@ std::vector<Call> fastest(std::vector<std::vector<Call>> ways, Timer& timer, con
     }
     candidates.push_back(std::move(one));
   }
-  if (candidates.empty()) throw Error(ErrorCode::variant_refuses, {.where = where, .got = "", .needed = needed});
+  if (candidates.empty()) peer_refuses(where, needed);
   for (int sample = 0; sample < kSamples; ++sample)
     for (Candidate& one : candidates)
       one.seconds.push_back(timer.seconds(one.calls, 0, one.count) / static_cast<double>(one.count));

@@ -6,16 +6,12 @@
 #include <string>
 #include <unordered_map>
 
+#include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
-#include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
 namespace {
-
-[[noreturn]] void refuse_onednn(const std::string& reason) {
-  throw Error(ErrorCode::variant_refuses, {.where = "onednn", .got = "", .needed = reason});
-}
 
 dnnl::memory::data_type onednn_type(DType dtype) {
   switch (dtype) {
@@ -107,18 +103,18 @@ Call make_call(const Workload& workload, int set) {
 }  // namespace
 
 std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& timer) {
-  if (workload.info().op != "gemm") refuse_onednn("a gemm: oneDNN has no such operator");
+  if (workload.info().op != "gemm") peer_refuses("onednn", "a gemm: oneDNN has no such operator");
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0)
-    refuse_onednn("alpha 1 and beta 0: this peer calls the plain matmul");
+    peer_refuses("onednn", "alpha 1 and beta 0: this peer calls the plain matmul");
   for (const TensorSpec& spec : workload.tensors())
-    if (spec.layout.size() == 0) refuse_onednn("a product that is not empty");
+    if (spec.layout.size() == 0) peer_refuses("onednn", "a product that is not empty");
   use_our_thread_count();
   std::vector<Call> calls;
   try {
     for (int set = 0; set < workload.sets(); ++set) calls.push_back(make_call(workload, set));
   } catch (const dnnl::error& error) {
-    refuse_onednn("types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
+    peer_refuses("onednn", "types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
   }
   return make_local("onednn", Kind::peer, "", std::move(calls), timer);
 }

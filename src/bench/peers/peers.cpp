@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bench/device.hpp"
+#include "bench/peers/peer_refuses.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -51,16 +52,14 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
 #ifdef TMAOPS_HAVE_ONEDNN
     return make_onednn(workload, timer_);
 #else
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "onednn", .got = "", .needed = "built without oneDNN: " TMAOPS_HOW_ONEDNN});
+    peer_refuses("onednn", "built without oneDNN: " TMAOPS_HOW_ONEDNN);
 #endif
   }
   if (peer == "cutlass") {
 #ifdef TMAOPS_HAVE_CUTLASS
     return make_cutlass(workload, timer_);
 #else
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "cutlass", .got = "", .needed = "built without CUTLASS: " TMAOPS_HOW_CUTLASS});
+    peer_refuses("cutlass", "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
 #endif
   }
   if (!start_python()) return nullptr;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <thread>
 
+#include "bench/peers/peer_refuses.hpp"
 #include "tmaops/error.hpp"
 
 extern char** environ;
@@ -21,9 +22,7 @@ extern char** environ;
 namespace tmaops::bench {
 namespace {
 
-[[noreturn]] void refuse_python(const std::string& reason) {
-  throw Error(ErrorCode::variant_refuses, {.where = "Python peers", .got = "", .needed = reason});
-}
+constexpr const char* kPythonPeers = "Python peers";
 
 std::vector<std::string> changed_environment(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> result;
@@ -98,15 +97,15 @@ std::string LineProcess::read_line(double timeout) {
       return line;
     }
     if (interrupted_ && interrupted_())
-      throw Error(ErrorCode::interrupted, {.where = "Python peers", .got = {}, .needed = {}});
+      throw Error(ErrorCode::interrupted, {.where = kPythonPeers, .got = {}, .needed = {}});
     if (std::chrono::steady_clock::now() > end)
-      refuse_python("an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
+      peer_refuses(kPythonPeers, "an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
     pollfd waiting{socket_, POLLIN, 0};
     if (poll(&waiting, 1, 50) <= 0) continue;
     char bytes[4096];
     const ssize_t count = recv(socket_, bytes, sizeof bytes, 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse_python("a process that lives: it ended (its own message is above)");
+    if (count <= 0) peer_refuses(kPythonPeers, "a process that lives: it ended (its own message is above)");
     buffer_.append(bytes, static_cast<std::size_t>(count));
   }
 }
@@ -116,14 +115,14 @@ nlohmann::json LineProcess::ask(const nlohmann::json& question, double timeout) 
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse_python("a process that lives: it ended (its own message is above)");
+    if (count <= 0) peer_refuses(kPythonPeers, "a process that lives: it ended (its own message is above)");
     sent += static_cast<std::size_t>(count);
   }
   const std::string text = read_line(timeout);
   const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
-  if (!answer.is_object()) refuse_python("a JSON object as answer, got '" + text.substr(0, 200) + "'");
+  if (!answer.is_object()) peer_refuses(kPythonPeers, "a JSON object as answer, got '" + text.substr(0, 200) + "'");
   if (answer.contains("refuse"))
-    refuse_python(answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
+    peer_refuses(kPythonPeers, answer["refuse"].is_string() ? answer["refuse"].get<std::string>() : "a reason");
   return answer;
 }
 
