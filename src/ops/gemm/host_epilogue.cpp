@@ -28,13 +28,6 @@ TMAOPS_CLONES void relu_bf16(std::uint16_t* x, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] > 0x8000u && x[i] <= 0xff80u ? std::uint16_t{0} : x[i];
 }
 
-MatrixLayout transposed(MatrixLayout layout) {
-  std::swap(layout.rows, layout.columns);
-  std::swap(layout.row_stride, layout.column_stride);
-  if (layout.order != Order::general) layout.order = layout.order == Order::row ? Order::column : Order::row;
-  return layout;
-}
-
 }  // namespace
 
 void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
@@ -75,17 +68,10 @@ void activate_in_place(Activation activation, void* data, DType dtype, std::int6
 }
 
 std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments) {
-  std::pair<Problem, Arguments> result{problem, arguments};
-  if (problem.d.order != Order::column) return result;
-  auto& [flipped, swapped] = result;
-  std::swap(flipped.m, flipped.n);
-  flipped.a = transposed(problem.b);
-  flipped.b = transposed(problem.a);
-  flipped.d = transposed(problem.d);
-  if (problem.c) flipped.c = transposed(*problem.c);
-  flipped.bias_axis = problem.bias_axis == BiasAxis::column ? BiasAxis::row : BiasAxis::column;
-  std::swap(swapped.a, swapped.b);
-  return result;
+  if (problem.d.order != Order::column) return {problem, arguments};
+  std::pair<Problem, Arguments> exchanged{transposed(problem), arguments};
+  std::swap(exchanged.second.a, exchanged.second.b);
+  return exchanged;
 }
 
 }  // namespace tmaops::ops::gemm
