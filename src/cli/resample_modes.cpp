@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/file_error.hpp"
+#include "ops/resample/options.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -225,7 +226,7 @@ class Planner {
   }
   Interpolation parse_mode(const std::string& text) const {
     for (const Interpolation mode : kModes)
-      if (mode_name(mode) == text) return mode;
+      if (ops::resample::name_of(mode) == text) return mode;
     usage("'" + display_text(text) + "'", "linear, previous, next, nearest, cubic or slerp");
   }
   void summarise(std::size_t column, ModePlan& plan) const {
@@ -236,7 +237,7 @@ class Planner {
       while (last < assigned.size() && assigned[last].mode == assigned[first].mode) ++last;
       const bool whole = first == 0 && last == assigned.size();
       plan.summary.emplace_back(whole ? name : name + "[" + std::to_string(first) + ":" + std::to_string(last) + "]",
-                                std::string(mode_name(assigned[first].mode)));
+                                std::string(ops::resample::name_of(assigned[first].mode)));
       first = last;
     }
   }
@@ -252,7 +253,7 @@ class Planner {
                                                                     : "text";
     throw Error(ErrorCode::bad_column_mode,
                 {.where = recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
-                 .got = std::string(kind) + " with mode " + std::string(mode_name(mode)),
+                 .got = std::string(kind) + " with mode " + std::string(ops::resample::name_of(mode)),
                  .needed = "previous, next or nearest"});
   }
 
@@ -263,11 +264,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::string_view mode_name(Interpolation interpolation) {
-  static constexpr std::string_view kNames[] = {"linear", "previous", "next", "nearest", "cubic", "slerp"};
-  return kNames[static_cast<int>(interpolation)];
-}
 
 ModePlan plan_modes(const io::Recording& recording, const std::vector<std::string>& modes) {
   Planner planner(recording);

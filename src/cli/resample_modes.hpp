@@ -36,6 +36,4 @@ struct ModePlan {
 /// Error usage (unknown selector or mode), bad_column_mode, bad_quaternion.
 ModePlan plan_modes(const io::Recording& recording, const std::vector<std::string>& modes);
 
-std::string_view mode_name(Interpolation interpolation);
-
 }  // namespace tmaops::cli

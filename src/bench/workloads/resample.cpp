@@ -6,6 +6,7 @@
 #include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/resample_case.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::bench {
@@ -33,8 +34,8 @@ class ResampleWorkload : public Workload {
     return std::string(ops::resample::select(problem(), device_info(info_.device), "").name);
   }
   nlohmann::json peer_parameters() const override {
-    return {{"interpolation", to_string(case_.interpolation)},
-            {"outside", to_string(case_.outside)},
+    return {{"interpolation", ops::resample::name_of(case_.interpolation)},
+            {"outside", ops::resample::name_of(case_.outside)},
             {"max_gap", case_.max_gap}};
   }
   Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }

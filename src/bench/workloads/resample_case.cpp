@@ -9,6 +9,7 @@
 #include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
 #include "core/parallel.hpp"
+#include "ops/resample/options.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -17,9 +18,6 @@ namespace {
 constexpr std::int64_t kChecked = std::int64_t{1} << 22;
 constexpr double kSourceStep = 0.01;  // seconds between samples, on average
 constexpr double kNanoseconds = 1e9;
-
-constexpr std::array<std::string_view, 6> kInterpolations{"linear", "previous", "next", "nearest", "cubic", "slerp"};
-constexpr std::array<std::string_view, 3> kOutsides{"hold", "nan", "extrapolate"};
 
 /// "B,S->T,D", with "/random" for random times.
 void read_shape(const Settings& problem, const Setting& setting, ResampleCase& made) {
@@ -47,11 +45,6 @@ void read_shape(const Settings& problem, const Setting& setting, ResampleCase& m
 }
 
 }  // namespace
-
-std::string_view to_string(Interpolation interpolation) {
-  return kInterpolations[static_cast<std::size_t>(interpolation)];
-}
-std::string_view to_string(Outside outside) { return kOutsides[static_cast<std::size_t>(outside)]; }
 
 ResampleCase read_resample_case(const Settings& problem) {
   problem.only({"case", "dtype", "times", "interpolation", "outside", "max_gap", "direction", "variant", "version"});
@@ -83,9 +76,9 @@ CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Devic
       .name = fmt::format("{},{}->{},{}{}", c.batch, c.samples, c.targets, c.channels, c.random_times ? "/random" : ""),
       .dtype = std::string(to_string(c.dtype)),
       .device = device};
-  if (c.interpolation != Interpolation::linear) made.name += " " + std::string(to_string(c.interpolation));
+  if (c.interpolation != Interpolation::linear) made.name += " " + std::string(ops::resample::name_of(c.interpolation));
   if (c.time_dtype != DType::f32) made.name += " times=" + std::string(to_string(c.time_dtype));
-  if (c.outside != Outside::hold) made.name += " outside=" + std::string(to_string(c.outside));
+  if (c.outside != Outside::hold) made.name += " outside=" + std::string(ops::resample::name_of(c.outside));
   if (c.max_gap > 0) made.name += fmt::format(" max_gap={}", c.max_gap);
   made.problem = problem.to_text();
   // Per output element a difference and a multiply-add, backward two multiply-adds; the weights, of one target each,

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/workload.hpp"
@@ -32,10 +31,6 @@ ResampleCase read_resample_case(const Settings& problem);
 
 /// Name, problem and operations; the floor is known with the times.
 CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Device device);
-
-/// "linear", "hold".
-std::string_view to_string(Interpolation interpolation);
-std::string_view to_string(Outside outside);
 
 /// The options of a call, but without channel groups.
 ResampleOptions resample_options(const ResampleCase& c, const std::string& variant);
