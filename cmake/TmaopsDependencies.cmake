@@ -72,7 +72,7 @@ if(TMAOPS_ONEDNN AND TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
 endif()
 
 # --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
-# Headers alone, and off without a folder: its kernels take three minutes to compile.
+# Headers alone, and off without a folder: its kernels take minutes to compile.
 set(TMAOPS_CUTLASS_DIR "" CACHE PATH "CUTLASS 3.4 or newer, to build the peer `cutlass` of bench: the folder that holds include/cutlass")
 set(TMAOPS_HAVE_cutlass OFF)
 set(TMAOPS_HOW_CUTLASS "unpack the wheel nvidia-cutlass from PyPI and build again, with a CUDA toolkit and -DTMAOPS_CUTLASS_DIR=its cutlass_library/source")

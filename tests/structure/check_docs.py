@@ -2,7 +2,7 @@
 """Checks the documents against the tree: check_docs.py SOURCE_DIR. Prints every difference, exits 1 when there is one.
 
 The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
-number named in a document is in the catalogue.
+number named in a document is in the catalogue; every key and every file of a configuration is in docs/configuration.md.
 """
 import pathlib
 import re
@@ -25,6 +25,25 @@ for document in documents:
             found.append(f"{name}: link to {link}, which is not there")
     for number in set(re.findall(r"\bE[01]\d\d\b", text)) - catalogue:
         found.append(f"{name}: {number} is not in the error catalogue")
+
+configuration = (root / "docs/configuration.md").read_text(encoding="utf-8")
+sections = {part.split("\n")[0]: part for part in configuration.split("\n## ")}
+every_problem = set(re.findall(r"`(\w+)`", sections["Every problem"]))
+
+
+def check_keys(source, pattern, section):
+    keys = re.search(pattern, (root / source).read_text(encoding="utf-8"), re.DOTALL).group(1)
+    for key in set(re.findall(r'"(\w+)"', keys)) - every_problem - set(re.findall(r"`(\w+)`", sections.get(section, ""))):
+        found.append(f"docs/configuration.md: {section} does not name the key {key}")
+
+
+check_keys("src/io/config.cpp", r"kRunKeys\[\] = \{(.*?)\}", "The run")
+for operator, source in {"gemm": "gemm", "ms_deform_attn": "ms_deform_attn_cases", "resample": "resample_case",
+                         "tile_load": "tile_load"}.items():
+    check_keys(f"src/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)
+for file in (root / "configs").iterdir():
+    if f"`{file.name}`" not in configuration:
+        found.append(f"docs/configuration.md: does not name configs/{file.name}")
 
 print("\n".join(found))
 sys.exit(1 if found else 0)
