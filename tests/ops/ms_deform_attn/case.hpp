@@ -101,9 +101,16 @@ class Case {
     forward(want, "reference");
     return want;
   }
+  ops::ms_deform_attn::Problem problem(Buffer& output) const {
+    return ops::ms_deform_attn::make_problem(value_, shape_.levels, locations_, weights_, output, options());
+  }
+  /// For a variant's own functions.
+  ops::ms_deform_attn::Arguments arguments(Buffer& output) const {
+    return {.value = value_, .sampling_locations = locations_, .attention_weights = weights_, .output = output};
+  }
   std::string text() const {
     Buffer out = output();
-    return ops::ms_deform_attn::make_problem(value_, shape_.levels, locations_, weights_, out, options()).text();
+    return problem(out).text();
   }
 
  private:

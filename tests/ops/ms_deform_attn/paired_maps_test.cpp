@@ -1,4 +1,6 @@
-// f16 values on the CPU whose small levels are widened and whose other levels are paired, where simd_packed does so.
+// f16 values on the CPU whose small levels are widened and whose other levels are paired.
+#include "ops/ms_deform_attn/paired_maps.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,14 +17,9 @@ namespace {
 
 namespace forward = ops::ms_deform_attn;
 
-bool has_packed() {
-  const std::vector<std::string> names = cpu_variants(forward::variants());
-  return std::find(names.begin(), names.end(), "simd_packed") != names.end();
-}
-
 // Powers of two: a location at a pixel's centre is exact.
 TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
-  if (!has_packed()) GTEST_SKIP() << "built without Highway";
+  if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
   const std::array<LevelShape, 2> levels{LevelShape{32, 64}, LevelShape{8, 8}};
   constexpr std::int64_t kChannels = 64;
   constexpr std::int64_t kPixels = 32 * 64 + 8 * 8;
@@ -49,9 +46,13 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
           weights[2 * q + l] = 1.0F;
         }
     std::vector<float16> output(value.size(), float16(-1.0F));
-    ms_deform_attn(view(value.data(), {1, kPixels, 1, kChannels}), levels,
-                   view(locations.data(), {1, kPixels, 1, 2, 1, 2}), view(weights.data(), {1, kPixels, 1, 2, 1}),
-                   view(output.data(), {1, kPixels, kChannels}), {.variant = "simd_packed"});
+    const forward::Arguments arguments{.value = view(value.data(), {1, kPixels, 1, kChannels}),
+                                       .sampling_locations = view(locations.data(), {1, kPixels, 1, 2, 1, 2}),
+                                       .attention_weights = view(weights.data(), {1, kPixels, 1, 2, 1}),
+                                       .output = view(output.data(), {1, kPixels, kChannels})};
+    const forward::Problem problem = forward::make_problem(arguments.value, levels, arguments.sampling_locations,
+                                                           arguments.attention_weights, arguments.output, {});
+    ASSERT_EQ(forward_in_pairs(problem, arguments), 1U);
     for (std::size_t i = 0; i < value.size(); ++i)
       ASSERT_EQ(static_cast<float>(output[i]), static_cast<float>(value[i]))
           << "bits " << value[i].bits << ", pixel " << i / kChannels << ", channel " << i % kChannels;
@@ -60,13 +61,13 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
 
 // 2^112 times such a weight is beyond f32.
 TEST(PairedMaps, LargeWeightsAreRight) {
-  if (!has_packed()) GTEST_SKIP() << "built without Highway";
+  if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
   Case c({.channels = 32, .queries = 30, .levels = {{16, 16}, {4, 4}}, .value_dtype = DType::f16}, 3);
   std::mt19937_64 random(5);
   c.weights().fill([&] { return random() % 2 == 0 ? 1e5 : 1e-7; });
   c.value().fill([&] { return static_cast<double>(random() % 100) / 1000; });
   Buffer got = c.output();
-  c.forward(got, "simd_packed");
+  ASSERT_EQ(forward_in_pairs(c.problem(got), c.arguments(got)), 1U);
   expect_forward(got, c.reference(), "simd_packed");
 }
 

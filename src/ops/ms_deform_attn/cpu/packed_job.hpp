@@ -1,8 +1,6 @@
 // What simd_packed knows about a call before it starts, and about the image it works on.
 #pragma once
 
-#include <hwy/base.h>
-
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -20,8 +18,8 @@ inline constexpr std::int64_t kChannelBlock = 16;
 /// Zen 4 (the only one of AMD's family 19h with AVX-512) works on 512 bits in two halves. Conversions from f16 to half
 /// a register take half as long there, and the sums 2.7 cycles per corner instead of 4.6; f32 and bf16 gain nothing.
 inline bool halves_512_bit_vectors() {
-#if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-  return __builtin_cpu_is("amdfam19h");
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f");
 #else
   return false;
 #endif
@@ -33,12 +31,12 @@ inline constexpr std::int64_t kPairedBlock = 2 * kChannelBlock;
 inline constexpr float kPairScale = 0x1p112F;
 
 /// How many levels, the last ones, hold f32 in maps of f16 values whose other levels hold pairs. 0 for maps of the
-/// value's own type, which they are where conversions cost little.
+/// value's own type.
 inline std::size_t widened_levels(const Problem& problem) {
   // Twice the bytes for an eighth of the pixels at most: what a tile samples stays in the L2 cache. Half of the points
   // at most: pairs want one of f32 each, more of those gain nothing.
   constexpr std::int64_t kLargestShare = 8;
-  if (problem.value_dtype != DType::f16 || problem.channels % kPairedBlock != 0 || !halves_512_bit_vectors()) return 0;
+  if (problem.value_dtype != DType::f16 || problem.channels % kPairedBlock != 0) return 0;
   std::int64_t area = 0;
   std::int64_t points = 0;
   std::size_t count = 0;
@@ -68,7 +66,7 @@ class PointGeometry {
   static constexpr float kCounted = 0x1p23F;
 
   PointGeometry(const Problem& problem, const HeadMapLayout& layout)
-      : fields_(hwy::RoundUpTo(static_cast<std::size_t>(problem.points), kMaxLanes) * kFields) {
+      : fields_((static_cast<std::size_t>(problem.points) + kMaxLanes - 1) / kMaxLanes * kMaxLanes * kFields) {
     std::size_t k = 0;
     const auto add = [&](std::size_t l) {
       const HeadMapLayout::LevelMap& map = layout.levels[l];
@@ -95,9 +93,12 @@ class PointGeometry {
 
 /// What every thread reads.
 struct PackedJob {
+  /// Pairs win on Zen 4. On Zen 3, whose vectors have 256 bits, they cost a fifth.
   PackedJob(const Problem& problem, const Arguments& arguments)
+      : PackedJob(problem, arguments, halves_512_bit_vectors() ? widened_levels(problem) : 0) {}
+  PackedJob(const Problem& problem, const Arguments& arguments, std::size_t last_levels)
       : direct(problem, arguments),
-        widened(widened_levels(problem)),
+        widened(last_levels),
         layout(direct.problem, widened),
         geometry(direct.problem, layout),
         maps(static_cast<std::size_t>(problem.heads * layout.pixels * problem.channels) *

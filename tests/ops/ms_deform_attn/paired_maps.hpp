@@ -1,0 +1,30 @@
+// f16 maps in pairs and with widened levels on any machine: simd_packed takes them by itself on Zen 4 alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "ops/ms_deform_attn/cpu/packed_job.hpp"
+
+namespace tmaops::test {
+
+/// Null in a build without Highway.
+inline const auto* packed_variant() {
+  const auto table = ops::ms_deform_attn::variants();
+  const auto found = std::find_if(table.begin(), table.end(), [](const auto& v) { return v.name == "simd_packed"; });
+  return found != table.end() && found->built() ? &*found : nullptr;
+}
+
+/// Runs simd_packed, which must be built and take the problem; returns how many levels were widened.
+inline std::size_t forward_in_pairs(const ops::ms_deform_attn::Problem& problem,
+                                    ops::ms_deform_attn::Arguments arguments) {
+  namespace packed = ops::ms_deform_attn::simd_packed;
+  const auto job = std::make_shared<const packed::PackedJob>(problem, arguments, packed::widened_levels(problem));
+  arguments.prepared = job;
+  packed_variant()->launch(problem, arguments, nullptr);
+  return job->widened;
+}
+
+}  // namespace tmaops::test
