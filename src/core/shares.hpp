@@ -19,20 +19,23 @@ class Shares {
     explicit operator bool() const { return begin < end; }
   };
 
-  Shares(std::int64_t count, int parts)
-      : count_(count), block_(count / kMostBlocks + 1), left_(static_cast<std::size_t>(parts)) {
+  /// A taker takes one index at a time, or one of `slices` parts of what it has left where that is more: taking waits
+  /// for the memory that the processor has asked for, which short work cannot afford at each index.
+  Shares(std::int64_t count, int parts, std::int64_t slices = kMostBlocks)
+      : count_(count), block_(count / kMostBlocks + 1), slices_(slices), left_(static_cast<std::size_t>(parts)) {
     const std::int64_t blocks = (count + block_ - 1) / block_;
     for (std::int64_t p = 0; p < parts; ++p)
       left_[static_cast<std::size_t>(p)].store(packed(blocks * p / parts, blocks * (p + 1) / parts));
   }
 
-  /// What taker `part` does next, most often a single index; empty when there is nothing left to take.
+  /// What taker `part` does next; empty when there is nothing left to take.
   Range next(int part) {
     auto& own = left_[static_cast<std::size_t>(part)];
     for (;;) {
-      if (const Range one = take(
-              own, [](const Range& left) { return left.begin + 1; }, true))
-        return {one.begin * block_, std::min(one.end * block_, count_)};
+      const auto split = [&](const Range& left) {
+        return left.begin + std::max<std::int64_t>((left.end - left.begin) / slices_, 1);
+      };
+      if (const Range some = take(own, split, true)) return {some.begin * block_, std::min(some.end * block_, count_)};
       Range more;
       for (std::size_t i = 1; i < left_.size() && !more; ++i)
         more = take(
@@ -64,6 +67,7 @@ class Shares {
 
   std::int64_t count_;
   std::int64_t block_;  // indices that are taken together: more than one only of more than 2^31
+  std::int64_t slices_;
   std::vector<std::atomic<std::uint64_t>> left_;
 };
 

@@ -30,6 +30,20 @@ TEST(Shares, TakersInTurnKeepToTheirOwnRuns) {
   EXPECT_FALSE(shares.next(1));
 }
 
+TEST(Shares, InSlicesATakerTakesEverSmallerPartsOfItsOwn) {
+  Shares shares(32, 2, 4);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t at = 16; at < 32;) {
+    const Shares::Range some = shares.next(1);
+    ASSERT_EQ(some.begin, at);
+    sizes.push_back(some.end - some.begin);
+    at = some.end;
+  }
+  EXPECT_EQ(sizes, (std::vector<std::int64_t>{4, 3, 2, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(shares.next(1).begin, 8);  // the later half of what the other has
+  EXPECT_EQ(shares.next(0).begin, 0);
+}
+
 TEST(Shares, HaveNothingOrLessThanOneForEach) {
   Shares none(0, 3);
   EXPECT_FALSE(none.next(0));
@@ -50,10 +64,10 @@ TEST(Shares, CountBeyondThirtyTwoBitsInBlocks) {
 TEST(Shares, DealOutEachIndexOnceToAnyNumberOfThreads) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < 100; ++round) {
       constexpr std::int64_t kCount = 1000;
       std::vector<std::atomic<int>> times(kCount);
-      Shares shares(kCount, threads);
+      Shares shares = round % 2 == 0 ? Shares(kCount, threads) : Shares(kCount, threads, 3);
       parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t part = begin; part < end; ++part)
           while (const Shares::Range one = shares.next(static_cast<int>(part)))

@@ -6,12 +6,13 @@
 // neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
 // is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/shares.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
@@ -140,7 +141,8 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
 
 /// The queries order[begin, end), these heads.
 template <class Stored, bool kNearest, bool kWide>
-void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
+void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+          HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
   const Problem& problem = job.problem;
   const Layout& layout = job.arguments.value;
@@ -164,14 +166,17 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
   const RowReader weights(job.weights, points, padded);
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
   auto* output = static_cast<Stored*>(job.arguments.output.data);
+  const std::int64_t last = std::ssize(order) - 1;
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t n = order[i] / problem.queries;
-    const std::int64_t q = order[i] % problem.queries;
-    const std::int64_t next = order[std::min(i + 1, end - 1)] % problem.queries;
+    const std::int64_t n = order[static_cast<std::size_t>(i)] / problem.queries;
+    const std::int64_t q = order[static_cast<std::size_t>(i)] % problem.queries;
+    const std::int64_t next = order[static_cast<std::size_t>(std::min(i + 1, last))];
+    const std::int64_t next_n = next / problem.queries;
+    const std::int64_t next_q = next % problem.queries;
     for (std::int64_t m = heads.first; m < heads.last; ++m) {
       // The order jumps from row to row, which the hardware does not foresee.
-      locations.ask_for(n, next, m);
-      weights.ask_for(n, next, m);
+      locations.ask_for(next_n, next_q, m);
+      weights.ask_for(next_n, next_q, m);
       const float* xy = locations.read(n, q, m, scratch);
       const float* attention = weights.read(n, q, m, scratch + 2 * capacity);
       MakeRecords(job, xy, attention, records);
@@ -182,7 +187,8 @@ void Rows(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, 
 }
 
 template <class Stored>
-void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
+void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+            HeadRange heads) {
   const bool nearest = job.problem.sampling == Sampling::nearest;
   if (job.offsets_fit_32_bits)
     nearest ? Rows<Stored, true, false>(job, order, begin, end, heads)
@@ -193,7 +199,8 @@ void RowsOf(const ForwardJob& job, const std::int64_t* order, std::int64_t begin
 }
 
 /// The queries order[begin, end), counted n * queries + q, these heads.
-void Forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
+void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+             HeadRange heads) {
   switch (job.problem.value_dtype) {
     case DType::f16:
       return RowsOf<float16>(job, order, begin, end, heads);
@@ -213,9 +220,8 @@ namespace tmaops::ops::ms_deform_attn::simd {
 HWY_EXPORT(Forward);
 
 namespace {
-/// Chunks of queries per thread: enough to balance, few enough that a chunk is a region of the image.
-constexpr std::int64_t kChunksPerThread = 8;
-constexpr std::int64_t kMaxGrain = 1024;
+/// Of what a thread has left it takes one part of so many at a time. Between 2 and 8 the time does not change.
+constexpr std::int64_t kSlices = 8;
 /// Sides up to here are exact in f32.
 constexpr std::int64_t kMaxSide = 1LL << 24;
 }  // namespace
@@ -234,7 +240,8 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
   return std::make_shared<const ForwardJob>(problem, arguments);
 }
 
-void forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads) {
+void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+             HeadRange heads) {
   HWY_DYNAMIC_DISPATCH(Forward)(job, order, begin, end, heads);
 }
 
@@ -242,10 +249,13 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
   if (problem.batch * problem.heads * problem.channels == 0) return;
   const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
   const QueryOrder order(problem, arguments.sampling_locations);
-  const auto total = static_cast<std::int64_t>(order.queries.size());
-  const std::int64_t grain = std::clamp<std::int64_t>(total / (num_threads() * kChunksPerThread), 1, kMaxGrain);
-  parallel_for(total, grain, [&](std::int64_t begin, std::int64_t end) {
-    forward(job, order.queries.data(), begin, end, {0, problem.heads});
+  // In runs, whose neighbours share pixels, and in ever smaller pieces, so that all threads end together.
+  const int threads = num_threads();
+  Shares shares(std::ssize(order.queries), threads, kSlices);
+  parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part)
+      while (const Shares::Range some = shares.next(static_cast<int>(part)))
+        forward(job, order.queries, some.begin, some.end, {0, problem.heads});
   });
 }
 

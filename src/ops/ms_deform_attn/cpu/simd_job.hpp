@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ops/ms_deform_attn/cpu/point_rows.hpp"
@@ -61,7 +62,8 @@ struct HeadRange {
 };
 
 /// The queries order[begin, end), counted n * queries + q, of these heads, on the calling thread.
-void forward(const ForwardJob& job, const std::int64_t* order, std::int64_t begin, std::int64_t end, HeadRange heads);
+void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+             HeadRange heads);
 
 }  // namespace simd
 }  // namespace tmaops::ops::ms_deform_attn

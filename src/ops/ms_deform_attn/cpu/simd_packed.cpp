@@ -89,7 +89,7 @@ class TileWorker {
       if (this_one)
         sum(i, m, map);
       else
-        simd::forward(image_.job.direct, image_.order.queries.data(), i, i + 1, {m, m + 1});
+        simd::forward(image_.job.direct, image_.order.queries, i, i + 1, {m, m + 1});
     }
   }
   void finish() const {
@@ -241,7 +241,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
                  });
     if (!finite) {
       parallel_for(problem.queries, kQueriesPerChunk, [&](std::int64_t begin, std::int64_t end) {
-        simd::forward(job.direct, order.queries.data() + n * problem.queries, begin, end, {0, problem.heads});
+        const std::int64_t first = n * problem.queries;
+        simd::forward(job.direct, order.queries, first + begin, first + end, {0, problem.heads});
       });
       continue;
     }
