@@ -1,38 +1,19 @@
-// `tmaops bench` and `tmaops verify` as a user runs them.
+// `tmaops bench` as a user runs it.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <thread>
 
-#include "support/scratch.hpp"
-#include "support/tool.hpp"
+#include "cli/bench_fixture.hpp"
 
 namespace tmaops::test {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-const std::string kSmall = "gemm: {mode: RC, size: 32, dtype: f32}";
-
-Json read_json(const std::filesystem::path& path) {
-  Json json = Json::parse(read_all(path), nullptr, false);
-  EXPECT_FALSE(json.is_discarded()) << path << " is no JSON";
-  return json;
-}
-
-/// Five short samples of a small problem, and whatever else.
-std::vector<std::string> bench(const std::filesystem::path& output, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{"bench", "-p", kSmall, "--samples", "5", "--min-time", "0", "-o", output.string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 TEST(Bench, WritesATableAndAResultFile) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json", {"--peers", "copy", "--all-variants"}));
+  const ToolResult result = run_tool(short_bench(folder / "r.json", {"--peers", "copy", "--all-variants"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_text(result.out, "operator", "RC 32", "tmaops (", "copy", "reference");
   expect_text(result.err, "results: ");
@@ -42,7 +23,7 @@ TEST(Bench, WritesATableAndAResultFile) {
   EXPECT_EQ(json["status"], "complete");
   for (const char* key : {"cpu", "threads", "simd", "os", "compiler", "gpu", "driver"})
     EXPECT_TRUE(json["machine"].contains(key)) << key;
-  EXPECT_EQ(json["config"]["problems"][0], kSmall);
+  EXPECT_EQ(json["config"]["problems"][0], kSmallProblem);
   const Json& row = json["rows"][0];
   EXPECT_EQ(row["implementation"], "tmaops");
   EXPECT_TRUE(row["selected"].is_string());
@@ -54,7 +35,7 @@ TEST(Bench, WritesATableAndAResultFile) {
 
 TEST(Bench, TuningNeedsAGpu) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json", {"--tune", "--device", "cpu"}));
+  const ToolResult result = run_tool(short_bench(folder / "r.json", {"--tune", "--device", "cpu"}));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "--tune", "--device cuda");
   EXPECT_TRUE(folder.names().empty());
@@ -62,7 +43,7 @@ TEST(Bench, TuningNeedsAGpu) {
 
 TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json", {"--json", "--quiet"}));
+  const ToolResult result = run_tool(short_bench(folder / "r.json", {"--json", "--quiet"}));
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, read_all(folder / "r.json"));
   EXPECT_EQ(result.err, "");
@@ -71,13 +52,14 @@ TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
 TEST(Bench, AnExistingFileIsKeptWithoutForce) {
   const Scratch folder;
   folder.file("r.json", "precious");
-  const ToolResult result = run_tool(bench(folder / "r.json"));
+  const ToolResult result = run_tool(short_bench(folder / "r.json"));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E050");
   EXPECT_EQ(read_all(folder / "r.json"), "precious");
-  EXPECT_EQ(run_tool(bench(folder / "r.json", {"--force"})).exit_code, 0);
+  EXPECT_EQ(run_tool(short_bench(folder / "r.json", {"--force"})).exit_code, 0);
   // The default name is meant to be written again and again.
-  const std::vector<std::string> there{"-C", folder.path(), TMAOPS_TOOL, "bench", "-p", kSmall, "--samples", "5"};
+  const std::vector<std::string> there{"-C", folder.path(), TMAOPS_TOOL, "bench",
+                                       "-p", kSmallProblem, "--samples", "5"};
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Tool(there, {}, "env").wait().exit_code, 0);
   EXPECT_TRUE(std::filesystem::exists(folder / "out/results.json"));
 }
@@ -105,7 +87,7 @@ TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
 
 TEST(Bench, AnEmptyNameIsNoOutput) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench("", {}));
+  const ToolResult result = run_tool(short_bench("", {}));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E052");
 }
@@ -127,7 +109,7 @@ TEST(Bench, FlagsAreCheckedLikeTheConfiguration) {
                                                                                     {"--peers", "nunpy"},
                                                                                     {"--operator", "conv"},
                                                                                     {"--fail-if-slower", "5%"}}) {
-    const ToolResult result = run_tool(bench(folder / "r.json", {flag, value}));
+    const ToolResult result = run_tool(short_bench(folder / "r.json", {flag, value}));
     EXPECT_EQ(result.exit_code, 2) << flag;
     expect_text(result.err, flag == "--peers" ? "peers" : flag);
     EXPECT_TRUE(folder.names().empty()) << flag;
@@ -136,18 +118,18 @@ TEST(Bench, FlagsAreCheckedLikeTheConfiguration) {
 
 TEST(Bench, AskingForAGpuWhereNoneIsEndsWithFour) {
   if (std::filesystem::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a GPU";
-  const ToolResult result = run_tool({"bench", "-p", kSmall, "--device", "cuda"});
+  const ToolResult result = run_tool({"bench", "-p", kSmallProblem, "--device", "cuda"});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_TRUE(std::regex_search(result.err, std::regex("E07[0-7]"))) << result.err;
 }
 
 TEST(Bench, CountersNeedAGpu) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json", {"--counters", "--device", "cpu"}));
+  const ToolResult result = run_tool(short_bench(folder / "r.json", {"--counters", "--device", "cpu"}));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "--counters", "a run on the CPU", "--device cuda");
   EXPECT_TRUE(folder.names().empty()) << "nothing is written";
-  const auto config = folder.file("c.yaml", "device: cpu\ncounters: true\n" + kSmall + "\n");
+  const auto config = folder.file("c.yaml", "device: cpu\ncounters: true\n" + kSmallProblem + "\n");
   const ToolResult configured = run_tool({"bench", config.string(), "-o", (folder / "r.json").string()});
   EXPECT_EQ(configured.exit_code, 2);
   expect_text(configured.err, "counters: true", "a run on the CPU");
@@ -156,7 +138,7 @@ TEST(Bench, CountersNeedAGpu) {
 TEST(Bench, ASingleRunIsCheckedAndNotTimed) {
   const Scratch folder;
   const ToolResult result =
-      run_tool({"bench", "-p", kSmall, "--single-run", "--json", "-o", (folder / "r.json").string()});
+      run_tool({"bench", "-p", kSmallProblem, "--single-run", "--json", "-o", (folder / "r.json").string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_text(result.err, "launched once: gemm RC 32 f32 tmaops");
   const Json json = read_json(folder / "r.json");
@@ -166,7 +148,8 @@ TEST(Bench, ASingleRunIsCheckedAndNotTimed) {
 }
 
 TEST(Bench, ASingleRunTakesTheRowThatIsNamed) {
-  const std::vector<std::string> command{"bench", "-p", kSmall, "--all-variants", "--single-run", "--implementation"};
+  const std::vector<std::string> command{"bench",          "-p",           kSmallProblem,
+                                         "--all-variants", "--single-run", "--implementation"};
   const auto run = [&](const std::string& name) {
     std::vector<std::string> all = command;
     all.push_back(name);
@@ -189,7 +172,7 @@ TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
         {"--single-run", "--counters"},
         {"--single-run", "--compare", "base.json"},
         {"--implementation", "tmaops"}}) {
-    std::vector<std::string> all{"bench", "-p", kSmall};
+    std::vector<std::string> all{"bench", "-p", kSmallProblem};
     all.insert(all.end(), more.begin(), more.end());
     const ToolResult result = run_tool(all);
     EXPECT_EQ(result.exit_code, 2) << more.front();
@@ -199,7 +182,7 @@ TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
 
 TEST(Bench, ABadThreadCountIsNamed) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});
+  const ToolResult result = run_tool(short_bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E101", "TMAOPS_NUM_THREADS");
   EXPECT_TRUE(folder.names().empty());
@@ -207,7 +190,8 @@ TEST(Bench, ABadThreadCountIsNamed) {
 
 TEST(Bench, NumbersDoNotDependOnTheLocale) {
   const Scratch folder;
-  const ToolResult result = run_tool(bench(folder / "r.json"), {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}});
+  const ToolResult result =
+      run_tool(short_bench(folder / "r.json"), {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_FALSE(std::regex_search(result.out, std::regex("[0-9],[0-9]"))) << result.out;
   EXPECT_TRUE(read_json(folder / "r.json")["rows"][0]["us"]["median"].is_number());
@@ -226,7 +210,7 @@ TEST(Bench, AProblemLargerThanTheMemoryEndsWithFive) {
 TEST(Bench, WithoutPythonItsPeersAreLeftOutWithOneLine) {
   const Scratch folder;
   const ToolResult result =
-      run_tool(bench(folder / "r.json", {"--peers", "torch_eager,numpy", "--python", "/no/python"}));
+      run_tool(short_bench(folder / "r.json", {"--peers", "torch_eager,numpy", "--python", "/no/python"}));
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.err, "/no/python", "install python3-numpy");
   EXPECT_EQ(read_json(folder / "r.json")["rows"].size(), 1u);
@@ -237,7 +221,8 @@ TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
   const auto python =
       folder.file("python", "#!/bin/sh\nread line\necho '{\"versions\": \"none\"}'\nread line\nexit 3\n");
   std::filesystem::permissions(python, std::filesystem::perms::owner_all);
-  const ToolResult result = run_tool(bench(folder / "r.json", {"--peers", "torch_eager", "--python", python.string()}));
+  const ToolResult result =
+      run_tool(short_bench(folder / "r.json", {"--peers", "torch_eager", "--python", python.string()}));
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.err, "torch_eager is left out", "it ended");
 }
@@ -272,7 +257,7 @@ TEST(Configs, EveryFileNamesProblemsThereAre) {
 
 TEST(Bench, AFileNameNeedsNoUtf8) {
   const Scratch folder;
-  const auto config = folder.file("\xff\xfe.yaml", kSmall + "\nsamples: 5\nmin_time: 0\n");
+  const auto config = folder.file("\xff\xfe.yaml", kSmallProblem + "\nsamples: 5\nmin_time: 0\n");
   const ToolResult result = run_tool({"bench", config.string(), "-o", (folder / "\xff.json").string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_text(read_json(folder / "\xff.json")["config"]["file"].get<std::string>(), "\\xff\\xfe.yaml");
@@ -282,8 +267,8 @@ TEST(Bench, AFileNameNeedsNoUtf8) {
 void expect_partial_file_after(int signals) {
   const Scratch folder;
   const auto output = folder / "r.json";
-  Tool tool({"bench", "-p", kSmall, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000", "--min-time", "0.002",
-             "--max-time", "3600", "-o", output.string()});
+  Tool tool({"bench", "-p", kSmallProblem, "-p", "gemm: {size: 48, dtype: f32}", "--samples", "10000", "--min-time",
+             "0.002", "--max-time", "3600", "-o", output.string()});
   while (!tool.ended() && !std::filesystem::exists(folder / ".r.json.tmaops-partial"))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   std::this_thread::sleep_for(std::chrono::milliseconds(700));  // now in the middle of the first case's samples
@@ -305,81 +290,6 @@ void expect_partial_file_after(int signals) {
 TEST(Bench, CtrlCLeavesAValidPartialFile) { expect_partial_file_after(1); }
 
 TEST(Bench, ASignalThatArrivesTwiceAtOnceCountsOnce) { expect_partial_file_after(2); }
-
-class CompareCommand : public testing::Test {
- protected:
-  /// A base file whose times are `factor` times the measured ones.
-  std::string base(double factor) {
-    EXPECT_EQ(run_tool(bench(folder / "now.json", {"--force"})).exit_code, 0);
-    Json json = read_json(folder / "now.json");
-    for (Json& row : json["rows"])
-      for (const char* key : {"median", "p10", "p90"}) row["us"][key] = row["us"][key].get<double>() * factor;
-    return folder.file("base.json", json.dump()).string();
-  }
-  Scratch folder;
-};
-
-TEST_F(CompareCommand, SlowerThanAllowedEndsWithOne) {
-  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", base(1e-3), "--fail-if-slower", "5%"}));
-  EXPECT_EQ(result.exit_code, 1);
-  expect_text(result.err, "E091", "RC 32");
-  expect_text(result.out, "slower");
-  EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
-}
-
-TEST_F(CompareCommand, SlowerIsOnlyToldWithoutTheOption) {
-  EXPECT_EQ(run_tool(bench(folder / "new.json", {"--compare", base(1e-3)})).exit_code, 0);
-}
-
-TEST_F(CompareCommand, FasterIsTold) {
-  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", base(1e3), "--fail-if-slower", "5%"}));
-  EXPECT_EQ(result.exit_code, 0);
-  expect_text(result.out, "faster");
-}
-
-TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
-  const std::string problem = "gemm: {mode: RC, size: 32, dtype: f32, variant: [auto, wgmma_tma]}";
-  const auto compare = [&](double factor) {
-    return run_tool({"bench", "-p", problem, "--device", "cpu", "--samples", "5", "--min-time", "0", "--force", "-o",
-                     (folder / "new.json").string(), "--compare", base(factor), "--fail-if-slower", "5%"});
-  };
-  const ToolResult faster = compare(1e3);
-  EXPECT_EQ(faster.exit_code, 3) << faster.err;
-  expect_text(faster.out, "faster");
-  const ToolResult slower = compare(1e-3);
-  EXPECT_EQ(slower.exit_code, 1) << slower.err;
-  expect_text(slower.err, "E091", "RC 32");
-}
-
-TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
-  const auto broken = folder.file("broken.json", "{\"schema\": 1}");
-  const ToolResult result = run_tool(bench(folder / "new.json", {"--compare", broken.string()}));
-  EXPECT_EQ(result.exit_code, 2);
-  expect_text(result.err, "E041", "machine");
-  EXPECT_FALSE(std::filesystem::exists(folder / "new.json"));
-  expect_text(run_tool(bench(folder / "new.json", {"--compare", "missing.json"})).err, "E040", "No such file");
-}
-
-TEST(Verify, ChecksEveryVariant) {
-  const ToolResult result = run_tool({"verify", "-p", kSmall, "--seed", "7"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  expect_text(result.out, "RC 32", "reference", "ok");
-}
-
-TEST(Verify, AWrongResultEndsWithOneAndTheCommandThatRepeatsIt) {
-  // No f32 result keeps within 1e-12 of the reference, so this tolerance makes every variant fail.
-  const ToolResult result =
-      run_tool({"verify", "-p", "resample: {case: '4,50->60,8'}", "--tolerance", "1e-12", "--seed", "7"});
-  EXPECT_EQ(result.exit_code, 1);
-  expect_text(result.out, "WRONG");
-  expect_text(result.err, "E090", "tmaops verify -p 'resample: {case: \"4,50->60,8\"}' --seed 7");
-}
-
-TEST(Verify, TheRepeatingCommandIsTheSameProblem) {
-  const ToolResult first = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
-  const ToolResult second = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
-  EXPECT_EQ(Json::parse(first.out)["rows"], Json::parse(second.out)["rows"]) << "the same seed gives the same errors";
-}
 
 }  // namespace
 }  // namespace tmaops::test

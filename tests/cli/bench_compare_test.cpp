@@ -1,0 +1,66 @@
+// `tmaops bench --compare` against result files whose times are made faster or slower.
+#include <gtest/gtest.h>
+
+#include "cli/bench_fixture.hpp"
+
+namespace tmaops::test {
+namespace {
+
+class CompareCommand : public testing::Test {
+ protected:
+  /// A base file whose times are `factor` times the measured ones.
+  std::string base(double factor) {
+    EXPECT_EQ(run_tool(short_bench(folder / "now.json", {"--force"})).exit_code, 0);
+    Json json = read_json(folder / "now.json");
+    for (Json& row : json["rows"])
+      for (const char* key : {"median", "p10", "p90"}) row["us"][key] = row["us"][key].get<double>() * factor;
+    return folder.file("base.json", json.dump()).string();
+  }
+  Scratch folder;
+};
+
+TEST_F(CompareCommand, SlowerThanAllowedEndsWithOne) {
+  const ToolResult result =
+      run_tool(short_bench(folder / "new.json", {"--compare", base(1e-3), "--fail-if-slower", "5%"}));
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.err, "E091", "RC 32");
+  expect_text(result.out, "slower");
+  EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
+}
+
+TEST_F(CompareCommand, SlowerIsOnlyToldWithoutTheOption) {
+  EXPECT_EQ(run_tool(short_bench(folder / "new.json", {"--compare", base(1e-3)})).exit_code, 0);
+}
+
+TEST_F(CompareCommand, FasterIsTold) {
+  const ToolResult result =
+      run_tool(short_bench(folder / "new.json", {"--compare", base(1e3), "--fail-if-slower", "5%"}));
+  EXPECT_EQ(result.exit_code, 0);
+  expect_text(result.out, "faster");
+}
+
+TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
+  const std::string problem = "gemm: {mode: RC, size: 32, dtype: f32, variant: [auto, wgmma_tma]}";
+  const auto compare = [&](double factor) {
+    return run_tool({"bench", "-p", problem, "--device", "cpu", "--samples", "5", "--min-time", "0", "--force", "-o",
+                     (folder / "new.json").string(), "--compare", base(factor), "--fail-if-slower", "5%"});
+  };
+  const ToolResult faster = compare(1e3);
+  EXPECT_EQ(faster.exit_code, 3) << faster.err;
+  expect_text(faster.out, "faster");
+  const ToolResult slower = compare(1e-3);
+  EXPECT_EQ(slower.exit_code, 1) << slower.err;
+  expect_text(slower.err, "E091", "RC 32");
+}
+
+TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
+  const auto broken = folder.file("broken.json", "{\"schema\": 1}");
+  const ToolResult result = run_tool(short_bench(folder / "new.json", {"--compare", broken.string()}));
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "E041", "machine");
+  EXPECT_FALSE(std::filesystem::exists(folder / "new.json"));
+  expect_text(run_tool(short_bench(folder / "new.json", {"--compare", "missing.json"})).err, "E040", "No such file");
+}
+
+}  // namespace
+}  // namespace tmaops::test

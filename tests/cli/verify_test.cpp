@@ -1,0 +1,31 @@
+// `tmaops verify` as a user runs it.
+#include <gtest/gtest.h>
+
+#include "cli/bench_fixture.hpp"
+
+namespace tmaops::test {
+namespace {
+
+TEST(Verify, ChecksEveryVariant) {
+  const ToolResult result = run_tool({"verify", "-p", kSmallProblem, "--seed", "7"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.out, "RC 32", "reference", "ok");
+}
+
+TEST(Verify, AWrongResultEndsWithOneAndTheCommandThatRepeatsIt) {
+  // No f32 result keeps within 1e-12 of the reference, so this tolerance makes every variant fail.
+  const ToolResult result =
+      run_tool({"verify", "-p", "resample: {case: '4,50->60,8'}", "--tolerance", "1e-12", "--seed", "7"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out, "WRONG");
+  expect_text(result.err, "E090", "tmaops verify -p 'resample: {case: \"4,50->60,8\"}' --seed 7");
+}
+
+TEST(Verify, TheRepeatingCommandIsTheSameProblem) {
+  const ToolResult first = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
+  const ToolResult second = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
+  EXPECT_EQ(Json::parse(first.out)["rows"], Json::parse(second.out)["rows"]) << "the same seed gives the same errors";
+}
+
+}  // namespace
+}  // namespace tmaops::test
