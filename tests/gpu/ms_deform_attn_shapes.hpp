@@ -4,15 +4,13 @@
 #include <random>
 
 #include "ops/ms_deform_attn/case.hpp"
+#include "support/random_choice.hpp"
 
 namespace tmaops::test {
 
 inline Shape random_gpu_shape(std::mt19937_64& random) {
-  const auto pick = [&](auto... choices) {
-    const std::common_type_t<decltype(choices)...> all[] = {choices...};
-    return all[random() % sizeof...(choices)];
-  };
-  const auto chance = [&](int one_in) { return random() % static_cast<unsigned>(one_in) == 0; };
+  const auto pick = picker(random);
+  const auto chance = chances(random);
   Shape shape;
   shape.batch = pick(1, 2, 3);
   shape.heads = pick(1, 1, 2, 5, 8);

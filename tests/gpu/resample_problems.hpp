@@ -11,6 +11,7 @@
 #include "gpu/mirror.hpp"
 #include "gpu/support.hpp"
 #include "support/buffers.hpp"
+#include "support/random_choice.hpp"
 #include "tmaops/resample.hpp"
 
 namespace tmaops::test {
@@ -198,11 +199,8 @@ inline std::vector<ChannelGroup> one_group(std::int64_t channels, Interpolation 
 
 /// Any problem that the definition allows.
 inline Case random_case(std::mt19937_64& random) {
-  const auto pick = [&](auto... choices) {
-    const std::common_type_t<decltype(choices)...> all[] = {choices...};
-    return all[random() % sizeof...(choices)];
-  };
-  const auto chance = [&](int one_in) { return random() % static_cast<unsigned>(one_in) == 0; };
+  const auto pick = picker(random);
+  const auto chance = chances(random);
   Case c;
   c.batch = pick(1, 2, 3, 7);
   c.samples = pick(1, 2, 3, 5, 30, 61, 100, 257, 1000);

@@ -4,6 +4,7 @@
 #include "ops/ms_deform_attn/fused_case.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 #include "support/expect_error.hpp"
+#include "support/random_choice.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -26,10 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, Fused, testing::ValuesIn(cpu_variants(forward
 
 TEST_P(Fused, EqualsTheSeparateSteps) {
   std::mt19937_64 random(11);
-  const auto pick = [&](auto... choices) {
-    const std::common_type_t<decltype(choices)...> all[] = {choices...};
-    return all[random() % sizeof...(choices)];
-  };
+  const auto pick = picker(random);
   for (int i = 0; i < 150; ++i) {
     Shape shape{.batch = pick(1, 2),
                 .heads = pick(1, 2, 3),
