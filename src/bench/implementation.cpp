@@ -27,26 +27,19 @@ class CpuTimer : public Timer {
   void run(const Call& call) override { call(nullptr); }
 };
 
-class Local : public Implementation {
+class Local : public InProcess {
  public:
   Local(std::string name, Kind kind, std::string selected, std::vector<Call> calls, Timer& timer)
-      : Implementation(std::move(name), kind, std::move(selected)), calls_(std::move(calls)), timer_(timer) {}
+      : InProcess(std::move(name), kind, std::move(selected), timer, std::move(calls)) {}
 
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
     timer_.run(calls_.at(static_cast<std::size_t>(set)));
     return workload.check(set, tolerance);
   }
-  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
   std::optional<HostCost> host_cost(double seconds_each) override {
-    if (kind() == Kind::ceiling) return {};
     return timer_.host_cost(calls_, seconds_each, name().ends_with(kDependentSuffix));
   }
-  const std::vector<Call>& calls() const override { return calls_; }
-
- private:
-  std::vector<Call> calls_;
-  Timer& timer_;
 };
 
 /// Threads of the process ("self" or a number) that run or want to, without the calling one. The processor time of a

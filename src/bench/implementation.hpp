@@ -88,6 +88,20 @@ class Implementation {
   std::string selected_;
 };
 
+/// What launches in this process: calls on fixed buffers, one per set.
+class InProcess : public Implementation {
+ public:
+  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
+  const std::vector<Call>& calls() const override { return calls_; }
+
+ protected:
+  InProcess(std::string name, Kind kind, std::string selected, Timer& timer, std::vector<Call> calls = {})
+      : Implementation(std::move(name), kind, std::move(selected)), timer_(timer), calls_(std::move(calls)) {}
+
+  Timer& timer_;
+  std::vector<Call> calls_;
+};
+
 /// A variant, or a peer that runs in this process on the workload's own tensors: one call per set.
 std::unique_ptr<Implementation> make_local(std::string name, Kind kind, std::string selected, std::vector<Call> calls,
                                            Timer& timer);

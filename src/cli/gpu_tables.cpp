@@ -27,7 +27,7 @@ std::vector<Cell> head(const Row& row, const Row* previous, Table& table) {
 std::string bytes_text(double bytes) {
   const std::string_view unit = bytes < 1e6 ? "KB" : bytes < 1e9 ? "MB" : "GB";
   const double value = bytes / (bytes < 1e6 ? 1e3 : bytes < 1e9 ? 1e6 : 1e9);
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+  return three_digits(value) + " " + std::string(unit);
 }
 
 }  // namespace

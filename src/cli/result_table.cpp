@@ -12,11 +12,11 @@ namespace {
 
 using bench::Row;
 
-/// Three significant digits, in the unit that leaves no more than three before the point.
+/// In the unit that leaves no more than three digits before the point.
 std::string time_text(double us) {
   const std::string_view unit = us < 1000 ? "us" : us < 1e6 ? "ms" : "s";
   const double value = us < 1000 ? us : us < 1e6 ? us / 1000 : us / 1e6;
-  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+  return three_digits(value) + " " + std::string(unit);
 }
 
 std::string spread_text(const Row& row) {
@@ -32,6 +32,8 @@ std::string device_text(const bench::Report& report, const Row& row) {
 }
 
 }  // namespace
+
+std::string three_digits(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0); }
 
 std::string name_text(const Row& row) {
   return row.implementation == "tmaops" ? "tmaops (" + row.selected + ")" : row.implementation;

@@ -10,6 +10,8 @@
 
 namespace tmaops::cli {
 
+/// "1.23", "12.3", "123".
+std::string three_digits(double value);
 /// "tmaops (wgmma_tma)", or the implementation's name.
 std::string name_text(const bench::Row& row);
 /// Times, rates, percentage of the copy's bandwidth, and how many times slower than `tmaops` each other row is.

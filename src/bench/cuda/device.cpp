@@ -133,9 +133,11 @@ class CudaTimer : public Timer {
   cudaEvent_t end_{};
 };
 
-class CudaCopy : public Implementation {
+/// The better of a kernel and cudaMemcpyAsync. Its calls() are the kernel's: the other launches none that could be
+/// counted.
+class CudaCopy : public InProcess {
  public:
-  CudaCopy(const Workload& workload, Timer& timer) : Implementation("copy", Kind::ceiling, ""), timer_(timer) {
+  CudaCopy(const Workload& workload, Timer& timer) : InProcess("copy", Kind::ceiling, "", timer) {
     chunks_ = static_cast<std::int64_t>(workload.info().floor_bytes / 2 / 16) + 1;
     const Layout layout = Layout::contiguous({chunks_ * 4});
     Buffer random(DType::f32, layout);
@@ -147,7 +149,7 @@ class CudaCopy : public Implementation {
       to_.back().poison();
       void* to = to_.back().view().data;
       const void* from = from_.back().view().data;
-      kernel_.push_back([=, chunks = chunks_](Stream stream) { launch_copy(to, from, chunks, stream); });
+      calls_.push_back([=, chunks = chunks_](Stream stream) { launch_copy(to, from, chunks, stream); });
       engine_.push_back([=, bytes = static_cast<std::size_t>(chunks_) * 16](Stream stream) {
         check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream)),
                    "copy");
@@ -161,7 +163,7 @@ class CudaCopy : public Implementation {
     std::vector<std::byte> want(bytes), got(bytes);
     from_.at(i).download(want.data());
     bool same = true;
-    for (const std::vector<Call>* calls : {&kernel_, &engine_}) {
+    for (const std::vector<Call>* calls : {&calls_, &engine_}) {
       to_.at(i).poison();
       timer_.run(calls->at(i));
       to_[i].download(got.data());
@@ -170,40 +172,28 @@ class CudaCopy : public Implementation {
     return {.ok = same, .problem = same ? "" : "the copy differs from its source"};
   }
   double seconds(std::int64_t first, std::int64_t count) override {
-    return std::min(timer_.seconds(kernel_, first, count), timer_.seconds(engine_, first, count));
+    return std::min(timer_.seconds(calls_, first, count), timer_.seconds(engine_, first, count));
   }
-  /// The kernel's: cudaMemcpyAsync launches none that could be counted.
-  const std::vector<Call>& calls() const override { return kernel_; }
 
  private:
-  Timer& timer_;
   std::int64_t chunks_ = 0;
   std::vector<DeviceBuffer> from_;
   std::vector<DeviceBuffer> to_;
-  std::vector<Call> kernel_;
   std::vector<Call> engine_;
 };
 
-class CudaEmpty : public Implementation {
+class CudaEmpty : public InProcess {
  public:
   explicit CudaEmpty(Timer& timer)
-      : Implementation("empty", Kind::ceiling, ""), timer_(timer), calls_{[](Stream stream) {
-          launch_empty(stream);
-        }} {}
+      : InProcess("empty", Kind::ceiling, "", timer, {[](Stream stream) { launch_empty(stream); }}) {}
   Comparison verify(Workload&, int, double) override {
     timer_.run(calls_.front());
     return {.ok = true};
   }
-  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
   /// What a launch costs the host on this machine: the floor of everybody's.
   std::optional<HostCost> host_cost(double seconds_each) override {
     return timer_.host_cost(calls_, seconds_each, false);
   }
-  const std::vector<Call>& calls() const override { return calls_; }
-
- private:
-  Timer& timer_;
-  std::vector<Call> calls_;
 };
 
 }  // namespace

@@ -51,10 +51,10 @@ std::int64_t corner(double location, std::int32_t extent) {
   return std::max<std::int64_t>(0, std::min<std::int64_t>(std::llround(std::floor(pixels)), extent - 2));
 }
 
-class Gather : public Implementation {
+class Gather : public InProcess {
  public:
   Gather(const Workload& workload, Timer& timer)
-      : Implementation("gather", Kind::ceiling, ""), timer_(timer), shape_(shape_of(workload)) {
+      : InProcess("gather", Kind::ceiling, "", timer), shape_(shape_of(workload)) {
     for (int set = 0; set < workload.sets(); ++set)
       calls_.push_back([shape = shape_, value = workload.tensor("value", set).data,
                         locations = workload.tensor("sampling_locations", set),
@@ -78,8 +78,6 @@ class Gather : public Implementation {
     }
     return {.ok = true};
   }
-  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
-  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
   std::vector<std::byte> expected(const Workload& workload, std::int64_t row, std::size_t row_bytes) const {
@@ -106,9 +104,7 @@ class Gather : public Implementation {
     return sum;
   }
 
-  Timer& timer_;
   GatherShape shape_;
-  std::vector<Call> calls_;
 };
 
 }  // namespace

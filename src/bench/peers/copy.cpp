@@ -14,9 +14,9 @@ namespace {
 /// Bytes one thread copies at a time: large enough for memcpy's own fast path, small enough to share out evenly.
 constexpr std::int64_t kChunk = std::int64_t{1} << 18;
 
-class Copy : public Implementation {
+class Copy : public InProcess {
  public:
-  Copy(const Workload& workload, Timer& timer) : Implementation("copy", Kind::ceiling, ""), timer_(timer) {
+  Copy(const Workload& workload, Timer& timer) : InProcess("copy", Kind::ceiling, "", timer) {
     // Each byte of the floor is read once or written once; a copy of half as many bytes does both.
     const auto floats = static_cast<std::int64_t>(workload.info().floor_bytes / 2 / 4) + 1;
     bytes_ = floats * 4;
@@ -42,15 +42,11 @@ class Copy : public Implementation {
                       to_[i].canaries_intact();
     return {.ok = same, .problem = same ? "" : "the copy differs from its source"};
   }
-  double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
-  const std::vector<Call>& calls() const override { return calls_; }
 
  private:
-  Timer& timer_;
   std::int64_t bytes_ = 0;
   std::vector<Buffer> from_;
   std::vector<Buffer> to_;
-  std::vector<Call> calls_;
 };
 
 }  // namespace

@@ -12,34 +12,36 @@ namespace {
 
 using ops::resample::Targets;
 
+template <class Problem, class Arguments>
+void prepare_and_launch(const Variant<Problem, Arguments>& variant, const Problem& problem, Arguments arguments,
+                        Stream stream) {
+  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
+  variant.launch(problem, arguments, stream);
+}
+
 void launch_once(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                  const TensorView& output, const ResampleOptions& options) {
   namespace op = ops::resample;
   const op::Problem problem = op::make_problem(values, source_times, targets, output, options);
-  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
-  op::Arguments arguments = op::make_arguments(problem, values, source_times, targets, output, options);
-  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
-  variant.launch(problem, arguments, options.stream);
+  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                     op::make_arguments(problem, values, source_times, targets, output, options), options.stream);
 }
 
 void launch_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
                      const TensorView& grad_values, const ResampleOptions& options) {
   namespace op = ops::resample_backward;
   const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
-  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
-  op::Arguments arguments = op::make_arguments(problem, source_times, targets, grad_output, grad_values, options);
-  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
-  variant.launch(problem, arguments, options.stream);
+  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                     op::make_arguments(problem, source_times, targets, grad_output, grad_values, options),
+                     options.stream);
 }
 
 void launch_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
                        const ResampleOptions& options) {
   namespace op = ops::resample_violations;
   const op::Problem problem = op::make_problem(source_times, targets, counts, options);
-  const auto& variant = op::select(problem, device_info(problem.device), options.variant);
-  op::Arguments arguments = op::make_arguments(problem, source_times, targets, counts, options);
-  if (variant.prepare) arguments.prepared = variant.prepare(problem, arguments);
-  variant.launch(problem, arguments, options.stream);
+  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                     op::make_arguments(problem, source_times, targets, counts, options), options.stream);
 }
 
 /// What both plans are. A plan keeps its own offsets: the caller's options may be gone when it runs.
