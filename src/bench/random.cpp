@@ -12,22 +12,6 @@ namespace {
 
 constexpr std::int64_t kPart = 1 << 14;  // elements filled from one generator
 
-template <class Generate>
-void fill(const TensorView& tensor, std::uint64_t seed, const Generate& generate) {
-  const std::int64_t count = tensor.size();
-  visit_dtype(tensor.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    T* data = static_cast<T*>(tensor.data);
-    parallel_for((count + kPart - 1) / kPart, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t part = first; part < last; ++part) {
-        Random random(seed, static_cast<std::uint64_t>(part) + 1);
-        const std::int64_t end = std::min(count, (part + 1) * kPart);
-        for (std::int64_t i = part * kPart; i < end; ++i) data[i] = static_cast<T>(generate(random));
-      }
-    });
-  });
-}
-
 }  // namespace
 
 double Random::normal() {
@@ -43,12 +27,19 @@ double Random::normal() {
   return radius * std::cos(angle);
 }
 
-void fill_normal(const TensorView& tensor, std::uint64_t seed, double scale) {
-  fill(tensor, seed, [scale](Random& random) { return static_cast<float>(scale * random.normal()); });
-}
-
-void fill_uniform(const TensorView& tensor, std::uint64_t seed, double low, double high) {
-  fill(tensor, seed, [=](Random& random) { return random.uniform(low, high); });
+void fill_normal(const TensorView& tensor, std::uint64_t seed) {
+  const std::int64_t count = tensor.size();
+  visit_dtype(tensor.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    T* data = static_cast<T*>(tensor.data);
+    parallel_for((count + kPart - 1) / kPart, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t part = first; part < last; ++part) {
+        Random random(seed, static_cast<std::uint64_t>(part) + 1);
+        const std::int64_t end = std::min(count, (part + 1) * kPart);
+        for (std::int64_t i = part * kPart; i < end; ++i) data[i] = static_cast<T>(static_cast<float>(random.normal()));
+      }
+    });
+  });
 }
 
 }  // namespace tmaops::bench

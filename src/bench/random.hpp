@@ -34,9 +34,7 @@ class Random {
   bool has_spare_ = false;
 };
 
-/// Fills a dense tensor of floating-point elements with scale * N(0, 1).
-void fill_normal(const TensorView& tensor, std::uint64_t seed, double scale = 1.0);
-/// Fills a dense tensor of floating-point elements with U(low, high).
-void fill_uniform(const TensorView& tensor, std::uint64_t seed, double low, double high);
+/// Fills a dense tensor of floating-point elements with N(0, 1).
+void fill_normal(const TensorView& tensor, std::uint64_t seed);
 
 }  // namespace tmaops::bench

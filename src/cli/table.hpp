@@ -28,7 +28,6 @@ class Table {
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   /// An empty line between groups.
   void add_gap() { rows_.emplace_back(); }
-  bool empty() const { return rows_.empty(); }
   std::string text(bool color) const;
 
  private:

@@ -96,8 +96,8 @@ Support try_variant(const Variant<Problem, Arguments>& variant, const Problem& p
   return variant.supports(problem, device);
 }
 
-/// The variant a caller named ("onednn", or "version 2" through its number). Throws Error unknown_variant, or
-/// variant_refuses with the reason.
+/// The variant of that name, which a caller asked for. Throws Error unknown_variant, or variant_refuses with
+/// the reason.
 template <class Problem, class Arguments>
 const Variant<Problem, Arguments>& named_variant(VariantTable<Problem, Arguments> table, std::string_view name,
                                                  const Problem& problem, const DeviceInfo& device) {

@@ -45,15 +45,6 @@ std::string Place::text() const {
   return source + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
-void Settings::set(Setting setting) {
-  erase(setting.name);
-  add(std::move(setting));
-}
-
-void Settings::erase(std::string_view name) {
-  std::erase_if(settings_, [&](const Setting& setting) { return setting.name == name; });
-}
-
 void Settings::only(std::initializer_list<std::string_view> names) const {
   const std::span<const std::string_view> known(names.begin(), names.size());
   for (const Setting& setting : settings_) {
@@ -72,11 +63,6 @@ std::vector<const Setting*> Settings::find_all(std::string_view name) const {
   for (const Setting& setting : settings_)
     if (setting.name == name) found.push_back(&setting);
   return found;
-}
-
-std::string Settings::text(std::string_view name, std::string_view fallback) const {
-  const Setting* setting = find(name);
-  return setting == nullptr ? std::string(fallback) : setting->value;
 }
 
 std::int64_t Settings::integer(std::string_view name, std::int64_t fallback, std::int64_t least,

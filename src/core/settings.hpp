@@ -42,13 +42,9 @@ class Settings {
   /// Name of the section: the operator of a problem.
   const std::string& section() const { return section_; }
   const Place& place() const { return place_; }
-  const std::vector<Setting>& all() const { return settings_; }
 
   /// Appends a value; a name may occur several times where the key takes a list.
   void add(Setting setting) { settings_.push_back(std::move(setting)); }
-  /// Replaces every value of that name.
-  void set(Setting setting);
-  void erase(std::string_view name);
 
   /// Throws Error unknown_key for the first name that is not one of these, with the nearest spelling.
   void only(std::initializer_list<std::string_view> names) const;
@@ -57,7 +53,6 @@ class Settings {
   bool has(std::string_view name) const { return find(name) != nullptr; }
   std::vector<const Setting*> find_all(std::string_view name) const;
 
-  std::string text(std::string_view name, std::string_view fallback) const;
   std::int64_t integer(std::string_view name, std::int64_t fallback, std::int64_t least, std::int64_t most) const;
   double number(std::string_view name, double fallback, double least, double most) const;
   bool boolean(std::string_view name, bool fallback) const;

@@ -5,7 +5,6 @@
 
 #include "io/file_error.hpp"
 #include "io/npy_header.hpp"
-#include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
@@ -101,11 +100,6 @@ std::string npy_header(const Array& array) {
   std::string header(kMagic);
   header += {'\x01', '\x00', static_cast<char>(dictionary.size() & 0xff), static_cast<char>(dictionary.size() >> 8)};
   return header + dictionary;
-}
-
-void write_npy(OutputFile& file, const Array& array) {
-  file.write(npy_header(array));
-  file.write(array.span());
 }
 
 }  // namespace tmaops::io

@@ -11,8 +11,6 @@
 
 namespace tmaops::io {
 
-class OutputFile;
-
 /// Reads an npy file. A Fortran-order array is converted to row-major. A name that ends in ".bf16.npy" makes a <u2
 /// array bfloat16. Throws Error cannot_read, bad_format (empty, magic, version), bad_npy_header (over 10,000 bytes, not
 /// the dictionary of the format, more than 8 dimensions), pickle_refused, unsupported_file_dtype (big-endian, complex,
@@ -23,6 +21,5 @@ Array parse_npy(const Bytes& file, std::string_view where);
 
 /// The bytes before the data of an npy file, version 1.0, padded so that the data start at a multiple of 64.
 std::string npy_header(const Array& array);
-void write_npy(OutputFile& file, const Array& array);
 
 }  // namespace tmaops::io

@@ -41,7 +41,6 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   std::uint64_t bytes_written() const { return written_; }
-  const std::filesystem::path& path() const { return path_; }
 
   /// Puts the file on the disk (fsync) and under its name. Throws Error write_failed; output_exists when, without
   /// `force`, another program made a file of that name meanwhile.

@@ -63,17 +63,4 @@ std::vector<std::uint32_t> column_access(const TensorMapSpec& spec, const TileLo
   return addresses;
 }
 
-std::vector<std::uint32_t> row_access(const TensorMapSpec& spec, const TileLoad& load, std::int64_t first_row,
-                                      int bytes, int lanes) {
-  const TileLayout layout = tile_layout(spec);
-  const std::int64_t per_row = layout.row_bytes / bytes;
-  std::vector<std::uint32_t> addresses;
-  for (int lane = 0; lane < lanes; ++lane) {
-    const std::int64_t row = first_row + lane / per_row;
-    addresses.push_back(row < layout.rows ? address_in_tile(spec, layout, load, row, lane % per_row * bytes)
-                                          : kInactiveLane);
-  }
-  return addresses;
-}
-
 }  // namespace tmaops::tma

@@ -32,8 +32,5 @@ BankUse bank_use(std::span<const std::uint32_t> addresses, int bytes);
 /// are inactive. With 16 bytes and 8 lanes this is what one ldmatrix tile does.
 std::vector<std::uint32_t> column_access(const TensorMapSpec& spec, const TileLoad& load, std::int64_t first_row,
                                          std::int64_t column, int lanes = 32);
-/// Addresses of a warp whose lanes read successive pieces of `bytes` of the rows, from `first_row` on.
-std::vector<std::uint32_t> row_access(const TensorMapSpec& spec, const TileLoad& load, std::int64_t first_row,
-                                      int bytes, int lanes = 32);
 
 }  // namespace tmaops::tma

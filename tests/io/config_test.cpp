@@ -31,7 +31,7 @@ TEST(Config, VersionsAndVariantsStayTogether) {
   const RunConfig config = parse("gemm: {version: [1, 2], size: [256, 512], variant: simd}\n");
   ASSERT_EQ(config.problems.size(), 2u);
   EXPECT_EQ(config.problems[1].find_all("version").size(), 2u);
-  EXPECT_EQ(config.problems[1].text("size", ""), "512");
+  EXPECT_EQ(config.problems[1].find("size")->value, "512");
 }
 
 TEST(Config, ASectionMayBeAListOfSections) {

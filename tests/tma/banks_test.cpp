@@ -52,7 +52,6 @@ TEST(BankUse, SwizzleMakesColumnsFree) {
     EXPECT_EQ(bank_use(column_access(spec, load, 0, column, 8), 16).wavefronts, 1);
     EXPECT_EQ(bank_use(column_access(spec, load, 8, column, 32), 16).conflicts(), 0);
   }
-  EXPECT_EQ(bank_use(row_access(spec, load, 0, 16), 16).conflicts(), 0);
   // Narrow rows: 64 bytes take 64B, which leaves a column of 8 rows in 4 lines.
   TensorMapSpec narrow = tiled_spec(ElementType::f16, {32, 64}, {32, 64});
   EXPECT_EQ(bank_use(column_access(narrow, load, 0, 0, 8), 16).wavefronts, 4);
