@@ -2,7 +2,8 @@
 """Checks the documents against the tree: check_docs.py SOURCE_DIR. Prints every difference, exits 1 when there is one.
 
 The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
-number named in a document is in the catalogue; every key and every file of a configuration is in docs/configuration.md.
+number named in a document is in the catalogue; every key and every file of a configuration is in docs/configuration.md,
+every header of the device layer in docs/device.md.
 """
 import pathlib
 import re
@@ -44,6 +45,10 @@ for operator, source in {"gemm": "gemm", "ms_deform_attn": "ms_deform_attn_cases
 for file in (root / "configs").iterdir():
     if f"`{file.name}`" not in configuration:
         found.append(f"docs/configuration.md: does not name configs/{file.name}")
+device = (root / "docs/device.md").read_text(encoding="utf-8")
+for file in (root / "src/device").glob("*.cuh"):
+    if f"`{file.name}`" not in device:
+        found.append(f"docs/device.md: does not name {file.name}")
 
 print("\n".join(found))
 sys.exit(1 if found else 0)
