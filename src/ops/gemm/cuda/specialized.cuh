@@ -26,12 +26,22 @@ struct SpecializedJob {
   bool tensor_store = false;
 };
 
-/// For tiles of kSpecializedRows x n. `b_extent`, `b_depth`: columns of B and k that one load brings.
+/// What one load of A and of B brings: rows or columns, and k.
+struct LoadBoxes {
+  int a_extent = kSpecializedRows;
+  int a_depth = kDepth;
+  int b_extent = 0;
+  int b_depth = kDepth;
+  tma::L2Promotion l2_promotion = tma::L2Promotion::b256;
+};
+
+/// For tiles of kSpecializedRows x n.
 template <int n>
-SpecializedJob make_specialized_job(const RowMajorCall& call, int b_extent, int b_depth = kDepth) {
+SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& boxes) {
   const int device = call.problem.device.index;
-  const MappedOperand a = map_a(call, kSpecializedRows);
-  const MappedOperand b = map_b(call, b_extent, b_depth);
+  MappedOperand a = map_a(call, boxes.a_extent, boxes.a_depth);
+  MappedOperand b = map_b(call, boxes.b_extent, boxes.b_depth);
+  a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
   const bool tensor_store = stores_by_tensor(call);
   return {.map_a = tma::encode(a.spec, device),
           .map_b = tma::encode(b.spec, device),

@@ -81,10 +81,10 @@ struct MappedOperand {
 };
 
 /// Maps for load_tile with the same extent and depth.
-inline MappedOperand map_a(const RowMajorCall& call, int extent) {
+inline MappedOperand map_a(const RowMajorCall& call, int extent, int depth = kDepth) {
   const bool k_major = major_of_a(call.problem) == Major::k;
   return {call.problem.a, call.arguments.a,          call.problem.batch,
-          k_major,        k_major ? 1 : extent / 64, k_major ? extent : kDepth};
+          k_major,        k_major ? 1 : extent / 64, k_major ? extent : depth};
 }
 inline MappedOperand map_b(const RowMajorCall& call, int extent, int depth = kDepth) {
   const bool k_major = major_of_b(call.problem) == Major::k;

@@ -281,7 +281,8 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
   prepared->cluster = tiling.share;
   with_kernel(given, tiling.columns, [&]<class T, int n, Major a, Major b>() {
     using Shared = SharedB<n, b>;
-    prepared->job = {.parts = make_specialized_job<n>(call, Shared::by_depth ? n : n / tiling.share, Shared::depth),
+    prepared->job = {.parts = make_specialized_job<n>(
+                         call, {.b_extent = Shared::by_depth ? n : n / tiling.share, .b_depth = Shared::depth}),
                      .walk = walk_of(call.problem, tiling.share, n)};
     const int resident = resident_clusters<T, n, a, b>(tiling.share);
     if constexpr (kMayCut<n>) {

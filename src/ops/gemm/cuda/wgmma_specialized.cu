@@ -1,9 +1,9 @@
 // Version 3: roles. What is new against version 2: a warp that does nothing but fetch, so that fetching never waits for
 // a product; two consumer warpgroups, which get its warpgroup's registers (setmaxnreg) for 128 x 256 of D; a ring of
-// 192 KiB; D written by the copy engine from the stages that the last products have left. Widths between 128
-// and 256 where one wave of them fills the chip better (1536: 13.0 us instead of 17.7). One block per multiprocessor
-// and tile. 2048: 24.3 us instead of 26.6. Rows that do not start at lines of 128 bytes have a tile of their own
-// (cluster_tile.cuh; 1000: 6.6 us instead of 9.5).
+// 192 KiB; D written by the copy engine from the stages that the last products have left, half of it while the other
+// half is still multiplied. Widths between 128 and 256 where one wave of them fills the chip better (1536: 13.0 us
+// instead of 17.7). One block per multiprocessor and tile. 2048: 24.3 us instead of 26.6. Rows that do not start at
+// lines of 128 bytes have a tile of their own (cluster_tile.cuh; 1000: 6.6 us instead of 9.5).
 #include <algorithm>
 
 #include "ops/gemm/cuda/cluster_tile.cuh"
@@ -12,6 +12,18 @@
 
 namespace tmaops::ops::gemm::wgmma_specialized {
 namespace {
+
+/// Named barriers.
+inline constexpr int kGroups = 1;  // and 2: of one consumer warpgroup
+inline constexpr int kLastStages = 3;
+
+/// Whether the first stage comes in two halves of k, so that the products can begin with one of them: where no line of
+/// memory runs along k. Otherwise in two halves of A's rows, the first with all of B, so that warpgroup 0 can begin.
+/// (2048: CR 0.9 % faster, RC 0.4 %. In quarters: level with halves.)
+template <Major a_major, Major b_major>
+inline constexpr bool kHalvesOfDepth = a_major == Major::mn&& b_major == Major::mn;
+inline constexpr int kHalfDepth = kDepth / 2;
+inline constexpr int kHalfPanelBytes = kPanelBytes / 2;
 
 /// 168 to 204 KiB of stages.
 template <int n>
@@ -23,10 +35,14 @@ struct Storage {
   static constexpr int stages = std::min(6, (208 << 10) / static_cast<int>(sizeof(Stage)));
   alignas(1024) Stage stage[stages];
   device::Ring<stages> ring;
+  device::Barrier first_half;  // of stage 0, the first time; the ring's has the second one
 
-  /// Where warpgroup `group`'s rows of A lie in a stage. When the last product is done they are its own, 8 KiB a stage.
-  __device__ __forceinline__ unsigned char* rows(int stage_index, int group) {
-    return stage[stage_index].a + group * kPanelBytes;
+  /// Byte `at`, below 8 KiB, of warpgroup `group`'s rows of A in a stage. When its last product is done they are its
+  /// own, those of both halves of k in pieces of 4 KiB.
+  template <bool halves_of_depth>
+  __device__ __forceinline__ unsigned char* own(int stage_index, int group, int at) {
+    if (halves_of_depth) at += at / kHalfPanelBytes * kHalfPanelBytes;
+    return stage[stage_index].a + group * (halves_of_depth ? kHalfPanelBytes : kPanelBytes) + at;
   }
 };
 
@@ -36,24 +52,48 @@ struct Job {
 };
 
 /// A warpgroup's 64 x n product over all k. A stage is given back one product late, so that the tensor cores always
-/// have the next one.
+/// have the next one. At the end the last stages are all there: warpgroup 0 multiplies them first and alone, then
+/// warpgroup 1, and meanwhile half of D is written, at the 32 bytes a cycle that a multiprocessor writes. (2048: 1,750
+/// cycles from the last product to the end of a block instead of 2,800, 3 % of the launch.)
 template <class T, int n, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& shared, int k_tiles, int group) {
-  device::Consumer<Storage<n>::stages> consumer(shared.ring);
-  // The second warpgroup begins a stage later and so ends later: the first one's epilogue is behind its products (2048:
-  // 0.2 to 0.8 % faster). Not where B is contiguous along N: 0.5 % slower.
-  if (n == 256 && b_major == Major::k && group == 1 && k_tiles > 1)
-    device::wait(shared.ring.full[1], 0, {"the second stage", 1});
+  constexpr int kStages = Storage<n>::stages;
+  constexpr bool kHalves = kHalvesOfDepth<a_major, b_major>;
+  constexpr int kSteps = kDepth / 16;
+  device::Consumer<kStages> consumer(shared.ring);
+  const auto multiply = [&](int stage, int from, int to, bool accumulate) {
+    const TileOperand<a_major, kHalves ? kSpecializedRows : 64, kHalves ? kHalfDepth : kDepth> left(
+        shared.template own<kHalves>(stage, group, 0));
+    const TileOperand<b_major, n, kHalves ? kHalfDepth : kDepth> right(shared.stage[stage].b);
+    __syncwarp();
+    device::wgmma_fence();
+#pragma unroll
+    for (int i = from; i < to; ++i)
+      device::Wgmma<T, n>::template multiply<a_major, b_major>(sums, left.at(i), right.at(i), accumulate || i > 0);
+    device::wgmma_commit();
+  };
+  device::wait(shared.first_half, 0, {"the first half of a stage", 0});
+  if (kHalves) multiply(0, 0, kSteps / 2, false);
+  if (kHalves || group == 1) (void)consumer.acquire();
+  multiply(0, kHalves ? kSteps / 2 : 0, kSteps, kHalves);
+  if (!kHalves && group == 0) (void)consumer.acquire();
+
+  const int waits_before = group == 1 ? max(1, k_tiles - kStages) : 0;
   int previous = 0;
 #pragma unroll 1
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+  for (int k_tile = 1; k_tile < k_tiles; ++k_tile) {
+    if (k_tile == waits_before) {
+      device::wgmma_wait<0>();
+      if (device::lane_index() == 0) consumer.release(previous);
+      device::sync_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
+    }
     const int current = consumer.acquire();
-    __syncwarp();
-    multiply_stage<T, n, a_major, b_major>(sums, shared.rows(current, group), shared.stage[current].b, k_tile > 0);
+    multiply(current, 0, kSteps, true);
     device::wgmma_wait<1>();
-    if (k_tile > 0 && device::lane_index() == 0) consumer.release(previous);
+    if (k_tile != waits_before && device::lane_index() == 0) consumer.release(previous);
     previous = current;
   }
+  if (group == 0 && k_tiles > 1) device::arrive_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
   device::wgmma_wait<0>();
   device::pin_registers(sums);
 }
@@ -61,38 +101,42 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& 
 /// All threads of one of the two consumer warpgroups.
 __device__ __forceinline__ void sync_group(int group) {
   if (group == 0)
-    device::sync_threads<1>(device::kWarpgroupThreads);
+    device::sync_threads<kGroups>(device::kWarpgroupThreads);
   else
-    device::sync_threads<2>(device::kWarpgroupThreads);
+    device::sync_threads<kGroups + 1>(device::kWarpgroupThreads);
 }
 
 /// A consumer warp's part of the tile at (row, column), to D, by way of the stages.
-template <int n>
+template <int n, bool halves_of_depth>
 __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&sums)[n / 2], Storage<n>& shared,
                                             int row, int column, int batch) {
   const int group = device::warp_index() / 4 - 1;
   const int warp = device::warp_index() % 4;
   sync_group(group);  // no warp's products read these stages any more
   if (job.tensor_store) {
+    constexpr int bytes = StorePieces<n>::bytes;
     constexpr int pieces = StorePieces<n>::pieces;
-    constexpr int in_stage = kPanelBytes / StorePieces<n>::bytes;
+    constexpr int in_stage = kPanelBytes / bytes;
     static_assert(4 * pieces <= in_stage * Storage<n>::stages);
+    static_assert(!halves_of_depth || kHalfPanelBytes % bytes == 0);
     const auto piece_in_stage = [&](int piece) {
       const int number = 4 * piece + warp;
-      return shared.rows(number / in_stage, group) + number % in_stage * StorePieces<n>::bytes;
+      return shared.template own<halves_of_depth>(number / in_stage, group, number % in_stage * bytes);
     };
     store_tile<n, pieces>(job.map_d, job.epilogue, sums, piece_in_stage, row, column, batch);
     if (device::lane_index() == 0) device::wait_stores_read();
   } else {
-    static_assert(2 * sizeof(WarpStaging) <= kPanelBytes);
-    auto* staging = reinterpret_cast<WarpStaging*>(shared.rows(warp / 2, group));
-    write_tile<n>(job.epilogue, sums, staging[warp % 2], row, column, batch);
+    static_assert(sizeof(WarpStaging) == kHalfPanelBytes);
+    unsigned char* const staging =
+        shared.template own<halves_of_depth>(warp / 2, group, warp % 2 * static_cast<int>(sizeof(WarpStaging)));
+    write_tile<n>(job.epilogue, sums, *reinterpret_cast<WarpStaging*>(staging), row, column, batch);
   }
 }
 
 template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
   using Shared = Storage<n>;
+  constexpr bool kHalves = kHalvesOfDepth<a_major, b_major>;
   Shared& shared = device::dynamic_shared<Shared>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
@@ -103,30 +147,47 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const int batch = static_cast<int>(blockIdx.z);
   const int warp = device::warp_index();
   const bool fetches = warp == 0 && device::elect_one();
-  const auto load = [&](int stage, int k_tile) {
-    device::Barrier& full = shared.ring.full[stage];
-    device::arrive_expect_bytes(full, sizeof(typename Shared::Stage));
-    load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k_tile * kDepth, batch,
-                                         full);
-    load_tile<b_major, n>(shared.stage[stage].b, parts.map_b, parts.b, column, k_tile * kDepth, batch, full);
+  const auto load_half = [&](int half, int stage, int k, device::Barrier& full) {
+    unsigned char* const a = shared.stage[stage].a + half * kPanelBytes;
+    unsigned char* const b = shared.stage[stage].b;
+    if constexpr (kHalves) {
+      k += half * kHalfDepth;
+      load_tile<a_major, kSpecializedRows, kHalfDepth>(a, parts.map_a, parts.a, row, k, batch, full);
+      load_tile<b_major, n, kHalfDepth>(b + half * (n * 2 * kHalfDepth), parts.map_b, parts.b, column, k, batch, full);
+    } else {
+      load_tile<a_major, kSpecializedRows / 2>(a, parts.map_a, parts.a, row + half * (kSpecializedRows / 2), k, batch,
+                                               full);
+      if (half == 0) load_tile<b_major, n>(b, parts.map_b, parts.b, column, k, batch, full);
+    }
   };
   if (fetches) {
     device::prefetch_tensor_map(&parts.map_a);
     device::prefetch_tensor_map(&parts.map_b);
+    device::init_barrier(shared.first_half, 1);
     shared.ring.init(1, kConsumerWarps);
   }
   device::wait_for_previous_kernel();
-  if (fetches) load(0, 0);  // on its way while the block gathers
+  if (fetches) {  // on its way while the block gathers
+    constexpr int kStageBytes = sizeof(typename Shared::Stage);
+    constexpr int kSecondBytes = kHalves ? kStageBytes / 2 : kPanelBytes;
+    device::arrive_expect_bytes(shared.first_half, kStageBytes - kSecondBytes);
+    load_half(0, 0, 0, shared.first_half);
+    device::arrive_expect_bytes(shared.ring.full[0], kSecondBytes);
+    load_half(1, 0, 0, shared.ring.full[0]);
+  }
   __syncthreads();
 
   if (warp < 4) {
     device::decrease_registers<kProducerRegisters>();
     if (fetches) {
       device::Producer<Shared::stages> producer(shared.ring);
+      (void)producer.acquire();
 #pragma unroll 1
-      for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
+      for (int k_tile = 1; k_tile < parts.k_tiles; ++k_tile) {
         const int stage = producer.acquire();
-        if (k_tile > 0) load(stage, k_tile);
+        producer.expect(stage, sizeof(typename Shared::Stage));
+#pragma unroll
+        for (int half = 0; half < 2; ++half) load_half(half, stage, k_tile * kDepth, producer.full(stage));
       }
     }
   } else {
@@ -134,7 +195,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     const int consumer_warp = warp - 4;
     float sums[n / 2];
     multiply_tile<T, n, a_major, b_major>(sums, shared, parts.k_tiles, consumer_warp / 4);
-    finish_tile<n>(parts, sums, shared, row + consumer_warp * kStagedRows, column, batch);
+    finish_tile<n, kHalves>(parts, sums, shared, row + consumer_warp * kStagedRows, column, batch);
   }
 }
 
@@ -179,7 +240,15 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
     return prepared;
   }
   with_kernel(given, prepared->columns, [&]<class T, int n, Major a, Major b>() {
-    prepared->job = {.parts = make_specialized_job<n>(call, n), .order = TileOrder(call.problem, kSpecializedRows, n)};
+    constexpr bool kHalves = kHalvesOfDepth<a, b>;
+    constexpr int kBoxDepth = kHalves ? kHalfDepth : kDepth;
+    const LoadBoxes boxes{.a_extent = kHalves ? kSpecializedRows : kSpecializedRows / 2,
+                          .a_depth = kBoxDepth,
+                          .b_extent = n,
+                          .b_depth = kBoxDepth,
+                          .l2_promotion = tma::L2Promotion::b128};  // b256: RC 1 % slower, the next stage comes too
+    prepared->job = {.parts = make_specialized_job<n>(call, boxes),
+                     .order = TileOrder(call.problem, kSpecializedRows, n)};
   });
   return prepared;
 }
