@@ -14,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/signals_held.hpp"
 #include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
@@ -31,23 +32,6 @@ struct OpenOutput {
 };
 std::array<OpenOutput, 64> open_outputs;
 std::mutex open_outputs_mutex;
-
-/// While it lives, this thread gets no signal: a handler finds a partial file and its entry in the list together, or
-/// neither. (Where another thread takes the signal, the moment between the two stays.)
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 int register_output(int directory, const std::string& name) {
   const std::scoped_lock lock(open_outputs_mutex);
@@ -147,6 +131,8 @@ void OutputFile::check_target(const OutputOptions& options) const {
 }
 
 void OutputFile::open_partial() {
+  // A signal handler finds a partial file and its entry in the list together, or neither. (Where another thread takes
+  // the signal, the moment between the two stays.)
   const SignalsHeld held;
   // The name may be taken away between open and flock, when the process that held the lock commits or gives up.
   for (int attempt = 0; attempt < 100; ++attempt) {

@@ -8,6 +8,7 @@
 
 #include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
+#include "core/signals_held.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
@@ -95,6 +96,7 @@ Call make_call(const Workload& workload, int set) {
   product->arguments[DNNL_ARG_WEIGHTS] = dnnl::memory(descriptor(b), product->engine, b.data);
   product->arguments[DNNL_ARG_DST] = dnnl::memory(descriptor(d), product->engine, d.data);
   return [product](Stream) {
+    const SignalsHeld held;  // oneDNN's f32 kernel and a signal handler do not go together; its threads inherit this
     product->primitive.execute(product->stream, product->arguments);
     product->stream.wait();
   };

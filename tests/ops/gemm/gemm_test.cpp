@@ -1,9 +1,11 @@
 // What gemm promises beyond its arithmetic: modes, edges, special values, plans, threads, forked children.
 #include "tmaops/gemm.hpp"
 
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <limits>
 #include <thread>
 
@@ -259,6 +261,39 @@ TEST(Gemm, works_in_a_forked_child_with_the_same_bits) {
   }
 }
 #endif
+
+/// A kernel that keeps its stack pointer elsewhere has the handler's frame written over what lies there.
+TEST(Gemm, a_signal_handler_may_run_during_a_product) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
+  std::mt19937_64 random(11);
+  Buffer a(DType::f32, {256, 256}), b(DType::f32, {256, 256}), d(DType::f32, {256, 256});
+  a.fill_normal(random);
+  b.fill_normal(random);
+  ConstTensorView columns = b;
+  std::swap(columns.strides[0], columns.strides[1]);
+  const itimerval often{{0, 100}, {0, 100}}, never{};
+  for (const std::string& variant : cpu_variants()) {
+    if (variant == "reference") continue;
+    gemm(a, columns, d, {.variant = variant});
+    const auto want = d.bits();
+    bool same = true;
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int made = 0; made < 10; ++made) {  // the heap notices damage when memory is given back
+      const GemmPlan plan(a, columns, d, {.variant = variant});
+      for (int run = 0; run < 15; ++run) {
+        plan.run();
+        same = same && d.bits() == want;
+      }
+    }
+    setitimer(ITIMER_REAL, &never, nullptr);
+    EXPECT_TRUE(same) << variant;
+  }
+  sigaction(SIGALRM, &before, nullptr);
+}
 
 TEST(Gemm, chooses_the_best_variant_that_is_built) {
   Buffer a(DType::f16, {4, 4}), b(DType::f16, {4, 4}), d(DType::f16, {4, 4});

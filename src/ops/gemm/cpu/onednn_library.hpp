@@ -10,6 +10,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/signals_held.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm::onednn {
@@ -151,11 +152,16 @@ class AlignedBuffer {
   void* data_;
 };
 
+/// From this depth on signals are held during a call, which costs a fraction of a microsecond. Where K is long (above
+/// 252 with AVX2) oneDNN's f32 kernel points the stack pointer into its heap buffer: a handler that runs meanwhile
+/// writes over whatever lies before that buffer (docs/findings/gemm_cpu.md).
+inline constexpr std::int64_t kDepthWithSignals = 64;
+
 /// A primitive with memory objects of its own: for one thread, called again and again with other addresses.
 class MatmulCall {
  public:
   MatmulCall(const dnnl::matmul& primitive, const dnnl::matmul::primitive_desc& description, void* scratchpad)
-      : primitive_(primitive) {
+      : primitive_(primitive), hold_signals_(description.src_desc().dims().back() > kDepthWithSignals) {
     add(DNNL_ARG_SRC, description.src_desc(), nullptr);
     add(DNNL_ARG_WEIGHTS, description.weights_desc(), nullptr);
     add(DNNL_ARG_DST, description.dst_desc(), nullptr);
@@ -168,6 +174,8 @@ class MatmulCall {
     set(DNNL_ARG_WEIGHTS, b);
     set(DNNL_ARG_DST, d);
     if (bias != nullptr) set(DNNL_ARG_BIAS, bias);
+    std::optional<SignalsHeld> held;
+    if (hold_signals_) held.emplace();
     primitive_.execute(stream, memories_);
   }
 
@@ -180,6 +188,7 @@ class MatmulCall {
   }
 
   dnnl::matmul primitive_;
+  bool hold_signals_;
   std::unordered_map<int, dnnl::memory> memories_{};
 };
 
