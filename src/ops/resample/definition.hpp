@@ -107,10 +107,11 @@ Place place(const Timeline& line, const Times<Time>& x, Time q) {
     if (!joined(line, x, i)) return {};
   }
   const Time from = static_cast<Time>(q - x[i]);
-  const Time to = static_cast<Time>(x[i + 1] - q);
+  // Outside, x[i + 1] - q may be beyond the time's type, and nobody asks.
+  const bool next_nearer = !before && !after && static_cast<Time>(x[i + 1] - q) < from;
   const Time step = static_cast<Time>(x[i + 1] - x[i]);
   const double weight = static_cast<double>(from) / static_cast<double>(step);
-  return {Kind::between, i, std::clamp(weight, least, most), to < from};
+  return {Kind::between, i, std::clamp(weight, least, most), next_nearer};
 }
 
 }  // namespace tmaops::ops::resample

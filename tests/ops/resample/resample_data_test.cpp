@@ -105,6 +105,8 @@ TEST_P(ResampleData, TimesMustNotOverflow) {
   EXPECT_EQ(whole({high - 1, high}, {low}, Outside::hold), 1);
   EXPECT_EQ(whole({low, low + 1}, {high}, Outside::hold), 2);
   EXPECT_EQ(whole({0, high}, {high / 2}, Outside::hold), 1.5F);
+  // Nor does extrapolating need the one to the sample further away, which is beyond 64 bits here.
+  EXPECT_EQ(whole({0, high}, {low}, Outside::extrapolate), 0.0F);
 }
 
 TEST_P(ResampleData, SinglePrecisionTimesMustResolveTheSteps) {
