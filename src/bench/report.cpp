@@ -122,9 +122,9 @@ void check_row(const Json& row, const std::string& source, const std::string& wh
   if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null()))
     fail_schema(source, where + ".us", "an object or null");
   if (row["us"].is_object())
-    for (const char* key : {"median", "p10", "p90", "n"})
-      if (!row["us"].contains(key) || !row["us"][key].is_number())
-        fail_schema(source, where + ".us." + key, "a number");
+    for (const char* key : {"median", "p10", "p90", "n"})  // a time of 0 would pass every comparison
+      if (!row["us"].contains(key) || !row["us"][key].is_number() || !(row["us"][key].get<double>() > 0))
+        fail_schema(source, where + ".us." + key, "a number above 0");
   if (!row.contains("error") || !row["error"].is_object()) fail_schema(source, where + ".error", "an object");
   for (const char* key : {"relative", "max"})
     if (!row["error"].contains(key) || !row["error"][key].is_number())

@@ -184,6 +184,8 @@ TEST(Report, BrokenDocumentsAreNamedAtTheFirstBreak) {
   expect_broken(broken([](Json& d) { d["schema"] = 2; }), "schema");
   expect_broken(broken([](Json& d) { d.erase("machine"); }), "machine");
   expect_broken(broken([](Json& d) { d["rows"][0]["us"].erase("p90"); }), "rows[0].us.p90");
+  expect_broken(broken([](Json& d) { d["rows"][0]["us"]["median"] = 0; }), "rows[0].us.median");
+  expect_broken(broken([](Json& d) { d["rows"][0]["us"]["p90"] = -1.5; }), "rows[0].us.p90");
   expect_broken(broken([](Json& d) { d["rows"][0]["kind"] = "other"; }), "rows[0].kind");
   expect_broken(broken([](Json& d) { d["rows"][0]["verified"] = 1; }), "rows[0].verified");
 }
