@@ -56,10 +56,10 @@ inline const dnnl::engine& engine() {
   return cpu;
 }
 
-/// Whether oneDNN multiplies 16-bit matrices by AMX here, as ONEDNN_MAX_CPU_ISA allows.
-inline bool has_amx() {
-  constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
+/// Whether oneDNN uses these instructions here, as ONEDNN_MAX_CPU_ISA allows.
+inline bool has(dnnl::cpu_isa instructions) {
+  const auto wanted = static_cast<unsigned>(instructions);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
 inline dnnl::memory::data_type data_type(DType dtype) {
