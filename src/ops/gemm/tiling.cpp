@@ -37,7 +37,7 @@ constexpr Tiling kTilings[] = {
      .b_along_k = true,
      .plain = true},
     // Fitted to bursts with rests between, as bench has: all clocks are level there, and cycles decide (4096: in turn
-    // on 128 x 128 200 us, together on 128 x 256 206). A wide tile that has the power to itself needs less of it, so
+    // on 128 x 128 194 us, together on 128 x 256 196). A wide tile that has the power to itself needs less of it, so
     // its clock is higher (docs/findings/gemm_gpu.md).
     {.variant = "wgmma_persistent",
      .tile = "128x256c2",
