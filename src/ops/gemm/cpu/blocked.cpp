@@ -52,7 +52,7 @@ void pack(const void* data, DType dtype, std::int64_t offset, std::int64_t line_
 }
 
 /// c (6 rows `pitch` apart, kVectors of kLanes columns) += panel of A (depth x 6) times panels of B (depth x 16).
-/// Vectors as wide as a register: GCC 12 keeps sums of wider ones on the stack, which costs two thirds of the speed.
+/// Vectors as wide as a register: GCC 12 keeps sums of wider ones on the stack, which takes several times as long.
 template <std::int64_t kLanes, std::int64_t kVectors>
 [[gnu::always_inline]] inline void multiply_panels(const float* a, const float* b, std::int64_t depth, float* c,
                                                    std::int64_t pitch) {
