@@ -204,8 +204,9 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     std::set<std::string> taken{time_name};
     for (std::size_t i = 0; i <= fields.size(); ++i) {
       if (i != 0) line += delimiter;
-      const std::string& name = fields[i - (i > position)].name;
-      line += quoted_field(i == position ? time_name : name.empty() ? name : unique_name(name, taken), delimiter);
+      std::string name = i == position ? time_name : fields[i - (i > position)].name;
+      if (i != position && !name.empty()) name = unique_name(name, taken);
+      line += quoted_field(name, delimiter);
     }
     file.write(line + "\n");
   }
