@@ -81,7 +81,7 @@ std::vector<Difference> compare(const Report& report, const Json& base) {
 std::vector<Difference> regressions(const std::vector<Difference>& differences, double allowed) {
   std::vector<Difference> found;
   std::ranges::copy_if(differences, std::back_inserter(found), [&](const Difference& one) {
-    return one.kind == Kind::variant && one.change == Change::slower && one.ratio() > 1 + allowed;
+    return one.counts() && one.change == Change::slower && one.ratio() > 1 + allowed;
   });
   return found;
 }

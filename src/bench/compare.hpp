@@ -30,6 +30,8 @@ struct Difference {
   double us = 0;
   /// us / base_us; 0 when one of them is missing.
   double ratio() const { return base_us > 0 ? us / base_us : 0; }
+  /// A variant that both have timed.
+  bool counts() const { return kind == Kind::variant && base_us > 0 && us > 0; }
 };
 
 /// Compares row by row (operator, case, dtype, device, temperature, implementation) with the rows of a result file that

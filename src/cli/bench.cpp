@@ -149,6 +149,10 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
   if (base["machine"] != bench::machine_json())
     print_note(globals, "note: " + options.compare + " was measured on another machine or with other settings of it");
   if (options.fail_if_slower.empty()) return;
+  if (std::ranges::none_of(differences, &bench::Difference::counts))
+    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
+                                   .got = "no variant that both this run and " + options.compare + " have timed",
+                                   .needed = "a base of the same problems, types, device and temperature"});
   const auto slower = bench::regressions(differences, parse_share(options.fail_if_slower));
   if (slower.empty()) return;
   std::string names;

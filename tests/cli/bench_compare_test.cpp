@@ -53,6 +53,24 @@ TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
   expect_text(slower.err, "E091", "RC 32");
 }
 
+TEST_F(CompareCommand, ABaseWithoutThisProblemPassesNothing) {
+  const std::string other = base(1);
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"bench",     "-p",         "gemm: {mode: RC, size: 16, dtype: f32}",
+                                       "--device",  "cpu",        "--samples",
+                                       "5",         "--min-time", "0",
+                                       "--force",   "-o",         (folder / "new.json").string(),
+                                       "--compare", other};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_tool(arguments);
+  };
+  EXPECT_EQ(run({}).exit_code, 0);
+  const ToolResult gate = run({"--fail-if-slower", "5%"});
+  EXPECT_EQ(gate.exit_code, 2);
+  expect_text(gate.err, "--fail-if-slower", "no variant that both");
+  EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
+}
+
 TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
   const auto broken = folder.file("broken.json", "{\"schema\": 1}");
   const ToolResult result = run_tool(short_bench(folder / "new.json", {"--compare", broken.string()}));

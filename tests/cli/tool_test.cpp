@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "support/scratch.hpp"
 
@@ -106,6 +108,20 @@ TEST(List, NamesOperatorsAndVariants) {
   EXPECT_EQ(unknown.exit_code, 2);
   expect_text(unknown.err, "E024", "gemm");
   expect_text(run_tool({"list", "resampel"}).err, "E024", "Did you mean 'resample'?");
+}
+
+TEST(List, AVersionNumberNamesOneVariant) {
+  int numbered = 0;
+  for (const Json& op : parsed(run_tool({"list", "--json"}).out)) {
+    std::map<int, std::string> names;
+    for (const Json& variant : op["variants"]) {
+      if (variant["version"].is_null()) continue;
+      ++numbered;
+      const auto [other, first] = names.emplace(variant["version"], variant["name"]);
+      EXPECT_TRUE(first) << op["operator"] << ": " << other->second << " and " << variant["name"];
+    }
+  }
+  EXPECT_GT(numbered, 20);
 }
 
 TEST(List, SaysWhichVariantAProblemGets) {
