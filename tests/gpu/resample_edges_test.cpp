@@ -33,6 +33,49 @@ TEST(GpuResampleEdges, NotANumberReachesOnlyTheTargetsBetweenItsNeighbours) {
   }
 }
 
+TEST(GpuResampleEdges, AnInfiniteSampleBesideAnIntervalLeavesTheCurveFinite) {
+  TMAOPS_NEEDS_GPU();
+  constexpr std::int64_t kSamples = 6;
+  constexpr std::int64_t kTargets = 2 * kSamples - 1;
+  ResampleOptions options;
+  options.interpolation = Interpolation::cubic;
+  for (const std::int64_t channels : {128, 8, 7})
+    for (std::int64_t bad = 0; bad < 2 * kSamples; ++bad) {
+      Buffer values(DType::f32, {1, kSamples, channels});
+      Buffer source(DType::f32, {1, kSamples});
+      Buffer target(DType::f32, {1, kTargets});
+      for (std::int64_t i = 0; i < values.layout().size(); ++i) values.set(i, static_cast<double>(i / channels));
+      for (std::int64_t c = 0; c < channels; ++c)
+        values.set(bad / 2 * channels + c, bad % 2 == 0 ? INFINITY : -INFINITY);
+      for (std::int64_t i = 0; i < kSamples; ++i) source.set(i, static_cast<double>(i));
+      for (std::int64_t i = 0; i < kTargets; ++i) target.set(i, 0.5 * static_cast<double>(i));
+      Buffer expected(DType::f32, {1, kTargets, channels});
+      options.variant = "reference";
+      resample(values, source, target, expected, options);
+      const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
+      int ran = 0;
+      for (const auto& variant : ops::resample::variants()) {
+        if (variant.device != DeviceType::cuda) continue;
+        options.variant = std::string(variant.name);
+        const Mirror output(Buffer(DType::f32, {1, kTargets, channels}), 0);
+        try {
+          resample(device_values.view(), device_source.view(), device_target.view(), output.view(), options);
+        } catch (const Error& error) {
+          ASSERT_EQ(error.code(), ErrorCode::variant_refuses);
+          continue;
+        }
+        ++ran;
+        const Buffer got = output.download();
+        for (std::int64_t i = 0; i < kTargets * channels; ++i) {
+          if (!std::isfinite(expected.get(i))) continue;
+          ASSERT_NEAR(got.get(i), expected.get(i), 1e-5)
+              << variant.name << ", target " << i / channels << ", sample " << bad / 2 << " of " << channels;
+        }
+      }
+      EXPECT_GE(ran, 1);
+    }
+}
+
 TEST(GpuResampleEdges, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 7}) {

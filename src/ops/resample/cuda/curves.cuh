@@ -2,6 +2,8 @@
 // formulas of the CPU variants, and for the usual one in a third of the instructions.
 #pragma once
 
+#include <cfloat>
+
 #include "device/approximate.cuh"
 #include "ops/resample/cuda/timeline.cuh"
 #include "ops/resample/cuda/values.cuh"
@@ -31,10 +33,14 @@ __device__ __forceinline__ Neighbours neighbours(const Timeline& line, const At&
   return found;
 }
 
-/// PCHIP's slope inside a piece, times the interval: the harmonic mean of the rises with weights that add up to 1.
-__device__ __forceinline__ float inner_slope(float left, float right, float left_weight) {
-  const bool same_sign = (left > 0 && right > 0) || (left < 0 && right < 0);
-  return same_sign ? left * (right / (left_weight * right + (1 - left_weight) * left)) : 0.0f;
+/// PCHIP's slope inside a piece, times the interval: the harmonic mean of the rises over the interval and beside it,
+/// with weights that add up to 1; 0 where one is NaN. An infinite one beside counts as very steep: with infinity itself
+/// the slope would be NaN.
+__device__ __forceinline__ float inner_slope(float rise, float beside, float rise_weight) {
+  constexpr float kMost = FLT_MAX / 4;
+  const bool same_sign = (rise > 0 && beside > 0) || (rise < 0 && beside < 0);
+  const float steep = fminf(fmaxf(beside, -kMost), kMost);
+  return same_sign ? rise * (steep / (rise_weight * steep + (1 - rise_weight) * rise)) : 0.0f;
 }
 
 /// At the end of a piece; `share`: the interval's part of its own length and that of the interval behind it.
@@ -55,7 +61,7 @@ __device__ __forceinline__ float pchip(const Neighbours& at, float w, float y, f
   const bool right = at.after >= 0;
   const float rise = y_next - y;
   if (!left && !right) return fmaf(w, rise, y);
-  const float slope = left ? inner_slope(rise_before, rise, (2 * at.before + 1) / (3 * at.before + 3))
+  const float slope = left ? inner_slope(rise, rise_before, (2 + at.before) / (3 + 3 * at.before))
                            : end_slope(rise, rise_after, at.after / (1 + at.after));
   const float slope_next = right ? inner_slope(rise, rise_after, (2 + at.after) / (3 + 3 * at.after))
                                  : end_slope(rise, rise_before, at.before / (1 + at.before));
