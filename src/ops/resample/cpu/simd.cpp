@@ -1,7 +1,8 @@
 // Vectors through Highway, the instruction set chosen at run time. Adds to `portable`: targets located a vector at a
-// time without branches (locate-inl.hpp), linear rows combined by two fused operations per vector, and slerp of a
-// vector of targets at a time. The other modes are the plain loops compiled for the same instruction set. Against
-// `portable`: 1.2 to 2.7 times faster for linear f32, 5 times for slerp (docs/findings/resample_cpu.md).
+// time without branches (locate-inl.hpp), linear rows combined by two fused operations per vector, PCHIP of a vector of
+// channels and slerp of a vector of targets at a time. The other modes are the plain loops compiled for the same
+// instruction set. Against `portable`: 1.2 to 2.7 times faster for linear f32, 5 times for slerp
+// (docs/findings/resample_cpu.md).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/resample/cpu/simd.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -135,36 +136,36 @@ bool MayStream(const ChannelRequest& request) {
   return request.beyond_caches && (start | row | pitch) % kCacheLine == 0;
 }
 
-template <class Value, std::size_t lanes>
-bool LinearOfWidth(const ChannelRequest& request, const Tile& tile) {
-  using Tag = hn::CappedTag<Compute<Value>, lanes>;
-  if constexpr (lanes * sizeof(Compute<Value>) == HWY_MAX_BYTES)
-    if (MayStream<Value>(request)) {
-      LinearRows<true, Tag, Value>({}, request, tile);
-      return true;
-    }
-  LinearRows<false, Tag, Value>({}, request, tile);
-  return true;
+/// Below AVX2, Highway's conversion to f16 is an emulation that does not promise NaN, infinity and subnormals.
+template <class Value>
+constexpr bool kConverts = !std::is_same_v<Value, float16> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2);
+
+/// Calls run(tag) with the widest vector that fits into the channels; false where none of two lanes or more does.
+template <class C, class Run>
+bool WidestVector(std::int64_t channels, const Run& run) {
+  constexpr std::size_t kFull = HWY_MAX_BYTES / sizeof(C);
+  if constexpr (kFull >= 16)
+    if (channels >= 16) return run(hn::CappedTag<C, 16>()), true;
+  if constexpr (kFull >= 8)
+    if (channels >= 8) return run(hn::CappedTag<C, 8>()), true;
+  if (channels >= 4) return run(hn::CappedTag<C, 4>()), true;
+  if (channels >= 2) return run(hn::CappedTag<C, 2>()), true;
+  return false;
 }
 
-/// Linear groups by the widest vector that fits into the channels.
 template <class Value>
 bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
-  // Below AVX2, Highway's conversion to f16 is an emulation that does not promise NaN, infinity and subnormals.
-  constexpr bool kConverts = !std::is_same_v<Value, float16> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2);
-  if (!kConverts || request.channel_stride != 1 || request.output_channel_stride != 1)
+  if (!kConverts<Value> || request.channel_stride != 1 || request.output_channel_stride != 1)
     return combine_linear<Value>(request, tile);
-  constexpr std::size_t kFull = HWY_MAX_BYTES / sizeof(Compute<Value>);
-  const std::int64_t channels = request.channel_count;
-  if constexpr (kFull >= 16)
-    if (channels >= 16) return LinearOfWidth<Value, 16>(request, tile);
-  if constexpr (kFull >= 8)
-    if (channels >= 8) return LinearOfWidth<Value, 8>(request, tile);
-  if (channels >= 4) return LinearOfWidth<Value, 4>(request, tile);
-  if (channels >= 2) return LinearOfWidth<Value, 2>(request, tile);
-  return combine_linear<Value>(request, tile);
+  const bool wide = WidestVector<Compute<Value>>(request.channel_count, [&](auto d) {
+    if constexpr (hn::MaxLanes(decltype(d)()) * sizeof(Compute<Value>) == HWY_MAX_BYTES)
+      if (MayStream<Value>(request)) return LinearRows<true, decltype(d), Value>(d, request, tile);
+    LinearRows<false, decltype(d), Value>(d, request, tile);
+  });
+  return wide || combine_linear<Value>(request, tile);
 }
 
+#include "ops/resample/cpu/cubic.inc"
 #include "ops/resample/cpu/slerp.inc"
 
 #else
@@ -177,6 +178,10 @@ template <class Value>
 bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
   return combine_linear<Value>(request, tile);
 }
+template <class Value>
+bool CombineCubic(const ChannelRequest& request, const Tile& tile) {
+  return combine_cubic<Value>(request, tile);
+}
 
 #endif
 
@@ -187,7 +192,7 @@ TileKernels KernelsOf() {
           Locator<Time, C>(),
           time_ratios<Time, C>,
           {CombineLinear<Value>, combine_step<Value, Interpolation::previous>, combine_step<Value, Interpolation::next>,
-           combine_step<Value, Interpolation::nearest>, combine_cubic<Value>, CombineSlerp<Value>},
+           combine_step<Value, Interpolation::nearest>, CombineCubic<Value>, CombineSlerp<Value>},
           [] { hwy::FlushStream(); }};
 }
 
