@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "ops/gemm/clones.hpp"
+#include "core/clones.hpp"
 
 namespace tmaops::ops::gemm {
 namespace {

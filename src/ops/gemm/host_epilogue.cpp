@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ops/gemm/clones.hpp"
+#include "core/clones.hpp"
+#include "core/convert_rows.hpp"
 #include "ops/gemm/host_activation.hpp"
-#include "ops/gemm/host_convert.hpp"
 
 namespace tmaops::ops::gemm {
 namespace {

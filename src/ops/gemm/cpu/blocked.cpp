@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/clones.hpp"
+#include "core/convert_rows.hpp"
 #include "core/parallel.hpp"
-#include "ops/gemm/clones.hpp"
-#include "ops/gemm/host_convert.hpp"
 #include "ops/gemm/host_epilogue.hpp"
 
 namespace tmaops::ops::gemm::blocked {

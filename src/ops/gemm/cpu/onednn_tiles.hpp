@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/convert_rows.hpp"
 #include "ops/gemm/cpu/onednn_library.hpp"
-#include "ops/gemm/host_convert.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm::onednn {

@@ -246,10 +246,7 @@ class Driver {
 
   template <class Stored>
   void copy_channels(const Stored* from, std::int64_t stride, T* to) const {
-    if (stride == 1)
-      for (std::int64_t d = 0; d < forward_.channels; ++d) to[d] = ms_deform_attn::convert<T>(from[d]);
-    else
-      for (std::int64_t d = 0; d < forward_.channels; ++d) to[d] = ms_deform_attn::convert<T>(from[d * stride]);
+    ms_deform_attn::load_row(from, stride, forward_.channels, to);
   }
 
   void write_grad_value(const T* map, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) const {
@@ -258,9 +255,8 @@ class Driver {
       using Stored = std::remove_pointer_t<decltype(type)>;
       auto* to = static_cast<Stored*>(grad.data);
       each_pixel(first, last, [&](std::int64_t at, std::int64_t s) {
-        Stored* pixel = to + ms_deform_attn::value_offset(grad, n, s, m);
-        for (std::int64_t d = 0; d < forward_.channels; ++d)
-          pixel[d * grad.strides[3]] = static_cast<Stored>(map[at + d]);
+        ms_deform_attn::store_row(map + at, forward_.channels, to + ms_deform_attn::value_offset(grad, n, s, m),
+                                  grad.strides[3]);
       });
     });
   }

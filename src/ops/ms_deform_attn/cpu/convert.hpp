@@ -1,10 +1,12 @@
-// Conversions from storage to arithmetic types, written without branches so that the compiler vectorises them.
+// Conversions between storage and arithmetic types.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
+#include "core/convert_rows.hpp"
 #include "tmaops/dtype.hpp"
 
 namespace tmaops::ops::ms_deform_attn {
@@ -26,6 +28,35 @@ T convert(Stored value) {
     return static_cast<T>(to_float(value));
   else
     return static_cast<T>(value);
+}
+
+/// to[i] = from[i * stride], converted: f16 by the processor's own conversion, the others in a loop, which costs less
+/// than a call. The rows do not overlap.
+template <class T, class Stored>
+void load_row(const Stored* from, std::int64_t stride, std::int64_t count, T* to) {
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<Stored, float16>)
+    load_f32(from, DType::f16, 0, stride, count, to);
+  else if (stride == 1)
+    if constexpr (std::is_same_v<T, Stored>)
+      std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i * stride]);
+}
+
+/// to[i * stride] = from[i], rounded to nearest even.
+template <class T, class Stored>
+void store_row(const T* from, std::int64_t count, Stored* to, std::int64_t stride) {
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<Stored, float16>)
+    store_f32(to, DType::f16, 0, stride, count, from);
+  else if (stride == 1)
+    if constexpr (std::is_same_v<T, Stored>)
+      std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Stored>(from[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) to[i * stride] = static_cast<Stored>(from[i]);
 }
 
 /// The arithmetic type of a value type: f64 for f64, f32 for all others.

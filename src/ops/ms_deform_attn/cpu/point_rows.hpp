@@ -28,7 +28,7 @@ class PointRows {
       using Stored = std::remove_pointer_t<decltype(type)>;
       const Stored* from = static_cast<const Stored*>(tensor_.data) + head_offset(tensor_, n, q, m);
       if (dense_) {
-        for (std::size_t i = begin; i < end; ++i) to[i - begin] = convert<T>(from[i]);
+        load_row(from + begin, 1, static_cast<std::int64_t>(end - begin), to);
       } else {
         for (std::size_t i = begin; i < end; ++i) to[i - begin] = convert<T>(from[offsets_[i]]);
       }
@@ -48,7 +48,7 @@ class PointRows {
       using Stored = std::remove_pointer_t<decltype(type)>;
       Stored* to = static_cast<Stored*>(tensor.data) + head_offset(tensor, n, q, m);
       if (dense_) {
-        for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<Stored>(from[i - begin]);
+        store_row(from, static_cast<std::int64_t>(end - begin), to + begin, 1);
       } else {
         for (std::size_t i = begin; i < end; ++i) to[offsets_[i]] = static_cast<Stored>(from[i - begin]);
       }

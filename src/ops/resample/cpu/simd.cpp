@@ -28,60 +28,7 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-template <class D>
-auto LoadWide(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-auto LoadWide(D d, const double* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-auto LoadWide(D d, const float16* from) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from)));
-}
-template <class D>
-auto LoadWide(D d, const bfloat16* from) {
-  const hn::Rebind<std::uint16_t, D> dh;
-  const hn::RebindToUnsigned<D> du;
-  return hn::BitCast(d,
-                     hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from)))));
-}
-
-/// Past the caches when `streamed`; the address is a multiple of the vector's size then.
-template <bool streamed, class D, class V, class T>
-void Put(D d, V v, T* to) {
-  if constexpr (streamed)
-    hn::Stream(v, d, to);
-  else
-    hn::StoreU(v, d, to);
-}
-
-template <bool streamed, class D, class V>
-void StoreNarrow(D d, V v, float* to) {
-  Put<streamed>(d, v, to);
-}
-template <bool streamed, class D, class V>
-void StoreNarrow(D d, V v, double* to) {
-  Put<streamed>(d, v, to);
-}
-template <bool streamed, class D, class V>
-void StoreNarrow(D d, V v, float16* to) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  Put<streamed>(dh, hn::DemoteTo(dh, v), reinterpret_cast<hwy::float16_t*>(to));
-}
-/// Rounds to nearest even (DemoteTo of Highway 1.0 cuts off); NaN stays NaN.
-template <bool streamed, class D, class V>
-void StoreNarrow(D d, V v, bfloat16* to) {
-  const hn::RebindToUnsigned<D> du;
-  const hn::Rebind<std::uint16_t, D> dh;
-  const auto bits = hn::BitCast(du, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu)));
-  const auto kept = hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, hn::Or(bits, hn::Set(du, 0x400000u)));
-  Put<streamed>(dh, hn::TruncateTo(dh, hn::ShiftRight<16>(kept)), reinterpret_cast<std::uint16_t*>(to));
-}
+#include "ops/resample/cpu/vectors.inc"
 
 /// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before.
 template <bool streamed, class D, class Value>
@@ -134,23 +81,6 @@ bool MayStream(const ChannelRequest& request) {
   const auto row = static_cast<std::uintptr_t>(request.channel_count) * sizeof(Value);
   const auto pitch = static_cast<std::uintptr_t>(request.output_row_stride) * sizeof(Value);
   return request.beyond_caches && (start | row | pitch) % kCacheLine == 0;
-}
-
-/// Below AVX2, Highway's conversion to f16 is an emulation that does not promise NaN, infinity and subnormals.
-template <class Value>
-constexpr bool kConverts = !std::is_same_v<Value, float16> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2);
-
-/// Calls run(tag) with the widest vector that fits into the channels; false where none of two lanes or more does.
-template <class C, class Run>
-bool WidestVector(std::int64_t channels, const Run& run) {
-  constexpr std::size_t kFull = HWY_MAX_BYTES / sizeof(C);
-  if constexpr (kFull >= 16)
-    if (channels >= 16) return run(hn::CappedTag<C, 16>()), true;
-  if constexpr (kFull >= 8)
-    if (channels >= 8) return run(hn::CappedTag<C, 8>()), true;
-  if (channels >= 4) return run(hn::CappedTag<C, 4>()), true;
-  if (channels >= 2) return run(hn::CappedTag<C, 2>()), true;
-  return false;
 }
 
 template <class Value>

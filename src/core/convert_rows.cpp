@@ -1,16 +1,16 @@
-#include "ops/gemm/host_convert.hpp"
+#include "core/convert_rows.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "ops/gemm/clones.hpp"
+#include "core/clones.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-namespace tmaops::ops::gemm {
+namespace tmaops {
 namespace {
 
 constexpr std::int64_t kPiece = 256;  // elements that pass through a buffer on the stack at a time
@@ -67,11 +67,13 @@ TMAOPS_CLONES void f32_to_bf16(const float* in, std::int64_t count, std::uint16_
 
 template <class T>
 void gather(const T* in, std::int64_t stride, std::int64_t count, T* out) {
+  if (stride == 1) return void(std::memmove(out, in, static_cast<std::size_t>(count) * sizeof(T)));
   for (std::int64_t i = 0; i < count; ++i) out[i] = in[i * stride];
 }
 
 template <class T>
 void scatter(const T* in, std::int64_t stride, std::int64_t count, T* out) {
+  if (stride == 1) return void(std::memmove(out, in, static_cast<std::size_t>(count) * sizeof(T)));
   for (std::int64_t i = 0; i < count; ++i) out[i * stride] = in[i];
 }
 
@@ -103,4 +105,4 @@ void store_f32(void* data, DType dtype, std::int64_t offset, std::int64_t stride
   }
 }
 
-}  // namespace tmaops::ops::gemm
+}  // namespace tmaops

@@ -13,7 +13,7 @@
 // A function for AVX-512 alone, to be called where has_v4() says so.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define TMAOPS_V4 __attribute__((target("arch=x86-64-v4")))
-namespace tmaops::ops::gemm {
+namespace tmaops {
 inline bool has_v4() { return __builtin_cpu_supports("x86-64-v4"); }
-}  // namespace tmaops::ops::gemm
+}  // namespace tmaops
 #endif
