@@ -88,7 +88,9 @@ bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
   if (!kConverts<Value> || request.channel_stride != 1 || request.output_channel_stride != 1)
     return combine_linear<Value>(request, tile);
   const bool wide = WidestVector<Compute<Value>>(request.channel_count, [&](auto d) {
-    if constexpr (hn::MaxLanes(decltype(d)()) * sizeof(Compute<Value>) == HWY_MAX_BYTES)
+    // Full vectors alone, of 16 bytes in memory at least: x86 streams shorter ones as if they had 16.
+    constexpr std::size_t kLanes = hn::MaxLanes(decltype(d)());
+    if constexpr (kLanes * sizeof(Compute<Value>) == HWY_MAX_BYTES && kLanes * sizeof(Value) >= 16)
       if (MayStream<Value>(request)) return LinearRows<true, decltype(d), Value>(d, request, tile);
     LinearRows<false, decltype(d), Value>(d, request, tile);
   });
