@@ -42,8 +42,9 @@ TEST_F(CompareCommand, FasterIsTold) {
 TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
   const std::string problem = "gemm: {mode: RC, size: 32, dtype: f32, variant: [auto, wgmma_tma]}";
   const auto compare = [&](double factor) {
-    return run_tool({"bench", "-p", problem, "--device", "cpu", "--samples", "5", "--min-time", "0", "--force", "-o",
-                     (folder / "new.json").string(), "--compare", base(factor), "--fail-if-slower", "5%"});
+    return run_tool(short_bench(folder / "new.json",
+                                {"--device", "cpu", "--force", "--compare", base(factor), "--fail-if-slower", "5%"},
+                                problem));
   };
   const ToolResult faster = compare(1e3);
   EXPECT_EQ(faster.exit_code, 3) << faster.err;
@@ -56,13 +57,8 @@ TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
 TEST_F(CompareCommand, ABaseWithoutThisProblemPassesNothing) {
   const std::string other = base(1);
   const auto run = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments{"bench",     "-p",         "gemm: {mode: RC, size: 16, dtype: f32}",
-                                       "--device",  "cpu",        "--samples",
-                                       "5",         "--min-time", "0",
-                                       "--force",   "-o",         (folder / "new.json").string(),
-                                       "--compare", other};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_tool(arguments);
+    more.insert(more.end(), {"--device", "cpu", "--force", "--compare", other});
+    return run_tool(short_bench(folder / "new.json", more, "gemm: {mode: RC, size: 16, dtype: f32}"));
   };
   EXPECT_EQ(run({}).exit_code, 0);
   const ToolResult gate = run({"--fail-if-slower", "5%"});

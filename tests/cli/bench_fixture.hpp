@@ -24,9 +24,10 @@ inline Json read_json(const std::filesystem::path& path) {
 }
 
 /// Five short samples of a small problem, and whatever else.
-inline std::vector<std::string> short_bench(const std::filesystem::path& output, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{"bench",      "-p", kSmallProblem, "--samples",    "5",
-                                     "--min-time", "0",  "-o",          output.string()};
+inline std::vector<std::string> short_bench(const std::filesystem::path& output, std::vector<std::string> more = {},
+                                            const std::string& problem = kSmallProblem) {
+  std::vector<std::string> arguments{"bench",      "-p", problem, "--samples",    "5",
+                                     "--min-time", "0",  "-o",    output.string()};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
