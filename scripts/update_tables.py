@@ -70,6 +70,10 @@ COLUMNS = {
     "cycles": ("cycles", lambda row: count(row["counters"]["sm__cycles_elapsed.max"])),
     "active": ("SMs at work", of_peak("sm__cycles_active")),
     "dram": ("DRAM", lambda row: f"{row['counters']['dram__throughput.avg.pct_of_peak_sustained_elapsed']:.1f} %"),
+    "dram back": (
+        "DRAM, back to back",
+        lambda row: f"{row['counters']['back_to_back']['dram__throughput.avg.pct_of_peak_sustained_elapsed']:.1f} %",
+    ),
     "read": ("read", total("dram__bytes_read", 1, "B")),
     "l2": ("L2", of_peak("lts__throughput")),
     "l1": ("L1", of_peak("l1tex__throughput")),

@@ -43,6 +43,13 @@ Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int run
   return counters;
 }
 
+BackToBack back_to_back(std::span<const double> range, std::int64_t calls) {
+  BackToBack result{.calls = calls, .values = {}};
+  for (std::size_t i = 0; i < kBackToBackCounters; ++i)
+    result.values[i] = kCounters[i].fold == Fold::sum ? range[i] / static_cast<double>(calls) : range[i];
+  return result;
+}
+
 LongestWait longest_wait(const CounterValues& values) {
   LongestWait longest;
   for (std::size_t i = 0; i < kCounters.size(); ++i) {

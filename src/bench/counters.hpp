@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +71,16 @@ inline constexpr std::string_view kWaitSuffix = "_per_issue_active.ratio";
 /// In the order of kCounters.
 using CounterValues = std::array<double, kCounters.size()>;
 
+/// The first of kCounters: the ones that are also read of calls back to back.
+inline constexpr std::size_t kBackToBackCounters = 7;
+
+/// Counters of one range around many calls as they are timed, in a graph: kernels follow each other without a pause,
+/// and those of dependent launches overlap. Nothing of a call's begin and end is in them that is not in its time.
+struct BackToBack {
+  std::int64_t calls = 0;
+  std::array<double, kBackToBackCounters> values{};  // in the order of kCounters; sums are of one call
+};
+
 /// Counters of a call over several of its runs, each counter by itself: one run is a sample (the DRAM's throughput of
 /// one kernel of 65 us comes out 2 % higher or lower).
 struct Counters {
@@ -77,6 +89,7 @@ struct Counters {
   CounterValues values{};  // medians
   CounterValues p10{};     // 10th percentiles
   CounterValues p90{};     // 90th
+  std::optional<BackToBack> back_to_back{};
 };
 
 /// The counters of one run from those of its kernels.
@@ -85,6 +98,9 @@ CounterValues fold_kernels(std::span<const CounterValues> kernels);
 /// The counters of the last `runs` of `all_runs` runs from those of all their kernels, in order. Throws Error
 /// variant_refuses where the runs cannot all have had as many kernels.
 Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int runs);
+
+/// From the values of a range around `calls`.
+BackToBack back_to_back(std::span<const double> range, std::int64_t calls);
 
 /// What most warps wait for, and how many per instruction that is issued.
 struct LongestWait {
@@ -107,6 +123,9 @@ class CounterReader {
   /// run in turn, uncounted until the caches hold what the calls before leave there, then counted; kernels run one
   /// after the other. Throws Error variant_refuses.
   virtual Counters read(const std::vector<Call>& calls) = 0;
+  /// The same calls in turn, back to back for a twentieth of a second; one takes about `seconds_each`, which is more
+  /// than 0. Throws Error variant_refuses.
+  virtual BackToBack read_back_to_back(const std::vector<Call>& calls, double seconds_each) = 0;
 };
 
 /// Throws Error variant_refuses: CUPTI missing or refusing, and what to do.

@@ -41,6 +41,12 @@ Json counters_json(const Counters& counters, const Row& row) {
     spread[name] = {rounded(finite(counters.p10[i], row, name)), rounded(finite(counters.p90[i], row, name))};
   }
   json["p10_p90"] = std::move(spread);
+  if (const auto& all = counters.back_to_back) {
+    Json together{{"calls", all->calls}};
+    for (std::size_t i = 0; i < kBackToBackCounters; ++i)
+      together[kCounters[i].name] = rounded(finite(all->values[i], row, kCounters[i].name));
+    json["back_to_back"] = std::move(together);
+  }
   return json;
 }
 

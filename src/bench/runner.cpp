@@ -149,13 +149,22 @@ class Run {
     if (!workload) return;
     try {
       if (!counters_) counters_ = make_cuda_counters(options_.device);
-      for (const auto& implementation : contenders_.of(problem, *workload, true)) {
+      std::vector<std::pair<Row*, const Implementation*>> counted;
+      const auto implementations = contenders_.of(problem, *workload, true);
+      for (const auto& implementation : implementations) {
         if (log_.interrupted()) return;
-        log_.progress(*workload, "counters of " + implementation->name(), 0.5);
         Row* row = log_.find(row_of(*workload, *implementation, temperature, {}));
+        if (row == nullptr || implementation->calls().empty()) continue;
+        log_.progress(*workload, "counters of " + implementation->name(), 0.3);
         const KernelsOneByOne kernels;
-        if (row != nullptr && !implementation->calls().empty())
-          row->counters = counters_->read(implementation->calls());
+        row->counters = counters_->read(implementation->calls());
+        counted.emplace_back(row, implementation.get());
+      }
+      for (const auto& [row, implementation] : counted) {  // one kind after the other: a change takes half a second
+        if (log_.interrupted()) return;
+        log_.progress(*workload, "counters of " + row->implementation + ", back to back", 0.6);
+        const double seconds = 1e-9 * row->counters->values.front();
+        row->counters->back_to_back = counters_->read_back_to_back(implementation->calls(), seconds);
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;

@@ -81,6 +81,7 @@ std::string counters_table(const bench::Report& report, bool color) {
                {"SM MHz", Align::right},
                {"DRAM", Align::right},
                {"p10 - p90", Align::right},
+               {"back to back", Align::right},
                {"L2", Align::right},
                {"L1", Align::right},
                {"issue", Align::right},
@@ -105,6 +106,7 @@ std::string counters_table(const bench::Report& report, bool color) {
     cells.push_back({fmt::format("{:.0f}", value("sm__cycles_elapsed.avg.per_second") * 1e-6)});
     cells.push_back({fmt::format("{:.1f} %", counters.values[dram])});
     cells.push_back({fmt::format("{:.1f} - {:.1f}", counters.p10[dram], counters.p90[dram])});
+    cells.push_back({counters.back_to_back ? fmt::format("{:.1f} %", counters.back_to_back->values[dram]) : ""});
     for (const char* unit :
          {"lts__throughput", "l1tex__throughput", "smsp__issue_active", "sm__pipe_tensor_cycles_active"})
       cells.push_back({share(unit)});

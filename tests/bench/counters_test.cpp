@@ -52,6 +52,16 @@ TEST(Counters, RunsOfDifferentNumbersOfKernelsCannotBeToldApart) {
       ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
 }
 
+TEST(Counters, ARangeOfManyCallsIsToldPerCall) {
+  const CounterValues range = kernel(8000, 80, 12);
+  const BackToBack all = back_to_back(range, 4);
+  EXPECT_EQ(all.calls, 4);
+  EXPECT_DOUBLE_EQ(all.values[counter_index("gpu__time_duration.sum")], 2000);
+  EXPECT_DOUBLE_EQ(all.values[counter_index(kDram)], 80);
+  EXPECT_DOUBLE_EQ(all.values[counter_index("dram__bytes_read.sum")], 3);
+  EXPECT_DOUBLE_EQ(all.values[counter_index("dram__bytes_write.sum")], 3);
+}
+
 TEST(Counters, TheLongestWaitIsNamedInWords) {
   CounterValues values{};
   EXPECT_EQ(longest_wait(values).reason, "");

@@ -107,6 +107,8 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
   counters.values.fill(42);
   counters.p10.fill(41);
   counters.p90.fill(44);
+  counters.back_to_back = BackToBack{.calls = 300, .values = {}};
+  counters.back_to_back->values.fill(43);
   report.rows.back().counters = counters;
   report.rows.back().host = HostCost{.call_us = 2.5, .launch_us = 2.25};
   const Json first = bench::to_json(report, Json::object())["rows"][0];
@@ -120,7 +122,11 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
     EXPECT_EQ(first["counters"][counter.name], 42) << counter.name;
     EXPECT_EQ(first["counters"]["p10_p90"][counter.name], Json({41, 44})) << counter.name;
   }
-  EXPECT_EQ(first["counters"].size(), kCounters.size() + 3);
+  EXPECT_EQ(first["counters"].size(), kCounters.size() + 4);
+  const Json& together = first["counters"]["back_to_back"];
+  EXPECT_EQ(together["calls"], 300);
+  EXPECT_EQ(together["dram__throughput.avg.pct_of_peak_sustained_elapsed"], 43);
+  EXPECT_EQ(together.size(), kBackToBackCounters + 1);
 }
 
 TEST(HostCost, IsTheLowerQuartileOfTheBursts) {

@@ -107,6 +107,16 @@ TEST_F(MeasuringOnGpu, CountersAreThoseOfTheCall) {
       EXPECT_NEAR(value(one, "sm__cycles_elapsed.max") / hertz * 1e9, value(one, "gpu__time_duration.sum"),
                   0.1 * value(one, "gpu__time_duration.sum"));
       EXPECT_EQ(longest_wait(one.values).reason, "long scoreboard") << "a copy waits for memory";
+
+      const double alone = value(one, "gpu__time_duration.sum");
+      const BackToBack all = reader->read_back_to_back({copy}, 1e-9 * alone);
+      const auto of_all = [&](const char* name) { return all.values[counter_index(name)]; };
+      EXPECT_GE(all.calls, 100);
+      EXPECT_NEAR(of_all("gpu__time_duration.sum"), alone, 0.1 * alone);
+      EXPECT_NEAR(of_all("dram__bytes_read.sum"), kBytes, 0.1 * kBytes);
+      EXPECT_NEAR(of_all("dram__bytes_write.sum"), kBytes, 0.1 * kBytes);
+      EXPECT_NEAR(of_all("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+                  value(one, "dram__throughput.avg.pct_of_peak_sustained_elapsed"), 10);
     }
     EXPECT_EQ(reader->read({both}).kernels, 2);
     EXPECT_EQ(reader->read({copy, copy, copy}).runs, reader->read({copy}).runs) << "on whichever set of inputs";

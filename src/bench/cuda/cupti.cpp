@@ -57,6 +57,8 @@ Cupti load_cupti() {
   get(found.set_config, "cuptiRangeProfilerSetConfig");
   get(found.start, "cuptiRangeProfilerStart");
   get(found.stop, "cuptiRangeProfilerStop");
+  get(found.push_range, "cuptiRangeProfilerPushRange");
+  get(found.pop_range, "cuptiRangeProfilerPopRange");
   get(found.decode, "cuptiRangeProfilerDecodeData");
   get(found.data_info, "cuptiRangeProfilerGetCounterDataInfo");
   found.name = library.name();

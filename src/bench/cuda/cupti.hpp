@@ -32,6 +32,8 @@ struct Cupti {
   decltype(&cuptiRangeProfilerSetConfig) set_config = nullptr;
   decltype(&cuptiRangeProfilerStart) start = nullptr;
   decltype(&cuptiRangeProfilerStop) stop = nullptr;
+  decltype(&cuptiRangeProfilerPushRange) push_range = nullptr;
+  decltype(&cuptiRangeProfilerPopRange) pop_range = nullptr;
   decltype(&cuptiRangeProfilerDecodeData) decode = nullptr;
   decltype(&cuptiRangeProfilerGetCounterDataInfo) data_info = nullptr;
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/cuda/call_graph.hpp"
 #include "bench/cuda/kernels.hpp"
 #include "bench/random.hpp"
 #include "core/cuda_status.hpp"
@@ -21,8 +22,6 @@ namespace {
 
 constexpr std::size_t kCanaryBytes = 256;
 constexpr int kCanary = 0xA5;
-/// Calls in one graph: enough that its start does not count, few enough to be made quickly.
-constexpr std::int64_t kGraphCalls = 256;
 /// Calls that are timed on the host at a time, and about how long they take the GPU, in seconds. The queue of launches
 /// takes 1,024 before the host has to wait; a call has a few kernels at most. Fewer than 16 show the first calls of a
 /// burst, which cost up to 0.3 us more or less than the others.
@@ -59,19 +58,13 @@ class CudaTimer : public Timer {
   /// The calls go round the whole list in every graph, so it does not matter which is first. A graph is made for every
   /// sample (about a millisecond): kept ones would outlive the memory their calls work on.
   double seconds(const std::vector<Call>& calls, std::int64_t, std::int64_t count) override {
-    const auto sets = static_cast<std::int64_t>(calls.size());
-    const std::int64_t wanted = std::clamp<std::int64_t>(count, 1, kGraphCalls);
-    const std::int64_t size = (wanted + sets - 1) / sets * sets;
-    const std::int64_t replays = (count + size - 1) / size;
-    const std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)> made(graph_of(calls, size),
-                                                                                &cudaGraphExecDestroy);
-    const cudaGraphExec_t graph = made.get();
+    const CallGraph graph(calls, count, stream_);
     // In processes that have run certain kernels every plain launch of a graph takes 0.17 us longer (0.33 with cold
     // inputs) when the last kernel launched outside a graph was not a dependent one: here the same for all.
     launch_empty(stream_, true);
-    check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
+    graph.launch(stream_);
     check_cuda(cudaEventRecord(begin_, stream_), "bench: event");
-    for (std::int64_t i = 0; i < replays; ++i) check_cuda(cudaGraphLaunch(graph, stream_), "bench: graph");
+    graph.launch_all(stream_);
     check_cuda(cudaEventRecord(end_, stream_), "bench: event");
     launch_clock(span_, stream_);
     const std::uint64_t reasons = nvml_.reasons();  // while the GPU works
@@ -80,7 +73,7 @@ class CudaTimer : public Timer {
     clocks_ = {1e3 * static_cast<double>(span_->cycles) / static_cast<double>(span_->nanoseconds), reasons};
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
-    return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(size * replays);
+    return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(graph.calls());
   }
   std::optional<HostCost> host_cost(const std::vector<Call>& calls, double seconds_each, bool dependent) override {
     const auto count = static_cast<std::size_t>(
@@ -111,20 +104,6 @@ class CudaTimer : public Timer {
   std::string clocks_problem() const override { return nvml_.problem(); }
 
  private:
-  cudaGraphExec_t graph_of(const std::vector<Call>& calls, std::int64_t size) {
-    calls.front()(stream_);  // what the first call of all loads is not captured
-    check_cuda(cudaStreamSynchronize(stream_), "bench: first call");
-    cudaGraph_t graph{};
-    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "bench: capture");
-    for (std::int64_t i = 0; i < size; ++i) calls[static_cast<std::size_t>(i) % calls.size()](stream_);
-    check_cuda(cudaStreamEndCapture(stream_, &graph), "bench: capture");
-    cudaGraphExec_t made{};
-    const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
-    cudaGraphDestroy(graph);
-    check_cuda(status, "bench: graph");
-    return made;
-  }
-
   Nvml nvml_;
   std::optional<ClockReading> clocks_;
   ClockSpan* span_ = nullptr;
