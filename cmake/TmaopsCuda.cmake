@@ -1,6 +1,8 @@
 # How GPU code is compiled, and what a variant's line promises about its kernels.
 option(TMAOPS_WATCHDOG "Barrier waits in kernels that last too long print where and trap (for debugging: costs registers)" OFF)
 
+option(TMAOPS_LINE_INFO "Source lines in the kernels' machine code, for ncu: a tenth of the kernels' build time" OFF)
+
 # Kernels with wgmma (sm90a) run on Hopper alone. Those that need no more than TMA (sm90) are compiled for Hopper and for the
 # GPU of this machine; a package for others is built with -DTMAOPS_GPUS=ALL, which takes about twice as long.
 set(TMAOPS_GPUS AUTO CACHE STRING "GPUs the kernels are compiled for: AUTO (Hopper and this machine's) or ALL")
@@ -18,10 +20,14 @@ foreach(capability 100 120)
   endif()
 endforeach()
 
-# Architectures and flags of a target's .cu files. Device code is left uncompressed so that tests can read it.
+# Architectures and flags of a target's .cu files. Device code is left uncompressed so that tests can read it. Their host
+# code prepares and launches, and a plan repeats launches that it has noted: what GCC makes of it is not to be measured.
 function(tmaops_cuda_settings target arch)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${TMAOPS_ARCHITECTURES_${arch}}")
-  set(flags --expt-relaxed-constexpr -lineinfo --no-compress -Xcompiler=-Wall,-Wextra)
+  set(flags --expt-relaxed-constexpr --no-compress -Xcompiler=-Wall,-Wextra,-O1)
+  if(TMAOPS_LINE_INFO)
+    list(APPEND flags -lineinfo)
+  endif()
   if(TMAOPS_WARNINGS_AS_ERRORS)
     list(APPEND flags -Werror all-warnings)
   endif()
@@ -31,15 +37,47 @@ function(tmaops_cuda_settings target arch)
   target_link_libraries(${target} PRIVATE tmaops_settings)
 endfunction()
 
-# Gives a kernel file the smem(...) of its line as TMAOPS_VARIANT_SMEM, which dynamic_shared() and launch_kernel() hold
-# it to.
-function(tmaops_cuda_budgets room)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/src/ops/${room}/variants.def lines REGEX "^TMAOPS_(PLANNED_)?VARIANT\\(.*, cuda, ")
-  foreach(line IN LISTS lines)
-    if(NOT line MATCHES "^TMAOPS_(PLANNED_)?VARIANT\\([a-z0-9_]+, ([a-z0-9_]+), .*, smem\\(([0-9]+)\\)")
+# The kernel files of a room's variants, `sources`, as they are compiled; each gets the smem(...) of its line as
+# TMAOPS_VARIANT_SMEM, which dynamic_shared() and launch_kernel() hold it to. Those of one smem(...) are compiled together: a
+# file's headers take nvcc as long as a simple kernel (CMake's own unity build is for C++ alone). Kernels come out the same.
+# Global properties: TMAOPS_OBJECT_<room>_<variant>, the end of its object's name as an expression, and
+# TMAOPS_NEIGHBOURS_<room>_<variant>, the others in it.
+function(tmaops_kernel_files room result)
+  set(budgets "")
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source STEM name)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/src/ops/${room}/variants.def line REGEX "VARIANT\\([a-z0-9_]+, ${name}, cuda, ")
+    if(NOT line MATCHES "smem\\(([0-9]+)\\)")
       message(FATAL_ERROR "a cuda variant declares smem(bytes): ${line}")
     endif()
-    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/ops/${room}/cuda/${CMAKE_MATCH_2}.cu APPEND PROPERTY COMPILE_DEFINITIONS
-      TMAOPS_VARIANT_SMEM=${CMAKE_MATCH_3})
+    list(APPEND budgets ${CMAKE_MATCH_1})
+    list(APPEND sources_${CMAKE_MATCH_1} ${source})
   endforeach()
+  list(REMOVE_DUPLICATES budgets)
+  set(files "")
+  foreach(smem IN LISTS budgets)
+    set(of_budget ${sources_${smem}})
+    list(LENGTH of_budget count)
+    if(TMAOPS_TOGETHER AND count GREATER 1)
+      set(together ${PROJECT_BINARY_DIR}/generated/kernels/${room}_smem_${smem}.cu)
+      list(TRANSFORM of_budget REPLACE ".*/src/(.*)" "#include \"\\1\"\n" OUTPUT_VARIABLE includes)
+      string(REPLACE ";" "" includes "${includes}")
+      file(CONFIGURE OUTPUT ${together} CONTENT "${includes}" @ONLY)
+      set(of_budget ${together})
+    endif()
+    set_property(SOURCE ${of_budget} APPEND PROPERTY COMPILE_DEFINITIONS TMAOPS_VARIANT_SMEM=${smem})
+    list(APPEND files ${of_budget})
+    list(TRANSFORM sources_${smem} REPLACE ".*/(.*)[.]cu" "\\1" OUTPUT_VARIABLE names)
+    foreach(name IN LISTS names)
+      if(of_budget STREQUAL "${together}")
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}_smem_${smem}[.]cu")
+        set(neighbours ${names})
+        list(REMOVE_ITEM neighbours ${name})
+        set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${room}_${name} ${neighbours})
+      else()
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
+      endif()
+    endforeach()
+  endforeach()
+  set(${result} "${files}" PARENT_SCOPE)
 endfunction()

@@ -215,7 +215,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
           config.block = dim3(kMappedThreads);
           config.shared_bytes = sizeof(MappedStorage);
           launch_kernel<mapped_kernel<T, a, b>>(kWhere, config, stream, *prepared.mapped);
-        } else {
+        } else if constexpr (!square || b == Major::mn) {  // whole_kernel_of() asks for no other
           config.block = dim3(kWholeThreads);
           config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
           launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
