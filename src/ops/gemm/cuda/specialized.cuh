@@ -15,6 +15,28 @@ inline constexpr int kSpecializedRows = 128;
 inline constexpr int kProducerRegisters = 24;
 inline constexpr int kConsumerRegisters = 240;
 
+/// The last stages of a tile that both warpgroups share are multiplied by one after the other: warpgroup 0 first and
+/// alone, then warpgroup 1, and meanwhile half of D is written, at the 32 bytes a cycle that a multiprocessor writes.
+/// `barrier`: a number of a named barrier of its own.
+template <int barrier>
+struct LastStages {
+  int begin;    // the k-tile before which this warpgroup waits, warpgroup 1; another number otherwise
+  bool passes;  // this is warpgroup 0, and the other one waits
+
+  /// Before every k-tile. `release` gives back the stage of the k-tile before, which the wait would keep.
+  template <class Release>
+  __device__ __forceinline__ void wait(int k_tile, const Release& release) const {
+    if (k_tile != begin) return;
+    device::wgmma_wait<0>();
+    release();
+    device::sync_threads<barrier>(kConsumers * device::kWarpgroupThreads);
+  }
+  /// When the last product is in the queue of the tensor cores.
+  __device__ __forceinline__ void pass_on() const {
+    if (passes) device::arrive_threads<barrier>(kConsumers * device::kWarpgroupThreads);
+  }
+};
+
 struct SpecializedJob {
   tma::TensorMap map_a;
   tma::TensorMap map_b;

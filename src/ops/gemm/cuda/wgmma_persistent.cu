@@ -73,9 +73,8 @@ __device__ __forceinline__ float (&first_sums(float (&sums)[all]))[columns / 2] 
 
 /// A warpgroup's product over all k, of a tile or its first `columns`. A stage is given back one product late, so that
 /// the tensor cores always have the next one; when the last is in their queue it is the other warpgroup's turn.
-/// The last stages of a tile that both warpgroups share are multiplied by one after the other: warpgroup 0's half of D
-/// leaves while warpgroup 1 multiplies, and warpgroup 1's while warpgroup 0 begins the next tile (4096x24576x1536:
-/// 633,000 cycles instead of 661,000).
+/// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile (4096x24576x1536: 633,000 cycles
+/// instead of 661,000).
 template <class T, int n, int columns, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
                                               device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
@@ -86,15 +85,14 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
   };
   // With fewer stages warpgroup 0 could arrive twice before warpgroup 1 waits.
   const bool one_by_one = !kInTurn<n> && k_tiles >= Storage<n>::stages;
-  const int waits_before = one_by_one && group == 1 ? k_tiles - Storage<n>::stages : -1;
+  const LastStages<kLastStages> last{one_by_one && group == 1 ? k_tiles - Storage<n>::stages : -1,
+                                     one_by_one && group == 0};
   int previous = 0;
 #pragma unroll 1
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    if (k_tile == waits_before) {
-      device::wgmma_wait<0>();
+    last.wait(k_tile, [&] {
       if (k_tile > 0) release(previous);
-      device::sync_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
-    }
+    });
     const int current = consumer.acquire();
     __syncwarp();
     const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
@@ -114,10 +112,10 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     }
     device::wgmma_commit();
     device::wgmma_wait<1>();
-    if (k_tile > 0 && k_tile != waits_before) release(previous);
+    if (k_tile > 0 && k_tile != last.begin) release(previous);
     previous = current;
   }
-  if (one_by_one && group == 0) device::arrive_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
+  last.pass_on();
   if (kInTurn<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
   device::wgmma_wait<0>();
   for (auto& part : sums.part) device::pin_registers(first_sums<columns>(part));

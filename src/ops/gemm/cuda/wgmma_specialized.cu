@@ -52,9 +52,8 @@ struct Job {
 };
 
 /// A warpgroup's 64 x n product over all k. A stage is given back one product late, so that the tensor cores always
-/// have the next one. At the end the last stages are all there: warpgroup 0 multiplies them first and alone, then
-/// warpgroup 1, and meanwhile half of D is written, at the 32 bytes a cycle that a multiprocessor writes. (2048: 1,750
-/// cycles from the last product to the end of a block instead of 2,800, 3 % of the launch.)
+/// have the next one. LastStages: 2048 1,750 cycles from the last product to the end of a block instead of 2,800, 3 %
+/// of the launch.
 template <class T, int n, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& shared, int k_tiles, int group) {
   constexpr int kStages = Storage<n>::stages;
@@ -78,22 +77,20 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& 
   multiply(0, kHalves ? kSteps / 2 : 0, kSteps, kHalves);
   if (!kHalves && group == 0) (void)consumer.acquire();
 
-  const int waits_before = group == 1 ? max(1, k_tiles - kStages) : 0;
+  const LastStages<kLastStages> last{group == 1 ? max(1, k_tiles - kStages) : 0, group == 0 && k_tiles > 1};
   int previous = 0;
 #pragma unroll 1
   for (int k_tile = 1; k_tile < k_tiles; ++k_tile) {
-    if (k_tile == waits_before) {
-      device::wgmma_wait<0>();
+    last.wait(k_tile, [&] {
       if (device::lane_index() == 0) consumer.release(previous);
-      device::sync_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
-    }
+    });
     const int current = consumer.acquire();
     multiply(current, 0, kSteps, true);
     device::wgmma_wait<1>();
-    if (k_tile != waits_before && device::lane_index() == 0) consumer.release(previous);
+    if (k_tile != last.begin && device::lane_index() == 0) consumer.release(previous);
     previous = current;
   }
-  if (group == 0 && k_tiles > 1) device::arrive_threads<kLastStages>(kConsumers * device::kWarpgroupThreads);
+  last.pass_on();
   device::wgmma_wait<0>();
   device::pin_registers(sums);
 }
