@@ -37,9 +37,22 @@ function(tmaops_cuda_settings target arch)
   target_link_libraries(${target} PRIVATE tmaops_settings)
 endfunction()
 
-# The kernel files of a room's variants, `sources`, as they are compiled; each gets the smem(...) of its line as
-# TMAOPS_VARIANT_SMEM, which dynamic_shared() and launch_kernel() hold it to. Those of one smem(...) are compiled together: a
-# file's headers take nvcc as long as a simple kernel (CMake's own unity build is for C++ alone). Kernels come out the same.
+# The .cu files (below src or tests) as they are compiled: in one, `name`.cu, where TMAOPS_TOGETHER says so. A file's headers
+# take nvcc as long as a simple kernel, and CMake's own unity build is for C++ alone. Kernels come out the same.
+function(tmaops_cuda_together result name)
+  list(LENGTH ARGN count)
+  set(files ${ARGN})
+  if(TMAOPS_TOGETHER AND count GREATER 1)
+    list(TRANSFORM files REPLACE "^${PROJECT_SOURCE_DIR}/(src|tests)/(.*)" "#include \"\\2\"\n" OUTPUT_VARIABLE includes)
+    string(REPLACE ";" "" includes "${includes}")
+    set(files ${PROJECT_BINARY_DIR}/generated/kernels/${name}.cu)
+    file(CONFIGURE OUTPUT ${files} CONTENT "${includes}" @ONLY)
+  endif()
+  set(${result} "${files}" PARENT_SCOPE)
+endfunction()
+
+# The kernel files of a room's variants as they are compiled; each gets the smem(...) of its line as TMAOPS_VARIANT_SMEM,
+# which dynamic_shared() and launch_kernel() hold it to, so those of one smem(...) are compiled together.
 # Global properties: TMAOPS_OBJECT_<room>_<variant>, the end of its object's name as an expression, and
 # TMAOPS_NEIGHBOURS_<room>_<variant>, the others in it.
 function(tmaops_kernel_files room result)
@@ -56,26 +69,18 @@ function(tmaops_kernel_files room result)
   list(REMOVE_DUPLICATES budgets)
   set(files "")
   foreach(smem IN LISTS budgets)
-    set(of_budget ${sources_${smem}})
-    list(LENGTH of_budget count)
-    if(TMAOPS_TOGETHER AND count GREATER 1)
-      set(together ${PROJECT_BINARY_DIR}/generated/kernels/${room}_smem_${smem}.cu)
-      list(TRANSFORM of_budget REPLACE ".*/src/(.*)" "#include \"\\1\"\n" OUTPUT_VARIABLE includes)
-      string(REPLACE ";" "" includes "${includes}")
-      file(CONFIGURE OUTPUT ${together} CONTENT "${includes}" @ONLY)
-      set(of_budget ${together})
-    endif()
+    tmaops_cuda_together(of_budget ${room}_smem_${smem} ${sources_${smem}})
     set_property(SOURCE ${of_budget} APPEND PROPERTY COMPILE_DEFINITIONS TMAOPS_VARIANT_SMEM=${smem})
     list(APPEND files ${of_budget})
     list(TRANSFORM sources_${smem} REPLACE ".*/(.*)[.]cu" "\\1" OUTPUT_VARIABLE names)
     foreach(name IN LISTS names)
-      if(of_budget STREQUAL "${together}")
+      if(of_budget STREQUAL "${sources_${smem}}")  # single files
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
+      else()
         set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}_smem_${smem}[.]cu")
         set(neighbours ${names})
         list(REMOVE_ITEM neighbours ${name})
         set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${room}_${name} ${neighbours})
-      else()
-        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
       endif()
     endforeach()
   endforeach()
