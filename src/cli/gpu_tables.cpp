@@ -18,7 +18,9 @@ using bench::Row;
 std::vector<Cell> head(const Row& row, const Row* previous, Table& table) {
   const bool first = previous == nullptr || !bench::same_case(*previous, row);
   if (first && previous != nullptr) table.add_gap();
-  std::vector<Cell> cells{{first ? row.info.op : ""}, {first ? row.info.name : ""}, {first ? row.temperature : ""}};
+  std::vector<Cell> cells;
+  for (const std::string& text : {row.info.op, row.info.name, row.info.dtype, row.temperature})
+    cells.push_back({first ? text : ""});
   cells.push_back({name_text(row), row.implementation == "tmaops" ? Style::bold : Style::plain});
   return cells;
 }
@@ -35,6 +37,7 @@ std::string bytes_text(double bytes) {
 std::string loads_table(const bench::Report& report, bool color) {
   Table table({{"operator"},
                {"case"},
+               {"dtype"},
                {"inputs"},
                {"implementation"},
                {"us avg", Align::right},
@@ -74,6 +77,7 @@ std::string loads_table(const bench::Report& report, bool color) {
 std::string counters_table(const bench::Report& report, bool color) {
   Table table({{"operator"},
                {"case"},
+               {"dtype"},
                {"inputs"},
                {"implementation"},
                {"kernels", Align::right},
