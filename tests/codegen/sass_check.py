@@ -3,9 +3,9 @@
 
   sass_check.py list OBJECT                          what each kernel uses and contains
   sass_check.py variant OBJECT VARIANTS_DEF NAME [NEIGHBOUR ...]
-                                                     a line of variants.def against its object. Kernels in a neighbour's
-                                                     namespace are the neighbour's; those of shared headers may be
-                                                     anyone's, and are held to the largest regs(...) of all
+                                                     a line of variants.def against its object; with neighbours in it
+                                                     against the kernels in its namespace, and every other kernel
+                                                     has to be in a neighbour's
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
 
 An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture. An instruction of compute
@@ -151,34 +151,32 @@ def describe(kernel):
     return f"{kernel.name}: {kernel.registers} registers, {kernel.shared} B static shared, {kernel.frame} B stack\n    {words}"
 
 
-def line_of(definitions, name):
+def check_variant(path, definitions, name, *neighbours):
     with open(definitions, encoding="utf-8") as file:
         lines = [line for line in file if re.match(rf"TMAOPS_(PLANNED_)?VARIANT\(\w+, {name}, cuda,", line)]
     if len(lines) != 1:
         fail(f"{definitions} has {len(lines)} lines for {name}")
-    return lines[0]
+    line = lines[0]
 
+    def attribute(word, pattern):
+        match = re.search(word + r"\(" + pattern + r"\)", line)
+        if not match:
+            fail(f"the line of {name} declares no {word}(...)")
+        return match.group(1)
 
-def attribute(line, word, pattern):
-    match = re.search(word + r"\(" + pattern + r"\)", line)
-    if not match:
-        fail(f"a line declares no {word}(...): {line}")
-    return match.group(1)
+    def in_namespace(kernel, variant):
+        return f"{len(variant)}{variant}" in kernel.name  # as mangled
 
-
-def in_namespace(kernel, name):
-    return f"{len(name)}{name}" in kernel.name  # as mangled
-
-
-def check_variant(path, definitions, name, *neighbours):
-    line = line_of(definitions, name)
-    registers, shared = int(attribute(line, "regs", r"(\d+)")), int(attribute(line, "smem", r"(\d+)"))
-    largest = max([registers] + [int(attribute(line_of(definitions, other), "regs", r"(\d+)")) for other in neighbours])
-    wanted = attribute(line, "sass", r'"([^"]*)"')
-    found = [kernel for kernel in kernels(path).values() if not any(in_namespace(kernel, other) for other in neighbours)]
+    registers, shared = int(attribute("regs", r"(\d+)")), int(attribute("smem", r"(\d+)"))
+    wanted = attribute("sass", r'"([^"]*)"')
+    problems = []
+    found = list(kernels(path).values())
+    if neighbours:
+        problems += [f"{kernel.name} is in no variant's namespace: list its variant in tmaops_variants_alone (TmaopsCuda.cmake)"
+                     for kernel in found if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))]
+        found = [kernel for kernel in found if in_namespace(kernel, name)]
     if not found:
         fail(f"no kernel of {name} for compute capability 9.0 in {path}")
-    problems = []
     total = Kernel(name, b"")
     for kernel in found:
         print(describe(kernel))
@@ -186,9 +184,8 @@ def check_variant(path, definitions, name, *neighbours):
         if kernel.counts["LDL"] or kernel.counts["STL"] or kernel.frame:
             problems.append(f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
                             f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
-        declared = registers if in_namespace(kernel, name) else largest
-        if kernel.registers > declared:
-            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({declared}) is declared")
+        if kernel.registers > registers:
+            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({registers}) is declared")
         if kernel.shared > shared:
             problems.append(f"{kernel.name} has {kernel.shared} B of static shared memory, smem({shared}) is declared")
     problems += [f"sass(\"{wanted}\") is declared, and {word} does not hold for the kernels together"

@@ -35,8 +35,7 @@ class RangeProfiler : public CounterReader {
   explicit RangeProfiler(Device device) : device_(device) {
     check_cuda(cudaSetDevice(device.index), "counters");
     context_ = current_context();
-    auto initialize = CUpti_Profiler_Initialize_Params{};
-    initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+    auto initialize = TMAOPS_CUPTI_PARAMETERS(CUpti_Profiler_Initialize_Params);
     call_cupti(cupti().initialize, initialize, "start");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "counters: stream");
   }
@@ -45,8 +44,7 @@ class RangeProfiler : public CounterReader {
     each_.reset();
     together_.reset();
     cudaStreamDestroy(stream_);
-    auto deinitialize = CUpti_Profiler_DeInitialize_Params{};
-    deinitialize.structSize = CUpti_Profiler_DeInitialize_Params_STRUCT_SIZE;
+    auto deinitialize = TMAOPS_CUPTI_PARAMETERS(CUpti_Profiler_DeInitialize_Params);
     cupti().deinitialize(&deinitialize);
   }
   RangeProfiler(const RangeProfiler&) = delete;
@@ -57,8 +55,8 @@ class RangeProfiler : public CounterReader {
     // The profiler empties the caches before a pass, where a timed call finds what the calls before it left: inputs of
     // a hot one, results that are still to be written to memory. All sets fill the caches once.
     const int first = std::min(static_cast<int>(calls.size()), kMostFirst);
-    if (const auto kernels = passes(calls, first + kRuns)) return fold_runs(*kernels, first + kRuns, kRuns);
-    if (const auto kernels = passes(calls, 2)) return fold_runs(*kernels, 2, 1);
+    if (const auto kernels = kernels_of(calls, first + kRuns)) return fold_runs(*kernels, first + kRuns, kRuns);
+    if (const auto kernels = kernels_of(calls, 2)) return fold_runs(*kernels, 2, 1);
     throw Error(ErrorCode::variant_refuses,
                 {.where = "counters",
                  .got = "more than " + std::to_string(ProfilerSession::kMostRanges / 2) + " kernels in one call",
@@ -68,19 +66,14 @@ class RangeProfiler : public CounterReader {
   BackToBack read_back_to_back(const std::vector<Call>& calls, double seconds_each) override {
     switch_to(Ranges::marked);
     const CallGraph graph(calls, static_cast<std::int64_t>(kBackToBackSeconds / seconds_each) + 1, stream_);
-    session_->prepare(*together_);
-    bool last = false;
-    for (int pass = 0; pass < kMostPasses && !last; ++pass) {
-      session_->start();
+    const auto ranges = passes(*together_, [&] {
       graph.launch(stream_);  // fills the caches
       wait();
       session_->begin_range();
       graph.launch_all(stream_);
       wait();
       session_->end_range();
-      last = session_->stop();
-    }
-    const auto ranges = session_->values(*together_);
+    });
     if (!ranges || ranges->size() != 1)
       throw Error(ErrorCode::variant_refuses,
                   {.where = "counters",
@@ -100,19 +93,26 @@ class RangeProfiler : public CounterReader {
     session_.reset();  // one at a time
     session_ = std::make_unique<ProfilerSession>(context_, ranges);
   }
-  /// Counters of the kernels of these runs; none where they are more than the profiler takes.
-  std::optional<std::vector<CounterValues>> passes(const std::vector<Call>& calls, int runs) {
-    session_->prepare(*each_);
+  /// Does `work` once in every pass. The values of each range; none where they are more than the profiler takes.
+  template <class Work>
+  std::optional<std::vector<std::vector<double>>> passes(Metrics& metrics, const Work& work) {
+    session_->prepare(metrics);
     bool last = false;
     for (int pass = 0; pass < kMostPasses && !last; ++pass) {
       session_->start();
+      work();
+      last = session_->stop();
+    }
+    return session_->values(metrics);
+  }
+  /// Counters of the kernels of these runs; none where they are more than the profiler takes.
+  std::optional<std::vector<CounterValues>> kernels_of(const std::vector<Call>& calls, int runs) {
+    const auto ranges = passes(*each_, [&] {
       for (int i = 0; i < runs; ++i) {
         calls[static_cast<std::size_t>(i) % calls.size()](stream_);
         wait();
       }
-      last = session_->stop();
-    }
-    const auto ranges = session_->values(*each_);
+    });
     if (!ranges) return std::nullopt;
     std::vector<CounterValues> kernels(ranges->size());
     for (std::size_t i = 0; i < kernels.size(); ++i) std::ranges::copy((*ranges)[i], kernels[i].begin());

@@ -9,6 +9,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include <cstddef>
 #include <string>
 
 namespace tmaops::bench {
@@ -47,7 +48,16 @@ const Cupti& cupti();
 /// Throws Error variant_refuses unless the status is success, with what to do where that is known.
 void check_cupti(CUptiResult status, const char* what);
 
-/// Runs a function of CUPTI on its parameters, whose structSize the caller has set. Returns them.
+/// CUPTI's parameters with their size, as it wants them.
+template <class Parameters>
+Parameters sized(std::size_t size) {
+  Parameters parameters{};
+  parameters.structSize = size;
+  return parameters;
+}
+#define TMAOPS_CUPTI_PARAMETERS(type) sized<type>(type##_STRUCT_SIZE)
+
+/// Runs a function of CUPTI on its parameters. Returns them.
 template <class Parameters>
 Parameters& call_cupti(CUptiResult (*function)(Parameters*), Parameters& parameters, const char* what) {
   check_cupti(function(&parameters), what);

@@ -10,14 +10,15 @@
 namespace tmaops::bench {
 namespace {
 
-/// Parameters with their size, as CUPTI wants them.
+/// The parameters of a function on a profiler.
 template <class Parameters>
-Parameters sized(std::size_t size) {
-  Parameters parameters{};
-  parameters.structSize = size;
+Parameters of(CUpti_RangeProfiler_Object* profiler, std::size_t size) {
+  auto parameters = sized<Parameters>(size);
+  parameters.pRangeProfilerObject = profiler;
   return parameters;
 }
-#define TMAOPS_CUPTI_PARAMETERS(type) sized<type>(type##_STRUCT_SIZE)
+#define TMAOPS_PROFILER_PARAMETERS(type) \
+  of<CUpti_RangeProfiler_##type##_Params>(profiler_, CUpti_RangeProfiler_##type##_Params_STRUCT_SIZE)
 
 }  // namespace
 
@@ -93,26 +94,22 @@ ProfilerSession::ProfilerSession(CUcontext context, Ranges ranges) : ranges_(ran
 }
 
 ProfilerSession::~ProfilerSession() {
-  auto disable = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_Disable_Params);
-  disable.pRangeProfilerObject = profiler_;
+  auto disable = TMAOPS_PROFILER_PARAMETERS(Disable);
   cupti().disable(&disable);
 }
 
 void ProfilerSession::prepare(Metrics& metrics) {
-  auto size = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataSize_Params);
-  size.pRangeProfilerObject = profiler_;
+  auto size = TMAOPS_PROFILER_PARAMETERS(GetCounterDataSize);
   size.pMetricNames = metrics.names().data();
   size.numMetrics = metrics.names().size();
   size.maxNumOfRanges = kMostRanges;
   size.maxNumRangeTreeNodes = kMostRanges;
   data_.assign(call_cupti(cupti().data_size, size, "size of the data").counterDataSize, 0);
-  auto initialize = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
-  initialize.pRangeProfilerObject = profiler_;
+  auto initialize = TMAOPS_PROFILER_PARAMETERS(CounterDataImage_Initialize);
   initialize.pCounterData = data_.data();
   initialize.counterDataSize = data_.size();
   call_cupti(cupti().data_initialize, initialize, "data");
-  auto config = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params);
-  config.pRangeProfilerObject = profiler_;
+  auto config = TMAOPS_PROFILER_PARAMETERS(SetConfig);
   config.configSize = metrics.config().size();
   config.pConfig = metrics.config().data();
   config.counterDataImageSize = data_.size();
@@ -128,33 +125,28 @@ void ProfilerSession::prepare(Metrics& metrics) {
 }
 
 void ProfilerSession::start() {
-  auto start = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_Start_Params);
-  start.pRangeProfilerObject = profiler_;
+  auto start = TMAOPS_PROFILER_PARAMETERS(Start);
   call_cupti(cupti().start, start, "start of a pass");
 }
 
 void ProfilerSession::begin_range() {
-  auto push = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_PushRange_Params);
-  push.pRangeProfilerObject = profiler_;
+  auto push = TMAOPS_PROFILER_PARAMETERS(PushRange);
   push.pRangeName = "calls";
   call_cupti(cupti().push_range, push, "begin of a range");
 }
 
 void ProfilerSession::end_range() {
-  auto pop = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_PopRange_Params);
-  pop.pRangeProfilerObject = profiler_;
+  auto pop = TMAOPS_PROFILER_PARAMETERS(PopRange);
   call_cupti(cupti().pop_range, pop, "end of a range");
 }
 
 bool ProfilerSession::stop() {
-  auto stop = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_Stop_Params);
-  stop.pRangeProfilerObject = profiler_;
+  auto stop = TMAOPS_PROFILER_PARAMETERS(Stop);
   return call_cupti(cupti().stop, stop, "end of a pass").isAllPassSubmitted != 0;
 }
 
 std::optional<std::vector<std::vector<double>>> ProfilerSession::values(Metrics& metrics) {
-  auto decode = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_DecodeData_Params);
-  decode.pRangeProfilerObject = profiler_;
+  auto decode = TMAOPS_PROFILER_PARAMETERS(DecodeData);
   if (call_cupti(cupti().decode, decode, "reading").numOfRangeDropped > 0) return std::nullopt;
   auto info = TMAOPS_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params);
   info.pCounterDataImage = data_.data();
