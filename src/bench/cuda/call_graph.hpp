@@ -16,7 +16,7 @@ namespace tmaops::bench {
 /// About `count` calls or more: a graph of whole turns of the list, and how often it is to be launched for them.
 class CallGraph {
  public:
-  /// Makes the first call, waits for it, and captures the rest. Throws Error cuda_failed, and what calls throw.
+  /// Makes the first call and waits for it, then captures all. Throws Error cuda_failed, and what calls throw.
   CallGraph(const std::vector<Call>& calls, std::int64_t count, cudaStream_t stream) {
     const auto sets = static_cast<std::int64_t>(calls.size());
     const std::int64_t wanted = std::clamp<std::int64_t>(count, 1, kMostCalls);

@@ -1,7 +1,6 @@
 // Counters by CUPTI's range profiler: a range of its own around every kernel (times of wider ranges hold the profiler's
 // own work); in each pass the same runs of the call, so that a value of several passes is of runs in the same place.
-// And a range around so many calls back to back that the profiler's work does not count: at 0.2 s a call took what it
-// takes without the profiler (65.93 us of 65.93).
+// And a range around so many calls back to back that the profiler's work hardly counts.
 #include "bench/counters.hpp"
 
 #include <cuda_runtime_api.h>
@@ -22,7 +21,7 @@ namespace {
 constexpr int kMostFirst = 512;  // runs that fill the caches
 constexpr int kRuns = 11;        // counted ones
 constexpr int kMostPasses = 100;
-constexpr double kBackToBackSeconds = 0.05;  // some 0.04 ms of them are the profiler's own
+constexpr double kBackToBackSeconds = 0.05;  // up to 0.2 ms of them are the profiler's own
 
 std::vector<const char*> metric_names(std::size_t count) {
   std::vector<const char*> names;
