@@ -1,4 +1,5 @@
-// f16 maps in pairs and with widened levels on any machine: simd_packed takes them by itself on Zen 4 alone.
+// Maps of 16-bit values with widened levels on any machine: simd_packed takes them by itself on Zen 4 (coded) and Intel
+// alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,14 +18,16 @@ inline const auto* packed_variant() {
   return found != table.end() && found->built() ? &*found : nullptr;
 }
 
-/// Runs simd_packed, which must be built and take the problem; returns how many levels were widened.
+/// Runs simd_packed, which must be built and take the problem; returns how many levels were widened. `coded`: f16
+/// alone.
 inline std::size_t forward_in_pairs(const ops::ms_deform_attn::Problem& problem,
-                                    ops::ms_deform_attn::Arguments arguments) {
+                                    ops::ms_deform_attn::Arguments arguments, bool coded) {
   namespace packed = ops::ms_deform_attn::simd_packed;
-  const auto job = std::make_shared<const packed::PackedJob>(problem, arguments, packed::widened_levels(problem));
+  const auto job = std::make_shared<const packed::PackedJob>(problem, arguments,
+                                                             packed::MapForm(packed::widened_levels(problem), coded));
   arguments.prepared = job;
   packed_variant()->launch(problem, arguments, nullptr);
-  return job->widened;
+  return job->form.widened;
 }
 
 }  // namespace tmaops::test

@@ -1,4 +1,4 @@
-// f16 values on the CPU whose small levels are widened: any shape agrees with the reference.
+// 16-bit values on the CPU whose small levels are widened: any shape agrees with the reference.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -20,7 +20,8 @@ RC_GTEST_PROP(PairedMapsProperty, AgreeWithTheReferenceWithTheSameBitsForAnyNumb
   shape.heads = *rc::gen::inRange(1, 4);
   shape.channels = *rc::gen::element(32, 64, 96);
   shape.queries = *rc::gen::inRange(1, 80);
-  shape.value_dtype = DType::f16;
+  shape.value_dtype = *rc::gen::element(DType::f16, DType::bf16);
+  const bool coded = shape.value_dtype == DType::f16 && *rc::gen::arbitrary<bool>();
   const auto points_type = rc::gen::element(DType::f16, DType::f32, DType::bf16);
   shape.location_dtype = *points_type;
   shape.weight_dtype = *points_type;
@@ -35,16 +36,16 @@ RC_GTEST_PROP(PairedMapsProperty, AgreeWithTheReferenceWithTheSameBitsForAnyNumb
     shape.ragged.push_back(l < large ? *rc::gen::inRange(1, 20) : *rc::gen::inRange(0, 9));
   }
   Case c(shape, *rc::gen::arbitrary<std::uint64_t>());
-  RC_LOG() << c.text();
+  RC_LOG() << c.text() << (coded ? ", coded" : "");
   Buffer got = c.output();
   const forward::Problem problem = c.problem(got);
   if (!takes(forward::variants(), problem, "simd_packed")) return;
-  const std::size_t widened = forward_in_pairs(problem, c.arguments(got));
+  const std::size_t widened = forward_in_pairs(problem, c.arguments(got), coded);
   RC_CLASSIFY(widened != 0, "widened");
   expect_forward(got, c.reference(), "simd_packed");
   set_num_threads(1);
   Buffer again = c.output();
-  forward_in_pairs(problem, c.arguments(again));
+  forward_in_pairs(problem, c.arguments(again), coded);
   set_num_threads(0);
   RC_ASSERT(again.bits() == got.bits());
   RC_ASSERT(!testing::Test::HasFailure());

@@ -1,4 +1,4 @@
-// f16 values on the CPU whose small levels are widened and whose other levels are paired.
+// 16-bit values on the CPU whose small levels are widened and whose other levels may be coded pairs of f16.
 #include "ops/ms_deform_attn/paired_maps.hpp"
 
 #include <gtest/gtest.h>
@@ -18,18 +18,17 @@ namespace {
 namespace forward = ops::ms_deform_attn;
 
 // Powers of two: a location at a pixel's centre is exact.
-TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
-  if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
+template <class Stored>
+void expect_every_finite_value_back(std::uint16_t infinite_bits, bool coded) {
   const std::array<LevelShape, 2> levels{LevelShape{32, 64}, LevelShape{8, 8}};
   constexpr std::int64_t kChannels = 64;
   constexpr std::int64_t kPixels = 32 * 64 + 8 * 8;
-  constexpr std::uint16_t kInfiniteBits = 0x7c00;
   std::vector<std::uint16_t> finite;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-    if ((bits & kInfiniteBits) != kInfiniteBits) finite.push_back(static_cast<std::uint16_t>(bits));
+    if ((bits & infinite_bits) != infinite_bits) finite.push_back(static_cast<std::uint16_t>(bits));
   std::mt19937_64 random(1);
   for (int round = 0; round < 4; ++round) {
-    std::vector<float16> value(static_cast<std::size_t>(kPixels * kChannels));
+    std::vector<Stored> value(static_cast<std::size_t>(kPixels * kChannels));
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (i % finite.size() == 0) std::shuffle(finite.begin(), finite.end(), random);
       value[i].bits = finite[i % finite.size()];
@@ -45,18 +44,25 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
           locations[4 * q + 2 * l + 1] = (static_cast<float>(y) + 0.5F) / static_cast<float>(levels[l].height);
           weights[2 * q + l] = 1.0F;
         }
-    std::vector<float16> output(value.size(), float16(-1.0F));
+    std::vector<Stored> output(value.size(), Stored(-1.0F));
     const forward::Arguments arguments{.value = view(value.data(), {1, kPixels, 1, kChannels}),
                                        .sampling_locations = view(locations.data(), {1, kPixels, 1, 2, 1, 2}),
                                        .attention_weights = view(weights.data(), {1, kPixels, 1, 2, 1}),
                                        .output = view(output.data(), {1, kPixels, kChannels})};
     const forward::Problem problem = forward::make_problem(arguments.value, levels, arguments.sampling_locations,
                                                            arguments.attention_weights, arguments.output, {});
-    ASSERT_EQ(forward_in_pairs(problem, arguments), 1U);
+    ASSERT_EQ(forward_in_pairs(problem, arguments, coded), 1U);
     for (std::size_t i = 0; i < value.size(); ++i)
       ASSERT_EQ(static_cast<float>(output[i]), static_cast<float>(value[i]))
           << "bits " << value[i].bits << ", pixel " << i / kChannels << ", channel " << i % kChannels;
   }
+}
+
+TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
+  if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
+  expect_every_finite_value_back<float16>(0x7c00, true);
+  expect_every_finite_value_back<float16>(0x7c00, false);
+  expect_every_finite_value_back<bfloat16>(0x7f80, false);
 }
 
 // 2^112 times such a weight is beyond f32.
@@ -67,8 +73,10 @@ TEST(PairedMaps, LargeWeightsAreRight) {
   c.weights().fill([&] { return random() % 2 == 0 ? 1e5 : 1e-7; });
   c.value().fill([&] { return static_cast<double>(random() % 100) / 1000; });
   Buffer got = c.output();
-  ASSERT_EQ(forward_in_pairs(c.problem(got), c.arguments(got)), 1U);
-  expect_forward(got, c.reference(), "simd_packed");
+  for (const bool coded : {true, false}) {
+    ASSERT_EQ(forward_in_pairs(c.problem(got), c.arguments(got), coded), 1U);
+    expect_forward(got, c.reference(), "simd_packed");
+  }
 }
 
 }  // namespace

@@ -25,18 +25,36 @@ inline bool halves_512_bit_vectors() {
 #endif
 }
 
-/// f16 channels are paired in blocks of this many, see simd_paired.hpp.
+/// Intel's processors with vectors of 512 bits: 16-bit values cost them twice the vector operations of f32, which wait
+/// for loads. (AMD's Zen 5 has not been measured.)
+inline bool loads_f32_faster_than_it_converts() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+/// 16-bit channels beside widened levels come in blocks of this many, see simd_paired.hpp.
 inline constexpr std::int64_t kPairedBlock = 2 * kChannelBlock;
 /// What pairs are to be multiplied by, to be the values they stand for.
 inline constexpr float kPairScale = 0x1p112F;
 
-/// How many levels, the last ones, hold f32 in maps of f16 values whose other levels hold pairs. 0 for maps of the
-/// value's own type.
+/// What maps of 16-bit values hold, see simd_paired.hpp.
+struct MapForm {
+  std::size_t widened = 0;  // levels, the last ones, that hold f32; 0 for maps of the value's own type
+  bool coded = false;       // the other levels hold coded pairs of f16
+
+  constexpr MapForm() = default;
+  constexpr MapForm(std::size_t last_levels, bool pairs) : widened(last_levels), coded(pairs && last_levels != 0) {}
+};
+
+/// How many levels maps of 16-bit values hold as f32.
 inline std::size_t widened_levels(const Problem& problem) {
   // Twice the bytes for an eighth of the pixels at most: what a tile samples stays in the L2 cache. Half of the points
-  // at most: pairs want one of f32 each, more of those gain nothing.
+  // at most: others want one of f32 each, more of those gain nothing.
   constexpr std::int64_t kLargestShare = 8;
-  if (problem.value_dtype != DType::f16 || problem.channels % kPairedBlock != 0) return 0;
+  if (size_of(problem.value_dtype) != 2 || problem.channels % kPairedBlock != 0) return 0;
   std::int64_t area = 0;
   std::int64_t points = 0;
   std::size_t count = 0;
@@ -47,6 +65,15 @@ inline std::size_t widened_levels(const Problem& problem) {
     if (area * kLargestShare > problem.length || points * 2 > problem.points) break;
   }
   return HeadMapLayout(problem, count).fits(problem.channels) ? count : 0;
+}
+
+/// The form that takes least on this processor.
+inline MapForm best_form(const Problem& problem) {
+  // Coded pairs win on Zen 4. On Zen 3, whose vectors have 256 bits, they cost a fifth, and widened levels gain
+  // nothing.
+  if (halves_512_bit_vectors() && problem.value_dtype == DType::f16) return {widened_levels(problem), true};
+  if (loads_f32_faster_than_it_converts()) return {widened_levels(problem), false};
+  return {};
 }
 
 /// What a point needs to know about its level and its place in a map, as vectors of points load it: fields of kMaxLanes
@@ -65,7 +92,8 @@ class PointGeometry {
   /// From 2^23 on, f32 are whole numbers that count up in their lower bits.
   static constexpr float kCounted = 0x1p23F;
 
-  PointGeometry(const Problem& problem, const HeadMapLayout& layout)
+  /// `coded`: the levels that are not widened hold coded pairs.
+  PointGeometry(const Problem& problem, const HeadMapLayout& layout, bool coded)
       : fields_((static_cast<std::size_t>(problem.points) + kMaxLanes - 1) / kMaxLanes * kMaxLanes * kFields) {
     std::size_t k = 0;
     const auto add = [&](std::size_t l) {
@@ -76,7 +104,7 @@ class PointGeometry {
       to[kFirst * kMaxLanes] = static_cast<float>(map.first) + kCounted;
       to[kPitch * kMaxLanes] = static_cast<float>(map.pitch);
       to[kStep * kMaxLanes] = static_cast<float>(map.step);
-      to[kScale * kMaxLanes] = map.step == 1 ? kPairScale : 1.0F;
+      to[kScale * kMaxLanes] = map.step == 1 && coded ? kPairScale : 1.0F;
     };
     for (std::size_t l = 0; l < problem.levels.size(); ++l)
       for (std::int64_t p = 0; p < problem.levels[l].points; ++p) add(l);
@@ -93,14 +121,12 @@ class PointGeometry {
 
 /// What every thread reads.
 struct PackedJob {
-  /// Pairs win on Zen 4. On Zen 3, whose vectors have 256 bits, they cost a fifth.
-  PackedJob(const Problem& problem, const Arguments& arguments)
-      : PackedJob(problem, arguments, halves_512_bit_vectors() ? widened_levels(problem) : 0) {}
-  PackedJob(const Problem& problem, const Arguments& arguments, std::size_t last_levels)
+  PackedJob(const Problem& problem, const Arguments& arguments) : PackedJob(problem, arguments, best_form(problem)) {}
+  PackedJob(const Problem& problem, const Arguments& arguments, MapForm of_maps)
       : direct(problem, arguments),
-        widened(last_levels),
-        layout(direct.problem, widened),
-        geometry(direct.problem, layout),
+        form(of_maps),
+        layout(direct.problem, form.widened),
+        geometry(direct.problem, layout, form.coded),
         maps(static_cast<std::size_t>(problem.heads * layout.pixels * problem.channels) *
              size_of(problem.value_dtype)) {
     for (std::size_t l = 0; l < problem.levels.size(); ++l)
@@ -109,14 +135,15 @@ struct PackedJob {
   }
 
   /// Points of the levels that are not widened.
-  std::size_t paired_points() const {
+  std::size_t large_points() const {
     std::int64_t points = 0;
-    for (std::size_t l = 0; l + widened < direct.problem.levels.size(); ++l) points += direct.problem.levels[l].points;
+    for (std::size_t l = 0; l + form.widened < direct.problem.levels.size(); ++l)
+      points += direct.problem.levels[l].points;
     return static_cast<std::size_t>(points);
   }
 
   ForwardJob direct;
-  std::size_t widened;  // levels; 0 for maps of the value's own type
+  MapForm form;
   HeadMapLayout layout;
   PointGeometry geometry;
   std::vector<std::int32_t> row_step;  // of a point: elements from row to row

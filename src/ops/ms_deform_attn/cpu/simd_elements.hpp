@@ -95,12 +95,27 @@ void LoadPair(D d, const bfloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) 
   second = hn::BitCast(d, hn::And(both, hn::Set(du, 0xffff0000U)));
 }
 template <class D>
-void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
+hn::Vec<hn::Repartition<std::uint8_t, D>> RoundPair(D d, hn::Vec<D> first, hn::Vec<D> second) {
   const hn::RebindToUnsigned<D> du;
-  const hn::Repartition<std::uint8_t, D> bytes;
   const auto low = hn::ShiftRight<16>(RoundToUpperHalf(d, first));
   const auto high = hn::And(RoundToUpperHalf(d, second), hn::Set(du, 0xffff0000U));
-  hn::StoreU(hn::BitCast(bytes, hn::Or(low, high)), bytes, reinterpret_cast<std::uint8_t*>(to));
+  return hn::BitCast(hn::Repartition<std::uint8_t, D>(), hn::Or(low, high));
+}
+template <class D>
+void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
+  const hn::Repartition<std::uint8_t, D> bytes;
+  hn::StoreU(RoundPair(d, first, second), bytes, reinterpret_cast<std::uint8_t*>(to));
+}
+/// Past the caches.
+template <class D>
+void StreamPair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
+  const hn::Repartition<std::uint8_t, D> bytes;
+  hn::Stream(RoundPair(d, first, second), bytes, reinterpret_cast<std::uint8_t*>(to));
+}
+#else
+template <class D>
+void StreamPair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to) {
+  StorePair(d, first, second, to);
 }
 #endif
 

@@ -61,7 +61,7 @@ class TileWorker {
         output_(image.job.direct.arguments.output),
         row_bytes_(static_cast<std::size_t>(problem_.channels) * sizeof(Stored)),
         streamed_(StreamsRows(output_, row_bytes_)),
-        paired_points_(image.job.widened == 0 ? 0 : image.job.paired_points()),
+        large_points_(image.job.form.widened == 0 ? 0 : image.job.large_points()),
         scratch_(2 * scratch_size()),
         offsets_(2 * padded_),
         row_(static_cast<std::size_t>(problem_.channels)),
@@ -140,14 +140,16 @@ class TileWorker {
   }
   template <class Element>
   bool make_records(const Element* xy, const Element* attention, Records& to) const {
-    if constexpr (std::is_same_v<Stored, float16>)
-      if (paired_points_ != 0) return MakeRecords<true>(image_.job, xy, attention, to);
+    if constexpr (sizeof(Stored) == 2)
+      if (large_points_ != 0) return MakeRecords<true>(image_.job, xy, attention, to);
     return MakeRecords<false>(image_.job, xy, attention, to);
   }
   void sum(std::int64_t i, std::int64_t m, const Stored* map) {
     Stored* own = output_row(query(i), m);
     if constexpr (std::is_same_v<Stored, float16>)
-      if (paired_points_ != 0) return SumPairs(records(i), paired_points_, map, streamed_, own);
+      if (image_.job.form.coded) return SumMixed<true>(records(i), large_points_, map, streamed_, own);
+    if constexpr (sizeof(Stored) == 2)
+      if (large_points_ != 0) return SumMixed<false>(records(i), large_points_, map, streamed_, own);
     Stored* to = streamed_ ? row_.data() : own;
     const auto channels = static_cast<std::size_t>(problem_.channels);
     const Records from = records(i);
@@ -170,7 +172,7 @@ class TileWorker {
   const TensorView& output_;
   std::size_t row_bytes_;  // of the output, and of a pixel
   bool streamed_;
-  std::size_t paired_points_;  // 0 on maps of the value's own type
+  std::size_t large_points_;  // on levels that are not widened; 0 on maps of the value's own type
   AlignedBuffer<float> scratch_;
   AlignedBuffer<std::int32_t> offsets_;
   AlignedBuffer<Stored> row_;  // on its way to the output

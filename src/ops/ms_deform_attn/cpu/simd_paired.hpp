@@ -1,9 +1,12 @@
-// Maps of f16 values that cost less to unpack. Compiled once per SIMD target: the guard is a toggle.
+// Maps of 16-bit values that cost less to unpack: the last, small levels hold f32, and a point of a large and one of a
+// small level are summed alternately. Compiled once per SIMD target: the guard is a toggle.
 //
-// Zen 4's conversion of f16 takes a load for every 8 values, and loads are what the sums wait for. So the large levels
-// hold pairs: 32 bits with channels c and c + 16 of a block of 32, which four bitwise operations turn into two f32
-// scaled by 2^-112. They wait for vector operations instead. The small levels hold f32, which wait for loads: summed
-// alternately, the two hide each other (docs/findings/ms_deform_attn_cpu.md).
+// Intel's processors with 512 bits need two vector operations for every 16 values they convert, and wait for those; f32
+// waits for loads: alternately, the two hide each other. The large levels hold the values as they are.
+//
+// Zen 4's conversion of f16 takes a load for every 8 values, and loads are what the sums wait for. So there the large
+// levels hold coded pairs: 32 bits with channels c and c + 16 of a block of 32, which four bitwise operations turn into
+// two f32 scaled by 2^-112. They wait for vector operations instead (docs/findings/ms_deform_attn_cpu.md).
 //
 // A pair w is [s of the first][3 bits][exponent and mantissa of the first][13 bits]: with the bits between masked off,
 // the exponent of 5 bits is the end of one of 8. The second value is (w << 3) ^ (w rotated by 16) behind the same mask.
@@ -61,13 +64,18 @@ inline void StorePairs(const std::uint16_t* HWY_RESTRICT from, std::int64_t chan
   }
 }
 
-/// One pixel's channels as f32.
-inline void StoreWidened(const std::uint16_t* HWY_RESTRICT from, std::int64_t channels,
-                         std::uint16_t* HWY_RESTRICT to) {
+/// One pixel's channels as f32, two vectors at a time as LoadPair has them: f16 in their order, bf16 even ones first.
+template <class Stored>
+void StoreWidened(const Stored* HWY_RESTRICT from, std::int64_t channels, float* HWY_RESTRICT to) {
   const PairTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t c = 0; c < channels; c += lanes)
-    hn::Stream(vectors::LoadF32(d, reinterpret_cast<const float16*>(from + c)), d, reinterpret_cast<float*>(to) + c);
+  for (std::int64_t c = 0; c < channels; c += 2 * lanes) {
+    hn::Vec<PairTag> first;
+    hn::Vec<PairTag> second;
+    vectors::LoadPair(d, from + c, first, second);
+    hn::Stream(first, d, to + c);
+    hn::Stream(second, d, to + c + lanes);
+  }
 }
 
 /// Rounds and writes past the caches.
@@ -81,59 +89,71 @@ inline void StreamF16(hn::Vec<PairTag> vector, float16* to) {
 #endif
 }
 
-/// Sums over one point after another of the channels c and c + 16; each corner is a chain of its own. kChannels: of a
+inline void StoreTwo(bool streamed, hn::Vec<PairTag> first, hn::Vec<PairTag> second, bfloat16* HWY_RESTRICT to) {
+  streamed ? vectors::StreamPair(PairTag(), first, second, to) : vectors::StorePair(PairTag(), first, second, to);
+}
+inline void StoreTwo(bool streamed, hn::Vec<PairTag> first, hn::Vec<PairTag> second, float16* HWY_RESTRICT to,
+                     std::size_t apart = hn::Lanes(PairTag())) {
+  if (streamed) {
+    StreamF16(first, to);
+    StreamF16(second, to + apart);
+  } else {
+    vectors::StoreF32(PairTag(), first, to);
+    vectors::StoreF32(PairTag(), second, to + apart);
+  }
+}
+
+/// Sums over one point after another of two vectors of channels; each corner is a chain of its own. kCoded: those that
+/// a pair holds, c and c + 16 of a block of 32; else those that LoadPair takes from 2 * lanes in a row. kChannels: of a
 /// pixel, or 0 for any number, which takes more registers for addresses.
-template <std::int64_t kChannels>
-class PairedSums {
+template <class Stored, std::int64_t kChannels, bool kCoded>
+class MixedSums {
  public:
-  /// Lanes of `half` on, of the block that starts at channel `block`.
-  PairedSums(const Records& records, const float16* HWY_RESTRICT map, std::int64_t block, std::int64_t half)
-      : records_(records), pairs_(map + block + 2 * half), widened_(map + 2 * (block + half)) {
+  /// Part `half` (0, lanes, ... below kChannelBlock) of the block that starts at channel `block`.
+  MixedSums(const Records& records, const Stored* HWY_RESTRICT map, std::int64_t block, std::int64_t half)
+      : records_(records), large_(map + block + 2 * half), widened_(map + 2 * (block + (kCoded ? half : 2 * half))) {
     for (std::size_t corner = 0; corner < Records::kCorners; ++corner) first_[corner] = second_[corner] = hn::Zero(d_);
   }
 
   struct Corners {
-    const float16* upper;
-    const float16* lower;
+    const Stored* upper;
+    const Stored* lower;
     const float* weight;
   };
-  HWY_INLINE Corners pairs_of(std::size_t k) const { return corners(pairs_, k); }
+  HWY_INLINE Corners large_of(std::size_t k) const { return corners(large_, k); }
   HWY_INLINE Corners widened_of(std::size_t k) const { return corners(widened_, k); }
 
-  HWY_INLINE void add_pairs(const Corners& at, std::size_t corner) {
+  HWY_INLINE void add_large(const Corners& at, std::size_t corner) {
     const auto weight = weight_of(at, corner);
-    const auto pairs = load_pairs(at, corner);
-    add(corner, weight, first_of(pairs), second_of(hn::ShiftLeft<3>(pairs), hn::RotateRight<16>(pairs)));
+    if constexpr (kCoded) {
+      const auto pairs = load_pairs(at, corner);
+      add(corner, weight, first_of(pairs), second_of(hn::ShiftLeft<3>(pairs), hn::RotateRight<16>(pairs)));
+    } else {
+      Vector first;
+      Vector second;
+      vectors::LoadPair(d_, pixel(at, corner), first, second);
+      add(corner, weight, first, second);
+    }
   }
   HWY_INLINE void add_widened(const Corners& at, std::size_t corner) {
     const float* from = widened(at, corner);
-    add(corner, weight_of(at, corner), hn::LoadU(d_, from), hn::LoadU(d_, from + kChannelBlock));
+    add(corner, weight_of(at, corner), hn::LoadU(d_, from), hn::LoadU(d_, from + kApart));
   }
-  /// One of each, in one of the orders that take least: 5 of 5.8 cycles, which the compiler's own takes.
-  HWY_INLINE void add_both(const Corners& of_pairs, const Corners& of_widened, std::size_t corner) {
-    using vectors::InOrder;
-    const float* from = widened(of_widened, corner);
-    const auto weight = InOrder(weight_of(of_pairs, corner));
-    const auto widened_weight = InOrder(weight_of(of_widened, corner));
-    const auto pairs = load_pairs(of_pairs, corner);
-    const auto rotated = InOrder(hn::RotateRight<16>(pairs));
-    auto second = InOrder(hn::MulAdd(widened_weight, hn::LoadU(d_, from + kChannelBlock), second_[corner]));
-    auto first = InOrder(hn::MulAdd(widened_weight, hn::LoadU(d_, from), first_[corner]));
-    const auto low = InOrder(first_of(pairs));
-    const auto shifted = InOrder(hn::ShiftLeft<3>(pairs));
-    first_[corner] = InOrder(hn::MulAdd(weight, low, first));
-    const auto high = InOrder(second_of(shifted, rotated));
-    second_[corner] = InOrder(hn::MulAdd(weight, high, second));
-  }
-  /// The two sums, past the caches if `streamed`.
-  void store(bool streamed, float16* HWY_RESTRICT first, float16* HWY_RESTRICT second) const {
-    if (streamed) {
-      StreamF16(total(first_), first);
-      StreamF16(total(second_), second);
+  /// One of each.
+  HWY_INLINE void add_both(const Corners& of_large, const Corners& of_widened, std::size_t corner) {
+    if constexpr (kCoded) {
+      add_both_in_order(of_large, of_widened, corner);
     } else {
-      vectors::StoreF32(d_, total(first_), first);
-      vectors::StoreF32(d_, total(second_), second);
+      add_large(of_large, corner);
+      add_widened(of_widened, corner);
     }
+  }
+  /// The two sums, past the caches if `streamed`; `output` is where the block starts.
+  void store(bool streamed, Stored* HWY_RESTRICT output, std::int64_t half) const {
+    if constexpr (kCoded)
+      StoreTwo(streamed, total(first_), total(second_), output + half, kChannelBlock);
+    else
+      StoreTwo(streamed, total(first_), total(second_), output + 2 * half);
   }
 
  private:
@@ -141,20 +161,40 @@ class PairedSums {
   using WordTag = hn::RebindToUnsigned<PairTag>;
   using Words = hn::Vec<WordTag>;
 
+  /// f32 of a widened pixel between the two vectors.
+  static constexpr std::size_t kApart = kCoded ? static_cast<std::size_t>(kChannelBlock) : hn::MaxLanes(PairTag());
+
+  /// For coded pairs, in one of the orders that take least: 5 of 5.8 cycles, which the compiler's own takes.
+  HWY_INLINE void add_both_in_order(const Corners& of_pairs, const Corners& of_widened, std::size_t corner) {
+    using vectors::InOrder;
+    const float* from = widened(of_widened, corner);
+    const auto weight = InOrder(weight_of(of_pairs, corner));
+    const auto widened_weight = InOrder(weight_of(of_widened, corner));
+    const auto pairs = load_pairs(of_pairs, corner);
+    const auto rotated = InOrder(hn::RotateRight<16>(pairs));
+    auto second = InOrder(hn::MulAdd(widened_weight, hn::LoadU(d_, from + kApart), second_[corner]));
+    auto first = InOrder(hn::MulAdd(widened_weight, hn::LoadU(d_, from), first_[corner]));
+    const auto low = InOrder(first_of(pairs));
+    const auto shifted = InOrder(hn::ShiftLeft<3>(pairs));
+    first_[corner] = InOrder(hn::MulAdd(weight, low, first));
+    const auto high = InOrder(second_of(shifted, rotated));
+    second_[corner] = InOrder(hn::MulAdd(weight, high, second));
+  }
   std::int64_t channels() const { return kChannels == 0 ? records_.channels : kChannels; }
-  HWY_INLINE Corners corners(const float16* map, std::size_t k) const {
-    const float16* upper = vectors::PlainBase(map + records_.offset[k]);
+  HWY_INLINE Corners corners(const Stored* map, std::size_t k) const {
+    const Stored* upper = vectors::PlainBase(map + records_.offset[k]);
     return {
         .upper = upper, .lower = vectors::PlainBase(upper + records_.row_step[k]), .weight = records_.weights_of(k)};
   }
-  const float16* address(const Corners& at, std::size_t corner) const { return corner < 2 ? at.upper : at.lower; }
+  HWY_INLINE const Stored* pixel(const Corners& at, std::size_t corner, std::int64_t step = 1) const {
+    return (corner < 2 ? at.upper : at.lower) + (corner % 2 == 0 ? 0 : step * channels());
+  }
   HWY_INLINE const float* widened(const Corners& at, std::size_t corner) const {
-    return reinterpret_cast<const float*>(address(at, corner) + (corner % 2 == 0 ? 0 : 2 * channels()));
+    return reinterpret_cast<const float*>(pixel(at, corner, 2));
   }
   HWY_INLINE Words load_pairs(const Corners& at, std::size_t corner) const {
-    const auto* from = reinterpret_cast<const std::uint32_t*>(address(at, corner) + (corner % 2 == 0 ? 0 : channels()));
     // Loaded once: GCC makes it an operand in memory of each of the three that use it.
-    return vectors::InOrder(hn::LoadU(words_, from));
+    return vectors::InOrder(hn::LoadU(words_, reinterpret_cast<const std::uint32_t*>(pixel(at, corner))));
   }
   HWY_INLINE Vector weight_of(const Corners& at, std::size_t corner) const {
     return hn::Set(d_, at.weight[corner * kMaxLanes]);
@@ -178,49 +218,50 @@ class PairedSums {
   PairTag d_;
   WordTag words_;
   const Records& records_;
-  const float16* HWY_RESTRICT pairs_;
-  const float16* HWY_RESTRICT widened_;
+  const Stored* HWY_RESTRICT large_;
+  const Stored* HWY_RESTRICT widened_;
   Vector first_[Records::kCorners];
   Vector second_[Records::kCorners];
 };
 
-template <std::int64_t kChannels>
-void SumPairs(const Records& records, std::size_t paired, const float16* HWY_RESTRICT map, bool streamed,
-              float16* HWY_RESTRICT output) {
+template <bool kCoded, std::int64_t kChannels, class Stored>
+void SumMixed(const Records& records, std::size_t large, const Stored* HWY_RESTRICT map, bool streamed,
+              Stored* HWY_RESTRICT output) {
   const std::int64_t channels = kChannels == 0 ? records.channels : kChannels;
-  const std::size_t both = std::min(paired, records.count - paired);
+  const std::size_t both = std::min(large, records.count - large);
   for (std::int64_t block = 0; block < channels; block += kPairedBlock) {
     for (std::int64_t half = 0; half < kChannelBlock; half += static_cast<std::int64_t>(hn::Lanes(PairTag()))) {
-      PairedSums<kChannels> sums(records, map, block, half);
+      MixedSums<Stored, kChannels, kCoded> sums(records, map, block, half);
       for (std::size_t k = 0; k < both; ++k) {
-        const auto pairs = sums.pairs_of(k);
-        const auto widened = sums.widened_of(paired + k);
+        const auto of_large = sums.large_of(k);
+        const auto of_widened = sums.widened_of(large + k);
         HWY_UNROLL(4)
-        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_both(pairs, widened, corner);
+        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_both(of_large, of_widened, corner);
       }
-      for (std::size_t k = both; k < paired; ++k) {
-        const auto pairs = sums.pairs_of(k);
+      for (std::size_t k = both; k < large; ++k) {
+        const auto of_large = sums.large_of(k);
         HWY_UNROLL(4)
-        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_pairs(pairs, corner);
+        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_large(of_large, corner);
       }
-      for (std::size_t k = paired + both; k < records.count; ++k) {
-        const auto widened = sums.widened_of(k);
+      for (std::size_t k = large + both; k < records.count; ++k) {
+        const auto of_widened = sums.widened_of(k);
         HWY_UNROLL(4)
-        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_widened(widened, corner);
+        for (std::size_t corner = 0; corner < Records::kCorners; ++corner) sums.add_widened(of_widened, corner);
       }
-      sums.store(streamed, output + block + half, output + block + half + kChannelBlock);
+      sums.store(streamed, output + block, half);
     }
   }
 }
 
-/// The sums of all channels over records whose first `paired` points lie on levels of pairs, the others on widened
-/// ones.
-inline void SumPairs(const Records& records, std::size_t paired, const float16* HWY_RESTRICT map, bool streamed,
-                     float16* HWY_RESTRICT output) {
+/// The sums of all channels over records whose first `large` points lie on levels of 16-bit values, the others on
+/// widened ones.
+template <bool kCoded, class Stored>
+void SumMixed(const Records& records, std::size_t large, const Stored* HWY_RESTRICT map, bool streamed,
+              Stored* HWY_RESTRICT output) {
   if (records.channels == kPairedBlock)
-    SumPairs<kPairedBlock>(records, paired, map, streamed, output);
+    SumMixed<kCoded, kPairedBlock>(records, large, map, streamed, output);
   else
-    SumPairs<0>(records, paired, map, streamed, output);
+    SumMixed<kCoded, 0>(records, large, map, streamed, output);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE
