@@ -51,46 +51,51 @@ function(tmaops_cuda_together result name)
   set(${result} "${files}" PARENT_SCOPE)
 endfunction()
 
-# The kernel files of a room's variants as they are compiled; each gets the smem(...) of its line as TMAOPS_VARIANT_SMEM,
-# which dynamic_shared() and launch_kernel() hold it to, so those of one smem(...) are compiled together. But not those with
-# kernels from headers of the room, whose names do not say which variant's they are (tests/codegen asks for that).
+# Variants whose kernel files are compiled together, a group per string; any other file is compiled alone. What takes half a
+# minute by itself stays alone, so that two processors have work to the end. Variants with dynamic shared memory and
+# variants with arrays of a fixed size stay apart: the alignment of the former (1024 bytes) rounds up what the latter take.
+set(tmaops_together_ms_deform_attn
+  "vector16 shuffled_samples cp_async_pipeline shared_padded fused_vectors channel_per_thread"
+  "tma_resident tma_tile"
+  "vector_atomics_backward pixel_lists_backward warp_atomics_backward fixed_point_backward")
+set(tmaops_together_resample
+  "bulk_window touched_rows narrow_rows curve_window"
+  "async_pipeline persistent warp_search element_search window_gather row_gather count_violations")
+set(tmaops_together_tile_load
+  "plain_prefetch plain cp_async cooperative_copy tensor_block"
+  "tensor_levels tensor_warp tensor_merged bulk_rows")
+
+# The kernel files of a room's variants as they are compiled. Which variant a kernel is of, its namespace says.
 # Global properties: TMAOPS_OBJECT_<room>_<variant>, the end of its object's name as an expression, and
 # TMAOPS_NEIGHBOURS_<room>_<variant>, the others in it.
-set(tmaops_variants_alone narrow_rows tensor_levels tensor_merged vector_atomics_backward warp_atomics_backward
-  fixed_point_backward)
 function(tmaops_kernel_files room result)
-  set(budgets "")
   set(files "")
+  set(groups "")
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)
-    file(STRINGS ${PROJECT_SOURCE_DIR}/src/ops/${room}/variants.def line REGEX "VARIANT\\([a-z0-9_]+, ${name}, cuda, ")
-    if(NOT line MATCHES "smem\\(([0-9]+)\\)")
-      message(FATAL_ERROR "a cuda variant declares smem(bytes): ${line}")
-    endif()
-    set(smem ${CMAKE_MATCH_1})
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS TMAOPS_VARIANT_SMEM=${smem})
-    set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
-    if(name IN_LIST tmaops_variants_alone)
-      list(APPEND files ${source})
-    else()
-      list(APPEND budgets ${smem})
-      list(APPEND sources_${smem} ${source})
-    endif()
+    set(group ${name})
+    foreach(together IN LISTS tmaops_together_${room})
+      if(" ${together} " MATCHES " ${name} ")
+        string(REGEX REPLACE " .*" "_and_others" group ${together})
+      endif()
+    endforeach()
+    list(APPEND groups ${group})
+    list(APPEND sources_${group} ${source})
+    list(APPEND names_${group} ${name})
   endforeach()
-  list(REMOVE_DUPLICATES budgets)
-  foreach(smem IN LISTS budgets)
-    tmaops_cuda_together(of_budget ${room}_smem_${smem} ${sources_${smem}})
-    list(APPEND files ${of_budget})
-    if(of_budget STREQUAL "${sources_${smem}}")  # single files
-      continue()
-    endif()
-    set_property(SOURCE ${of_budget} APPEND PROPERTY COMPILE_DEFINITIONS TMAOPS_VARIANT_SMEM=${smem})
-    list(TRANSFORM sources_${smem} REPLACE ".*/(.*)[.]cu" "\\1" OUTPUT_VARIABLE names)
-    foreach(name IN LISTS names)
-      set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}_smem_${smem}[.]cu")
-      set(neighbours ${names})
-      list(REMOVE_ITEM neighbours ${name})
-      set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${room}_${name} ${neighbours})
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    tmaops_cuda_together(as_compiled ${room}_${group} ${sources_${group}})
+    list(APPEND files ${as_compiled})
+    foreach(name IN LISTS names_${group})
+      if(as_compiled STREQUAL "${sources_${group}}")  # single files
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
+      else()
+        set(neighbours ${names_${group}})
+        list(REMOVE_ITEM neighbours ${name})
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}_${group}[.]cu")
+        set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${room}_${name} ${neighbours})
+      endif()
     endforeach()
   endforeach()
   set(${result} "${files}" PARENT_SCOPE)

@@ -5,8 +5,9 @@
 # is the file <room>/<device>/<name>.cpp (or .cu for cuda), or <room>/<name>.cpp when the name starts with `reference`.
 # A line without a file, or a file without a line, stops the configure. A variant whose needs("library") is missing, and
 # a cuda variant without a toolkit, is left out and keeps its line in the table with the reason.
-# Result: generated/<op>_variants.inc for every op named in the room, and the lists
-# <room>_CPU_SOURCES, <room>_CUDA_SOURCES_<arch>; the operators are appended to tmaops_operators.
+# Result: generated/<op>_variants.inc for every op named in the room, generated/<room>_sites.hpp with the LaunchSite of
+# every cuda variant, and the lists <room>_CPU_SOURCES, <room>_CUDA_SOURCES_<arch>; the operators are appended to
+# tmaops_operators.
 
 function(tmaops_read_variants room)
   set(directory ${PROJECT_SOURCE_DIR}/src/ops/${room})
@@ -20,6 +21,7 @@ function(tmaops_read_variants room)
   set(named "")
   set(cpu_sources "")
   set(ops "")
+  set(sites "")
   foreach(line IN LISTS lines)
     if(NOT line MATCHES "^(TMAOPS_(PLANNED_)?VARIANT)\\(([a-z0-9_]+), ([a-z0-9_]+), (cpu|cuda), ([a-z0-9_]+), (\".*\\))$")
       message(FATAL_ERROR "${file}: not of the form TMAOPS_VARIANT(op, name, cpu|cuda, arch, \"description\", ...):\n  ${line}")
@@ -32,6 +34,11 @@ function(tmaops_read_variants room)
     set(rest "${CMAKE_MATCH_7}")
 
     if(device STREQUAL "cuda")
+      if(NOT rest MATCHES "smem\\(([0-9]+)\\)")
+        message(FATAL_ERROR "${file}: a cuda variant declares smem(bytes):\n  ${line}")
+      endif()
+      string(APPEND sites "namespace tmaops::ops::${op}::${name} {\n"
+        "inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});\n}\n")
       set(source cuda/${name}.cu)
     elseif(name MATCHES "^reference")
       set(source ${name}.cpp)
@@ -80,6 +87,10 @@ function(tmaops_read_variants room)
     endif()
   endforeach()
 
+  if(sites)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${room}_sites.hpp CONTENT
+      "// Made by CMake from src/ops/${room}/variants.def.\n#pragma once\n\n#include \"core/launch_site.hpp\"\n\n${sites}" @ONLY)
+  endif()
   foreach(op IN LISTS ops)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${op}_variants.inc CONTENT "${text_${op}}" @ONLY)
   endforeach()

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/cuda_status.hpp"
+#include "core/launch_site.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/tensor.hpp"
 
@@ -111,23 +112,22 @@ void launch_typed(std::string_view where, const LaunchConfig& config, Stream str
 /// Launches `kernel`. Only the first launch on a device does more than launching: it raises the kernel's
 /// shared-memory limit, which is allowed while a graph is captured. Throws Error cuda_failed.
 template <auto kernel, class... Given>
-void launch_kernel(std::string_view where, const LaunchConfig& config, Stream stream, Given&&... given) {
-#ifdef TMAOPS_VARIANT_SMEM  // smem(...) of the variant's line, given by the build to its kernel file
-  if (config.shared_bytes > TMAOPS_VARIANT_SMEM)
-    throw Error(ErrorCode::internal, {.where = std::string(where),
+void launch_kernel(const LaunchSite& site, const LaunchConfig& config, Stream stream, Given&&... given) {
+  if (config.shared_bytes > site.smem)
+    throw Error(ErrorCode::internal, {.where = std::string(site.where),
                                       .got = std::to_string(config.shared_bytes) + " B of shared memory",
-                                      .needed = "at most smem(" + std::to_string(TMAOPS_VARIANT_SMEM) + ")"});
-#endif
+                                      .needed = "at most smem(" + std::to_string(site.smem) + ")"});
   if (config.shared_bytes > detail::kSharedWithoutOptIn) {
     int device = 0;
-    check_cuda(cudaGetDevice(&device), where);
+    check_cuda(cudaGetDevice(&device), site.where);
     auto& allowed = detail::shared_allowed<kernel>[static_cast<std::size_t>(device % detail::kMaxDevices)];
     if (allowed.load(std::memory_order_relaxed) < config.shared_bytes) {
-      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config.shared_bytes), where);
+      check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config.shared_bytes),
+                 site.where);
       allowed.store(config.shared_bytes, std::memory_order_relaxed);
     }
   }
-  detail::launch_typed(where, config, stream, kernel, std::forward<Given>(given)...);
+  detail::launch_typed(site.where, config, stream, kernel, std::forward<Given>(given)...);
 }
 
 }  // namespace tmaops

@@ -28,15 +28,13 @@ __device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_
 }
 
 /// The block's dynamic shared memory as a T. A kernel names one T; the launch passes sizeof(T) as shared_bytes.
-/// TMAOPS_VARIANT_SMEM is the smem(...) of the variant's line, set by the build for each kernel file.
-template <class T>
+/// `most`: bytes; in a variant's kernels the smem(...) of its line, kSite.smem.
+template <class T, int most = kMaxSharedBytes>
 __device__ __forceinline__ T& dynamic_shared() {
   static_assert(alignof(T) <= kDynamicSharedAlignment, "dynamic shared memory is aligned to 1024 bytes, no more");
   static_assert(sizeof(T) <= kMaxSharedBytes,
                 "more shared memory than a block can have (227 KiB): fewer stages or smaller tiles");
-#ifdef TMAOPS_VARIANT_SMEM
-  static_assert(sizeof(T) <= TMAOPS_VARIANT_SMEM, "more shared memory than smem(...) in variants.def declares");
-#endif
+  static_assert(sizeof(T) <= most, "more shared memory than smem(...) in variants.def declares");
   extern __shared__ __align__(kDynamicSharedAlignment) unsigned char tmaops_dynamic_shared[];
   return *reinterpret_cast<T*>(tmaops_dynamic_shared);
 }

@@ -4,8 +4,8 @@
   sass_check.py list OBJECT                          what each kernel uses and contains
   sass_check.py variant OBJECT VARIANTS_DEF NAME [NEIGHBOUR ...]
                                                      a line of variants.def against its object; with neighbours in it
-                                                     against the kernels in its namespace, and every other kernel
-                                                     has to be in a neighbour's
+                                                     against the kernels in its namespace, and every line's registers
+                                                     and shared memory against kernels in no variant's
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
 
 An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture. An instruction of compute
@@ -151,45 +151,53 @@ def describe(kernel):
     return f"{kernel.name}: {kernel.registers} registers, {kernel.shared} B static shared, {kernel.frame} B stack\n    {words}"
 
 
+class Line:
+    """What the line of a variant declares."""
+
+    def __init__(self, definitions, name):
+        with open(definitions, encoding="utf-8") as file:
+            lines = [line for line in file if re.match(rf"TMAOPS_(PLANNED_)?VARIANT\(\w+, {name}, cuda,", line)]
+        if len(lines) != 1:
+            fail(f"{definitions} has {len(lines)} lines for {name}")
+
+        def attribute(word, pattern):
+            match = re.search(word + r"\(" + pattern + r"\)", lines[0])
+            if not match:
+                fail(f"the line of {name} declares no {word}(...)")
+            return match.group(1)
+
+        self.registers, self.shared = int(attribute("regs", r"(\d+)")), int(attribute("smem", r"(\d+)"))
+        self.wanted = attribute("sass", r'"([^"]*)"')
+
+
 def check_variant(path, definitions, name, *neighbours):
-    with open(definitions, encoding="utf-8") as file:
-        lines = [line for line in file if re.match(rf"TMAOPS_(PLANNED_)?VARIANT\(\w+, {name}, cuda,", line)]
-    if len(lines) != 1:
-        fail(f"{definitions} has {len(lines)} lines for {name}")
-    line = lines[0]
-
-    def attribute(word, pattern):
-        match = re.search(word + r"\(" + pattern + r"\)", line)
-        if not match:
-            fail(f"the line of {name} declares no {word}(...)")
-        return match.group(1)
-
     def in_namespace(kernel, variant):
         return f"{len(variant)}{variant}" in kernel.name  # as mangled
 
-    registers, shared = int(attribute("regs", r"(\d+)")), int(attribute("smem", r"(\d+)"))
-    wanted = attribute("sass", r'"([^"]*)"')
-    problems = []
+    line = Line(definitions, name)
     found = list(kernels(path).values())
+    shared_kernels = []  # of the room's headers: any variant here may launch them, so each line holds for them
     if neighbours:
-        problems += [f"{kernel.name} is in no variant's namespace: list its variant in tmaops_variants_alone (TmaopsCuda.cmake)"
-                     for kernel in found if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))]
+        shared_kernels = [kernel for kernel in found
+                          if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))]
         found = [kernel for kernel in found if in_namespace(kernel, name)]
     if not found:
         fail(f"no kernel of {name} for compute capability 9.0 in {path}")
+    problems = []
     total = Kernel(name, b"")
     for kernel in found:
-        print(describe(kernel))
         total.counts.update(kernel.counts)
+    for kernel in found + shared_kernels:
+        print(describe(kernel))
         if kernel.counts["LDL"] or kernel.counts["STL"] or kernel.frame:
             problems.append(f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
                             f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
-        if kernel.registers > registers:
-            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({registers}) is declared")
-        if kernel.shared > shared:
-            problems.append(f"{kernel.name} has {kernel.shared} B of static shared memory, smem({shared}) is declared")
-    problems += [f"sass(\"{wanted}\") is declared, and {word} does not hold for the kernels together"
-                 for word in total.misses(wanted)]
+        if kernel.registers > line.registers:
+            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({line.registers}) is declared")
+        if kernel.shared > line.shared:
+            problems.append(f"{kernel.name} has {kernel.shared} B of static shared memory, smem({line.shared}) is declared")
+    problems += [f"sass(\"{line.wanted}\") is declared, and {word} does not hold for the kernels together"
+                 for word in total.misses(line.wanted)]
     for word in name.split("_"):
         if word in PROMISES and not any(total.counts[choice] for choice in PROMISES[word]):
             problems.append(f"the name says {word}, and no kernel contains any of {', '.join(sorted(PROMISES[word]))}")

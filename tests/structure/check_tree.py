@@ -31,11 +31,17 @@ LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, wit
 # What ThreadSanitizer is run on (TMAOPS_TESTED_FOLDERS in cmake/TmaopsCompiler.cmake): threads start nowhere else.
 THREADED = ("core", "ops", "bench")
 THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
+# A variant's launches and its dynamic shared memory are held to the smem(...) of its line by kSite.
+OUTSIDE_LIMIT = re.compile(r'launch_kernel<[^;"]*"|dynamic_shared<((?!smem)[^;])*?>\(\)')
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
 def includes(text):
     return [(quote, name) for quote, name in INCLUDE.findall(text)]
+
+
+def holds_kernels(path):
+    return path.parts[:2] == ("src", "ops") and path.suffix in (".cu", ".cuh")
 
 
 def check_source(path, text):
@@ -62,6 +68,8 @@ def check_source(path, text):
                     found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
     if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
+    if holds_kernels(path) and OUTSIDE_LIMIT.search(text):
+        found.append(f"{path}: a launch or dynamic_shared() without kSite, which holds it to smem(...)")
     if parts[0] == "src" and parts[1] not in THREADED and THREADS.search(text):
         found.append(f"{path}: threads, but ThreadSanitizer does not test {parts[1]} (cmake/TmaopsCompiler.cmake)")
     lines = text.count("\n")
@@ -108,6 +116,8 @@ def self_test():
         ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
         ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
         ("src/ops/gemm/cuda/a.cu", 'asm volatile("");\n', "inline PTX"),
+        ("src/ops/gemm/cuda/a.cu", 'launch_kernel<kernel<T, 2>>("gemm: a", config);', "without kSite"),
+        ("src/ops/gemm/cuda/a.cuh", "auto& s = device::dynamic_shared<Storage<2>>();", "without kSite"),
         ("src/probe/a.cpp", '#include "bench/machine.hpp"\n', "probe may not include"),
         ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
@@ -117,6 +127,7 @@ def self_test():
     good = [
         ("src/ops/gemm/cuda/a.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
         ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+        ("src/ops/gemm/cuda/a.cu", "launch_kernel<kernel<T>>(kSite, config); dynamic_shared<Storage<2>, kSite.smem>();"),
         ("src/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),
     ]
     for name, text, expected in cases:

@@ -13,7 +13,7 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kGatherThreads = 256;
 /// Samples whose locations are read at once, 16 bytes per load. One by one the locations cost as much as an eighth of
 /// the whole.
 constexpr int kTogether = 4;
@@ -51,9 +51,9 @@ __device__ void load_locations(Pair (&to)[kSamples], const Pair* from) {
 }
 
 template <class Pair, int kSamples>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kGatherThreads)
     gather_kernel(const __grid_constant__ GatherShape shape, const uint4* value, const Pair* locations, uint4* output) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kGatherThreads + threadIdx.x;
   const std::int64_t row = i / shape.chunks;
   if (row >= shape.rows) return;
   const int chunk = static_cast<int>(i % shape.chunks);
@@ -89,7 +89,8 @@ template <class Pair, int kSamples>
 void launch_with(const GatherShape& shape, const void* value, const void* locations, void* output, Stream stream) {
   const std::int64_t threads = shape.rows * shape.chunks;
   if (threads == 0) return;
-  const LaunchConfig config{.grid = static_cast<unsigned>((threads + kThreads - 1) / kThreads), .block = kThreads};
+  const LaunchConfig config{.grid = static_cast<unsigned>((threads + kGatherThreads - 1) / kGatherThreads),
+                            .block = kGatherThreads};
   launch_kernel<gather_kernel<Pair, kSamples>>("gather", config, stream, shape, static_cast<const uint4*>(value),
                                                static_cast<const Pair*>(locations), static_cast<uint4*>(output));
 }

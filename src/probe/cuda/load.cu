@@ -10,24 +10,24 @@
 namespace tmaops::probe {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kChunks = static_cast<int>(kLoadWindowBytes / 16);
+constexpr int kLoadThreads = 256;
+constexpr int kWindowChunks = static_cast<int>(kLoadWindowBytes / 16);
 
 struct Window {
-  uint4 chunk[kChunks];
+  uint4 chunk[kWindowChunks];
 };
 struct Coordinates {
   std::int32_t at[5];
 };
 
 template <int rank>
-__global__ void __launch_bounds__(kThreads)
-    load_kernel(const __grid_constant__ tma::TensorMap map, const Coordinates coordinates, std::uint32_t destination,
-                std::uint32_t bytes, uint4* to) {
+__global__ void __launch_bounds__(kLoadThreads)
+    window_kernel(const __grid_constant__ tma::TensorMap map, const Coordinates coordinates, std::uint32_t destination,
+                  std::uint32_t bytes, uint4* to) {
   __shared__ device::Barrier barrier;
   auto& window = device::dynamic_shared<Window>();
   constexpr unsigned poison = 0x01010101U * std::to_integer<unsigned>(kLoadPoison);
-  for (int i = static_cast<int>(threadIdx.x); i < kChunks; i += kThreads)
+  for (int i = static_cast<int>(threadIdx.x); i < kWindowChunks; i += kLoadThreads)
     window.chunk[i] = make_uint4(poison, poison, poison, poison);
   if (threadIdx.x == 0) {
     device::init_barrier(barrier, 1);
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
     device::tensor_load(reinterpret_cast<unsigned char*>(&window) + destination, &map, at, barrier);
   }
   device::wait(barrier, 0, {"a random load"});
-  for (int i = static_cast<int>(threadIdx.x); i < kChunks; i += kThreads) to[i] = window.chunk[i];
+  for (int i = static_cast<int>(threadIdx.x); i < kWindowChunks; i += kLoadThreads) to[i] = window.chunk[i];
 }
 
 /// Device memory that is freed with its owner.
@@ -69,10 +69,10 @@ class GpuLoader : public Loader {
     const auto bytes = static_cast<std::uint32_t>(tma::transaction_bytes(spec));
     Coordinates at{};
     for (std::size_t d = 0; d < load.coordinates.size(); ++d) at.at[d] = static_cast<int>(load.coordinates[d]);
-    const LaunchConfig config{.grid = 1, .block = kThreads, .shared_bytes = sizeof(Window)};
+    const LaunchConfig config{.grid = 1, .block = kLoadThreads, .shared_bytes = sizeof(Window)};
     auto* to = static_cast<uint4*>(window_.get());
     const auto launch = [&]<int rank>() {
-      launch_kernel<load_kernel<rank>>("probe: a load", config, nullptr, map, at, load.shared_address, bytes, to);
+      launch_kernel<window_kernel<rank>>("probe: a load", config, nullptr, map, at, load.shared_address, bytes, to);
     };
     switch (spec.rank()) {
       case 1:

@@ -11,6 +11,7 @@
 
 #include "core/cuda_launch.hpp"
 #include "device/wgmma.cuh"
+#include "gemm_sites.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm::cuda {

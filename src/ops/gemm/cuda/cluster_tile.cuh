@@ -82,7 +82,7 @@ __device__ __forceinline__ void multiply_cluster_stage(float (&wide)[kWideColumn
 template <class T, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kClusterThreads, 1) cluster_kernel(const __grid_constant__ ClusterJob job) {
   constexpr int kStages = ClusterStorage::stages;
-  auto& shared = device::dynamic_shared<ClusterStorage>();
+  auto& shared = device::dynamic_shared<ClusterStorage, kSite.smem>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const int warp = device::warp_index();

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kDeepThreads, 1) deep_kernel(const __grid_cons
   using Storage = DeepStorage<n, splits>;
   constexpr int kStages = Storage::stages;
   constexpr int kKept = n / splits;  // columns that this block finishes
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, wgmma_small::kSite.smem>();
   device::let_next_kernel_start();
   const TilePosition tile(job.order, blockIdx.x / splits);
   if (!tile.inside(job.order)) return;  // all blocks of the cluster

@@ -133,7 +133,7 @@ struct LineCopies {
 template <class T>
 __global__ void __launch_bounds__(kLineThreads, 1) line_kernel(const __grid_constant__ LineJob job) {
   constexpr int kStages = kLineStages;
-  auto& shared = device::dynamic_shared<LineStorage>();
+  auto& shared = device::dynamic_shared<LineStorage, wgmma_small::kSite.smem>();
   device::let_next_kernel_start();
   const std::uint32_t lane = threadIdx.x % device::kWarpThreads;
   const std::uint32_t warp = threadIdx.x / device::kWarpThreads;

@@ -65,7 +65,7 @@ template <class T, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kMappedThreads, 1) mapped_kernel(const __grid_constant__ MappedJob job) {
   constexpr int kColumns = kMappedColumns;
   constexpr int kStages = kMappedStages;
-  MappedStorage& shared = device::dynamic_shared<MappedStorage>();
+  MappedStorage& shared = device::dynamic_shared<MappedStorage, wgmma_small::kSite.smem>();
   device::let_next_kernel_start();
   const WholePosition tile = whole_position<kColumns, kMappedTiles>();
   if (threadIdx.x >= kWholeThreads) {

@@ -67,7 +67,7 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[kColumns / 2], Stor
 
 template <class T, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::let_next_kernel_start();
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
@@ -134,9 +134,8 @@ void launch(const Problem& given, const Arguments& arguments, Stream stream) {
                             .block = dim3(kThreads),
                             .shared_bytes = shared_bytes(sizeof(Storage), job.order, given),
                             .dependent = arguments.dependent_launch};
-  with_kernel_types(given, [&]<class T, Major a, Major b>() {
-    launch_kernel<kernel<T, a, b>>("gemm: wgmma_cp_async", config, stream, job);
-  });
+  with_kernel_types(given,
+                    [&]<class T, Major a, Major b>() { launch_kernel<kernel<T, a, b>>(kSite, config, stream, job); });
 }
 
 }  // namespace tmaops::ops::gemm::wgmma_cp_async

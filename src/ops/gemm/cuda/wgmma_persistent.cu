@@ -162,7 +162,7 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, Sums<n>& 
 template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
   constexpr int kStages = Storage<n>::stages;
-  Storage<n>& shared = device::dynamic_shared<Storage<n>>();
+  Storage<n>& shared = device::dynamic_shared<Storage<n>, kSite.smem>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const int warp = device::warp_index();
@@ -246,7 +246,7 @@ template <class T, int n, Major a_major, Major b_major>
 int resident_clusters(int cluster) {
   const auto* function = reinterpret_cast<const void*>(&kernel<T, n, a_major, b_major>);
   check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage<n>)),
-             "gemm: wgmma_persistent");
+             kSite.where);
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
@@ -257,7 +257,7 @@ int resident_clusters(int cluster) {
   config.attrs = &attribute;
   config.numAttrs = 1;
   int clusters = 0;
-  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, function, &config), "gemm: wgmma_persistent");
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, function, &config), kSite.where);
   return clusters;
 }
 
@@ -317,7 +317,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                               .shared_bytes = sizeof(Storage<n>),
                               .cluster = static_cast<unsigned>(prepared.cluster),
                               .dependent = arguments.dependent_launch};
-    launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_persistent", config, stream, prepared.job);
+    launch_kernel<kernel<T, n, a, b>>(kSite, config, stream, prepared.job);
   });
 }
 

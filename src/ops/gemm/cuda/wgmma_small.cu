@@ -48,7 +48,7 @@ struct Job {
 
 template <class T, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::let_next_kernel_start();
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
@@ -203,7 +203,6 @@ std::shared_ptr<const void> prepare(const Problem& given, const Arguments& argum
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
   const CurrentDevice current(problem.device.index);
-  constexpr auto kWhere = "gemm: wgmma_small";
   LaunchConfig config{.dependent = arguments.dependent_launch};
   if (prepared.whole.columns != 0) {
     const bool column_major = problem.d.order == Order::column;
@@ -214,11 +213,11 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
         if constexpr (k_tiles == kMappedTiles) {
           config.block = dim3(kMappedThreads);
           config.shared_bytes = sizeof(MappedStorage);
-          launch_kernel<mapped_kernel<T, a, b>>(kWhere, config, stream, *prepared.mapped);
+          launch_kernel<mapped_kernel<T, a, b>>(kSite, config, stream, *prepared.mapped);
         } else if constexpr (!square || b == Major::mn) {  // whole_kernel_of() asks for no other
           config.block = dim3(kWholeThreads);
           config.shared_bytes = WholeStorage<columns, k_tiles>::bytes;
-          launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kWhere, config, stream, prepared.whole_job);
+          launch_kernel<whole_kernel<T, columns, k_tiles, square, a, b>>(kSite, config, stream, prepared.whole_job);
         }
       });
     });
@@ -228,7 +227,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     config.grid = line_grid(prepared.line_job);
     config.block = dim3(kLineThreads);
     config.shared_bytes = sizeof(LineStorage);
-    const auto run = [&]<class T>() { launch_kernel<line_kernel<T>>(kWhere, config, stream, prepared.line_job); };
+    const auto run = [&]<class T>() { launch_kernel<line_kernel<T>>(kSite, config, stream, prepared.line_job); };
     if (problem.a.dtype == DType::f16)
       run.template operator()<__half>();
     else
@@ -240,7 +239,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     config.block = dim3(kThreads);
     config.shared_bytes = sizeof(Storage);
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      launch_kernel<kernel<T, a, b>>(kWhere, config, stream, prepared.job);
+      launch_kernel<kernel<T, a, b>>(kSite, config, stream, prepared.job);
     });
     return;
   }
@@ -249,12 +248,12 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_kernel_types(problem, [&]<class T, Major a, Major b>() {
     if (prepared.columns == 128) {
       config.shared_bytes = sizeof(DeepStorage<128, 1>);
-      launch_kernel<deep_kernel<T, 128, 1, a, b>>(kWhere, config, stream, prepared.deep);
+      launch_kernel<deep_kernel<T, 128, 1, a, b>>(kSite, config, stream, prepared.deep);
     } else {
       config.grid.x *= kSplits;
       config.cluster = kSplits;
       config.shared_bytes = sizeof(DeepStorage<64, kSplits>);
-      launch_kernel<deep_kernel<T, 64, kSplits, a, b>>(kWhere, config, stream, prepared.deep);
+      launch_kernel<deep_kernel<T, 64, kSplits, a, b>>(kSite, config, stream, prepared.deep);
     }
   });
 }

@@ -134,7 +134,7 @@ template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
   using Shared = Storage<n>;
   constexpr bool kHalves = kHalvesOfDepth<a_major, b_major>;
-  Shared& shared = device::dynamic_shared<Shared>();
+  Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const TilePosition tile(job.order);
@@ -264,7 +264,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
         .cluster = kClusterBlocks,
         .dependent = arguments.dependent_launch};
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      launch_kernel<cluster_kernel<T, a, b>>("gemm: wgmma_specialized", config, stream, prepared.cluster_job);
+      launch_kernel<cluster_kernel<T, a, b>>(kSite, config, stream, prepared.cluster_job);
     });
     return;
   }
@@ -273,7 +273,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                               .block = dim3(kSpecializedThreads),
                               .shared_bytes = sizeof(Storage<n>),
                               .dependent = arguments.dependent_launch};
-    launch_kernel<kernel<T, n, a, b>>("gemm: wgmma_specialized", config, stream, prepared.job);
+    launch_kernel<kernel<T, n, a, b>>(kSite, config, stream, prepared.job);
   });
 }
 

@@ -54,7 +54,7 @@ template <class T, int rows, Major a_major, Major b_major>
 __global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) kernel(const __grid_constant__ Job job) {
   constexpr int kStages = Shape<rows>::stages;
   constexpr bool kDeep = Shape<rows>::halves == kHalves;
-  Storage<rows>& shared = device::dynamic_shared<Storage<rows>>();
+  Storage<rows>& shared = device::dynamic_shared<Storage<rows>, kSite.smem>();
   device::let_next_kernel_start();
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
@@ -155,7 +155,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                               .shared_bytes = shared_bytes(sizeof(Storage<rows>), job.order, problem),
                               .dependent = arguments.dependent_launch};
     with_kernel_types(problem, [&]<class T, Major a, Major b>() {
-      launch_kernel<kernel<T, rows, a, b>>("gemm: wgmma_tma", config, stream, job);
+      launch_kernel<kernel<T, rows, a, b>>(kSite, config, stream, job);
     });
   };
   if (job.rows == 64)

@@ -137,7 +137,7 @@ __device__ __forceinline__ void for_each_index(const Step& step) {
 template <class T, int columns, int k_tiles, bool square, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kWholeThreads, 1) whole_kernel(const __grid_constant__ WholeJob job) {
   using Storage = WholeStorage<columns, k_tiles>;
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, wgmma_small::kSite.smem>();
   device::let_next_kernel_start();
   const auto [row, column] = whole_position<columns, k_tiles>();
   constexpr std::uint32_t kStride = square ? k_tiles * kRowBytes : 0;

@@ -120,9 +120,10 @@ struct FixedSums {
   }
 };
 
-/// One warp per item, its threads on the channels; any strides and types.
+/// One warp per item, its threads on the channels; any strides and types. `call` is a parameter of the kernel.
+inline constexpr int kBlocksOfWarps = 2;  // per multiprocessor at least
 template <class Value, class Sums>
-__global__ void __launch_bounds__(kBackwardThreads, 2) warp_per_item(const __grid_constant__ BackwardCall call) {
+__device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& in = call.inputs;

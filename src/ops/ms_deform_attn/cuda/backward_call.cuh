@@ -252,31 +252,31 @@ inline LaunchConfig rounds(std::int64_t threads, int device) {
 
 /// Clears the sums, runs the variant's kernel by `main`, and makes the gradient from the sums.
 template <class Main>
-void launch_backward(const Problem& problem, const Arguments& arguments, Stream stream, const Main& main) {
+void launch_backward(const LaunchSite& site, const Problem& problem, const Arguments& arguments, Stream stream,
+                     const Main& main) {
   const Prepared& prepared = prepared_backward(arguments);
   const BackwardCall& call = prepared.call;
   const ms_deform_attn::Problem& forward = problem.forward;
   const CurrentDevice current(forward.device.index);
   const auto on = static_cast<cudaStream_t>(stream);
   const std::int64_t count = forward.batch * forward.length * forward.heads * forward.channels;
-  constexpr std::string_view kWhere = "ms_deform_attn_backward";
   const bool sums = call.sums.data != nullptr;
   if (prepared.clear_bytes > 0)
-    check_cuda(cudaMemsetAsync(prepared.scratch.get(), 0, prepared.clear_bytes, on), kWhere);
+    check_cuda(cudaMemsetAsync(prepared.scratch.get(), 0, prepared.clear_bytes, on), site.where);
   if (prepared.clear_output_bytes > 0)
-    check_cuda(cudaMemsetAsync(const_cast<void*>(call.sums.data), 0, prepared.clear_output_bytes, on), kWhere);
+    check_cuda(cudaMemsetAsync(const_cast<void*>(call.sums.data), 0, prepared.clear_output_bytes, on), site.where);
   else if (sums && call.sums.data == arguments.gradients.value.data)
-    launch_kernel<clear_sums<float>>(kWhere, rounds(count, forward.device.index), stream, call);
+    launch_kernel<clear_sums<float>>(site, rounds(count, forward.device.index), stream, call);
   with_value_type(forward.value_dtype, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (call.inputs.items == 0) return;
     if (call.fixed != nullptr)
-      launch_kernel<find_largest<Value>>(kWhere, rounds(call.inputs.items * 32, forward.device.index), stream, call);
+      launch_kernel<find_largest<Value>>(site, rounds(call.inputs.items * 32, forward.device.index), stream, call);
     main(value, call);
   });
   if (!sums || !ConstTensorView(prepared.finished).given()) return;
   with_value_type(prepared.finished.dtype, [&](auto* to) {
-    launch_kernel<finish_sums<std::remove_pointer_t<decltype(to)>>>(kWhere, rounds(count, forward.device.index), stream,
+    launch_kernel<finish_sums<std::remove_pointer_t<decltype(to)>>>(site, rounds(count, forward.device.index), stream,
                                                                     call, value_rows(prepared.finished));
   });
 }

@@ -14,6 +14,7 @@
 #include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "core/cuda_types.hpp"
+#include "ms_deform_attn_sites.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 
 namespace tmaops::ops::ms_deform_attn::cuda {

@@ -50,18 +50,17 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   const LaunchConfig config{
       .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(kThreads), .dependent = arguments.dependent_launch};
-  constexpr const char* kName = "ms_deform_attn: channel_per_thread";
   if (problem.fused()) {  // rarely the best choice: one kernel for all types of points
     with_value_type(problem.value_dtype, [&](auto* value) {
       using Value = std::remove_pointer_t<decltype(value)>;
-      launch_kernel<kernel<Value, AnyType, FusedCall>>(kName, config, stream, fused_call(arguments));
+      launch_kernel<kernel<Value, AnyType, FusedCall>>(kSite, config, stream, fused_call(arguments));
     });
     return;
   }
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
-    launch_kernel<kernel<Value, Point, Call>>(kName, config, stream, call);
+    launch_kernel<kernel<Value, Point, Call>>(kSite, config, stream, call);
   });
 }
 

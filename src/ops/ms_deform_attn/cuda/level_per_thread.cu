@@ -10,7 +10,6 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr std::string_view kWhere = "ms_deform_attn: level_per_thread";
 /// Of a multiprocessor, and of a block at most: 96 registers; with these the points of a whole item and values of f32
 /// would spill a few.
 constexpr int threads_at_once(std::size_t value_size, int group_bits) {
@@ -328,8 +327,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Point = std::remove_pointer_t<decltype(point)>;
     const auto run = [&]<int lane_bits, int group_bits>() {
       const auto start = [&]<int levels>() {
-        launch_kernel<kernel<Value, Point, levels, lane_bits, group_bits>>(
-            kWhere, config, stream, call, prepared.aheads, prepared.blocks, prepared.each);
+        launch_kernel<kernel<Value, Point, levels, lane_bits, group_bits>>(kSite, config, stream, call, prepared.aheads,
+                                                                           prepared.blocks, prepared.each);
       };
       if constexpr (sizeof(Value) == 2)
         if (call.level_count == 3) return start.template operator()<3>();

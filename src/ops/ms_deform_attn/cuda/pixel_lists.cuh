@@ -4,7 +4,9 @@
 #include "ops/ms_deform_attn/cuda/backward.cuh"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 
-namespace tmaops::ops::ms_deform_attn_backward::cuda {
+namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 /// What the value's gradient needs of a sample.
 struct __align__(16) Listed {
@@ -160,4 +162,4 @@ __global__ void __launch_bounds__(kBackwardThreads)
   }
 }
 
-}  // namespace tmaops::ops::ms_deform_attn_backward::cuda
+}  // namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward

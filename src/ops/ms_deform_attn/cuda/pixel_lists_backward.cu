@@ -19,7 +19,6 @@ constexpr double kVisitsPerStrip = 2048;
 constexpr int kMostStripPixels = 16;  // less than a warp's threads, which hold the ranges of a strip
 constexpr int kPlacedPerThread = 8;
 constexpr int kFewestCountBits = 10;  // so that a term stays below 2^50 units, as FixedTotals needs
-constexpr std::string_view kWhere = "ms_deform_attn_backward: pixel_lists_backward";
 
 /// Counts of a level in shared memory, where they fit and a block has enough samples to pay for clearing and adding
 /// them.
@@ -104,13 +103,13 @@ void count(const PreparedLists& prepared, const Lists& lists, Stream stream) {
                                            static_cast<unsigned>(in.level_count)),
                               .block = dim3(kCountThreads),
                               .shared_bytes = prepared.shared_bytes};
-    launch_kernel<count_in_shared_memory<Point>>(kWhere, config, stream, prepared.call, lists);
+    launch_kernel<count_in_shared_memory<Point>>(kSite, config, stream, prepared.call, lists);
     return;
   }
   const std::int64_t samples = lists.images * in.queries * in.heads * in.points;
   const LaunchConfig config{.grid = dim3(static_cast<unsigned>((samples + kBackwardThreads - 1) / kBackwardThreads)),
                             .block = dim3(kBackwardThreads)};
-  launch_kernel<count_samples<Point>>(kWhere, config, stream, prepared.call, lists);
+  launch_kernel<count_samples<Point>>(kSite, config, stream, prepared.call, lists);
 }
 
 template <class Value>
@@ -119,7 +118,7 @@ void write_points(const PreparedLists& prepared, const Lists& lists, int bits, S
   const std::int64_t items = lists.images * in.queries * in.heads;
   const LaunchConfig config = one_group_each(items, kBackwardThreads, bits, false);
   const auto run = [&]<int lane_bits>() {
-    launch_kernel<point_gradients<Value, lane_bits>>(kWhere, config, stream, prepared.call, lists);
+    launch_kernel<point_gradients<Value, lane_bits>>(kSite, config, stream, prepared.call, lists);
   };
   if (bits == 0) run.template operator()<0>();
   if (bits == 1) run.template operator()<1>();
@@ -135,9 +134,9 @@ void sum(const PreparedLists& prepared, const Lists& lists, Stream stream) {
       .grid = dim3(static_cast<unsigned>((prepared.to.warps + kBackwardWarps - 1) / kBackwardWarps)),
       .block = dim3(kBackwardThreads)};
   if (prepared.call.largest != nullptr)
-    launch_kernel<sum_pixels<Gradient, FixedTotals>>(kWhere, config, stream, prepared.call, lists, prepared.to);
+    launch_kernel<sum_pixels<Gradient, FixedTotals>>(kSite, config, stream, prepared.call, lists, prepared.to);
   else
-    launch_kernel<sum_pixels<Gradient, FloatTotals>>(kWhere, config, stream, prepared.call, lists, prepared.to);
+    launch_kernel<sum_pixels<Gradient, FloatTotals>>(kSite, config, stream, prepared.call, lists, prepared.to);
 }
 
 }  // namespace
@@ -221,22 +220,22 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
     if (prepared.call.largest != nullptr) {
-      check_cuda(cudaMemsetAsync(prepared.call.largest, 0, 2 * sizeof(unsigned), on), kWhere);
+      check_cuda(cudaMemsetAsync(prepared.call.largest, 0, 2 * sizeof(unsigned), on), kSite.where);
       if (samples)
         launch_kernel<find_largest_vectors<Value>>(
-            kWhere, rounds(prepared.call.inputs.items << bits, forward.device.index), stream, prepared.call, bits);
+            kSite, rounds(prepared.call.inputs.items << bits, forward.device.index), stream, prepared.call, bits);
     }
     Lists lists = prepared.lists;
     for (std::int64_t first = 0; first < forward.batch; first += prepared.images) {
       lists.first_image = first;
       lists.images = static_cast<int>(std::min(prepared.images, forward.batch - first));
       if (sums) {
-        check_cuda(cudaMemsetAsync(lists.total, 0, prepared.counted_bytes, on), kWhere);
+        check_cuda(cudaMemsetAsync(lists.total, 0, prepared.counted_bytes, on), kSite.where);
         if (samples) count<Point>(prepared, lists, stream);
         const auto entries = static_cast<unsigned>(lists.images * forward.heads * lists.per_head);
         constexpr unsigned kPlaced = kPlacedPerThread * kBackwardThreads;
         launch_kernel<place_lists<kPlacedPerThread>>(
-            kWhere, {.grid = dim3((entries + kPlaced - 1) / kPlaced), .block = dim3(kBackwardThreads)}, stream, lists,
+            kSite, {.grid = dim3((entries + kPlaced - 1) / kPlaced), .block = dim3(kBackwardThreads)}, stream, lists,
             entries);
       }
       if (samples) write_points<Value>(prepared, lists, bits, stream);

@@ -3,7 +3,9 @@
 
 #include "ops/ms_deform_attn/cuda/pixel_lists.cuh"
 
-namespace tmaops::ops::ms_deform_attn_backward::cuda {
+namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 /// Sums of `lane_bits` neighbouring threads for 2^batch_bits samples: in thread t those of sample t mod 2^batch_bits.
 /// Every round halves the samples a thread holds, so that n samples cost about 2 n shuffles instead of n log n.
@@ -182,4 +184,4 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
   }
 }
 
-}  // namespace tmaops::ops::ms_deform_attn_backward::cuda
+}  // namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward

@@ -3,7 +3,9 @@
 
 #include "ops/ms_deform_attn/cuda/pixel_lists.cuh"
 
-namespace tmaops::ops::ms_deform_attn_backward::cuda {
+namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 /// f32 sums: the order of the lists varies, and so do their last bits.
 struct FloatTotals {
@@ -231,4 +233,4 @@ __global__ void __launch_bounds__(kBackwardThreads)
   }
 }
 
-}  // namespace tmaops::ops::ms_deform_attn_backward::cuda
+}  // namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward

@@ -9,7 +9,6 @@ namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
-constexpr std::string_view kWhere = "ms_deform_attn: shuffled_samples";
 constexpr int kThreads = 128;
 constexpr int kBlocksPerMultiprocessor = 5;       // 96 registers
 constexpr int kSplitBlocksPerMultiprocessor = 4;  // the groups' levels take more registers, and few blocks run anyway
@@ -185,9 +184,9 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Value = std::remove_pointer_t<decltype(value)>;
     const auto run = [&]<int lane_bits>() {
       if (split)
-        launch_kernel<kernel<Value, lane_bits, kSplitBits>>(kWhere, config, stream, call, deal);
+        launch_kernel<kernel<Value, lane_bits, kSplitBits>>(kSite, config, stream, call, deal);
       else
-        launch_kernel<kernel<Value, lane_bits, 0>>(kWhere, config, stream, call, deal);
+        launch_kernel<kernel<Value, lane_bits, 0>>(kSite, config, stream, call, deal);
     };
     if (bits == 0) run.template operator()<0>();
     if (bits == 1) run.template operator()<1>();

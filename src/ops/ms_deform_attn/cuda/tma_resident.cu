@@ -53,7 +53,7 @@ template <class Value, class Point, int passes, bool with_copy>
 __global__ void __launch_bounds__(kThreads, 1)
     kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
            const __grid_constant__ Steps steps, const __grid_constant__ Packed packed) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
   const int warp = device::warp_index();
@@ -320,7 +320,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const CurrentDevice current(problem.device.index);
   const bool with_copy = prepared.packed.maps != nullptr;
   if (with_copy)
-    launch_kernel<pack_level>("ms_deform_attn: tma_resident's copy",
+    launch_kernel<pack_level>(kSite,
                               {.grid = dim3(prepared.pack.image_blocks * static_cast<unsigned>(problem.batch)),
                                .block = dim3(kPackThreads),
                                .dependent = arguments.dependent_launch},
@@ -333,9 +333,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
     const auto launch_one = [&]<int passes, bool copied>() {
-      launch_kernel<kernel<Value, Point, passes, copied>>("ms_deform_attn: tma_resident", config, stream, call,
-                                                          prepared.near, prepared.order, prepared.steps,
-                                                          prepared.packed);
+      launch_kernel<kernel<Value, Point, passes, copied>>(kSite, config, stream, call, prepared.near, prepared.order,
+                                                          prepared.steps, prepared.packed);
     };
     if (problem.levels[0].points == 4)
       launch_one.template operator()<1, false>();

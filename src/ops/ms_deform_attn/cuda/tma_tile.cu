@@ -37,7 +37,7 @@ struct Prepared : cuda::Prepared {
 template <class Value, class Point>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ Call call, const __grid_constant__ LevelMaps maps, const int lane_bits) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   WarpRing& ring = shared.warp[device::warp_index()];
@@ -137,7 +137,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
-    launch_kernel<kernel<Value, Point>>("ms_deform_attn: tma_tile", config, stream, call, prepared.maps, bits);
+    launch_kernel<kernel<Value, Point>>(kSite, config, stream, call, prepared.maps, bits);
   });
 }
 

@@ -178,7 +178,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;
     using Point = std::remove_pointer_t<decltype(point)>;
-    launch_kernel<kernel<Value, Point>>("ms_deform_attn: vector16", config, stream, call, deal, bits);
+    launch_kernel<kernel<Value, Point>>(kSite, config, stream, call, deal, bits);
   });
 }
 

@@ -114,10 +114,10 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   const int bits = thread_bits(problem);
-  launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
+  launch_backward(kSite, problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
     launch_kernel<kernel<std::remove_pointer_t<decltype(value)>>>(
-        "ms_deform_attn_backward: vector_atomics_backward",
-        one_group_each(call.inputs.items, kBackwardThreads, bits, arguments.dependent_launch), stream, call, bits);
+        kSite, one_group_each(call.inputs.items, kBackwardThreads, bits, arguments.dependent_launch), stream, call,
+        bits);
   });
 }
 

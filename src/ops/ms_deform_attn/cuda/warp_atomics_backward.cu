@@ -4,7 +4,16 @@
 
 namespace tmaops::ops::ms_deform_attn_backward::warp_atomics_backward {
 
+namespace {
+
 using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
+
+template <class Value>
+__global__ void __launch_bounds__(kBackwardThreads, kBlocksOfWarps) kernel(const __grid_constant__ BackwardCall call) {
+  warp_per_item<Value, FloatSums>(call);
+}
+
+}  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (problem.deterministic && problem.grad_value)
@@ -17,10 +26,10 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_backward(problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
-    launch_kernel<warp_per_item<std::remove_pointer_t<decltype(value)>, FloatSums>>(
-        "ms_deform_attn_backward: warp_atomics_backward",
-        one_group_each(call.inputs.items, kBackwardThreads, kWarpBits, arguments.dependent_launch), stream, call);
+  launch_backward(kSite, problem, arguments, stream, [&](auto* value, const BackwardCall& call) {
+    launch_kernel<kernel<std::remove_pointer_t<decltype(value)>>>(
+        kSite, one_group_each(call.inputs.items, kBackwardThreads, kWarpBits, arguments.dependent_launch), stream,
+        call);
   });
 }
 

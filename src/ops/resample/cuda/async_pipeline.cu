@@ -27,7 +27,7 @@ struct Job {
 template <class Time, class Value, class AnyCall>
 __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Job<AnyCall> job) {
   constexpr bool plain = std::is_same_v<AnyCall, PlainCall>;
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const AnyCall& call = job.call;
   const Tile& tile = job.tile;
   const std::int64_t b = block_trajectory(call);
@@ -84,9 +84,9 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, boo
     using Value = std::remove_pointer_t<decltype(value)>;
     if constexpr (std::is_same_v<Time, float>)
       if (is_plain(problem, call))
-        return launch_kernel<kernel<Time, Value, PlainCall>>("resample: async_pipeline", config, stream,
+        return launch_kernel<kernel<Time, Value, PlainCall>>(kSite, config, stream,
                                                              Job<PlainCall>{plain_call(problem, call), tile});
-    launch_kernel<kernel<Time, Value, Call>>("resample: async_pipeline", config, stream, Job<Call>{call, tile});
+    launch_kernel<kernel<Time, Value, Call>>(kSite, config, stream, Job<Call>{call, tile});
   });
 }
 

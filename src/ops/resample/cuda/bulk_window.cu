@@ -23,7 +23,7 @@ struct Storage {
 template <class Time, class Value, class Mapping>
 __global__ void __launch_bounds__(Mapping::kThreads, Mapping::kBlocks)
     plain_kernel(const __grid_constant__ PlainTile tile) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   if constexpr (Mapping::kEarly) device::let_next_kernel_start();
   const PlainBlock block = plain_block<Time>(tile);
   if (threadIdx.x == 0) {
@@ -54,7 +54,7 @@ struct Job {
 /// All other calls.
 template <class Time, class Value>
 __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const Call& call = job.call;
   const Tile& tile = job.tile;
   const std::int64_t b = block_trajectory(call);
@@ -134,7 +134,7 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
     with_mapping<Time, Value>(choice, [&](auto mapping) {
-      launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>("resample: bulk_window", config, stream, tile);
+      launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>(kSite, config, stream, tile);
     });
   });
 }
@@ -149,7 +149,7 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, boo
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    launch_kernel<kernel<Time, Value>>("resample: bulk_window", config, stream, Job{call, tile});
+    launch_kernel<kernel<Time, Value>>(kSite, config, stream, Job{call, tile});
   });
 }
 

@@ -15,6 +15,7 @@
 #include "core/cuda_launch.hpp"
 #include "core/cuda_types.hpp"
 #include "ops/resample/problem.hpp"
+#include "resample_sites.hpp"
 
 namespace tmaops::ops::resample::cuda {
 

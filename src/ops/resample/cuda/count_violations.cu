@@ -80,11 +80,11 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                             .block = dim3(kThreads)};
   const Job job{call.line, reinterpret_cast<unsigned long long*>(arguments.counts)};
   if (problem.times == DType::f32)
-    launch_kernel<kernel<float>>("resample_violations", config, stream, job);
+    launch_kernel<kernel<float>>(kSite, config, stream, job);
   else if (problem.times == DType::f64)
-    launch_kernel<kernel<double>>("resample_violations", config, stream, job);
+    launch_kernel<kernel<double>>(kSite, config, stream, job);
   else
-    launch_kernel<kernel<std::int64_t>>("resample_violations", config, stream, job);
+    launch_kernel<kernel<std::int64_t>>(kSite, config, stream, job);
 }
 
 }  // namespace tmaops::ops::resample_violations::count_violations

@@ -87,7 +87,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
 /// `whole`: rows are multiples of 16 bytes at multiples of 16 bytes.
 template <class Value, bool whole>
 __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constant__ Job job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const Call& call = job.call;
   const std::int64_t b = block_trajectory(call);
   if (b >= batch_of(call)) return;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
 /// PCHIP or slerp for all channels of a plain call.
 template <class Value, class Walk>
 __global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) walk_kernel(const __grid_constant__ WalkTile walk) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const PlainTile& tile = walk.tile;
   const auto thread = static_cast<int>(threadIdx.x);
   const PlainBlock block = plain_block<float>(tile);
@@ -320,13 +320,13 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (prepared.walks && prepared.slerp)
-      launch_kernel<walk_kernel<Value, SlerpWalk<Value>>>("resample: curve_window", config, stream, walk);
+      launch_kernel<walk_kernel<Value, SlerpWalk<Value>>>(kSite, config, stream, walk);
     else if (prepared.walks)
-      launch_kernel<walk_kernel<Value, PchipWalk<Value>>>("resample: curve_window", config, stream, walk);
+      launch_kernel<walk_kernel<Value, PchipWalk<Value>>>(kSite, config, stream, walk);
     else if (prepared.whole)
-      launch_kernel<kernel<Value, true>>("resample: curve_window", config, stream, prepared.job);
+      launch_kernel<kernel<Value, true>>(kSite, config, stream, prepared.job);
     else
-      launch_kernel<kernel<Value, false>>("resample: curve_window", config, stream, prepared.job);
+      launch_kernel<kernel<Value, false>>(kSite, config, stream, prepared.job);
   });
 }
 

@@ -137,7 +137,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    launch_kernel<kernel<Time, Value>>("resample: element_search", config, stream, call);
+    launch_kernel<kernel<Time, Value>>(kSite, config, stream, call);
   });
 }
 

@@ -13,7 +13,9 @@
 #include "ops/resample/cuda/search.cuh"
 #include "ops/resample/cuda/values.cuh"
 
-namespace tmaops::ops::resample::cuda {
+namespace tmaops::ops::resample::narrow_rows {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 /// A plain call whose tensors have less than 2^31 bytes. Copies begin at whole lines of 128 bytes of a tensor: those
 /// that do not cost 2 %.
@@ -115,7 +117,7 @@ template <class Value, int words>
 __global__ void __launch_bounds__(kLongThreads, resident_blocks(kLongThreads, 8))
     long_kernel(const __grid_constant__ LongJob job) {
   constexpr int width = words * 4;
-  LongStorage& shared = device::dynamic_shared<LongStorage>();
+  LongStorage& shared = device::dynamic_shared<LongStorage, kSite.smem>();
   device::let_next_kernel_start();
   const auto thread = static_cast<int>(threadIdx.x);
   const auto b = static_cast<int>(blockIdx.y);
@@ -236,4 +238,4 @@ __global__ void __launch_bounds__(kLongThreads, resident_blocks(kLongThreads, 8)
   if (results > 0) store_strip<Value>(output, strip, phase, results * width);
 }
 
-}  // namespace tmaops::ops::resample::cuda
+}  // namespace tmaops::ops::resample::narrow_rows

@@ -16,7 +16,9 @@
 #include "ops/resample/cuda/search.cuh"
 #include "ops/resample/cuda/values.cuh"
 
-namespace tmaops::ops::resample::cuda {
+namespace tmaops::ops::resample::narrow_rows {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 /// Whole trajectories, one after the other without gaps in all tensors.
 struct PairJob {
@@ -117,7 +119,7 @@ struct PairStorage {
 template <class Value, int channels>
 __global__ void __launch_bounds__(kPairThreads, 10) pair_kernel(const __grid_constant__ PairJob job) {
   constexpr int width = channels * static_cast<int>(sizeof(Value));
-  PairStorage& shared = device::dynamic_shared<PairStorage>();
+  PairStorage& shared = device::dynamic_shared<PairStorage, kSite.smem>();
   const auto thread = static_cast<int>(threadIdx.x);
   if (job.ahead) device::let_next_kernel_start();
   const int b = static_cast<int>(blockIdx.x) * job.trajectories;
@@ -208,4 +210,4 @@ __global__ void __launch_bounds__(kPairThreads, 10) pair_kernel(const __grid_con
   }
 }
 
-}  // namespace tmaops::ops::resample::cuda
+}  // namespace tmaops::ops::resample::narrow_rows

@@ -13,7 +13,9 @@
 #include "ops/resample/cuda/plain_tile.cuh"
 #include "ops/resample/cuda/slice.cuh"
 
-namespace tmaops::ops::resample::cuda {
+namespace tmaops::ops::resample::narrow_rows {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own parts
 
 inline constexpr int kMostNarrowThreads = 256;
 inline constexpr int kLongestRow = 128;  // bytes
@@ -266,4 +268,4 @@ inline std::optional<LongJob> long_job(const Problem& problem, const Call& call,
   return shared_bytes > 0 ? std::optional(job) : std::nullopt;
 }
 
-}  // namespace tmaops::ops::resample::cuda
+}  // namespace tmaops::ops::resample::narrow_rows

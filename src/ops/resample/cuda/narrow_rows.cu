@@ -22,7 +22,7 @@ struct Job {
 template <class Value, int known_bytes, bool whole>
 __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarrowThreads, known_bytes > 0 ? 8 : 4))
     plain_kernel(const __grid_constant__ NarrowJob job) {
-  NarrowStorage& shared = device::dynamic_shared<NarrowStorage>();
+  NarrowStorage& shared = device::dynamic_shared<NarrowStorage, kSite.smem>();
   const Cut& cut = job.cut;
   const auto thread = static_cast<int>(threadIdx.x);
   const int width = known_bytes > 0 ? known_bytes : cut.row_bytes;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
 /// All other calls.
 template <class Time, class Value>
 __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_constant__ Job job) {
-  NarrowStorage& shared = device::dynamic_shared<NarrowStorage>();
+  NarrowStorage& shared = device::dynamic_shared<NarrowStorage, kSite.smem>();
   const Call& call = job.call;
   const Cut& cut = job.cut;
   const std::int64_t b = block_trajectory(call);
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
 }
 
 /// What prepare() makes.
-struct Prepared {
+struct NarrowPrepared {
   std::shared_ptr<const void> call;
   LaunchConfig config{};
   enum class Kernel { none, pairs, plain, general } kernel = Kernel::none;
@@ -196,16 +196,16 @@ struct Prepared {
   Job job{};
 };
 
-void launch_plain(const Problem& problem, const Prepared& prepared, const LaunchConfig& config, Stream stream) {
+void launch_plain(const Problem& problem, const NarrowPrepared& prepared, const LaunchConfig& config, Stream stream) {
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     constexpr int size = static_cast<int>(sizeof(Value));
     const auto launch_with = [&](auto known_bytes) {
       constexpr int known = decltype(known_bytes)::value;
       if (prepared.whole)
-        launch_kernel<plain_kernel<Value, known, true>>("resample: narrow_rows", config, stream, prepared.plain);
+        launch_kernel<plain_kernel<Value, known, true>>(kSite, config, stream, prepared.plain);
       else
-        launch_kernel<plain_kernel<Value, known, false>>("resample: narrow_rows", config, stream, prepared.plain);
+        launch_kernel<plain_kernel<Value, known, false>>(kSite, config, stream, prepared.plain);
     };
     if (prepared.known_channels == 7) return launch_with(std::integral_constant<int, 7 * size>{});
     if (prepared.known_channels == 14) return launch_with(std::integral_constant<int, 14 * size>{});
@@ -213,7 +213,7 @@ void launch_plain(const Problem& problem, const Prepared& prepared, const Launch
   });
 }
 
-void launch_long(const Problem& problem, const Prepared& prepared, Stream stream) {
+void launch_long(const Problem& problem, const NarrowPrepared& prepared, Stream stream) {
   LaunchConfig config;
   config.grid = tile_grid((problem.target + kLongTile - 1) / kLongTile, problem.batch);
   config.block = dim3(kLongThreads);
@@ -221,7 +221,7 @@ void launch_long(const Problem& problem, const Prepared& prepared, Stream stream
   config.dependent = true;
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
-    launch_kernel<long_kernel<Value, kLongWords>>("resample: narrow_rows", config, stream, prepared.long_trajectories);
+    launch_kernel<long_kernel<Value, kLongWords>>(kSite, config, stream, prepared.long_trajectories);
   });
 }
 
@@ -236,13 +236,13 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
-  auto prepared = std::make_shared<Prepared>();
+  auto prepared = std::make_shared<NarrowPrepared>();
   prepared->call = prepare_call(problem, arguments);
-  const Call& call = static_cast<const cuda::Prepared*>(prepared->call.get())->call;
+  const Call& call = static_cast<const Prepared*>(prepared->call.get())->call;
   if (call.longest_target == 0 || problem.batch == 0) return prepared;
   LaunchConfig& config = prepared->config;
   if (takes_pairs(problem, call)) {
-    prepared->kernel = Prepared::Kernel::pairs;
+    prepared->kernel = NarrowPrepared::Kernel::pairs;
     prepared->pairs = pair_job(problem, call, config.shared_bytes);
     const int each = prepared->pairs.trajectories;
     config.grid = dim3(static_cast<unsigned>((problem.batch + each - 1) / each));
@@ -261,7 +261,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
                     : tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch);
   prepared->whole = cut.trajectories > 0;
   if (takes_plain(problem, call)) {
-    prepared->kernel = Prepared::Kernel::plain;
+    prepared->kernel = NarrowPrepared::Kernel::plain;
     prepared->plain = plain_job(problem, call, cut);
     // Twelve blocks of a tile per multiprocessor: 8,100000->50000,14 in 11.04 us, 11.11 with as many as fit. These are
     // better where tiles have few rows: 8,50000->100000,14 in 12.7 us instead of 13.4.
@@ -276,32 +276,32 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
     if (words && (problem.channels == 7 || problem.channels == 14))
       prepared->known_channels = static_cast<int>(problem.channels);
   } else {
-    prepared->kernel = Prepared::Kernel::general;
+    prepared->kernel = NarrowPrepared::Kernel::general;
     prepared->job = Job{call, cut};
   }
   return prepared;
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  const auto& prepared = *static_cast<const Prepared*>(arguments.prepared.get());
-  if (prepared.kernel == Prepared::Kernel::none) return;
+  const auto& prepared = *static_cast<const NarrowPrepared*>(arguments.prepared.get());
+  if (prepared.kernel == NarrowPrepared::Kernel::none) return;
   LaunchConfig config = prepared.config;
   config.dependent = arguments.dependent_launch;
   const CurrentDevice current(problem.device.index);
   if (prepared.long_bytes > 0 && config.dependent) return launch_long(problem, prepared, stream);
-  if (prepared.kernel == Prepared::Kernel::plain) return launch_plain(problem, prepared, config, stream);
-  if (prepared.kernel == Prepared::Kernel::pairs) {
+  if (prepared.kernel == NarrowPrepared::Kernel::plain) return launch_plain(problem, prepared, config, stream);
+  if (prepared.kernel == NarrowPrepared::Kernel::pairs) {
     PairJob job = prepared.pairs;
     job.ahead = config.dependent && prepared.even_bytes > 0;
     if (job.ahead) config.shared_bytes = prepared.even_bytes;
     if (problem.values == DType::f16)
-      return launch_kernel<pair_kernel<__half, kPairChannels>>("resample: narrow_rows", config, stream, job);
-    return launch_kernel<pair_kernel<__nv_bfloat16, kPairChannels>>("resample: narrow_rows", config, stream, job);
+      return launch_kernel<pair_kernel<__half, kPairChannels>>(kSite, config, stream, job);
+    return launch_kernel<pair_kernel<__nv_bfloat16, kPairChannels>>(kSite, config, stream, job);
   }
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    launch_kernel<kernel<Time, Value>>("resample: narrow_rows", config, stream, prepared.job);
+    launch_kernel<kernel<Time, Value>>(kSite, config, stream, prepared.job);
   });
 }
 

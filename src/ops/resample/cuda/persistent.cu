@@ -43,7 +43,7 @@ __device__ __forceinline__ Item item_of(const Job<AnyCall>& job, std::uint32_t i
 
 template <class Time, class Value, class AnyCall>
 __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Job<AnyCall> job) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::let_next_kernel_start();
   const AnyCall& call = job.call;
   const Tile& tile = job.tile;
@@ -131,10 +131,8 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, int
     if constexpr (std::is_same_v<Time, float>)
       if (is_plain(problem, call))
         return launch_kernel<kernel<Time, Value, PlainCall>>(
-            "resample: persistent", config, stream,
-            Job<PlainCall>{plain_call(problem, call), tile, tiles, items, stage_bytes});
-    launch_kernel<kernel<Time, Value, Call>>("resample: persistent", config, stream,
-                                             Job<Call>{call, tile, tiles, items, stage_bytes});
+            kSite, config, stream, Job<PlainCall>{plain_call(problem, call), tile, tiles, items, stage_bytes});
+    launch_kernel<kernel<Time, Value, Call>>(kSite, config, stream, Job<Call>{call, tile, tiles, items, stage_bytes});
   });
 }
 

@@ -206,10 +206,8 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
     using Out = std::remove_pointer_t<decltype(out)>;
     const auto run = [&]<class In>(In*) {
       if constexpr (std::is_same_v<In, Out>)
-        if (whole)
-          return launch_kernel<kernel<Time, In, Out, true>>("resample_backward: row_gather", config, stream,
-                                                            Job{call, per_warp});
-      launch_kernel<kernel<Time, In, Out, false>>("resample_backward: row_gather", config, stream, Job{call, per_warp});
+        if (whole) return launch_kernel<kernel<Time, In, Out, true>>(kSite, config, stream, Job{call, per_warp});
+      launch_kernel<kernel<Time, In, Out, false>>(kSite, config, stream, Job{call, per_warp});
     };
     with_value_type(problem.output, [&](auto* in) {
       using In = std::remove_pointer_t<decltype(in)>;

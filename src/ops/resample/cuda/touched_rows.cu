@@ -65,7 +65,7 @@ struct Touching {
 template <class Time, class Value, class Mapping>
 __global__ void __launch_bounds__(Mapping::kThreads, resident_blocks(Mapping::kThreads, Mapping::kBlocks))
     plain_kernel(const __grid_constant__ PlainTile tile) {
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   if constexpr (Mapping::kEarly) device::let_next_kernel_start();
   const PlainBlock block = plain_block<Time>(tile);
   if (threadIdx.x == 0) {
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Mapping::kThreads, resident_blocks(Mapping::kT
 template <class Value, int threads>
 __global__ void __launch_bounds__(threads, resident_blocks(threads, 2048 / threads))
     once_kernel(const __grid_constant__ PlainTile tile) {
-  unsigned char* shared = device::dynamic_shared<Storage>().bytes;
+  unsigned char* shared = device::dynamic_shared<Storage, kSite.smem>().bytes;
   auto* spots = reinterpret_cast<Spot*>(shared);
   const PlainBlock block = plain_block<float>(tile);
   const auto thread = static_cast<int>(threadIdx.x);
@@ -247,18 +247,16 @@ void run_plain(const Problem& problem, const Call& call, const PlainChoice& choi
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
     const auto launch_with = [&](auto mapping) {
-      launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>("resample: touched_rows", config, stream, tile);
+      launch_kernel<plain_kernel<Time, Value, decltype(mapping)>>(kSite, config, stream, tile);
     };
     if constexpr (std::is_same_v<Time, float>) {
       if (choice.mapping == PlainChoice::Mapping::once)
-        return choice.threads == 128
-                   ? launch_kernel<once_kernel<Value, 128>>("resample: touched_rows", config, stream, tile)
-                   : launch_kernel<once_kernel<Value, 256>>("resample: touched_rows", config, stream, tile);
+        return choice.threads == 128 ? launch_kernel<once_kernel<Value, 128>>(kSite, config, stream, tile)
+                                     : launch_kernel<once_kernel<Value, 256>>(kSite, config, stream, tile);
       if (choice.mapping == PlainChoice::Mapping::warp)
-        return choice.chunks == 1 ? launch_kernel<warp_kernel<Value, 1>>("resample: touched_rows", config, stream,
-                                                                         WarpTile(tile, sliding))
-                                  : launch_kernel<warp_kernel<Value, 2>>("resample: touched_rows", config, stream,
-                                                                         WarpTile(tile, sliding));
+        return choice.chunks == 1
+                   ? launch_kernel<warp_kernel<Value, 1>>(kSite, config, stream, WarpTile(tile, sliding))
+                   : launch_kernel<warp_kernel<Value, 2>>(kSite, config, stream, WarpTile(tile, sliding));
       if (choice.mapping == PlainChoice::Mapping::own)
         return choice.chunks == 1 ? launch_with(Own<1, false>{})
                                   : (choice.chunks == 2 ? launch_with(Own<2, false>{}) : launch_with(Own<4, false>{}));
@@ -284,8 +282,7 @@ void run(const Problem& problem, const Call& call, bool dependent_launch, Stream
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
     using Value = std::remove_pointer_t<decltype(value)>;
-    launch_kernel<kernel<Time, Value>>("resample: touched_rows", config, stream,
-                                       Job{call, chunks, targets_per_warp, margin, capacity});
+    launch_kernel<kernel<Time, Value>>(kSite, config, stream, Job{call, chunks, targets_per_warp, margin, capacity});
   });
 }
 

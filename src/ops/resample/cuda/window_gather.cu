@@ -81,7 +81,7 @@ __device__ __forceinline__ void add(Unpacked<Value>& sum, float part, const unsi
 template <class Value, bool whole>
 __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_constant__ Job job) {
   constexpr int values = Unpacked<Value>::count;
-  Storage& shared = device::dynamic_shared<Storage>();
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const Call& call = job.call;
   SampleTile tile{};
   tile.b = static_cast<std::int64_t>(blockIdx.z) * gridDim.y + blockIdx.y;
@@ -343,15 +343,15 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   if (prepared.in_order) {
     LaunchConfig order = prepared.order_config;
     order.dependent = arguments.dependent_launch;
-    launch_kernel<order_kernel>("resample_backward: window_gather, order", order, stream, prepared.job);
+    launch_kernel<order_kernel>(kSite, order, stream, prepared.job);
     config.dependent = true;  // the kernel waits for the one that has just been launched
   }
   with_value_type(problem.values, [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
     if (prepared.whole)
-      launch_kernel<kernel<Value, true>>("resample_backward: window_gather", config, stream, prepared.job);
+      launch_kernel<kernel<Value, true>>(kSite, config, stream, prepared.job);
     else
-      launch_kernel<kernel<Value, false>>("resample_backward: window_gather", config, stream, prepared.job);
+      launch_kernel<kernel<Value, false>>(kSite, config, stream, prepared.job);
   });
 }
 

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring(problem, RowCopy{problem});
+  run_warp_ring<kSite.smem>(problem, RowCopy{problem});
   cycles.stop();
 }
 
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>("tile_load: bulk_rows", problem, arguments, ring_shape(problem.tiles()), stream);
+  launch_resident<kernel>(kSite, problem, arguments, ring_shape(problem.tiles()), stream);
 }
 
 }  // namespace tmaops::ops::tile_load::bulk_rows

@@ -43,8 +43,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>("tile_load: cooperative_copy", problem, arguments,
-                          {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
+  launch_resident<kernel>(kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::cooperative_copy

@@ -10,6 +10,7 @@
 #include "device/warp.cuh"
 #include "device/watchdog.cuh"
 #include "ops/tile_load/problem.hpp"
+#include "tile_load_sites.hpp"
 
 namespace tmaops::ops::tile_load {
 
@@ -218,10 +219,10 @@ inline LaunchConfig resident_grid(const Arguments& arguments, std::int64_t tiles
 
 /// All levels in one launch of a kernel that goes round.
 template <auto kernel>
-void launch_resident(std::string_view where, const Problem& problem, const Arguments& arguments,
+void launch_resident(const LaunchSite& site, const Problem& problem, const Arguments& arguments,
                      const ResidentShape& shape, Stream stream) {
   if (problem.tiles() == 0) return;
-  launch_kernel<kernel>(where, resident_grid(arguments, problem.tiles(), shape), stream,
+  launch_kernel<kernel>(site, resident_grid(arguments, problem.tiles(), shape), stream,
                         device_problem(problem, arguments));
 }
 

@@ -32,9 +32,8 @@ Support supports(const Problem&, const DeviceInfo& device) { return compiled_for
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   if (problem.tiles() == 0) return;
   const auto blocks = static_cast<unsigned>((problem.tiles() + kTilesPerBlock - 1) / kTilesPerBlock);
-  launch_kernel<kernel>("tile_load: plain",
-                        {.grid = blocks, .block = kBlockThreads, .dependent = arguments.dependent_launch}, stream,
-                        device_problem(problem, arguments));
+  launch_kernel<kernel>(kSite, {.grid = blocks, .block = kBlockThreads, .dependent = arguments.dependent_launch},
+                        stream, device_problem(problem, arguments));
 }
 
 }  // namespace tmaops::ops::tile_load::plain

@@ -65,7 +65,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   constexpr ResidentShape shape{.blocks_per_multiprocessor = kBlocksPerMultiprocessor};
   launch_each_level<kernel>(
-      "tile_load: tensor_block", problem, arguments, [&](std::int64_t) { return shape; }, stream);
+      kSite, problem, arguments, [&](std::int64_t) { return shape; }, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_block

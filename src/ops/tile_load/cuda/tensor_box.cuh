@@ -29,35 +29,33 @@ struct BoxCopy {
   }
 };
 
-/// All levels in one launch, through maps of this rank.
-template <int rank>
-__global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
-    levels_kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ LevelMaps maps) {
+/// All levels in one launch, through maps of this rank, which are parameters of the kernel.
+template <int rank, int smem>
+__device__ __forceinline__ void run_levels(const DeviceProblem& problem, const LevelMaps& maps) {
   if (threadIdx.x < problem.level_count) device::prefetch_tensor_map(&maps.level[threadIdx.x]);
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring(problem, BoxCopy<rank, false>{maps.level});
+  run_warp_ring<smem>(problem, BoxCopy<rank, false>{maps.level});
   cycles.stop();
 }
 
-template <int rank>
-void launch_levels(std::string_view where, const Problem& problem, const Arguments& arguments, Stream stream) {
+template <auto kernel>
+void launch_levels(const LaunchSite& site, const Problem& problem, const Arguments& arguments, Stream stream) {
   if (problem.tiles() == 0) return;
-  launch_kernel<levels_kernel<rank>>(where, resident_grid(arguments, problem.tiles(), ring_shape(problem.tiles())),
-                                     stream, device_problem(problem, arguments),
-                                     *static_cast<const LevelMaps*>(arguments.prepared.get()));
+  launch_kernel<kernel>(site, resident_grid(arguments, problem.tiles(), ring_shape(problem.tiles())), stream,
+                        device_problem(problem, arguments), *static_cast<const LevelMaps*>(arguments.prepared.get()));
 }
 
 /// A launch for each level in turn; `shape` of its number of tiles.
 template <auto kernel, class Shape>
-void launch_each_level(std::string_view where, const Problem& problem, const Arguments& arguments, const Shape& shape,
+void launch_each_level(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const Shape& shape,
                        Stream stream) {
   if (problem.tiles() == 0) return;
   const auto& maps = *static_cast<const LevelMaps*>(arguments.prepared.get());
   for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
     const DeviceProblem one = level_problem(problem, arguments, level);
-    launch_kernel<kernel>(where, resident_grid(arguments, one.tiles, shape(one.tiles)), stream, one, maps.level[level]);
+    launch_kernel<kernel>(site, resident_grid(arguments, one.tiles, shape(one.tiles)), stream, one, maps.level[level]);
   }
 }
 

@@ -3,6 +3,14 @@
 #include "ops/tile_load/cuda/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_levels {
+namespace {
+
+__global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ LevelMaps maps) {
+  run_levels<5, kSite.smem>(problem, maps);
+}
+
+}  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
@@ -11,7 +19,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_levels<5>("tile_load: tensor_levels", problem, arguments, stream);
+  launch_levels<kernel>(kSite, problem, arguments, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_levels

@@ -4,6 +4,14 @@
 #include "ops/tile_load/cuda/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_merged {
+namespace {
+
+__global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ LevelMaps maps) {
+  run_levels<3, kSite.smem>(problem, maps);
+}
+
+}  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
 
@@ -12,7 +20,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_levels<3>("tile_load: tensor_merged", problem, arguments, stream);
+  launch_levels<kernel>(kSite, problem, arguments, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_merged

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring(problem, BoxCopy<4, true>{&map});
+  run_warp_ring<kSite.smem>(problem, BoxCopy<4, true>{&map});
   cycles.stop();
 }
 
@@ -24,7 +24,7 @@ std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arg
 }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_each_level<kernel>("tile_load: tensor_warp", problem, arguments, ring_shape, stream);
+  launch_each_level<kernel>(kSite, problem, arguments, ring_shape, stream);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_warp

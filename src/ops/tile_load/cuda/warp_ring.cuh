@@ -26,11 +26,12 @@ struct RingStorage {
 
 /// Copy is how a tile gets into shared memory: `lanes` threads issue one tile's copies by `issue(tile, part, to,
 /// barrier)`, each `bytes(tile, part)` long unless `whole_tiles` says that together they are always the whole tile.
-template <class Copy>
+/// smem: of the variant's line.
+template <int smem, class Copy>
 __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, const Copy& copy) {
   const int warp = device::warp_index();
   const int lane = device::lane_index();
-  WarpRing& ring = device::dynamic_shared<RingStorage>().warp[warp];
+  WarpRing& ring = device::dynamic_shared<RingStorage, smem>().warp[warp];
   if (lane == 0) {
     for (device::Barrier& barrier : ring.full) device::init_barrier(barrier, 1);
     device::fence_barrier_init();
