@@ -15,24 +15,19 @@ namespace tmaops::ops::ms_deform_attn::simd_packed {
 /// Channels come in blocks of this many: whole vectors on every target.
 inline constexpr std::int64_t kChannelBlock = 16;
 
-/// Zen 4 (the only one of AMD's family 19h with AVX-512) works on 512 bits in two halves. Conversions from f16 to half
-/// a register take half as long there, and the sums 2.7 cycles per corner instead of 4.6; f32 and bf16 gain nothing.
-inline bool halves_512_bit_vectors() {
+/// How this processor works on vectors of 512 bits, where it has them and we know.
+/// - halves: Zen 4 (the only one of AMD's family 19h with AVX-512). Conversions from f16 to half a register take half
+///   as long there, and the sums 2.7 cycles per corner instead of 4.6; f32 and bf16 gain nothing.
+/// - whole: Intel. 16-bit values cost twice the vector operations of f32, which waits for loads.
+/// (AMD's Zen 5 has not been measured.)
+enum class WideVectors { none_known, halves, whole };
+inline WideVectors wide_vectors() {
 #if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f");
-#else
-  return false;
+  if (!__builtin_cpu_supports("avx512f")) return WideVectors::none_known;
+  if (__builtin_cpu_is("amdfam19h")) return WideVectors::halves;
+  if (__builtin_cpu_is("intel")) return WideVectors::whole;
 #endif
-}
-
-/// Intel's processors with vectors of 512 bits: 16-bit values cost them twice the vector operations of f32, which wait
-/// for loads. (AMD's Zen 5 has not been measured.)
-inline bool loads_f32_faster_than_it_converts() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
-#else
-  return false;
-#endif
+  return WideVectors::none_known;
 }
 
 /// 16-bit channels beside widened levels come in blocks of this many, see simd_paired.hpp.
@@ -71,8 +66,9 @@ inline std::size_t widened_levels(const Problem& problem) {
 inline MapForm best_form(const Problem& problem) {
   // Coded pairs win on Zen 4. On Zen 3, whose vectors have 256 bits, they cost a fifth, and widened levels gain
   // nothing.
-  if (halves_512_bit_vectors() && problem.value_dtype == DType::f16) return {widened_levels(problem), true};
-  if (loads_f32_faster_than_it_converts()) return {widened_levels(problem), false};
+  const WideVectors vectors = wide_vectors();
+  if (vectors == WideVectors::halves && problem.value_dtype == DType::f16) return {widened_levels(problem), true};
+  if (vectors == WideVectors::whole) return {widened_levels(problem), false};
   return {};
 }
 
@@ -147,7 +143,7 @@ struct PackedJob {
   HeadMapLayout layout;
   PointGeometry geometry;
   std::vector<std::int32_t> row_step;  // of a point: elements from row to row
-  bool halved_vectors = halves_512_bit_vectors();
+  bool halved_vectors = wide_vectors() == WideVectors::halves;
   /// The copies of one image, kept from run to run: fresh memory costs 2 ms of page faults for 23 MB.
   mutable AlignedBuffer<unsigned char> maps;
   mutable std::mutex maps_in_use{};

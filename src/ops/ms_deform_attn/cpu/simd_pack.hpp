@@ -59,16 +59,12 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
             reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
         auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j * row.step) * channels);
         if constexpr (sizeof(Stored) == 2) {
-          if (row.step != 1) {
+          if (row.step != 1 || image.job.form.coded) {
             largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
-            StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
-            continue;
-          }
-        }
-        if constexpr (std::is_same_v<Stored, float16>) {
-          if (image.job.form.coded) {
-            largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
-            StorePairs(pixel, channels, to);
+            if (row.step != 1)
+              StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
+            else
+              StorePairs(pixel, channels, to);
             continue;
           }
         }

@@ -34,16 +34,17 @@ struct Records {
     return offset[k] + (corner % 2 == 0 ? 0 : channels) + (corner < 2 ? 0 : row_step[k]);
   }
   float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
-  /// For maps of pairs: the weights of point k, the corners kMaxLanes apart. A constant leaves registers for addresses.
+  /// For maps with widened levels: the weights of point k, the corners kMaxLanes apart. A constant leaves registers for
+  /// addresses.
   float* weights_of(std::size_t k) const {
     const std::size_t in_vector = k % kMaxLanes;
     return weight + (k - in_vector) * kCorners + in_vector;
   }
 };
 
-/// Fills the records from rows whose padding holds NaN; false when an attention weight is infinite or NaN. With kPaired
-/// for maps of pairs and widened levels, where the weights take part of the conversion.
-template <bool kPaired, class Element>
+/// Fills the records from rows whose padding holds NaN; false when an attention weight is infinite or NaN. With
+/// kWidened for maps of pairs and widened levels, where the weights take part of the conversion.
+template <bool kWidened, class Element>
 bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Element* HWY_RESTRICT attention,
                  Records& records) {
   const hn::ScalableTag<float> d;
@@ -66,7 +67,7 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto u = hn::Min(hn::Max(hn::MulSub(x, width, half), outside), width);
     const auto t = hn::Min(hn::Max(hn::MulSub(y, height, half), outside), height);
     auto weight = vectors::LoadF32(d, attention + k);
-    if constexpr (kPaired) weight = hn::Mul(weight, field(PointGeometry::kScale));
+    if constexpr (kWidened) weight = hn::Mul(weight, field(PointGeometry::kScale));
     finite = hn::AllTrue(d, hn::IsFinite(weight)) && finite;
     const auto left = hn::Floor(u);
     const auto top = hn::Floor(t);
@@ -74,7 +75,7 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto b = hn::Sub(t, top);
     // Exact: a map has less than 2^23 pixels.
     auto pixel = hn::Zero(d);
-    if constexpr (kPaired)
+    if constexpr (kWidened)
       pixel = hn::MulAdd(left, field(PointGeometry::kStep), field(PointGeometry::kFirst));
     else
       pixel = hn::Add(left, field(PointGeometry::kFirst));
@@ -84,8 +85,8 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto upper = hn::Sub(weight, lower);
     const auto upper_right = hn::Mul(upper, a);
     const auto lower_right = hn::Mul(lower, a);
-    float* out = kPaired ? records.weights_of(k) : records.weight + k;
-    const std::size_t apart = kPaired ? kMaxLanes : records.capacity;
+    float* out = kWidened ? records.weights_of(k) : records.weight + k;
+    const std::size_t apart = kWidened ? kMaxLanes : records.capacity;
     hn::StoreU(hn::Sub(upper, upper_right), d, out);
     hn::StoreU(upper_right, d, out + apart);
     hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * apart);

@@ -120,8 +120,9 @@ struct FixedSums {
   }
 };
 
+/// Per multiprocessor, at least, of a kernel that runs warp_per_item.
+inline constexpr int kBlocksOfWarps = 2;
 /// One warp per item, its threads on the channels; any strides and types. `call` is a parameter of the kernel.
-inline constexpr int kBlocksOfWarps = 2;  // per multiprocessor at least
 template <class Value, class Sums>
 __device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
   device::let_next_kernel_start();
