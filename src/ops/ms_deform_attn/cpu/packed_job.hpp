@@ -14,6 +14,8 @@ namespace tmaops::ops::ms_deform_attn::simd_packed {
 
 /// Channels come in blocks of this many: whole vectors on every target.
 inline constexpr std::int64_t kChannelBlock = 16;
+/// Of a head in almost every model: the sums are compiled for this many, too.
+inline constexpr std::int64_t kUsualChannels = 32;
 
 /// How this processor works on vectors of 512 bits, where it has them and we know.
 /// - halves: Zen 4 (the only one of AMD's family 19h with AVX-512). Conversions from f16 to half a register take half

@@ -34,17 +34,28 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kNearest, bool kWide>
 struct Records {
   static constexpr std::size_t kCorners = kNearest ? 1 : 4;
+  static constexpr std::size_t kRun = 0;
   std::int32_t* HWY_RESTRICT offset;
   float* HWY_RESTRICT weight;
   std::size_t capacity;
   std::int64_t pixel_stride;
   std::size_t count = 0;
 
-  std::int64_t Offset(std::size_t corner, std::size_t k) const {
-    const std::int64_t at = offset[corner * capacity + k];
-    return kWide ? at * pixel_stride : at;
+  template <class Stored>
+  struct Corners {
+    const Records& records;
+    const Stored* HWY_RESTRICT value;
+    std::size_t k;
+    HWY_INLINE const Stored* pixel(std::size_t corner) const {
+      const std::int64_t at = records.offset[corner * records.capacity + k];
+      return PlainBase(value + (kWide ? at * records.pixel_stride : at));
+    }
+    HWY_INLINE float weight(std::size_t corner) const { return records.weight[corner * records.capacity + k]; }
+  };
+  template <class Stored>
+  HWY_INLINE Corners<Stored> corners(const Stored* HWY_RESTRICT value, std::size_t, std::size_t k) const {
+    return {*this, value, k};
   }
-  float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
 };
 
 /// Writes vectors without the lanes that are not kept.

@@ -78,31 +78,6 @@ void StoreWidened(const Stored* HWY_RESTRICT from, std::int64_t channels, float*
   }
 }
 
-/// Rounds and writes past the caches.
-inline void StreamF16(hn::Vec<PairTag> vector, float16* to) {
-  const PairTag d;
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-  const hn::Rebind<hwy::float16_t, PairTag> half;
-  hn::Stream(hn::DemoteTo(half, vector), half, reinterpret_cast<hwy::float16_t*>(to));
-#else
-  vectors::StoreF32(d, vector, to);
-#endif
-}
-
-inline void StoreTwo(bool streamed, hn::Vec<PairTag> first, hn::Vec<PairTag> second, bfloat16* HWY_RESTRICT to) {
-  streamed ? vectors::StreamPair(PairTag(), first, second, to) : vectors::StorePair(PairTag(), first, second, to);
-}
-inline void StoreTwo(bool streamed, hn::Vec<PairTag> first, hn::Vec<PairTag> second, float16* HWY_RESTRICT to,
-                     std::size_t apart = hn::Lanes(PairTag())) {
-  if (streamed) {
-    StreamF16(first, to);
-    StreamF16(second, to + apart);
-  } else {
-    vectors::StoreF32(PairTag(), first, to);
-    vectors::StoreF32(PairTag(), second, to + apart);
-  }
-}
-
 /// Sums over one point after another of two vectors of channels; each corner is a chain of its own. kCoded: those that
 /// a pair holds, c and c + 16 of a block of 32; else those that LoadPair takes from 2 * lanes in a row. kChannels: of a
 /// pixel, or 0 for any number, which takes more registers for addresses.
@@ -110,16 +85,12 @@ template <class Stored, std::int64_t kChannels, bool kCoded>
 class MixedSums {
  public:
   /// Part `half` (0, lanes, ... below kChannelBlock) of the block that starts at channel `block`.
-  MixedSums(const Records& records, const Stored* HWY_RESTRICT map, std::int64_t block, std::int64_t half)
+  MixedSums(const RecordsOf<kChannels>& records, const Stored* HWY_RESTRICT map, std::int64_t block, std::int64_t half)
       : records_(records), large_(map + block + 2 * half), widened_(map + 2 * (block + (kCoded ? half : 2 * half))) {
     for (std::size_t corner = 0; corner < Records::kCorners; ++corner) first_[corner] = second_[corner] = hn::Zero(d_);
   }
 
-  struct Corners {
-    const Stored* upper;
-    const Stored* lower;
-    const float* weight;
-  };
+  using Corners = simd_packed::HWY_NAMESPACE::Corners<Stored, kChannels>;
   HWY_INLINE Corners large_of(std::size_t k) const { return corners(large_, k); }
   HWY_INLINE Corners widened_of(std::size_t k) const { return corners(widened_, k); }
 
@@ -131,7 +102,7 @@ class MixedSums {
     } else {
       Vector first;
       Vector second;
-      vectors::LoadPair(d_, pixel(at, corner), first, second);
+      vectors::LoadPair(d_, at.pixel(corner), first, second);
       add(corner, weight, first, second);
     }
   }
@@ -150,10 +121,12 @@ class MixedSums {
   }
   /// The two sums, past the caches if `streamed`; `output` is where the block starts.
   void store(bool streamed, Stored* HWY_RESTRICT output, std::int64_t half) const {
-    if constexpr (kCoded)
-      StoreTwo(streamed, total(first_), total(second_), output + half, kChannelBlock);
-    else
-      StoreTwo(streamed, total(first_), total(second_), output + 2 * half);
+    if constexpr (kCoded) {
+      vectors::StoreF32(d_, total(first_), output + half, streamed);
+      vectors::StoreF32(d_, total(second_), output + half + kChannelBlock, streamed);
+    } else {
+      vectors::StorePair(d_, total(first_), total(second_), output + 2 * half, streamed);
+    }
   }
 
  private:
@@ -180,25 +153,17 @@ class MixedSums {
     const auto high = InOrder(second_of(shifted, rotated));
     second_[corner] = InOrder(hn::MulAdd(weight, high, second));
   }
-  std::int64_t channels() const { return kChannels == 0 ? records_.channels : kChannels; }
   HWY_INLINE Corners corners(const Stored* map, std::size_t k) const {
-    const Stored* upper = vectors::PlainBase(map + records_.offset[k]);
-    return {
-        .upper = upper, .lower = vectors::PlainBase(upper + records_.row_step[k]), .weight = records_.weights_of(k)};
-  }
-  HWY_INLINE const Stored* pixel(const Corners& at, std::size_t corner, std::int64_t step = 1) const {
-    return (corner < 2 ? at.upper : at.lower) + (corner % 2 == 0 ? 0 : step * channels());
+    return records_.corners(map, k - k % kMaxLanes, k % kMaxLanes);
   }
   HWY_INLINE const float* widened(const Corners& at, std::size_t corner) const {
-    return reinterpret_cast<const float*>(pixel(at, corner, 2));
+    return reinterpret_cast<const float*>(at.pixel(corner, 2));
   }
   HWY_INLINE Words load_pairs(const Corners& at, std::size_t corner) const {
     // Loaded once: GCC makes it an operand in memory of each of the three that use it.
-    return vectors::InOrder(hn::LoadU(words_, reinterpret_cast<const std::uint32_t*>(pixel(at, corner))));
+    return vectors::InOrder(hn::LoadU(words_, reinterpret_cast<const std::uint32_t*>(at.pixel(corner))));
   }
-  HWY_INLINE Vector weight_of(const Corners& at, std::size_t corner) const {
-    return hn::Set(d_, at.weight[corner * kMaxLanes]);
-  }
+  HWY_INLINE Vector weight_of(const Corners& at, std::size_t corner) const { return hn::Set(d_, at.weight(corner)); }
   HWY_INLINE Vector first_of(Words pairs) const { return hn::BitCast(d_, hn::And(pairs, hn::Set(words_, kPairMask))); }
   HWY_INLINE Vector second_of(Words shifted, Words rotated) const {
     const auto mask = hn::Set(words_, kPairMask);
@@ -217,15 +182,17 @@ class MixedSums {
 
   PairTag d_;
   WordTag words_;
-  const Records& records_;
+  const RecordsOf<kChannels>& records_;
   const Stored* HWY_RESTRICT large_;
   const Stored* HWY_RESTRICT widened_;
   Vector first_[Records::kCorners];
   Vector second_[Records::kCorners];
 };
 
+/// The sums of all channels over records whose first `large` points lie on levels of 16-bit values, the others on
+/// widened ones; past the caches if `streamed`.
 template <bool kCoded, std::int64_t kChannels, class Stored>
-void SumMixed(const Records& records, std::size_t large, const Stored* HWY_RESTRICT map, bool streamed,
+void SumMixed(const RecordsOf<kChannels>& records, std::size_t large, const Stored* HWY_RESTRICT map, bool streamed,
               Stored* HWY_RESTRICT output) {
   const std::int64_t channels = kChannels == 0 ? records.channels : kChannels;
   const std::size_t both = std::min(large, records.count - large);
@@ -251,17 +218,6 @@ void SumMixed(const Records& records, std::size_t large, const Stored* HWY_RESTR
       sums.store(streamed, output + block, half);
     }
   }
-}
-
-/// The sums of all channels over records whose first `large` points lie on levels of 16-bit values, the others on
-/// widened ones.
-template <bool kCoded, class Stored>
-void SumMixed(const Records& records, std::size_t large, const Stored* HWY_RESTRICT map, bool streamed,
-              Stored* HWY_RESTRICT output) {
-  if (records.channels == kPairedBlock)
-    SumMixed<kCoded, kPairedBlock>(records, large, map, streamed, output);
-  else
-    SumMixed<kCoded, 0>(records, large, map, streamed, output);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE

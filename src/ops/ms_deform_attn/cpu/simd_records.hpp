@@ -13,32 +13,60 @@
 
 #include "ops/ms_deform_attn/cpu/packed_job.hpp"
 #include "ops/ms_deform_attn/cpu/simd_elements.hpp"
+#include "ops/ms_deform_attn/cpu/simd_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace vectors = simd::HWY_NAMESPACE;
 
-/// The points of one query and head: offset of the upper left corner's first channel in the map, and attention weight
-/// times bilinear weight, [corner * capacity + point].
+/// The corners of one point: where their channels start, and attention weight times bilinear weight. kChannels: of a
+/// pixel, or 0 for any number. Two plain addresses and constants beyond them take less than an address for each
+/// corner.
+template <class Stored, std::int64_t kChannels>
+struct Corners {
+  const Stored* HWY_RESTRICT upper;
+  const Stored* HWY_RESTRICT lower;
+  const float* HWY_RESTRICT weights;
+  std::int64_t channels;
+
+  /// `step`: pixels from pixel to pixel.
+  HWY_INLINE const Stored* pixel(std::size_t corner, std::int64_t step = 1) const {
+    return (corner < 2 ? upper : lower) + (corner % 2 == 0 ? 0 : step * (kChannels == 0 ? channels : kChannels));
+  }
+  HWY_INLINE float weight(std::size_t corner) const { return weights[corner * kMaxLanes]; }
+};
+
+/// The points of one query and head: offset of the upper left corner's first channel in the map, and the weights of the
+/// corners, kMaxLanes points after one another.
 struct Records {
   static constexpr std::size_t kCorners = 4;
   std::int32_t* HWY_RESTRICT offset;
   float* HWY_RESTRICT weight;
-  std::size_t capacity;
   std::size_t count;
   std::int64_t channels;
   const std::int32_t* HWY_RESTRICT row_step;
 
-  std::int64_t Offset(std::size_t corner, std::size_t k) const {
-    return offset[k] + (corner % 2 == 0 ? 0 : channels) + (corner < 2 ? 0 : row_step[k]);
-  }
-  float Weight(std::size_t corner, std::size_t k) const { return weight[corner * capacity + k]; }
-  /// For maps with widened levels: the weights of point k, the corners kMaxLanes apart. A constant leaves registers for
-  /// addresses.
+  /// The weights of point k, the corners kMaxLanes apart. A constant leaves registers for addresses.
   float* weights_of(std::size_t k) const {
     const std::size_t in_vector = k % kMaxLanes;
     return weight + (k - in_vector) * kCorners + in_vector;
+  }
+};
+
+/// Records whose pixels are known to have kChannels, or 0.
+template <std::int64_t kChannels>
+struct RecordsOf : Records {
+  static constexpr std::size_t kRun = kMaxLanes;
+  /// Of point k of the run that starts at point `first`, a multiple of kRun.
+  template <class Stored>
+  HWY_INLINE Corners<Stored, kChannels> corners(const Stored* HWY_RESTRICT map, std::size_t first,
+                                                std::size_t k) const {
+    const Stored* upper = vectors::PlainBase(map + offset[first + k]);
+    return {.upper = upper,
+            .lower = vectors::PlainBase(upper + row_step[first + k]),
+            .weights = weight + first * kCorners + k,
+            .channels = channels};
   }
 };
 
@@ -85,12 +113,11 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto upper = hn::Sub(weight, lower);
     const auto upper_right = hn::Mul(upper, a);
     const auto lower_right = hn::Mul(lower, a);
-    float* out = kWidened ? records.weights_of(k) : records.weight + k;
-    const std::size_t apart = kWidened ? kMaxLanes : records.capacity;
+    float* out = records.weights_of(k);
     hn::StoreU(hn::Sub(upper, upper_right), d, out);
-    hn::StoreU(upper_right, d, out + apart);
-    hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * apart);
-    hn::StoreU(lower_right, d, out + 3 * apart);
+    hn::StoreU(upper_right, d, out + kMaxLanes);
+    hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * kMaxLanes);
+    hn::StoreU(lower_right, d, out + 3 * kMaxLanes);
   }
   return finite;
 }
