@@ -88,6 +88,16 @@ def check_tree(root):
     return found
 
 
+def check_groups(text, exists):
+    """The kernel files that cmake/TmaopsCuda.cmake compiles together must be there."""
+    return [
+        f"cmake/TmaopsCuda.cmake: {room}'s group names {name}, which is no kernel file"
+        for room, groups in re.findall(r"set\(tmaops_together_(\w+)([^)]*)\)", text)
+        for name in re.findall(r"\w+", groups)
+        if not exists(f"src/ops/{room}/cuda/{name}.cu")
+    ]
+
+
 def check_content(path, content):
     """Violations of one committed file of any kind: archives and programs are downloads or products of a build."""
     if len(content) > LARGEST:
@@ -136,6 +146,9 @@ def self_test():
     assert "binary" in check_content("a.whl", b"PK\3\4\0")[0]
     assert "more than" in check_content("a.json", b" " * (LARGEST + 1))[0]
     assert check_content("README.md", b"text") == []
+    groups = 'set(tmaops_together_gemm\n  "a b"\n  "c d")\n'
+    there = [f"src/ops/gemm/cuda/{name}.cu" for name in "abc"]
+    assert len(check_groups(groups, there.__contains__)) == 1 and "names d," in check_groups(groups, there.__contains__)[0]
     for name, text in good:
         assert check_source(pathlib.PurePosixPath(name), text) == [], name
 
@@ -145,7 +158,8 @@ def main():
         self_test()
         return 0
     root = pathlib.Path(sys.argv[1])
-    found = check_tree(root) + check_committed(root)
+    groups = check_groups((root / "cmake/TmaopsCuda.cmake").read_text(), lambda path: (root / path).exists())
+    found = check_tree(root) + check_committed(root) + groups
     for line in found:
         print(line)
     return 1 if found else 0
