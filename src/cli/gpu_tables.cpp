@@ -25,12 +25,7 @@ std::vector<Cell> head(const Row& row, const Row* previous, Table& table) {
   return cells;
 }
 
-/// "12.3 MB".
-std::string bytes_text(double bytes) {
-  const std::string_view unit = bytes < 1e6 ? "KB" : bytes < 1e9 ? "MB" : "GB";
-  const double value = bytes / (bytes < 1e6 ? 1e3 : bytes < 1e9 ? 1e6 : 1e9);
-  return three_digits(value) + " " + std::string(unit);
-}
+std::string bytes_text(double bytes) { return in_units(bytes / 1e3, {"KB", "MB", "GB"}); }
 
 }  // namespace
 

@@ -12,12 +12,7 @@ namespace {
 
 using bench::Row;
 
-/// In the unit that leaves no more than three digits before the point.
-std::string time_text(double us) {
-  const std::string_view unit = us < 1000 ? "us" : us < 1e6 ? "ms" : "s";
-  const double value = us < 1000 ? us : us < 1e6 ? us / 1000 : us / 1e6;
-  return three_digits(value) + " " + std::string(unit);
-}
+std::string time_text(double us) { return in_units(us, {"us", "ms", "s"}); }
 
 std::string spread_text(const Row& row) {
   const double low = row.us->p10 / row.us->median - 1;
@@ -33,7 +28,16 @@ std::string device_text(const bench::Report& report, const Row& row) {
 
 }  // namespace
 
-std::string three_digits(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+std::string three_digits(double value) {
+  return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+std::string in_units(double value, std::initializer_list<std::string_view> units) {
+  const std::string_view* unit = units.begin();
+  constexpr double kRoundsTo1000 = 999.5;
+  for (; value >= kRoundsTo1000 && unit + 1 != units.end(); ++unit) value /= 1000;
+  return three_digits(value) + " " + std::string(*unit);
+}
 
 std::string name_text(const Row& row) {
   return row.implementation == "tmaops" ? "tmaops (" + row.selected + ")" : row.implementation;

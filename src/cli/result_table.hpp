@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/compare.hpp"
@@ -12,6 +14,8 @@ namespace tmaops::cli {
 
 /// "1.23", "12.3", "123".
 std::string three_digits(double value);
+/// "12.3 MB": of units a thousand apart the first that leaves three digits before the point, or the last.
+std::string in_units(double value, std::initializer_list<std::string_view> units);
 /// "tmaops (wgmma_tma)", or the implementation's name.
 std::string name_text(const bench::Row& row);
 /// Times, rates, percentage of the copy's bandwidth, and how many times slower than `tmaops` each other row is.

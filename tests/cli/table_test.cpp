@@ -1,0 +1,115 @@
+// Tables for people: what stands where.
+#include "cli/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cli/result_table.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table({{"name"}, {"time", Align::right}, {"note"}});
+  table.add({{"a"}, {"1.5"}, {"long note"}});
+  table.add({{"longer name"}, {"100000"}, {"x"}});
+  EXPECT_EQ(table.text(false),
+            "name           time  note\n"
+            "a               1.5  long note\n"
+            "longer name  100000  x\n");
+}
+
+TEST(Table, WithoutRowsThereIsNone) { EXPECT_EQ(Table({{"name"}}).text(false), ""); }
+
+TEST(Table, ColumnsWithoutTextAreLeftOut) {
+  Table table({{"a"}, {"empty"}, {"b"}});
+  table.add({{"1"}, {""}, {"2"}});
+  EXPECT_EQ(table.text(false), "a  b\n1  2\n");
+}
+
+TEST(Table, NoLineEndsWithSpaces) {
+  Table table({{"a"}, {"wide column"}, {"c", Align::right}});
+  table.add({{"1"}, {"text"}, {"7"}});
+  table.add({{"2"}, {"text"}, {""}});
+  table.add_gap();
+  table.add({{"3"}});
+  EXPECT_EQ(table.text(false),
+            "a  wide column  c\n"
+            "1  text         7\n"
+            "2  text\n"
+            "\n"
+            "3\n");
+}
+
+TEST(Table, WidthsCountCharactersAndNotBytes) {
+  Table table({{"a"}, {"b"}});
+  table.add({{"\u00b5s \u2014"}, {"x"}});
+  table.add({{"four"}, {"y"}});
+  EXPECT_EQ(display_width("\u00b5s \u2014"), 4U);
+  EXPECT_EQ(table.text(false),
+            "a     b\n"
+            "\u00b5s \u2014  x\n"
+            "four  y\n");
+}
+
+TEST(Table, ColourChangesNoWidth) {
+  Table table({{"a"}, {"b"}});
+  table.add({{"bad", Style::bad}, {"x"}});
+  EXPECT_EQ(table.text(true), "\033[1ma\033[0m    \033[1mb\033[0m\n\033[31mbad\033[0m  x\n");
+}
+
+TEST(Numbers, HaveThreeDigits) {
+  EXPECT_EQ(three_digits(0), "0.00");
+  EXPECT_EQ(three_digits(9.994), "9.99");
+  EXPECT_EQ(three_digits(9.996), "10.0");
+  EXPECT_EQ(three_digits(99.94), "99.9");
+  EXPECT_EQ(three_digits(99.96), "100");
+  EXPECT_EQ(three_digits(1234), "1234");
+}
+
+TEST(Numbers, UnitsChangeWhereAFourthDigitWouldAppear) {
+  const auto time = [](double us) { return in_units(us, {"us", "ms", "s"}); };
+  EXPECT_EQ(time(999.4), "999 us");
+  EXPECT_EQ(time(999.6), "1.00 ms") << "not 1000 us";
+  EXPECT_EQ(time(999499), "999 ms");
+  EXPECT_EQ(time(999600), "1.00 s");
+  EXPECT_EQ(time(5e9), "5000 s") << "there is no larger one";
+}
+
+bench::Row row(const std::string& implementation, bench::Kind kind, double median, const std::string& name = "RC 256") {
+  bench::Row made{.info = {.op = "gemm", .name = name, .dtype = "f32", .floor_bytes = 3e6, .flops = 6e6},
+                  .implementation = implementation,
+                  .kind = kind,
+                  .selected = implementation == "tmaops" ? "blocked" : "",
+                  .temperature = "hot"};
+  made.us = bench::Summary{median, median * 0.9, median * 1.25, 30};
+  made.error.relative = 1.25e-7;
+  return made;
+}
+
+TEST(TimesTable, SaysHowEachRowComparesWithCopyAndOurs) {
+  bench::Report report;
+  report.rows = {row("tmaops", bench::Kind::variant, 100), row("copy", bench::Kind::ceiling, 50),
+                 row("onednn", bench::Kind::peer, 2500), row("tmaops", bench::Kind::variant, 4e6, "RC 1024")};
+  EXPECT_EQ("\n" + times_table(report, false), R"(
+operator  case     dtype  implementation     median    p10/p90  GB/s  of copy  TFLOP/s  vs tmaops    error  inputs
+gemm      RC 256   f32    tmaops (blocked)   100 us  -10/+25 %  30.0     50 %    0.060             1.2e-07  hot
+                          copy              50.0 us  -10/+25 %  60.0                        0.50x           hot
+                          onednn            2.50 ms  -10/+25 %   1.2      2 %    0.002     25.00x  1.2e-07  hot
+
+gemm      RC 1024  f32    tmaops (blocked)   4.00 s  -10/+25 %   0.0             0.000             1.2e-07  hot
+)");
+}
+
+TEST(VerifyTable, WrongRowsComeLast) {
+  bench::Report report;
+  report.failed = {row("wgmma", bench::Kind::variant, 1)};
+  report.rows = {row("tmaops", bench::Kind::variant, 1)};
+  EXPECT_EQ("\n" + verify_table(report, false), R"(
+operator  case    dtype  implementation    relative      max  result
+gemm      RC 256  f32    tmaops (blocked)   1.2e-07  0.0e+00  ok
+gemm      RC 256  f32    wgmma              1.2e-07  0.0e+00  WRONG
+)");
+}
+
+}  // namespace
+}  // namespace tmaops::cli
