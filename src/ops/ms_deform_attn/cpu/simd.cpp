@@ -34,7 +34,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <bool kNearest, bool kWide>
 struct Records {
   static constexpr std::size_t kCorners = kNearest ? 1 : 4;
-  static constexpr std::size_t kRun = 0;
+  static constexpr std::size_t kRun = 0;  // all points are one run
   std::int32_t* HWY_RESTRICT offset;
   float* HWY_RESTRICT weight;
   std::size_t capacity;

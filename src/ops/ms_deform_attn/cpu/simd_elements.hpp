@@ -101,7 +101,7 @@ void LoadPair(D d, const bfloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) 
   const hn::Repartition<std::uint8_t, D> bytes;
   auto both = hn::BitCast(du, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(from)));
 #if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-  // Loaded once: GCC would load it again for the mask. (Of 16 lanes Zen 4 takes less so.)
+  // Loaded once, where GCC would load it again for the mask. Not so for 16 lanes: Zen 4's order was measured without.
   if constexpr (hn::MaxLanes(D()) == 8) __asm__("" : "+x"(both.raw));
 #endif
   first = hn::BitCast(d, hn::ShiftLeft<16>(both));

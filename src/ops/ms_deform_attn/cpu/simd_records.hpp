@@ -47,11 +47,9 @@ struct Records {
   std::int64_t channels;
   const std::int32_t* HWY_RESTRICT row_step;
 
-  /// The weights of point k, the corners kMaxLanes apart. A constant leaves registers for addresses.
-  float* weights_of(std::size_t k) const {
-    const std::size_t in_vector = k % kMaxLanes;
-    return weight + (k - in_vector) * kCorners + in_vector;
-  }
+  /// The weights of point first + k, `first` a multiple of kMaxLanes and k less, the corners kMaxLanes apart. A
+  /// constant leaves registers for addresses.
+  float* weights_of(std::size_t first, std::size_t k) const { return weight + first * kCorners + k; }
 };
 
 /// Records whose pixels are known to have kChannels, or 0.
@@ -65,7 +63,7 @@ struct RecordsOf : Records {
     const Stored* upper = vectors::PlainBase(map + offset[first + k]);
     return {.upper = upper,
             .lower = vectors::PlainBase(upper + row_step[first + k]),
-            .weights = weight + first * kCorners + k,
+            .weights = weights_of(first, k),
             .channels = channels};
   }
 };
@@ -113,7 +111,7 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto upper = hn::Sub(weight, lower);
     const auto upper_right = hn::Mul(upper, a);
     const auto lower_right = hn::Mul(lower, a);
-    float* out = records.weights_of(k);
+    float* out = records.weights_of(k - k % kMaxLanes, k % kMaxLanes);
     hn::StoreU(hn::Sub(upper, upper_right), d, out);
     hn::StoreU(upper_right, d, out + kMaxLanes);
     hn::StoreU(hn::Sub(lower, lower_right), d, out + 2 * kMaxLanes);
