@@ -27,7 +27,7 @@ BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^>]*?) -->\n)(?P<b
 def microseconds(value):
     """Three significant digits, in a unit that reads well."""
     for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e-3, "ms"), (float("inf"), 1e-6, "s")):
-        if value < limit:
+        if value < limit * (1 - 5e-4):  # what rounds to a fourth digit takes the next unit
             scaled = value * scale
             digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
             return f"{scaled:.{digits}f} {unit}"
