@@ -26,8 +26,9 @@ BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^>]*?) -->\n)(?P<b
 
 def microseconds(value):
     """Three significant digits, in a unit that reads well."""
+    value = float(f"{value:.3g}")  # 999.6 us are 1.00 ms
     for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e-3, "ms"), (float("inf"), 1e-6, "s")):
-        if value < limit * (1 - 5e-4):  # what rounds to a fourth digit takes the next unit
+        if value < limit:
             scaled = value * scale
             digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
             return f"{scaled:.{digits}f} {unit}"

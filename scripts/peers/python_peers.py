@@ -28,6 +28,7 @@ try:
 except ImportError:
     torch = None
 
+GLIBC = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
 NUMPY_TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64,
                "i32": np.int32, "u8": np.uint8}
 
@@ -45,29 +46,22 @@ def wait_until_quiet():
             return
 
 
-def c_library():
-    """glibc; None elsewhere."""
-    return ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
-
-
 def settle_memory():
     """What glibc comes to in a program that has run for a while: freed tensors up to 32 MiB stay with the process, larger ones go
     back to the system. It learns that from the sizes that are freed, so the f32 chain of a decoder took 16 ms by itself and 10
     beside one of f16."""
-    library = c_library()
-    if library is not None:
+    if GLIBC is not None:
         m_trim_threshold, m_mmap_threshold = -1, -3
-        library.mallopt(m_mmap_threshold, 32 << 20)
-        library.mallopt(m_trim_threshold, 64 << 20)
+        GLIBC.mallopt(m_mmap_threshold, 32 << 20)
+        GLIBC.mallopt(m_trim_threshold, 64 << 20)
 
 
 def release_memory():
     """What is kept for later: the tool's own tensors are in the same memory."""
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-    library = c_library()
-    if library is not None:
-        library.malloc_trim(0)
+    if GLIBC is not None:
+        GLIBC.malloc_trim(0)
 
 
 def as_torch(array, dtype, device):

@@ -11,16 +11,16 @@ namespace tmaops::bench {
 namespace {
 
 /// Calls longer than this need no untimed calls before them: what these would warm up is a small part of them.
-constexpr double kWarmCall = 0.05;
-/// So many untimed calls before a sample, which on a CPU has few: there 10 MB of pixels that are read here and there take
-/// three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring_cpu.md).
+constexpr double kLongCall = 0.05;
+/// So many untimed calls before a sample, which on a CPU has few: there 10 MB of pixels that are read here and there
+/// take three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring_cpu.md).
 constexpr std::int64_t kWarmCalls = 4;
 constexpr std::int64_t kMostCalls = 100000;
 
 /// One sample: seconds of `calls` calls, after the process has come to rest.
 double sample(Timed& one, const RunOptions& options, Timer& timer) {
   wait_until_quiet();
-  if (one.estimate < kWarmCall && options.hot)
+  if (one.estimate < kLongCall && options.hot)
     one.implementation->seconds(one.next, one.estimate == 0 ? 1 : kWarmCalls);
   timer.take_clocks();
   const double seconds = one.implementation->seconds(one.next, one.calls);

@@ -46,7 +46,7 @@ struct Sampled {
   std::vector<double> samples;      // us
 };
 
-Sampled sampled(double seconds_each, RunOptions options = {}) {
+Sampled sampled(double seconds_each, RunOptions options) {
   Sampled result;
   options.samples = 3;
   std::vector<Running> running(1);
