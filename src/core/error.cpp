@@ -1,6 +1,10 @@
 #include "tmaops/error.hpp"
 
+#include <algorithm>
+#include <new>
 #include <utility>
+
+#include "core/entry.hpp"
 
 namespace tmaops {
 namespace {
@@ -22,13 +26,48 @@ std::string compose(ErrorCode code, const ErrorDetails& details) {
   return text;
 }
 
+/// Made while there is memory: copying it takes none.
+const Error kOutOfMemory(ErrorCode::out_of_memory, {.where = "", .got = "", .needed = ""});
+
 }  // namespace
+
+static_assert(std::is_nothrow_copy_constructible_v<Error>);
 
 std::span<const ErrorPage> error_catalogue() { return kPages; }
 
-const ErrorPage& error_page(ErrorCode code) { return kPages[static_cast<std::size_t>(code)]; }
+const ErrorPage& error_page(ErrorCode code) {
+  const auto page = std::ranges::lower_bound(kPages, code, {}, &ErrorPage::code);
+  if (page == std::end(kPages) || page->code != code) return error_page(ErrorCode::internal);
+  return *page;
+}
 
 Error::Error(ErrorCode code, ErrorDetails details)
-    : std::runtime_error(compose(code, details)), code_(code), details_(std::move(details)) {}
+    : std::runtime_error(compose(code, details)),
+      code_(code),
+      details_(std::make_shared<const ErrorDetails>(std::move(details))) {}
+
+namespace detail {
+
+void throw_as_error(std::string_view where) {
+  try {
+    try {
+      throw;
+    } catch (const Error&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+    } catch (const std::length_error&) {  // more elements than a container can hold
+    } catch (const std::exception& other) {
+      throw Error(ErrorCode::internal,
+                  {.where = std::string(where), .got = other.what(), .needed = "an error of the catalogue"});
+    }
+    throw Error(ErrorCode::out_of_memory, {.where = std::string(where),
+                                           .got = "an allocation that failed",
+                                           .needed = "memory for what the call works with"});
+  } catch (const std::bad_alloc&) {
+    throw Error(kOutOfMemory);  // not even the message found room
+  }
+}
+
+}  // namespace detail
 
 }  // namespace tmaops

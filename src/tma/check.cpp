@@ -1,6 +1,7 @@
 // The whole answer about a specification or a load, and its text.
 #include <limits>
 
+#include "core/entry.hpp"
 #include "tma/repair.hpp"
 #include "tma/rules.hpp"
 #include "tma/swizzle.hpp"
@@ -16,16 +17,7 @@ Report sorted(const Findings& found) {
   return report;
 }
 
-}  // namespace
-
-Report check(const TensorMapSpec& spec, int compute_capability) {
-  const Findings found = find_violations(spec, compute_capability);
-  Report report = sorted(found);
-  if (!report.valid()) report.proposal = propose(spec, found, compute_capability);
-  return report;
-}
-
-Report check(const TensorMapSpec& spec, const TileLoad& load) {
+Findings find_load_violations(const TensorMapSpec& spec, const TileLoad& load) {
   Findings found;
   const std::vector<std::int64_t>& at = load.coordinates;
   if (at.size() != spec.dims.size())
@@ -49,19 +41,36 @@ Report check(const TensorMapSpec& spec, const TileLoad& load) {
                                               std::to_string(load.shared_address % period) + " past a multiple of " +
                                               std::to_string(period) + ": the pattern starts at row " +
                                               std::to_string(load.shared_address % period / 128) + " of it");
-  return sorted(found);
+  return found;
+}
+
+}  // namespace
+
+Report check(const TensorMapSpec& spec, int compute_capability) {
+  return public_entry("tensor map", [&] {
+    const Findings found = find_violations(spec, compute_capability);
+    Report report = sorted(found);
+    if (!report.valid()) report.proposal = propose(spec, found, compute_capability);
+    return report;
+  });
+}
+
+Report check(const TensorMapSpec& spec, const TileLoad& load) {
+  return public_entry("tensor map", [&] { return sorted(find_load_violations(spec, load)); });
 }
 
 std::string Report::text() const {
-  std::string lines;
-  const auto list = [&](const std::vector<Finding>& findings, std::string_view word) {
-    for (const Finding& finding : findings)
-      lines += std::string(word) + " [" + std::string(finding.rule->id) + "] " + finding.text + "\n";
-  };
-  list(errors, "error");
-  list(warnings, "warning");
-  if (proposal) lines += "valid instead: " + proposal->change + "\n  " + proposal->spec.text() + "\n";
-  return lines;
+  return public_entry("tensor map", [&] {
+    std::string lines;
+    const auto list = [&](const std::vector<Finding>& findings, std::string_view word) {
+      for (const Finding& finding : findings)
+        lines += std::string(word) + " [" + std::string(finding.rule->id) + "] " + finding.text + "\n";
+    };
+    list(errors, "error");
+    list(warnings, "warning");
+    if (proposal) lines += "valid instead: " + proposal->change + "\n  " + proposal->spec.text() + "\n";
+    return lines;
+  });
 }
 
 }  // namespace tmaops::tma

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/device_info.hpp"
+#include "core/entry.hpp"
 #include "tma/driver.hpp"
 #include "tmaops/error.hpp"
 
@@ -50,18 +51,20 @@ bool fits_driver(const TensorMapSpec& spec) {
 }
 
 TensorMap encode(const TensorMapSpec& spec, int device_index) {
-  if (Report report = check(spec, std::numeric_limits<int>::max()); !report.valid()) refuse(spec, std::move(report));
-  if (spec.address == 0)
-    throw Error(ErrorCode::null_pointer,
-                {.where = "tensor map: address", .got = "0", .needed = "the address of the tensor in GPU memory"});
-  load_driver(device_index);
-  const int capability = device_info({DeviceType::cuda, device_index}).compute_capability;
-  if (Report report = check(spec, capability); !report.valid()) refuse(spec, std::move(report));
-  TensorMap map;
-  if (const DriverAnswer answer = encode_unchecked(spec, map); !answer.accepted())
-    throw Error(ErrorCode::tensor_map_refused,
-                {.where = spec.text(), .got = answer.name, .needed = "success: every documented rule is kept"});
-  return map;
+  return public_entry("tensor map", [&] {
+    if (Report report = check(spec, std::numeric_limits<int>::max()); !report.valid()) refuse(spec, std::move(report));
+    if (spec.address == 0)
+      throw Error(ErrorCode::null_pointer,
+                  {.where = "tensor map: address", .got = "0", .needed = "the address of the tensor in GPU memory"});
+    load_driver(device_index);
+    const int capability = device_info({DeviceType::cuda, device_index}).compute_capability;
+    if (Report report = check(spec, capability); !report.valid()) refuse(spec, std::move(report));
+    TensorMap map;
+    if (const DriverAnswer answer = encode_unchecked(spec, map); !answer.accepted())
+      throw Error(ErrorCode::tensor_map_refused,
+                  {.where = spec.text(), .got = answer.name, .needed = "success: every documented rule is kept"});
+    return map;
+  });
 }
 
 }  // namespace tmaops::tma

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
+#include "core/entry.hpp"
 #include "tma/sizes.hpp"
 #include "tma/text.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -55,7 +55,9 @@ TileLayout tile_layout(const TensorMapSpec& spec) {
   return layout;
 }
 
-std::int64_t transaction_bytes(const TensorMapSpec& spec) { return tile_layout(spec).transaction_bytes; }
+std::int64_t transaction_bytes(const TensorMapSpec& spec) {
+  return public_entry("tensor map", [&] { return tile_layout(spec).transaction_bytes; });
+}
 
 TileElement tile_element(const TensorMapSpec& spec, const TileLayout& layout, const TileLoad& load, std::int64_t i) {
   TileElement result;

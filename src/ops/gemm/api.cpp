@@ -1,7 +1,7 @@
 // The public functions: check, choose, prepare, launch.
 #include <memory>
-#include <new>
 
+#include "core/entry.hpp"
 #include "core/repeated_launches.hpp"
 #include "ops/gemm/problem.hpp"
 
@@ -10,16 +10,6 @@ namespace {
 
 using ops::gemm::Arguments;
 using ops::gemm::Problem;
-
-/// Turns the allocator's failure into the catalogue's error.
-template <class Fn>
-decltype(auto) with_memory(const Problem& problem, const Fn& fn) {
-  try {
-    return fn();
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, {.where = "gemm: workspace", .got = problem.text(), .needed = "more memory"});
-  }
-}
 
 }  // namespace
 
@@ -39,15 +29,14 @@ struct GemmPlan::State {
                  .bias = problem.bias_dtype ? options.bias.data : nullptr,
                  .dependent_launch = options.dependent_launch,
                  .tiling = choice.tiling};
-    if (choice.variant->prepare && !empty())
-      arguments.prepared = with_memory(problem, [&] { return choice.variant->prepare(problem, arguments); });
+    if (choice.variant->prepare && !empty()) arguments.prepared = choice.variant->prepare(problem, arguments);
     launches = RepeatedLaunches::of(problem.device, [&] { launch(nullptr); });
   }
 
   bool empty() const { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
   void launch(Stream stream) const {
-    if (!empty()) with_memory(problem, [&] { choice.variant->launch(problem, arguments, stream); });
+    if (!empty()) choice.variant->launch(problem, arguments, stream);
   }
   void run(Stream stream) const { launches ? launches->run(stream) : launch(stream); }
 };
@@ -57,12 +46,14 @@ void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions&
 }
 
 GemmPlan::GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options)
-    : state_(std::make_unique<State>(a, b, d, options)) {}
+    : state_(public_entry("gemm", [&] { return std::make_unique<State>(a, b, d, options); })) {}
 GemmPlan::~GemmPlan() = default;
 GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
 GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 
-void GemmPlan::run(Stream stream) const { state_->run(stream); }
+void GemmPlan::run(Stream stream) const {
+  public_entry("gemm", [&] { state_->run(stream); });
+}
 std::string_view GemmPlan::variant() const { return state_->choice.variant->name; }
 
 }  // namespace tmaops

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/entry.hpp"
 #include "core/repeated_launches.hpp"
 #include "ops/resample/problem.hpp"
 #include "ops/resample/problem_backward.hpp"
@@ -21,27 +22,33 @@ void prepare_and_launch(const Variant<Problem, Arguments>& variant, const Proble
 
 void launch_once(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                  const TensorView& output, const ResampleOptions& options) {
-  namespace op = ops::resample;
-  const op::Problem problem = op::make_problem(values, source_times, targets, output, options);
-  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
-                     op::make_arguments(problem, values, source_times, targets, output, options), options.stream);
+  public_entry("resample", [&] {
+    namespace op = ops::resample;
+    const op::Problem problem = op::make_problem(values, source_times, targets, output, options);
+    prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                       op::make_arguments(problem, values, source_times, targets, output, options), options.stream);
+  });
 }
 
 void launch_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
                      const TensorView& grad_values, const ResampleOptions& options) {
-  namespace op = ops::resample_backward;
-  const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
-  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
-                     op::make_arguments(problem, source_times, targets, grad_output, grad_values, options),
-                     options.stream);
+  public_entry("resample_backward", [&] {
+    namespace op = ops::resample_backward;
+    const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
+    prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                       op::make_arguments(problem, source_times, targets, grad_output, grad_values, options),
+                       options.stream);
+  });
 }
 
 void launch_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
                        const ResampleOptions& options) {
-  namespace op = ops::resample_violations;
-  const op::Problem problem = op::make_problem(source_times, targets, counts, options);
-  prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
-                     op::make_arguments(problem, source_times, targets, counts, options), options.stream);
+  public_entry("resample_violations", [&] {
+    namespace op = ops::resample_violations;
+    const op::Problem problem = op::make_problem(source_times, targets, counts, options);
+    prepare_and_launch(op::select(problem, device_info(problem.device), options.variant), problem,
+                       op::make_arguments(problem, source_times, targets, counts, options), options.stream);
+  });
 }
 
 /// What both plans are. A plan keeps its own offsets: the caller's options may be gone when it runs.
@@ -120,17 +127,23 @@ struct ResamplePlan::State : Plan<ops::resample::Problem, ops::resample::Argumen
 
 ResamplePlan::ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
                            TensorView output, const ResampleOptions& options)
-    : state_(std::make_unique<State>(values, source_times, Targets{target_times, std::nullopt}, output, options)) {}
+    : state_(public_entry("resample", [&] {
+        return std::make_unique<State>(values, source_times, Targets{target_times, std::nullopt}, output, options);
+      })) {}
 
 ResamplePlan::ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
                            TensorView output, const ResampleOptions& options)
-    : state_(std::make_unique<State>(values, source_times, Targets{{}, grid}, output, options)) {}
+    : state_(public_entry("resample", [&] {
+        return std::make_unique<State>(values, source_times, Targets{{}, grid}, output, options);
+      })) {}
 
 ResamplePlan::~ResamplePlan() = default;
 ResamplePlan::ResamplePlan(ResamplePlan&&) noexcept = default;
 ResamplePlan& ResamplePlan::operator=(ResamplePlan&&) noexcept = default;
 
-void ResamplePlan::run(Stream stream) const { state_->run(stream); }
+void ResamplePlan::run(Stream stream) const {
+  public_entry("resample", [&] { state_->run(stream); });
+}
 
 std::string_view ResamplePlan::variant() const { return state_->variant->name; }
 
@@ -149,19 +162,25 @@ struct ResampleBackwardPlan::State : Plan<ops::resample_backward::Problem, ops::
 ResampleBackwardPlan::ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times,
                                            ConstTensorView grad_output, TensorView grad_values,
                                            const ResampleOptions& options)
-    : state_(std::make_unique<State>(source_times, Targets{target_times, std::nullopt}, grad_output, grad_values,
-                                     options)) {}
+    : state_(public_entry("resample_backward", [&] {
+        return std::make_unique<State>(source_times, Targets{target_times, std::nullopt}, grad_output, grad_values,
+                                       options);
+      })) {}
 
 ResampleBackwardPlan::ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid,
                                            ConstTensorView grad_output, TensorView grad_values,
                                            const ResampleOptions& options)
-    : state_(std::make_unique<State>(source_times, Targets{{}, grid}, grad_output, grad_values, options)) {}
+    : state_(public_entry("resample_backward", [&] {
+        return std::make_unique<State>(source_times, Targets{{}, grid}, grad_output, grad_values, options);
+      })) {}
 
 ResampleBackwardPlan::~ResampleBackwardPlan() = default;
 ResampleBackwardPlan::ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept = default;
 ResampleBackwardPlan& ResampleBackwardPlan::operator=(ResampleBackwardPlan&&) noexcept = default;
 
-void ResampleBackwardPlan::run(Stream stream) const { state_->run(stream); }
+void ResampleBackwardPlan::run(Stream stream) const {
+  public_entry("resample_backward", [&] { state_->run(stream); });
+}
 
 std::string_view ResampleBackwardPlan::variant() const { return state_->variant->name; }
 
