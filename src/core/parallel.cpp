@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -47,6 +48,14 @@ struct Job {
 
 thread_local bool inside_chunk = false;
 
+/// Works on a job in the calling thread, whose calls from inside do not ask for threads.
+void work_alone(Job& job, int worker) {
+  const bool outer = inside_chunk;
+  inside_chunk = true;
+  job.work(worker);
+  inside_chunk = outer;
+}
+
 /// A thread of the pool, the processor it was last seen on, and the one it was last kept from (-1: none).
 struct Helper {
   std::atomic<int> processor;
@@ -69,14 +78,17 @@ void send_away(Helper& helper, int processor, bool may_sleep) {
     helper.kept_from = processor;
 }
 
-/// How long a thread polls before it lets the kernel put it to sleep. Waking it from there costs the caller 25 us and
-/// takes up to 200 us on a virtual machine, longer than many calls last; calls that follow each other stay below it.
-constexpr auto kPolling = std::chrono::microseconds(500);
+/// How long a helper polls for the next job before it lets the kernel put it to sleep. Waking it costs the caller 25 us
+/// and takes up to 200 us on a virtual machine, so calls that follow each other should find it awake. But while it
+/// polls, it keeps a processor from whoever comes next, such as another library's threads (docs/findings/threads.md).
+constexpr auto kHelperPolling = std::chrono::microseconds(50);
+/// How long the caller polls for the helpers to end. The processor is its own, and the result is what it waits for.
+constexpr auto kCallerPolling = std::chrono::microseconds(500);
 
-/// Polls until done() holds; false when kPolling is over first.
+/// Polls until done() holds; false when `longest` is over first.
 template <class Done>
-bool poll(const Done& done) {
-  const auto end = std::chrono::steady_clock::now() + kPolling;
+bool poll(std::chrono::microseconds longest, const Done& done) {
+  const auto end = std::chrono::steady_clock::now() + longest;
   do {
     for (int i = 0; i < 8; ++i) {
       if (done()) return true;
@@ -92,11 +104,11 @@ bool poll(const Done& done) {
 /// of them to sleep. The mutex and the conditions serve those that polled in vain.
 class Pool {
  public:
-  /// Runs the job on the caller and on up to job.helpers pool threads that come in time; false when another caller
-  /// holds the pool.
-  bool run(Job& job) {
+  /// Runs the job on the caller and on up to job.helpers pool threads that come in time; does nothing when another
+  /// caller holds the pool.
+  void run(Job& job) {
     const std::unique_lock owner(owner_, std::try_to_lock);
-    if (!owner.owns_lock()) return false;
+    if (!owner.owns_lock()) return;
     start(job.helpers);
     const int processor = sched_getcpu();
     for (std::size_t i = 0; i < std::min(helpers_.size(), static_cast<std::size_t>(job.helpers)); ++i)
@@ -107,16 +119,13 @@ class Pool {
       { const std::scoped_lock lock(mutex_); }  // one that is about to sleep now does, and is woken
       wake_.notify_all();
     }
-    inside_chunk = true;
-    job.work(0);
-    inside_chunk = false;
+    work_alone(job, 0);
     job_.store(nullptr);  // every chunk is taken: a thread that comes only now is not waited for
-    if (poll([this] { return active_.load() == 0; })) return true;
+    if (poll(kCallerPolling, [this] { return active_.load() == 0; })) return;
     std::unique_lock lock(mutex_);
     caller_sleeps_.store(true);
     done_.wait(lock, [this] { return active_.load() == 0; });
     caller_sleeps_.store(false);
-    return true;
   }
 
   ~Pool() {
@@ -132,13 +141,16 @@ class Pool {
     while (static_cast<int>(helpers_.size()) < helpers) {
       const int index = static_cast<int>(helpers_.size());
       const std::uint64_t seen = generation_.load();
-      auto helper = std::make_unique<Helper>(sched_getcpu());
       try {
+        helpers_.reserve(helpers_.size() + 1);  // a thread that runs must not be lost
+        auto helper = std::make_unique<Helper>(sched_getcpu());
         helper->thread = std::thread([this, index, seen, self = helper.get()] { loop(index, seen, *self); });
+        helpers_.push_back(std::move(helper));
       } catch (const std::system_error&) {
         return;  // no more threads to be had: the ones there are do the work
+      } catch (const std::bad_alloc&) {
+        return;
       }
-      helpers_.push_back(std::move(helper));
     }
   }
 
@@ -146,7 +158,7 @@ class Pool {
     inside_chunk = true;
     const auto news = [&] { return generation_.load() != seen; };
     for (;;) {
-      if (!poll(news)) {
+      if (!poll(kHelperPolling, news)) {
         std::unique_lock lock(mutex_);
         sleeping_.fetch_add(1);
         wake_.wait(lock, news);
@@ -178,7 +190,14 @@ class Pool {
   std::vector<std::unique_ptr<Helper>> helpers_;
 };
 
-/// The process' pool. A forked child has none of its threads, so it leaves the parent's pool alone and makes a new one.
+/// What set_parallel_for was given.
+struct ForeignThreads {
+  ParallelFor run = nullptr;
+  void* context = nullptr;
+};
+
+/// The process' threads: its pool, or another's. A forked child has none of them, so it leaves the parent's pool alone
+/// and makes a new one.
 class Pools {
  public:
   Pools() {
@@ -193,6 +212,7 @@ class Pools {
         [] {
           if (!instance_) return;
           instance_->pool_ = nullptr;  // its mutexes may be held by threads that do not exist here
+          instance_->foreign_ = {};
           inside_chunk = false;
           instance_->mutex_.unlock();
         });
@@ -201,16 +221,25 @@ class Pools {
     instance_ = nullptr;
     delete pool_;
   }
-  Pool& get() {
+  Pool& own() {
     const std::scoped_lock lock(mutex_);
     if (pool_ == nullptr) pool_ = new Pool;
     return *pool_;
+  }
+  ForeignThreads foreign() {
+    const std::scoped_lock lock(mutex_);
+    return foreign_;
+  }
+  void set_foreign(ForeignThreads foreign) {
+    const std::scoped_lock lock(mutex_);
+    foreign_ = foreign;
   }
 
  private:
   static inline Pools* instance_ = nullptr;
   std::mutex mutex_;
   Pool* pool_ = nullptr;
+  ForeignThreads foreign_;
 };
 
 Pools& pools() {
@@ -220,19 +249,28 @@ Pools& pools() {
 
 }  // namespace
 
-void parallel_run(std::int64_t count, std::int64_t grain, Body body, const void* context) {
+void parallel_run(std::int64_t count, std::int64_t grain, int most_threads, Body body, const void* context) {
   if (count <= 0) return;
   grain = std::max<std::int64_t>(1, grain);
   const std::int64_t chunks = (count - 1) / grain + 1;
-  const int threads = inside_chunk || chunks == 1 ? 1 : static_cast<int>(std::min<std::int64_t>(chunks, num_threads()));
+  const int threads = inside_chunk ? 1 : static_cast<int>(std::min<std::int64_t>(chunks, most_threads));
   Job job{.count = count, .grain = grain, .body = body, .context = context, .helpers = threads - 1};
-  if (threads == 1 || !pools().get().run(job)) {
-    const bool outer = inside_chunk;
-    inside_chunk = true;
-    job.work(0);
-    inside_chunk = outer;
+  if (threads > 1) {
+    if (const ForeignThreads foreign = pools().foreign(); foreign.run != nullptr)
+      foreign.run(
+          foreign.context, threads,
+          [](const void* all, int part) { work_alone(*static_cast<Job*>(const_cast<void*>(all)), part); }, &job);
+    else
+      pools().own().run(job);
   }
+  work_alone(job, 0);  // all of it, or what nobody has taken
   if (job.failure) std::rethrow_exception(job.failure);
 }
 
 }  // namespace tmaops::detail
+
+namespace tmaops {
+
+void set_parallel_for(ParallelFor run, void* context) { detail::pools().set_foreign({run, context}); }
+
+}  // namespace tmaops

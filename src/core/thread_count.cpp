@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "tmaops/error.hpp"
-#include "tmaops/threads.hpp"
+#include "core/entry.hpp"
+#include "core/parallel.hpp"
 
 namespace tmaops {
 namespace {
@@ -22,6 +22,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 std::atomic<int> override_count{0};
+std::atomic<double> short_call{detail::kShortCall};
 
 int affinity_count() {
   cpu_set_t set;
@@ -87,23 +88,33 @@ double cgroup_quota(const std::string& memberships, const std::string& file_syst
   return smallest;
 }
 
+void set_short_call(double microseconds) { short_call.store(microseconds, std::memory_order_relaxed); }
+
 }  // namespace detail
 
+int threads_for(double microseconds) {
+  return microseconds < short_call.load(std::memory_order_relaxed) ? 1 : num_threads();
+}
+
 int num_threads() {
-  const int count = override_count.load(std::memory_order_relaxed);
-  if (count > 0) return count;
-  const int environment = environment_count();
-  if (environment > 0) return environment;
-  static const double quota = detail::cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
-  const int allowed = affinity_count();
-  return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, allowed) : allowed;
+  return public_entry("num_threads", [] {
+    const int count = override_count.load(std::memory_order_relaxed);
+    if (count > 0) return count;
+    const int environment = environment_count();
+    if (environment > 0) return environment;
+    static const double quota = detail::cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    const int allowed = affinity_count();
+    return quota > 0 ? std::clamp(static_cast<int>(std::ceil(quota)), 1, allowed) : allowed;
+  });
 }
 
 void set_num_threads(int count) {
-  if (count < 0 || count > kMaxThreads)
-    throw Error(ErrorCode::bad_parameter, {.where = "set_num_threads: count",
-                                           .got = std::to_string(count),
-                                           .needed = "0 to " + std::to_string(kMaxThreads)});
+  public_entry("set_num_threads", [&] {
+    if (count < 0 || count > kMaxThreads)
+      throw Error(ErrorCode::bad_parameter, {.where = "set_num_threads: count",
+                                             .got = std::to_string(count),
+                                             .needed = "0 to " + std::to_string(kMaxThreads)});
+  });
   override_count.store(count, std::memory_order_relaxed);
 }
 

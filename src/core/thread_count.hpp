@@ -10,4 +10,9 @@ namespace tmaops::detail {
 /// v1 in its folder cpu).
 double cgroup_quota(const std::string& memberships, const std::string& file_system);
 
+/// Microseconds of work on one thread below which threads_for() says 1. Tests set it to 0, so that small problems run
+/// in several threads too.
+void set_short_call(double microseconds);
+inline constexpr double kShortCall = 150;
+
 }  // namespace tmaops::detail

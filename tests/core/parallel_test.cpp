@@ -10,12 +10,13 @@
 #include <thread>
 #include <vector>
 
+#include "support/framework_threads.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops {
 namespace {
 
-class ParallelFor : public ::testing::Test {
+class Parallel : public ::testing::Test {
  protected:
   void TearDown() override {
     set_num_threads(0);
@@ -23,7 +24,7 @@ class ParallelFor : public ::testing::Test {
   }
 };
 
-TEST_F(ParallelFor, covers_every_index_once) {
+TEST_F(Parallel, covers_every_index_once) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     for (const std::int64_t count : {0, 1, 7, 64, 1000}) {
@@ -40,7 +41,7 @@ TEST_F(ParallelFor, covers_every_index_once) {
   }
 }
 
-TEST_F(ParallelFor, gives_workers_that_never_run_twice_at_once) {
+TEST_F(Parallel, gives_workers_that_never_run_twice_at_once) {
   set_num_threads(4);
   std::vector<std::atomic<int>> busy(4);
   parallel_for(400, 1, [&](std::int64_t, std::int64_t, int worker) {
@@ -52,7 +53,7 @@ TEST_F(ParallelFor, gives_workers_that_never_run_twice_at_once) {
   });
 }
 
-TEST_F(ParallelFor, throws_the_body_s_exception_and_works_afterwards) {
+TEST_F(Parallel, throws_the_body_s_exception_and_works_afterwards) {
   set_num_threads(3);
   EXPECT_THROW(parallel_for(100, 1,
                             [](std::int64_t i, std::int64_t) {
@@ -64,7 +65,7 @@ TEST_F(ParallelFor, throws_the_body_s_exception_and_works_afterwards) {
   EXPECT_EQ(sum.load(), 100);
 }
 
-TEST_F(ParallelFor, runs_inside_itself_and_from_many_threads) {
+TEST_F(Parallel, runs_inside_itself_and_from_many_threads) {
   set_num_threads(3);
   std::atomic<int> sum = 0;
   std::vector<std::thread> callers;
@@ -78,7 +79,7 @@ TEST_F(ParallelFor, runs_inside_itself_and_from_many_threads) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support threads started in a forked child
-TEST_F(ParallelFor, works_in_a_forked_child) {
+TEST_F(Parallel, works_in_a_forked_child) {
   set_num_threads(3);
   std::atomic<int> sum = 0;
   parallel_for(10, 1, [&](std::int64_t, std::int64_t) { ++sum; });
@@ -98,7 +99,85 @@ TEST_F(ParallelFor, works_in_a_forked_child) {
 }
 #endif
 
-TEST_F(ParallelFor, honours_the_environment_and_says_when_it_is_wrong) {
+class ForeignThreads : public Parallel {
+ protected:
+  ForeignThreads() { set_num_threads(3); }
+  test::FrameworkThreads framework_;
+};
+
+std::vector<int> counted(std::int64_t count, std::int64_t grain) {
+  std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
+  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end, int worker) {
+    EXPECT_LT(worker, 3);
+    for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+  });
+  return {seen.begin(), seen.end()};
+}
+
+TEST_F(ForeignThreads, run_every_index_once) {
+  EXPECT_EQ(counted(1000, 7), std::vector<int>(1000, 1));
+  EXPECT_EQ(framework_.jobs(), 1);
+  EXPECT_EQ(framework_.parts(), 3);
+  EXPECT_EQ(counted(10, 100), std::vector<int>(10, 1));  // one chunk is the caller's own
+  EXPECT_EQ(framework_.jobs(), 1);
+  set_parallel_for(nullptr, nullptr);
+  EXPECT_EQ(counted(1000, 7), std::vector<int>(1000, 1));
+  EXPECT_EQ(framework_.jobs(), 1);
+}
+
+TEST_F(ForeignThreads, may_run_parts_one_after_the_other_in_any_order_or_leave_some_out) {
+  set_parallel_for(
+      [](void*, int parts, ParallelTask task, const void* task_context) {
+        while (--parts > 0) task(task_context, parts);  // not part 0
+      },
+      nullptr);
+  EXPECT_EQ(counted(1000, 7), std::vector<int>(1000, 1));
+  set_parallel_for([](void*, int, ParallelTask, const void*) {}, nullptr);
+  EXPECT_EQ(counted(1000, 7), std::vector<int>(1000, 1));
+}
+
+TEST_F(ForeignThreads, run_nested_calls_alone_and_serve_many_callers) {
+  std::atomic<int> sum = 0;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      parallel_for(20, 1,
+                   [&](std::int64_t, std::int64_t) { parallel_for(5, 1, [&](std::int64_t, std::int64_t) { ++sum; }); });
+    });
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(sum.load(), 4 * 20 * 5);
+  EXPECT_EQ(framework_.jobs(), 4);
+}
+
+TEST_F(ForeignThreads, pass_exceptions_on) {
+  EXPECT_THROW(parallel_for(100, 1,
+                            [](std::int64_t i, std::int64_t) {
+                              if (i == 42) throw Error(ErrorCode::internal, {.where = "42", .got = "", .needed = ""});
+                            }),
+               Error);
+  EXPECT_EQ(counted(100, 1), std::vector<int>(100, 1));
+  set_parallel_for([](void*, int, ParallelTask, const void*) { throw std::runtime_error("none left"); }, nullptr);
+  EXPECT_THROW(parallel_for(100, 1, [](std::int64_t, std::int64_t) {}), std::runtime_error);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(ForeignThreads, are_left_behind_by_a_forked_child) {
+  set_parallel_for([](void*, int, ParallelTask, const void*) { abort(); }, nullptr);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);
+    std::atomic<int> total = 0;
+    parallel_for(100, 1, [&](std::int64_t, std::int64_t) { ++total; });
+    _exit(total == 100 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#endif
+
+TEST_F(Parallel, honours_the_environment_and_says_when_it_is_wrong) {
   setenv("TMAOPS_NUM_THREADS", "3", 1);
   EXPECT_EQ(num_threads(), 3);
   set_num_threads(2);

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "tmaops/threads.hpp"
+#include "core/parallel.hpp"
 
 namespace tmaops {
 namespace {
@@ -73,6 +73,17 @@ TEST(NumThreads, follows_the_affinity_mask) {
   EXPECT_EQ(num_threads(), 1);
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
   EXPECT_LE(num_threads(), CPU_COUNT(&before));
+}
+
+TEST(ThreadCount, of_a_short_call_is_one) {
+  set_num_threads(3);
+  EXPECT_EQ(threads_for(0), 1);
+  EXPECT_EQ(threads_for(detail::kShortCall - 1), 1);
+  EXPECT_EQ(threads_for(detail::kShortCall + 1), 3);
+  detail::set_short_call(0);
+  EXPECT_EQ(threads_for(0), 3);
+  detail::set_short_call(detail::kShortCall);
+  set_num_threads(0);
 }
 
 }  // namespace

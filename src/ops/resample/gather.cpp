@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <new>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "ops/resample/data_checks.hpp"
 #include "ops/resample/definition.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::ops::resample_backward {
 namespace {
@@ -20,6 +18,9 @@ using resample::Tile;
 
 /// Samples below which a trajectory is not cut into slices for several threads.
 constexpr std::int64_t kSliceRows = 256;
+/// Cost of a target or a sample beside its channels, and microseconds that one thread takes per channel, about.
+constexpr std::int64_t kTargetCost = 24;
+constexpr double kElement = 0.6e-3;
 /// Slices wanted in all, so that threads can balance.
 constexpr std::int64_t kSlices = 32;
 
@@ -120,12 +121,14 @@ class GatherRun {
   }
 
   void run() {
-    parallel_for(line_.batch, 1 + line_.batch / kSlices, [&](std::int64_t begin, std::int64_t end) {
+    const int threads = threads_for(kElement * (static_cast<double>(line_.target_total()) + source_total()) *
+                                    static_cast<double>(kTargetCost + problem_.channels));
+    parallel_for(line_.batch, 1 + line_.batch / kSlices, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) sorted_[static_cast<std::size_t>(b)] = targets_sorted(b);
     });
     std::atomic<bool> failed{false};
     const std::int64_t units = line_.batch * slices_;
-    parallel_for(units, 1 + units / (4 * kSlices), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(units, 1 + units / (4 * kSlices), threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t unit = begin; unit < end && !failed.load(std::memory_order_relaxed); ++unit)
         if (!slice(unit / slices_, unit % slices_)) failed.store(true, std::memory_order_relaxed);
     });
@@ -133,6 +136,10 @@ class GatherRun {
   }
 
  private:
+  double source_total() const {
+    return static_cast<double>(line_.source_offsets ? line_.source_offsets[line_.batch]
+                                                    : line_.batch * line_.source_rows);
+  }
   bool targets_sorted(std::int64_t b) const {
     const std::int64_t targets = line_.target_count(b);
     if (targets < 2 || line_.uniform_grid) return true;
@@ -278,19 +285,13 @@ void run_times(const Problem& problem, const Arguments& arguments, const GatherK
 }  // namespace
 
 void run_gather(const Problem& problem, const Arguments& arguments, const GatherKernels& kernels) {
-  try {
-    switch (problem.times) {
-      case DType::f32:
-        return run_times<float>(problem, arguments, kernels);
-      case DType::f64:
-        return run_times<double>(problem, arguments, kernels);
-      default:
-        return run_times<std::int64_t>(problem, arguments, kernels);
-    }
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, {.where = problem.text(),
-                                           .got = "no memory for the sums of a trajectory",
-                                           .needed = "two rows per thread, and the targets' order when unsorted"});
+  switch (problem.times) {
+    case DType::f32:
+      return run_times<float>(problem, arguments, kernels);
+    case DType::f64:
+      return run_times<double>(problem, arguments, kernels);
+    default:
+      return run_times<std::int64_t>(problem, arguments, kernels);
   }
 }
 

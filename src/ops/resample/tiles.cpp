@@ -18,6 +18,9 @@ constexpr std::int64_t kTargetCost = 24;
 /// Cost of a chunk: large enough to hide the hand-out of a chunk, small enough to balance the threads.
 constexpr std::int64_t kChunkCost = 64 * 1024;
 
+/// Microseconds one thread takes for a call of such cost, about.
+double microseconds(double cost) { return 0.4e-3 * cost; }
+
 /// Elements of a piece, at most: pieces are located one ahead, and should stay in the L2 until they are written.
 constexpr std::int64_t kPieceElements = 4 * 1024;
 
@@ -269,7 +272,10 @@ void run_tiles(const Problem& problem, const Arguments& arguments, const TileKer
   const TileRun run(problem, arguments, kernels);
   const std::int64_t most = targets_per_piece(problem);
   std::atomic<bool> failed{false};
-  parallel_for(line.target_total(), targets_per_chunk(problem, line), [&](std::int64_t begin, std::int64_t end) {
+  const double cost = static_cast<double>(line.target_total()) * static_cast<double>(kTargetCost + problem.channels);
+  const int threads = threads_for(microseconds(cost));
+  const std::int64_t chunk = targets_per_chunk(problem, line);
+  parallel_for(line.target_total(), chunk, threads, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t b = trajectory_of(line, begin);
     const auto next_targets = [&]() -> Range {
       if (begin == end) return {};

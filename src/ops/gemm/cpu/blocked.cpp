@@ -8,6 +8,7 @@
 #include "core/clones.hpp"
 #include "core/convert_rows.hpp"
 #include "core/parallel.hpp"
+#include "ops/gemm/cpu/call_threads.hpp"
 #include "ops/gemm/host_epilogue.hpp"
 
 namespace tmaops::ops::gemm::blocked {
@@ -136,7 +137,8 @@ void launch(const Problem& caller_problem, const Arguments& caller_arguments, St
   const auto [problem, arguments] = with_row_major_output(caller_problem, caller_arguments);
   const std::int64_t tile_rows = (problem.m - 1) / kTileRows + 1;
   const std::int64_t tile_columns = (problem.n - 1) / kTileColumns + 1;
-  parallel_for(problem.batch * tile_rows * tile_columns, 1, [&](std::int64_t begin, std::int64_t end) {
+  const int threads = call_threads(problem);
+  parallel_for(problem.batch * tile_rows * tile_columns, 1, threads, [&](std::int64_t begin, std::int64_t end) {
     static thread_local Workspace work;  // kept between calls: at most 0.7 MiB a thread
     for (std::int64_t tile = begin; tile < end; ++tile)
       compute_tile(problem, arguments, tile / (tile_rows * tile_columns), tile / tile_columns % tile_rows * kTileRows,

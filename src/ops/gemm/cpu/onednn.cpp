@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/gemm/cpu/call_threads.hpp"
 #include "ops/gemm/cpu/onednn_library.hpp"
 #include "ops/gemm/cpu/onednn_tiles.hpp"
 #include "ops/gemm/host_epilogue.hpp"
@@ -140,18 +141,25 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
       activate_in_place(problem.activation, arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
 }
 
-/// parallel_for over oneDNN's work: each call on one thread, failures as errors of the catalogue.
+/// oneDNN's work on one thread, its failures as errors of the catalogue.
+template <class Fn>
+decltype(auto) alone(const Problem& problem, const Fn& fn) {
+  const Sequential sequential;
+  try {
+    return fn();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw Error(ErrorCode::internal, {.where = "gemm: variant onednn", .got = error.what(), .needed = problem.text()});
+  }
+}
+
+/// parallel_for over oneDNN's work.
 template <class Fn>
 void for_each(const Problem& problem, std::int64_t count, const Fn& fn) {
-  parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
-    const Sequential sequential;
-    try {
+  parallel_for(count, 1, call_threads(problem), [&](std::int64_t begin, std::int64_t end, int worker) {
+    alone(problem, [&] {
       for (std::int64_t i = begin; i < end; ++i) fn(i, worker);
-    } catch (const dnnl::error& error) {
-      if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
-      throw Error(ErrorCode::internal,
-                  {.where = "gemm: variant onednn", .got = error.what(), .needed = problem.text()});
-    }
+    });
   });
 }
 
@@ -171,19 +179,20 @@ Support supports(const Problem&, const DeviceInfo&) {
 
 std::shared_ptr<const void> prepare(const Problem& caller_problem, const Arguments& caller_arguments) {
   const Problem problem = with_row_major_output(caller_problem, caller_arguments).first;
-  const Sequential sequential;
-  auto prepared = std::make_shared<Prepared>();
-  // The operands' own type first, then f32, into which f16 and bf16 convert exactly; oneDNN's epilogue first, then
-  // ours.
-  for (const DType dtype : {problem.a.dtype, DType::f32}) {
-    if (plan_tiles(problem, dtype, true, prepared->plan) || plan_tiles(problem, dtype, false, prepared->plan)) {
-      prepared->give_back(prepared->take());
-      return prepared;
+  return alone(problem, [&]() -> std::shared_ptr<const void> {
+    auto prepared = std::make_shared<Prepared>();
+    // The operands' own type first, then f32, into which f16 and bf16 convert exactly; oneDNN's epilogue first, then
+    // ours.
+    for (const DType dtype : {problem.a.dtype, DType::f32}) {
+      if (plan_tiles(problem, dtype, true, prepared->plan) || plan_tiles(problem, dtype, false, prepared->plan)) {
+        prepared->give_back(prepared->take());
+        return prepared;
+      }
     }
-  }
-  throw Error(ErrorCode::internal, {.where = "gemm: variant onednn",
-                                    .got = problem.text(),
-                                    .needed = "an f32 matmul of oneDNN, which it has for every processor"});
+    throw Error(ErrorCode::internal, {.where = "gemm: variant onednn",
+                                      .got = problem.text(),
+                                      .needed = "an f32 matmul of oneDNN, which it has for every processor"});
+  });
 }
 
 void launch(const Problem& caller_problem, const Arguments& caller_arguments, Stream) {

@@ -20,6 +20,7 @@
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/cpu/aligned_buffer.hpp"
 #include "ops/ms_deform_attn/cpu/backward_maps.hpp"
+#include "ops/ms_deform_attn/cpu/call_threads.hpp"
 #include "ops/ms_deform_attn/cpu/point_rows.hpp"
 #include "ops/ms_deform_attn/cpu/prefetch.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
@@ -70,10 +71,10 @@ class Driver {
     if (sampled) order_.emplace(forward_, arguments_.sampling_locations);
     const std::int64_t heads = forward_.batch * forward_.heads;
     const auto levels = static_cast<std::int64_t>(forward_.levels.size());
-    const int threads = num_threads();
+    const int threads = ms_deform_attn::backward_threads(forward_);
     const std::int64_t groups = std::clamp<std::int64_t>((2 * threads + heads - 1) / heads, 1, levels);
     std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(threads));
-    parallel_for(heads * groups, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+    parallel_for(heads * groups, 1, threads, [&](std::int64_t begin, std::int64_t end, int worker) {
       auto& mine = workers[static_cast<std::size_t>(worker)];
       if (!mine) mine = std::make_unique<Worker>(*this);
       for (std::int64_t i = begin; i < end; ++i) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/ms_deform_attn/cpu/call_threads.hpp"
 #include "ops/ms_deform_attn/cpu/fused_points.hpp"
 
 namespace tmaops::ops::ms_deform_attn::portable {
@@ -84,7 +85,8 @@ void run(const Problem& problem, const Arguments& arguments) {
   const FusedPoints rows(problem, arguments);
   const auto points = static_cast<std::size_t>(problem.points);
 
-  parallel_for(problem.batch * problem.queries, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  const int threads = forward_threads(problem);
+  parallel_for(problem.batch * problem.queries, kGrain, threads, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> locations(2 * points);
     std::vector<T> weights(points);
     std::vector<Pixel<T>> pixels;

@@ -13,6 +13,7 @@
 
 #include "core/parallel.hpp"
 #include "core/shares.hpp"
+#include "ops/ms_deform_attn/cpu/call_threads.hpp"
 #include "ops/ms_deform_attn/cpu/query_order.hpp"
 #include "ops/ms_deform_attn/cpu/simd_job.hpp"
 
@@ -282,9 +283,9 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
   const auto& job = *static_cast<const ForwardJob*>(arguments.prepared.get());
   const QueryOrder order(problem, arguments.sampling_locations);
   // In runs, whose neighbours share pixels, and in ever smaller pieces, so that all threads end together.
-  const int threads = num_threads();
+  const int threads = forward_threads(problem);
   Shares shares(std::ssize(order.queries), threads, kSlices);
-  parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t part = begin; part < end; ++part)
       while (const Shares::Range some = shares.next(static_cast<int>(part)))
         forward(job, order.queries, some.begin, some.end, {0, problem.heads});

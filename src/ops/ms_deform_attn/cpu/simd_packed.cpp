@@ -13,6 +13,7 @@
 
 #include "core/parallel.hpp"
 #include "core/shares.hpp"
+#include "ops/ms_deform_attn/cpu/call_threads.hpp"
 #include "ops/ms_deform_attn/cpu/packed_job.hpp"
 #include "ops/ms_deform_attn/cpu/prefetch.hpp"
 
@@ -235,7 +236,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
   for (std::int64_t n = 0; n < problem.batch; ++n) {
     const ImageJob image{.job = job, .order = order, .image = n, .maps = maps};
     std::atomic<bool> finite{true};
-    parallel_for(static_cast<std::int64_t>(job.layout.rows.size()), kRowsPerChunk,
+    parallel_for(static_cast<std::int64_t>(job.layout.rows.size()), kRowsPerChunk, forward_threads(problem),
                  [&](std::int64_t begin, std::int64_t end) {
                    if (!pack(image, maps, begin, end)) finite.store(false, std::memory_order_relaxed);
                  });
@@ -247,9 +248,9 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
       continue;
     }
     // In runs: where one starts, its first tile waits for pixels that nobody asked for.
-    const int threads = num_threads();
+    const int threads = forward_threads(problem);
     Shares shares(problem.heads * order.tiles(), threads);
-    parallel_for(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t part = begin; part < end; ++part) tiles(image, shares, static_cast<int>(part));
     });
   }
