@@ -8,12 +8,14 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tmaops/export.hpp"
+
 namespace tmaops {
 
 /// Element type of a tensor. f16 is IEEE 754 binary16, bf16 the upper half of an IEEE 754 binary32.
 enum class DType : std::uint8_t { f64, f32, f16, bf16, i64, i32, u8 };
 
-/// Size of one element in bytes.
+/// Size of one element in bytes; 0 for a value that is no type.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -35,11 +37,11 @@ constexpr bool is_floating(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// "f64", "f32", "f16", "bf16", "i64", "i32" or "u8".
-std::string_view to_string(DType dtype);
+/// "f64", "f32", "f16", "bf16", "i64", "i32" or "u8"; "?" for a value that is no type.
+TMAOPS_API std::string_view to_string(DType dtype);
 
 /// The inverse of to_string; nothing when the name is none of the seven.
-std::optional<DType> parse_dtype(std::string_view name);
+TMAOPS_API std::optional<DType> parse_dtype(std::string_view name);
 
 namespace detail {
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tmaops/dtype.hpp"
+#include "tmaops/export.hpp"
 
 namespace tmaops {
 
@@ -23,10 +24,13 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// "cpu" or "cuda:0".
-std::string to_string(Device device);
+/// "cpu" or "cuda:0"; "?" for a type that is none.
+TMAOPS_API std::string to_string(Device device);
 
 /// Shape and strides shared by both views. Strides count elements, not bytes; dimension 0 is outermost.
+/// One that is filled field by field, as from another language, may hold anything: every operator refuses a rank
+/// outside 0 to kMaxRank, a negative extent, and an element type or device that does not exist, with an Error that
+/// names it.
 struct Layout {
   int rank = 0;
   std::array<std::int64_t, kMaxRank> shape{};
@@ -34,25 +38,27 @@ struct Layout {
 
   /// Row-major layout of a shape. Throws Error (size_overflow) when a stride does not fit in 64 bits,
   /// Error (shape_mismatch) for a negative extent or more than kMaxRank dimensions.
-  static Layout contiguous(std::span<const std::int64_t> shape);
+  TMAOPS_API static Layout contiguous(std::span<const std::int64_t> shape);
   static Layout contiguous(std::initializer_list<std::int64_t> shape) {
     return contiguous(std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
   /// A layout with given strides (in elements).
-  static Layout strided(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+  TMAOPS_API static Layout strided(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
   static Layout strided(std::initializer_list<std::int64_t> shape, std::initializer_list<std::int64_t> strides) {
     return strided(std::span<const std::int64_t>(shape.begin(), shape.size()),
                    std::span<const std::int64_t>(strides.begin(), strides.size()));
   }
 
-  /// Number of elements (1 for rank 0). Throws Error (size_overflow) past 2^63 - 1.
-  std::int64_t size() const;
-  /// True when the elements are dense and in row-major order (extents of 1 and empty tensors do not count).
-  bool is_contiguous() const;
-  /// "(2, 22223, 8, 32)".
-  std::string shape_text() const;
+  /// Number of elements (1 for rank 0). Throws Error (size_overflow) past 2^63 - 1, (shape_mismatch) for a rank outside
+  /// 0 to kMaxRank or a negative extent.
+  TMAOPS_API std::int64_t size() const;
+  /// True when the elements are dense and in row-major order (extents of 1 and empty tensors do not count). Throws as
+  /// size().
+  TMAOPS_API bool is_contiguous() const;
+  /// "(2, 22223, 8, 32)"; "(rank 100)" where the rank is none.
+  TMAOPS_API std::string shape_text() const;
   /// "(5689088, 256, 32, 1)".
-  std::string strides_text() const;
+  TMAOPS_API std::string strides_text() const;
 };
 
 /// A tensor that may be written. Owns nothing.

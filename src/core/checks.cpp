@@ -59,6 +59,24 @@ void ArgumentChecks::fail(ErrorCode code, std::string_view argument, std::string
                      .mend = std::move(mend)});
 }
 
+void ArgumentChecks::view(std::string_view argument, const ConstTensorView& tensor) const {
+  if (tensor.rank < 0 || tensor.rank > kMaxRank)
+    fail(ErrorCode::shape_mismatch, argument, "a rank of " + std::to_string(tensor.rank),
+         "0 to " + std::to_string(kMaxRank) + " dimensions");
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.rank); ++i)
+    if (tensor.shape[i] < 0) fail(ErrorCode::shape_mismatch, argument, tensor.shape_text(), "no negative extent");
+  if (size_of(tensor.dtype) == 0)
+    fail(ErrorCode::unsupported_dtype, argument, "type number " + std::to_string(static_cast<int>(tensor.dtype)),
+         dtype_list({DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8}));
+  if (tensor.device.type != DeviceType::cpu && tensor.device.type != DeviceType::cuda)
+    fail(ErrorCode::bad_parameter, argument, "device type " + std::to_string(static_cast<int>(tensor.device.type)),
+         "cpu or cuda");
+}
+
+void ArgumentChecks::views(std::initializer_list<std::pair<std::string_view, ConstTensorView>> arguments) const {
+  for (const auto& [argument, tensor] : arguments) view(argument, tensor);
+}
+
 void ArgumentChecks::rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
                           std::string_view needed) const {
   if (std::find(allowed.begin(), allowed.end(), layout.rank) == allowed.end())
@@ -100,6 +118,7 @@ void ArgumentChecks::same_device(std::string_view argument, const ConstTensorVie
 }
 
 void ArgumentChecks::memory(std::string_view argument, const ConstTensorView& tensor) const {
+  view(argument, tensor);
   std::int64_t count = 0;
   try {
     count = tensor.size();

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tmaops/error.hpp"
 #include "tmaops/tensor.hpp"
@@ -16,6 +17,23 @@ namespace tmaops {
 class ArgumentChecks {
  public:
   explicit ArgumentChecks(std::string_view op) : op_(op) {}
+
+  /// What every argument goes through first, since views may have been filled field by field: a rank from 0 to
+  /// kMaxRank, no negative extent, an element type and a device type that exist.
+  void view(std::string_view argument, const ConstTensorView& tensor) const;
+  void views(std::initializer_list<std::pair<std::string_view, ConstTensorView>> arguments) const;
+  /// A list with entries has memory behind it.
+  template <class T>
+  void list(std::string_view argument, std::span<const T> entries) const {
+    if (entries.data() == nullptr && !entries.empty())
+      fail(ErrorCode::null_pointer, argument, "null with " + std::to_string(entries.size()) + " entries", "memory");
+  }
+  /// `value` is one of the `count` enumerators of an option.
+  template <class Enum>
+  void enumerator(std::string_view argument, Enum value, std::size_t count, std::string_view needed) const {
+    if (static_cast<std::size_t>(value) >= count)
+      fail(ErrorCode::bad_parameter, argument, std::to_string(static_cast<std::size_t>(value)), std::string(needed));
+  }
 
   /// Number of dimensions; `needed` is the shape in words, for example "(N, S, M, D)".
   void rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
@@ -29,7 +47,8 @@ class ArgumentChecks {
                   const ConstTensorView& other) const;
   void same_device(std::string_view argument, const ConstTensorView& tensor, std::string_view other_argument,
                    const ConstTensorView& other) const;
-  /// Memory behind the tensor: not null when it has elements, aligned to the element size, byte range within 64 bits.
+  /// view(), and memory behind the tensor: not null when it has elements, aligned to the element size, byte range
+  /// within 64 bits.
   void memory(std::string_view argument, const ConstTensorView& tensor) const;
   /// memory(), and every element has a place of its own.
   void writable(std::string_view argument, const ConstTensorView& tensor) const;

@@ -1,15 +1,26 @@
 #include "tmaops/tensor.hpp"
 
+#include <algorithm>
 #include <iterator>
 
-#include "tmaops/error.hpp"
+#include "core/entry.hpp"
+#include "core/enum_name.hpp"
 
 namespace tmaops {
 namespace {
 
 constexpr std::string_view kNames[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
 
-std::string tuple_text(const std::array<std::int64_t, kMaxRank>& values, int rank) {
+bool has_negative_extent(const Layout& layout) {
+  return std::any_of(layout.shape.begin(), layout.shape.begin() + layout.rank,
+                     [](std::int64_t extent) { return extent < 0; });
+}
+
+bool has_rank(const Layout& layout) { return layout.rank >= 0 && layout.rank <= kMaxRank; }
+
+std::string tuple_text(const std::array<std::int64_t, kMaxRank>& values, const Layout& layout) {
+  const int rank = layout.rank;
+  if (!has_rank(layout)) return "(rank " + std::to_string(rank) + ")";
   std::string text = "(";
   for (int i = 0; i < rank; ++i) text += (i ? ", " : "") + std::to_string(values[static_cast<std::size_t>(i)]);
   return text + (rank == 1 ? ",)" : ")");
@@ -23,6 +34,14 @@ std::int64_t multiply(std::int64_t a, std::int64_t b, const Layout& layout) {
   return product;
 }
 
+void check_extents(const Layout& layout) {
+  if (!has_rank(layout) || has_negative_extent(layout))
+    throw Error(ErrorCode::shape_mismatch,
+                {.where = "tensor shape",
+                 .got = layout.shape_text(),
+                 .needed = "a rank from 0 to " + std::to_string(kMaxRank) + ", and no negative extent"});
+}
+
 void set_shape(Layout& layout, std::span<const std::int64_t> shape) {
   if (shape.size() > kMaxRank)
     throw Error(ErrorCode::shape_mismatch, {.where = "tensor shape",
@@ -30,15 +49,12 @@ void set_shape(Layout& layout, std::span<const std::int64_t> shape) {
                                             .needed = "at most " + std::to_string(kMaxRank)});
   layout.rank = static_cast<int>(shape.size());
   for (std::size_t i = 0; i < shape.size(); ++i) layout.shape[i] = shape[i];
-  for (const std::int64_t extent : shape)
-    if (extent < 0)
-      throw Error(ErrorCode::shape_mismatch,
-                  {.where = "tensor shape", .got = layout.shape_text(), .needed = "no negative extent"});
+  check_extents(layout);
 }
 
 }  // namespace
 
-std::string_view to_string(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
+std::string_view to_string(DType dtype) { return enum_name(kNames, dtype); }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
@@ -47,38 +63,52 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 std::string to_string(Device device) {
-  return device.type == DeviceType::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+  return public_entry("to_string", [&]() -> std::string {
+    switch (device.type) {
+      case DeviceType::cpu:
+        return "cpu";
+      case DeviceType::cuda:
+        return "cuda:" + std::to_string(device.index);
+    }
+    return "?";
+  });
 }
 
 Layout Layout::contiguous(std::span<const std::int64_t> shape) {
-  Layout layout;
-  set_shape(layout, shape);
-  std::int64_t stride = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    layout.strides[i] = stride;
-    if (shape[i] > 1) stride = multiply(stride, shape[i], layout);
-  }
-  return layout;
+  return public_entry("tensor", [&] {
+    Layout layout;
+    set_shape(layout, shape);
+    std::int64_t stride = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      layout.strides[i] = stride;
+      if (shape[i] > 1) stride = multiply(stride, shape[i], layout);
+    }
+    return layout;
+  });
 }
 
 Layout Layout::strided(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
-  Layout layout;
-  set_shape(layout, shape);
-  if (strides.size() != shape.size())
-    throw Error(ErrorCode::shape_mismatch, {.where = "tensor strides",
-                                            .got = std::to_string(strides.size()) + " strides",
-                                            .needed = std::to_string(shape.size()) + ", one per dimension"});
-  for (std::size_t i = 0; i < shape.size(); ++i) layout.strides[i] = strides[i];
-  return layout;
+  return public_entry("tensor", [&] {
+    Layout layout;
+    set_shape(layout, shape);
+    if (strides.size() != shape.size())
+      throw Error(ErrorCode::shape_mismatch, {.where = "tensor strides",
+                                              .got = std::to_string(strides.size()) + " strides",
+                                              .needed = std::to_string(shape.size()) + ", one per dimension"});
+    for (std::size_t i = 0; i < shape.size(); ++i) layout.strides[i] = strides[i];
+    return layout;
+  });
 }
 
 std::int64_t Layout::size() const {
-  std::int64_t count = 1;
-  bool empty = false;
-  for (int i = 0; i < rank; ++i) empty = empty || shape[static_cast<std::size_t>(i)] == 0;
-  if (empty) return 0;
-  for (int i = 0; i < rank; ++i) count = multiply(count, shape[static_cast<std::size_t>(i)], *this);
-  return count;
+  return public_entry("tensor", [&] {
+    check_extents(*this);
+    const std::span<const std::int64_t> extents(shape.data(), static_cast<std::size_t>(rank));
+    std::int64_t count = 1;
+    if (std::ranges::find(extents, 0) != extents.end()) return std::int64_t{0};
+    for (const std::int64_t extent : extents) count = multiply(count, extent, *this);
+    return count;
+  });
 }
 
 bool Layout::is_contiguous() const {
@@ -92,7 +122,11 @@ bool Layout::is_contiguous() const {
   return true;
 }
 
-std::string Layout::shape_text() const { return tuple_text(shape, rank); }
-std::string Layout::strides_text() const { return tuple_text(strides, rank); }
+std::string Layout::shape_text() const {
+  return public_entry("tensor", [&] { return tuple_text(shape, *this); });
+}
+std::string Layout::strides_text() const {
+  return public_entry("tensor", [&] { return tuple_text(strides, *this); });
+}
 
 }  // namespace tmaops

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "core/entry.hpp"
+#include "core/enum_name.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::tma {
@@ -58,10 +60,12 @@ std::string lower(std::string_view text) {
 
 template <class Enum, std::size_t n>
 std::optional<Enum> parse(const std::array<Names, n>& names, std::string_view name) {
-  const std::string wanted = lower(name);
-  for (std::size_t i = 0; i < n; ++i)
-    if (wanted == lower(names[i].first) || wanted == lower(names[i].second)) return static_cast<Enum>(i);
-  return std::nullopt;
+  return public_entry("tensor map", [&]() -> std::optional<Enum> {
+    const std::string wanted = lower(name);
+    for (std::size_t i = 0; i < n; ++i)
+      if (wanted == lower(names[i].first) || wanted == lower(names[i].second)) return static_cast<Enum>(i);
+    return std::nullopt;
+  });
 }
 
 template <class Enum, std::size_t n>
@@ -80,26 +84,34 @@ std::string_view to_string(Interleave interleave) { return name_of(kInterleaves,
 std::string_view to_string(Swizzle swizzle) { return name_of(kSwizzles, swizzle); }
 std::string_view to_string(L2Promotion promotion) { return name_of(kPromotions, promotion); }
 std::string_view to_string(Fill fill) { return name_of(kFills, fill); }
-std::string_view to_string(Mode mode) { return mode == Mode::tiled ? "tiled" : "im2col"; }
-std::string_view to_string(Severity severity) { return severity == Severity::error ? "error" : "warning"; }
+std::string_view to_string(Mode mode) {
+  constexpr std::array<std::string_view, 2> names = {"tiled", "im2col"};
+  return enum_name(names, mode);
+}
+std::string_view to_string(Severity severity) {
+  constexpr std::array<std::string_view, 2> names = {"error", "warning"};
+  return enum_name(names, severity);
+}
 std::string_view to_string(Scope scope) {
   constexpr std::array<std::string_view, 4> names = {"any map", "tiled", "im2col", "load"};
-  return names[static_cast<std::size_t>(scope)];
+  return enum_name(names, scope);
 }
 
 std::string_view to_string(Driver driver) {
   constexpr std::array<std::string_view, 3> names = {"refuses", "accepts", "not asked"};
-  return names[static_cast<std::size_t>(driver)];
+  return enum_name(names, driver);
 }
 
 std::optional<ElementType> parse_element_type(std::string_view name) {
-  const std::string wanted = lower(name);
-  for (std::size_t i = 0; i < kTypes.size(); ++i) {
-    const std::string cuda = lower(kTypes[i].cuda);
-    if (wanted == kTypes[i].ours || wanted == cuda || wanted == "cu_tensor_map_data_type_" + cuda)
-      return static_cast<ElementType>(i);
-  }
-  return std::nullopt;
+  return public_entry("tensor map", [&]() -> std::optional<ElementType> {
+    const std::string wanted = lower(name);
+    for (std::size_t i = 0; i < kTypes.size(); ++i) {
+      const std::string cuda = lower(kTypes[i].cuda);
+      if (wanted == kTypes[i].ours || wanted == cuda || wanted == "cu_tensor_map_data_type_" + cuda)
+        return static_cast<ElementType>(i);
+    }
+    return std::nullopt;
+  });
 }
 std::optional<Interleave> parse_interleave(std::string_view name) { return parse<Interleave>(kInterleaves, name); }
 std::optional<Swizzle> parse_swizzle(std::string_view name) { return parse<Swizzle>(kSwizzles, name); }

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/checks.hpp"
 #include "tma/sizes.hpp"
 #include "tma/text.hpp"
 
@@ -29,6 +30,17 @@ std::string why_32(const TensorMapSpec& spec) {
 
 std::string dimension(std::string_view list, std::size_t i, std::int64_t value) {
   return std::string(list) + "[" + std::to_string(i) + "] = " + std::to_string(value);
+}
+
+/// The rules are about values that have a meaning.
+void check_enumerators(const TensorMapSpec& spec) {
+  const ArgumentChecks checks("tensor map");
+  checks.enumerator("mode", spec.mode, 2, "tiled or im2col");
+  checks.enumerator("dtype", spec.dtype, 16, "an ElementType");
+  checks.enumerator("interleave", spec.interleave, 3, "none, b16 or b32");
+  checks.enumerator("swizzle", spec.swizzle, 7, "a Swizzle");
+  checks.enumerator("l2_promotion", spec.l2_promotion, 4, "none, b64, b128 or b256");
+  checks.enumerator("fill", spec.fill, 2, "zero or nan");
 }
 
 void check_rank(const TensorMapSpec& spec, Findings& found) {
@@ -264,6 +276,7 @@ bool Findings::has_errors() const {
 }
 
 Findings find_violations(const TensorMapSpec& spec, int compute_capability) {
+  check_enumerators(spec);
   Findings found;
   check_rank(spec, found);
   check_lengths(spec, found);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/checks.hpp"
+#include "core/enum_name.hpp"
 
 namespace tmaops {
 namespace {
@@ -24,9 +25,9 @@ std::optional<Enum> parse(const std::array<std::string_view, count>& names, std:
 
 }  // namespace
 
-std::string_view to_string(GemmMode mode) { return kModes[static_cast<std::size_t>(mode)]; }
-std::string_view to_string(Activation activation) { return kActivations[static_cast<std::size_t>(activation)]; }
-std::string_view to_string(BiasAxis axis) { return kAxes[static_cast<std::size_t>(axis)]; }
+std::string_view to_string(GemmMode mode) { return enum_name(kModes, mode); }
+std::string_view to_string(Activation activation) { return enum_name(kActivations, activation); }
+std::string_view to_string(BiasAxis axis) { return enum_name(kAxes, axis); }
 std::optional<GemmMode> parse_gemm_mode(std::string_view name) { return parse<GemmMode>(kModes, name); }
 std::optional<Activation> parse_activation(std::string_view name) { return parse<Activation>(kActivations, name); }
 std::optional<BiasAxis> parse_bias_axis(std::string_view name) { return parse<BiasAxis>(kAxes, name); }
@@ -81,11 +82,6 @@ bool same_elements(const ConstTensorView& c, const TensorView& d) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(d.rank); ++i)
     same = same && c.shape[i] == d.shape[i] && (c.strides[i] == d.strides[i] || d.shape[i] == 1);
   return same;
-}
-
-void check_enum(const ArgumentChecks& check, std::string_view argument, std::size_t value, std::size_t count) {
-  if (value >= count)
-    check.fail(ErrorCode::bad_parameter, argument, std::to_string(value), "0 to " + std::to_string(count - 1));
 }
 
 MatrixLayout transposed(MatrixLayout layout) {
@@ -151,18 +147,16 @@ std::string Problem::text() const {
 Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
                      const GemmOptions& options) {
   const ArgumentChecks check("gemm");
-  check_enum(check, "activation", static_cast<std::size_t>(options.activation), kActivations.size());
-  check_enum(check, "bias_axis", static_cast<std::size_t>(options.bias_axis), kAxes.size());
+  check.enumerator("activation", options.activation, kActivations.size(), "none, relu, gelu or silu");
+  check.enumerator("bias_axis", options.bias_axis, kAxes.size(), "column or row");
+  check.views({{"a", a}, {"b", b}, {"d", d}, {"c", options.c}, {"bias", options.bias}});
 
   check.rank("d", d, {2, 3}, "(M, N) or (batch, M, N)");
-  for (std::size_t i = 0; i < static_cast<std::size_t>(d.rank); ++i)
-    if (d.shape[i] < 0) check.fail(ErrorCode::shape_mismatch, "d", d.shape_text(), "no negative extent");
   const auto last = static_cast<std::size_t>(d.rank - 1);
   const std::int64_t m = d.shape[last - 1];
   const std::int64_t n = d.shape[last];
   check_shape(check, "a", a, d, m, -1, true, "(M, K)");
   const std::int64_t k = a.shape[static_cast<std::size_t>(a.rank - 1)];
-  if (k < 0) check.fail(ErrorCode::shape_mismatch, "a", a.shape_text(), "no negative extent");
   check_shape(check, "b", b, d, k, n, true, "(K, N)");
 
   check_tensor(check, "a", a, d);

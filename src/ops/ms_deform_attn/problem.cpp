@@ -171,8 +171,16 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options) {
   const ArgumentChecks checks(op);
+  checks.views({{"value", value},
+                {"sampling_locations", sampling_locations},
+                {"attention_weights", attention_weights},
+                {"reference_points", options.reference_points},
+                {"padding_mask", options.padding_mask}});
+  checks.list("levels", levels);
+  checks.list("level_start_index", options.level_start_index);
+  checks.list("points_per_level", options.points_per_level);
+  checks.enumerator("sampling", options.sampling, 2, "bilinear or nearest");
   checks.rank("value", value, {4}, "(N, S, M, D)");
-  checks.shape("value", value, {-1, -1, -1, -1}, "(N, S, M, D)");
   Problem problem;
   problem.batch = value.shape[0];
   problem.length = value.shape[1];
@@ -187,9 +195,6 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.dense_channels = value.strides[3] == 1 || problem.channels <= 1;
   problem.row_alignment = row_alignment(value);
 
-  if (options.sampling != Sampling::bilinear && options.sampling != Sampling::nearest)
-    checks.fail(ErrorCode::bad_parameter, "sampling", std::to_string(static_cast<int>(options.sampling)),
-                "bilinear or nearest");
   if (value.device.type == DeviceType::cpu)
     checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32, DType::f64});
   else
@@ -226,6 +231,7 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
                      const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                      const TensorView& output, const MsDeformAttnOptions& options) {
   const ArgumentChecks checks("ms_deform_attn");
+  checks.view("output", output);
   Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
   std::int64_t width = 0;
   if (__builtin_mul_overflow(problem.heads, problem.channels, &width))

@@ -41,6 +41,10 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
                      const MsDeformAttnOptions& options) {
   constexpr std::string_view kOp = "ms_deform_attn_backward";
   const ArgumentChecks checks(kOp);
+  checks.views({{"grad_output", grad_output},
+                {"gradients.value", gradients.value},
+                {"gradients.sampling_locations", gradients.sampling_locations},
+                {"gradients.attention_weights", gradients.attention_weights}});
   const auto refuse = [&](bool given, std::string_view option, std::string_view instead) {
     if (given)
       checks.fail(ErrorCode::bad_parameter, option, "given", "nothing: it has no gradient", std::string(instead));

@@ -47,6 +47,24 @@ std::int64_t as_nanoseconds(const std::variant<double, std::int64_t>& number) {
   return whole ? *whole : 0;
 }
 
+namespace {
+
+/// A time beside times of this type is in their unit: whole nanoseconds beside i64, else floating-point seconds. 0 is
+/// the same in both.
+void check_unit(const ArgumentChecks& checks, std::string_view argument, DType times,
+                const std::variant<double, std::int64_t>& number) {
+  const auto* seconds = std::get_if<double>(&number);
+  const auto* whole = std::get_if<std::int64_t>(&number);
+  if (times == DType::i64 && seconds && *seconds != 0)
+    checks.fail(ErrorCode::bad_parameter, argument, std::to_string(*seconds) + " as a floating-point number",
+                "an integer number of nanoseconds, since the times are i64");
+  if (times != DType::i64 && whole && *whole != 0)
+    checks.fail(ErrorCode::bad_parameter, argument, std::to_string(*whole) + " as an integer",
+                "a floating-point number of seconds, since the times are " + std::string(to_string(times)));
+}
+
+}  // namespace
+
 void check_offsets(const ArgumentChecks& checks, std::string_view argument, std::span<const std::int64_t> offsets,
                    std::int64_t rows) {
   if (offsets.size() < 2 && !(offsets.size() == 1 && rows == 0))
@@ -73,16 +91,13 @@ std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int6
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ChannelGroup& group = groups[i];
     const std::string argument = "channel_groups[" + std::to_string(i) + "]";
-    const std::string got = "channels " + std::to_string(group.first) + " to " +
-                            std::to_string(group.first + std::max<std::int64_t>(group.count, 0)) + " (excluded)";
     if (group.first != next || group.count < 1 || group.count > channels - next)
-      checks.fail(ErrorCode::bad_parameter, argument, got,
+      checks.fail(ErrorCode::bad_parameter, argument,
+                  std::to_string(group.count) + " channels from channel " + std::to_string(group.first) + " on",
                   "a group that starts at channel " + std::to_string(next) + " and ends by channel " +
                       std::to_string(channels));
-    if (name_of(group.interpolation).empty())
-      checks.fail(ErrorCode::bad_parameter, argument,
-                  "interpolation " + std::to_string(static_cast<int>(group.interpolation)),
-                  "linear, previous, next, nearest, cubic or slerp");
+    checks.enumerator(options.channel_groups.empty() ? "interpolation" : argument + ".interpolation",
+                      group.interpolation, 6, "linear, previous, next, nearest, cubic or slerp");
     if (group.interpolation == Interpolation::slerp && group.count != 4)
       checks.fail(ErrorCode::bad_quaternion, options.channel_groups.empty() ? "interpolation" : argument,
                   "slerp over " + std::to_string(group.count) + " channels", "4 channels x, y, z, w");
@@ -96,31 +111,21 @@ std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int6
 }
 
 void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
-  if (name_of(options.outside).empty())
-    checks.fail(ErrorCode::bad_parameter, "outside", std::to_string(static_cast<int>(options.outside)),
-                "hold, nan, extrapolate or error");
-  if (options.duplicates != Duplicates::error && options.duplicates != Duplicates::last)
-    checks.fail(ErrorCode::bad_parameter, "duplicates", std::to_string(static_cast<int>(options.duplicates)),
-                "error or last");
-  if (const auto* seconds = std::get_if<double>(&options.max_gap)) {
-    if (!(*seconds >= 0)) checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds), "0 or more");
-    if (times == DType::i64 && *seconds != 0 && !std::isinf(*seconds))
-      checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds) + " as a floating-point number",
-                  "an integer number of nanoseconds, since the times are i64");
-  } else if (std::get<std::int64_t>(options.max_gap) < 0) {
-    checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(std::get<std::int64_t>(options.max_gap)),
-                "0 or more");
-  }
+  checks.enumerator("outside", options.outside, 4, "hold, nan, extrapolate or error");
+  checks.enumerator("duplicates", options.duplicates, 2, "error or last");
+  if (const auto* seconds = std::get_if<double>(&options.max_gap); seconds && !(*seconds >= 0))
+    checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds), "0 or more");
+  if (const auto* whole = std::get_if<std::int64_t>(&options.max_gap); whole && *whole < 0)
+    checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*whole), "0 or more");
+  if (!std::isinf(as_double(options.max_gap))) check_unit(checks, "max_gap", times, options.max_gap);
 }
 
 void check_grid(const ArgumentChecks& checks, DType times, const UniformGrid& grid) {
   if (grid.count < 0)
     checks.fail(ErrorCode::bad_parameter, "grid.count", std::to_string(grid.count), "0 or more targets");
+  check_unit(checks, "grid.start", times, grid.start);
+  check_unit(checks, "grid.period", times, grid.period);
   if (times == DType::i64) {
-    for (const auto& [name, number] : {std::pair{"grid.start", grid.start}, std::pair{"grid.period", grid.period}})
-      if (const auto* seconds = std::get_if<double>(&number); seconds && *seconds != 0)
-        checks.fail(ErrorCode::bad_parameter, name, std::to_string(*seconds) + " as a floating-point number",
-                    "an integer number of nanoseconds, since the times are i64");
     const std::int64_t start = as_nanoseconds(grid.start);
     const std::int64_t period = as_nanoseconds(grid.period);
     if (period <= 0) checks.fail(ErrorCode::bad_parameter, "grid.period", std::to_string(period), "more than 0 ns");

@@ -55,6 +55,10 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
                        std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
                        const Targets& targets, const ResampleOptions& options) {
   const ArgumentChecks checks(op);
+  checks.views({{rows_name, rows}, {made_name, made}, {"source_times", source_times}, {"target_times", targets.times}});
+  checks.list("source_offsets", options.source_offsets);
+  checks.list("target_offsets", options.target_offsets);
+  checks.list("channel_groups", options.channel_groups);
   Problem problem;
   problem.op = op;
   problem.packed_source = !options.source_offsets.empty();
@@ -176,6 +180,7 @@ Timeline make_timeline(const Problem& problem, const ConstTensorView& source_tim
 Problem make_problem(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                      const TensorView& output, const ResampleOptions& options) {
   const ArgumentChecks checks("resample");
+  checks.views({{"values", values}, {"output", output}, {"valid", options.valid}});
   checks.dtype("values", values, {DType::f16, DType::bf16, DType::f32, DType::f64});
   Problem problem = check_timeline("resample", "values", values, "output", output, source_times, targets, options);
   checks.same_dtype("output", output, "values", values);

@@ -8,6 +8,7 @@ namespace tmaops::ops::resample_backward {
 Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
                      const TensorView& grad_values, const ResampleOptions& options) {
   const ArgumentChecks checks("resample_backward");
+  checks.views({{"grad_values", grad_values}, {"grad_output", grad_output}});
   checks.dtype("grad_values", grad_values, {DType::f16, DType::bf16, DType::f32, DType::f64});
   checks.dtype("grad_output", grad_output, {DType::f16, DType::bf16, DType::f32, DType::f64});
   Problem problem{resample::check_timeline("resample_backward", "grad_values", grad_values, "grad_output", grad_output,

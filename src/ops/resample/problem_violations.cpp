@@ -2,12 +2,15 @@
 #include "ops/resample/problem_violations.hpp"
 
 #include "core/checks.hpp"
+#include "ops/resample/options.hpp"
 
 namespace tmaops::ops::resample_violations {
 
 Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
                      const ResampleOptions& options) {
   const ArgumentChecks checks("resample_violations");
+  checks.views({{"source_times", source_times}, {"target_times", targets.times}, {"counts", counts}});
+  if (targets.grid) resample::check_grid(checks, source_times.dtype, *targets.grid);
   checks.rank("source_times", source_times, {1, 2}, "(B, S), (S) or packed (rows)");
   if (!targets.grid) checks.rank("target_times", targets.times, {1, 2}, "(B, T), (T) or packed (rows)");
 

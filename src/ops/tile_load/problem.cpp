@@ -21,6 +21,8 @@ std::string Problem::text() const {
 Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
                      const ConstTensorView& coordinates, const TensorView& checksums) {
   const ArgumentChecks checks("tile_load");
+  checks.views({{"value", value}, {"coordinates", coordinates}, {"checksums", checksums}});
+  checks.list("levels", levels);
   const auto count = static_cast<std::int64_t>(levels.size());
   checks.rank("value", value, {3}, "(B, S, 32)");
   checks.rank("coordinates", coordinates, {5}, "(B, Q, L, P, 2)");

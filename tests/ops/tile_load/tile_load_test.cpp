@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/tile_load/problem.hpp"
-#include "support/expect_error.hpp"
+#include "support/broken_views.hpp"
 
 namespace tmaops {
 namespace {
@@ -51,6 +51,20 @@ TEST(TileLoad, NamesTheArgumentThatIsWrong) {
   call.levels.clear();
   test::expect_error(
       ErrorCode::empty_level, [&] { call.run(); }, "levels");
+}
+
+TEST(TileLoad, RefusesViewsThatAreNoTensorsByName) {
+  std::vector<LevelShape> levels{{1, 2}};
+  std::vector<float16> pixels(2 * 32);
+  std::vector<std::int32_t> places(4), sums(2);
+  ConstTensorView value = view(std::as_const(pixels).data(), {1, 2, 32});
+  ConstTensorView coordinates = view(std::as_const(places).data(), {1, 1, 1, 2, 2});
+  TensorView checksums = view(sums.data(), {1, 1, 1, 2});
+  const auto once = [&] { op::Plan(value, levels, coordinates, checksums, "reference").run(); };
+  once();
+  test::expect_refused("tile_load: value", value, once);
+  test::expect_refused("tile_load: coordinates", coordinates, once);
+  test::expect_refused("tile_load: checksums", checksums, once);
 }
 
 TEST(TileLoad, TextIsTheConfigurationsSyntax) {
