@@ -103,6 +103,41 @@ TEST_P(ResampleBackwardVariant, LongTrajectoriesAreCutWithoutATrace) {
   }
 }
 
+TEST_P(ResampleBackwardVariant, IsTheTransposeOfTheForwardPassOutside) {
+  // <resample(y), g> = <y, resample_backward(g)> for targets that are extrapolated.
+  const std::vector<double> x{0, 1, 2.5};
+  const std::vector<double> q{-100, -0.25, 2.75, 60};
+  const std::vector<float> y{3, 3.5, -1};
+  const std::vector<float> g{1, -2, 0.5, 4};
+  std::vector<float> out(4, NAN);
+  std::vector<float> gradient(3, NAN);
+  const ResampleOptions options{.outside = Outside::extrapolate};
+  resample(view(y.data(), {1, 3, 1}), view(x.data(), {3}), view(q.data(), {4}), view(out.data(), {1, 4, 1}), options);
+  ResampleOptions backward = options;
+  backward.variant = GetParam();
+  resample_backward(view(x.data(), {3}), view(q.data(), {4}), view(g.data(), {1, 4, 1}),
+                    view(gradient.data(), {1, 3, 1}), backward);
+  double forward_sum = 0;
+  double backward_sum = 0;
+  for (std::size_t t = 0; t < 4; ++t) forward_sum += static_cast<double>(out[t]) * static_cast<double>(g[t]);
+  for (std::size_t i = 0; i < 3; ++i) backward_sum += static_cast<double>(gradient[i]) * static_cast<double>(y[i]);
+  EXPECT_NEAR(forward_sum, backward_sum, 2e-6 * 1000);  // terms of up to 1,000
+}
+
+TEST_P(ResampleBackwardVariant, TargetsOfAnEmptyTrajectoryMustBeFinite) {
+  const std::vector<double> q{0.5, std::nan("")};
+  const std::vector<float> g{1, 2};
+  expect_error(
+      ErrorCode::times_not_finite,
+      [&] {
+        resample_backward(ConstTensorView(q.data(), Layout::contiguous({1, 0})), view(q.data(), {2}),
+                          view(g.data(), {1, 2, 1}),
+                          TensorView(static_cast<float*>(nullptr), Layout::contiguous({1, 0, 1})),
+                          {.outside = Outside::nan, .variant = GetParam()});
+      },
+      "target_times[0, 1]");
+}
+
 TEST_P(ResampleBackwardVariant, ErrorsAreNamed) {
   using enum ErrorCode;
   const std::vector<double> x{0, 1, 2};

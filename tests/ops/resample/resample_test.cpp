@@ -266,6 +266,37 @@ TEST_P(ResampleVariant, ConstantsStayExactly) {
     for (const double value : run(x, y, q, {.interpolation = mode}, DType::f32)) EXPECT_EQ(value, y[0]);
 }
 
+TEST_P(ResampleVariant, ConstantsStayExactlyFarOutside) {
+  const double value = static_cast<double>(0.04F);
+  for (const DType dtype : {DType::f64, DType::f32})
+    expect(run({0, 1, 2}, {value, value, value}, {-1e5, -0.3, 2.7, 1e5}, {.outside = Outside::extrapolate}, dtype),
+           {value, value, value, value});
+  for (const DType dtype : {DType::f16, DType::bf16})  // 0.25 is a number of both
+    expect(run({0, 1, 2}, {0.25, 0.25, 0.25}, {-1e5, -0.3, 2.7, 1e5}, {.outside = Outside::extrapolate}, dtype),
+           {0.25, 0.25, 0.25, 0.25});
+}
+
+TEST_P(ResampleVariant, ExtrapolatesByTheDocumentedFormula) {
+  // y0 + w (y1 - y0) with one rounding of the difference and two of the rest: within 4 units of the result, where
+  // (1 - w) y0 + w y1 is off by as many units of w y1.
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    const double unit = dtype == DType::f64   ? 0x1p-53
+                        : dtype == DType::f32 ? 0x1p-24
+                        : dtype == DType::f16 ? 0x1p-11
+                                              : 0x1p-8;
+    for (const auto& [first, second] : {std::pair{1.0, 1.03125}, {100.0, 100.5}, {-7.0, -7.0625}, {3.0, 2.0}})
+      for (const double w : {-1000.25, -3.5, -0.125, 1.0625, 2.75, 50.5, 777.125}) {
+        const double want = first + w * (second - first);  // every number here is exact in f64
+        const double got = run({0, 1}, {first, second}, {w}, {.outside = Outside::extrapolate}, dtype)[0];
+        const double arithmetic = dtype == DType::f64 ? 0x1p-53 : 0x1p-24;
+        EXPECT_NEAR(
+            got, want,
+            unit * std::abs(want) + 2 * arithmetic * std::abs(w * (second - first)) + 2 * arithmetic * std::abs(want))
+            << to_string(dtype) << " from " << first << " and " << second << " at " << w;
+      }
+  }
+}
+
 TEST_P(ResampleVariant, NanosecondsAreExactAtTheLimits) {
   // Steps of 1 us at the largest and smallest stamps, where f64 resolves 512 ns and f32 half an hour.
   for (const std::int64_t base : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max() - 10'000,

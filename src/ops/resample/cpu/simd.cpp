@@ -63,14 +63,20 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
       continue;
     }
     const auto w = hn::Set(d, weights[k]);
-    // a - w a + w b in two fused operations: exact for a == b, and no overflow between.
-    const auto combine = [&](std::int64_t c) HWY_ATTR {
-      const auto from = LoadWide(d, a + c);
-      StoreNarrow<streamed>(d, hn::MulAdd(w, LoadWide(d, b + c), hn::NegMulAdd(w, from, from)), out + c);
+    const auto all_channels = [&](const auto& combine) HWY_ATTR {
+      const auto some = [&](std::int64_t c) HWY_ATTR {
+        StoreNarrow<streamed>(d, combine(LoadWide(d, a + c), LoadWide(d, b + c)), out + c);
+      };
+      std::int64_t c = 0;
+      for (; c + lanes <= channels; c += lanes) some(c);
+      if (c < channels) some(channels - lanes);
     };
-    std::int64_t c = 0;
-    for (; c + lanes <= channels; c += lanes) combine(c);
-    if (c < channels) combine(channels - lanes);
+    // Between the samples a - w a + w b in two fused operations: exact for a == b, and no overflow between. Beyond them
+    // that would add up two large numbers of opposite signs, each rounded.
+    if (weights[k] > 0 && weights[k] < 1)
+      all_channels([&](auto from, auto to) HWY_ATTR { return hn::MulAdd(w, to, hn::NegMulAdd(w, from, from)); });
+    else
+      all_channels([&](auto from, auto to) HWY_ATTR { return hn::MulAdd(w, hn::Sub(to, from), from); });
   }
 }
 
