@@ -162,7 +162,9 @@ class GatherRun {
   bool slice(std::int64_t b, std::int64_t k) const {
     const std::int64_t n = line_.source_count(b);
     const std::int64_t targets = line_.target_count(b);
-    if (n == 0) return targets == 0 || line_.outside == Outside::nan;
+    if (n == 0)
+      return targets == 0 ||
+             (line_.outside == Outside::nan && (k > 0 || resample::check_targets(line_, b, 0, targets)));
     const bool whole = slices_ == 1 || !sorted_[static_cast<std::size_t>(b)];
     if (whole && k > 0) return true;
     const std::int64_t begin = whole ? 0 : n / slices_ * k + std::min(k, n % slices_);

@@ -102,7 +102,7 @@ class TileRun {
   bool locate(Piece& piece) const {
     const auto [b, t, count] = piece.targets;
     const std::int64_t n = line_.source_count(b);
-    if (n == 0) return line_.outside == Outside::nan;
+    if (n == 0) return line_.outside == Outside::nan && check_targets(line_, b, t, count);
     const std::int64_t targets = line_.target_count(b);
     const bool shared = line_.source.trajectory_stride == 0 && !line_.source.offsets && !line_.target_offsets;
     if (!shared || b == 0)
@@ -235,6 +235,22 @@ bool check_ends(const Timeline& line, std::int64_t b) {
       return check_ends_of<double>(line, b);
     default:
       return check_ends_of<std::int64_t>(line, b);
+  }
+}
+
+bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count) {
+  const auto finite = [&]<class Time>(Time) {
+    for (std::int64_t k = t; k < t + count; ++k)
+      if (!std::isfinite(target_time<Time>(line, b, k))) return false;
+    return true;
+  };
+  switch (line.dtype) {
+    case DType::f32:
+      return finite(float{});
+    case DType::f64:
+      return finite(double{});
+    default:
+      return true;
   }
 }
 

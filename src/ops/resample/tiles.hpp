@@ -122,6 +122,8 @@ void run_tiles(const Problem& problem, const Arguments& arguments, const TileKer
 
 /// Checks what needs only the ends of a trajectory's times: finite, span in range, f32 fine enough. n > 0.
 bool check_ends(const Timeline& line, std::int64_t b);
+/// Whether targets [t, t + count) of trajectory b are finite, which locating them finds out where there are samples.
+bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count);
 /// Address of source time i of trajectory b.
 const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i);
 /// Targets [t, t + count) of trajectory b (count up to kTileTargets) for a LocateRequest; a grid is written to buffer.

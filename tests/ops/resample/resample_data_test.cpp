@@ -51,6 +51,17 @@ TEST_P(ResampleData, TimesMustIncreaseAndBeFinite) {
     for (const Outside outside : {Outside::hold, Outside::nan, Outside::extrapolate, Outside::error})
       refuse(
           times_not_finite, [&](Call& c) { c.q[2] = bad, c.options.outside = outside; }, "target_times[1, 0]");
+  // Also where there is nothing to interpolate.
+  for (const double bad : {std::nan(""), kInfinity, -kInfinity})
+    refuse(
+        times_not_finite,
+        [&](Call& c) {
+          c.values = view(std::as_const(c.data).data(), {2, 0, 2});
+          c.source_times = view(std::as_const(c.x).data(), {2, 0});
+          c.options.outside = Outside::nan;
+          c.q[3] = bad;
+        },
+        "target_times[1, 1]");
   // Every position of a long trajectory is looked at, by whatever vectors and shares.
   for (std::size_t at = 1; at < 200; at += 7) {
     std::vector<double> x(200);
