@@ -181,6 +181,29 @@ TEST(Gemm, rounds_once_where_twice_would_differ) {
   }
 }
 
+#if defined(__x86_64__)
+TEST(Gemm, bf16_numbers_that_are_not_normal_count_as_documented) {
+  // 2^-130 is a bf16 below the smallest normal one, and 2^-140 such an f32. oneDNN uses the instructions that take them
+  // as 0 where the processor has AVX-512 BF16 (which all with AMX have), unless the environment keeps it from them.
+  const bool flushes = __builtin_cpu_supports("avx512bf16") != 0 && std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr &&
+                       std::getenv("DNNL_MAX_CPU_ISA") == nullptr;
+  constexpr std::int64_t kSide = 64;
+  for (const auto& [a, b] : {std::pair{-130, 100}, {-70, -70}})
+    for (const VariantInfo& variant : variants("gemm")) {
+      if (variant.device != DeviceType::cpu || !variant.built) continue;
+      Buffer left(DType::bf16, {kSide, kSide});
+      Buffer right(DType::bf16, {kSide, kSide});
+      Buffer product(DType::f32, {kSide, kSide});
+      left.fill([a = a] { return std::ldexp(1.0, a); });
+      right.fill([b = b] { return std::ldexp(1.0, b); });
+      gemm(left, right, product, {.variant = std::string(variant.name)});
+      const double want = variant.name == "onednn" && flushes ? 0 : std::ldexp(64.0, a + b);
+      for (const double got : product.values()) ASSERT_EQ(got, want) << variant.name << ": 2^" << a << " times 2^" << b;
+    }
+  if (!flushes) GTEST_SKIP() << "this processor has no bf16 instructions: only the other variants were looked at";
+}
+#endif
+
 TEST(Gemm, two_dimensional_operands_serve_every_batch) {
   for (const std::string& variant : cpu_variants()) {
     std::mt19937_64 random(5);

@@ -237,5 +237,37 @@ TEST_P(Backward, SkippedPointsPassNothingOn) {
   for (std::int64_t i = 4; i < 8; ++i) EXPECT_NE(got.weights.get(i), 0);
 }
 
+TEST_P(Backward, SkippedPointsHaveZeroGradientsWhateverTheirWeight) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double location : {-3.0, 7.0, infinity, -infinity, nan})
+    for (const double weight : {nan, infinity, -infinity}) {
+      Case c({.batch = 1, .heads = 2, .channels = 8, .queries = 3, .levels = {{4, 4}, {2, 2}}, .points = 5}, 14);
+      c.locations().fill([] { return 0.375; });
+      const auto skipped = [](std::int64_t point) { return point % 4 == 1; };
+      for (std::int64_t point = 0; point < c.weights().layout().size(); ++point) {
+        if (!skipped(point)) continue;
+        c.weights().set(point, weight);
+        c.locations().set(2 * point + point % 2, location);
+      }
+      Buffer grad_output = c.output();
+      grad_output.fill_normal(c.random());
+      Gradients got(c);
+      c.backward(grad_output, got.views(), GetParam());
+      for (const double x : got.value.values()) ASSERT_TRUE(std::isfinite(x));
+      for (std::int64_t point = 0; point < c.weights().layout().size(); ++point) {
+        SCOPED_TRACE("location " + std::to_string(location) + ", weight " + std::to_string(weight) + ", point " +
+                     std::to_string(point));
+        if (skipped(point)) {
+          EXPECT_EQ(got.locations.get(2 * point), 0);
+          EXPECT_EQ(got.locations.get(2 * point + 1), 0);
+          EXPECT_EQ(got.weights.get(point), 0);
+        } else {
+          EXPECT_NE(got.weights.get(point), 0);
+        }
+      }
+    }
+}
+
 }  // namespace
 }  // namespace tmaops::test

@@ -41,6 +41,18 @@ TEST(ResampleViolations, TrajectoriesWithoutTargetsAreNotLookedAt) {
   EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0}));
 }
 
+TEST(ResampleViolations, SharedStampsCountOnceForEachTrajectory) {
+  const std::vector<double> x{0, NAN};
+  const std::vector<double> q{0.5, 0.75, 0.25};
+  const auto counted_for = [&](const ConstTensorView& targets) {
+    Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
+    resample_violations(view(x.data(), {2}), targets, view(counts.data(), {kResampleViolations}));
+    return counts[0];
+  };
+  EXPECT_EQ(counted_for(view(q.data(), {3, 1})), 3);
+  EXPECT_EQ(counted_for(view(q.data(), {3})), 1);  // with shared targets too there is one trajectory to look at
+}
+
 TEST(ResampleViolations, AGridHasNoViolationsOfItsOwn) {
   const std::vector<double> x{0, 1, 2};
   Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
