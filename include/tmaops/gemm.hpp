@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tmaops/export.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -24,14 +25,14 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 enum class BiasAxis : std::uint8_t { column, row };
 
 /// "RC", "CR", "RR", "CC"; "none", "relu", "gelu", "silu"; "column", "row".
-std::string_view to_string(GemmMode mode);
-std::string_view to_string(Activation activation);
-std::string_view to_string(BiasAxis axis);
+TMAOPS_API std::string_view to_string(GemmMode mode);
+TMAOPS_API std::string_view to_string(Activation activation);
+TMAOPS_API std::string_view to_string(BiasAxis axis);
 
 /// The inverse of to_string; nothing when the name is none of these.
-std::optional<GemmMode> parse_gemm_mode(std::string_view name);
-std::optional<Activation> parse_activation(std::string_view name);
-std::optional<BiasAxis> parse_bias_axis(std::string_view name);
+TMAOPS_API std::optional<GemmMode> parse_gemm_mode(std::string_view name);
+TMAOPS_API std::optional<Activation> parse_activation(std::string_view name);
+TMAOPS_API std::optional<BiasAxis> parse_bias_axis(std::string_view name);
 
 struct GemmOptions {
   float alpha = 1.0F;
@@ -62,21 +63,21 @@ struct GemmOptions {
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
 /// bad_parameter, unknown_variant, variant_refuses, out_of_memory, cannot_read and bad_tuning (of the file `tuning`),
 /// and the device errors.
-void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
+TMAOPS_API void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
 /// A gemm whose checks and host work are done once. run() only launches.
 class GemmPlan {
  public:
   /// Same arguments and errors as gemm(). The buffers must outlive the plan.
-  GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
-  ~GemmPlan();
-  GemmPlan(GemmPlan&&) noexcept;
-  GemmPlan& operator=(GemmPlan&&) noexcept;
+  TMAOPS_API GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
+  TMAOPS_API ~GemmPlan();
+  TMAOPS_API GemmPlan(GemmPlan&&) noexcept;
+  TMAOPS_API GemmPlan& operator=(GemmPlan&&) noexcept;
 
   /// Runs on the given stream (ignored on the CPU, where it returns when the result is there).
-  void run(Stream stream = nullptr) const;
+  TMAOPS_API void run(Stream stream = nullptr) const;
   /// Name of the variant that runs.
-  std::string_view variant() const;
+  TMAOPS_API std::string_view variant() const;
 
  private:
   struct State;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tmaops/export.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -65,23 +66,25 @@ struct MsDeformAttnOptions {
 /// or nothing but -infinity, makes all of their weights NaN. Any N, Lq, M, D >= 0, any L, P >= 1, no alignment but that
 /// of the elements; offsets are 64-bit. Throws Error: shape_mismatch, level_shapes_mismatch, bad_level_start,
 /// empty_level, points_mismatch, bad_parameter, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides,
-/// overlap, null_pointer, unknown_variant, variant_refuses, and the device errors.
-void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
-                    ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
+/// overlap, null_pointer, unknown_variant, variant_refuses, out_of_memory, and the device errors.
+TMAOPS_API void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels,
+                               ConstTensorView sampling_locations, ConstTensorView attention_weights, TensorView output,
+                               const MsDeformAttnOptions& options = {});
 
 /// A forward call whose checks and host work are done once. run() only launches. On a GPU a plan of f16 or bf16 values
-/// with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes per image, head
-/// and pixel of that level: a captured graph needs the plan, and runs that share it must follow one another.
+/// with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes per image,
+/// head and pixel of that level: a captured graph needs the plan, and runs that share it must follow one another.
 class MsDeformAttnPlan {
  public:
-  MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
-                   ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options = {});
-  ~MsDeformAttnPlan();
-  MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept;
-  MsDeformAttnPlan& operator=(MsDeformAttnPlan&&) noexcept;
+  TMAOPS_API MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                              ConstTensorView sampling_locations, ConstTensorView attention_weights, TensorView output,
+                              const MsDeformAttnOptions& options = {});
+  TMAOPS_API ~MsDeformAttnPlan();
+  TMAOPS_API MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept;
+  TMAOPS_API MsDeformAttnPlan& operator=(MsDeformAttnPlan&&) noexcept;
 
-  void run(Stream stream = nullptr) const;
-  std::string_view variant() const;
+  TMAOPS_API void run(Stream stream = nullptr) const;
+  TMAOPS_API std::string_view variant() const;
 
  private:
   struct State;
@@ -103,25 +106,25 @@ struct MsDeformAttnGradients {
 /// 4 bytes per element of value for a value gradient that is not f32; when deterministic, 20 bytes per sample of 8
 /// million samples or one image, or 8 per element of value. Takes no softmax, reference points, padding mask or border
 /// (bad_parameter). Errors as for ms_deform_attn.
-void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
-                             ConstTensorView sampling_locations, ConstTensorView attention_weights,
-                             ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
-                             const MsDeformAttnOptions& options = {});
+TMAOPS_API void ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
+                                        ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                        ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                                        const MsDeformAttnOptions& options = {});
 
 /// A backward call whose checks and host work are done once, scratch memory included. run() only launches. Runs that
 /// share a plan must follow one another.
 class MsDeformAttnBackwardPlan {
  public:
-  MsDeformAttnBackwardPlan(ConstTensorView value, std::span<const LevelShape> levels,
-                           ConstTensorView sampling_locations, ConstTensorView attention_weights,
-                           ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
-                           const MsDeformAttnOptions& options = {});
-  ~MsDeformAttnBackwardPlan();
-  MsDeformAttnBackwardPlan(MsDeformAttnBackwardPlan&&) noexcept;
-  MsDeformAttnBackwardPlan& operator=(MsDeformAttnBackwardPlan&&) noexcept;
+  TMAOPS_API MsDeformAttnBackwardPlan(ConstTensorView value, std::span<const LevelShape> levels,
+                                      ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                      ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                                      const MsDeformAttnOptions& options = {});
+  TMAOPS_API ~MsDeformAttnBackwardPlan();
+  TMAOPS_API MsDeformAttnBackwardPlan(MsDeformAttnBackwardPlan&&) noexcept;
+  TMAOPS_API MsDeformAttnBackwardPlan& operator=(MsDeformAttnBackwardPlan&&) noexcept;
 
-  void run(Stream stream = nullptr) const;
-  std::string_view variant() const;
+  TMAOPS_API void run(Stream stream = nullptr) const;
+  TMAOPS_API std::string_view variant() const;
 
  private:
   struct State;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tmaops/export.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -23,8 +24,8 @@ struct VariantInfo {
 };
 
 /// Operators in alphabetical order, backward passes apart ("ms_deform_attn_backward").
-std::vector<std::string_view> operators();
+TMAOPS_API std::vector<std::string_view> operators();
 /// Variants of one operator, best first, reference last. Throws Error (unknown_variant) for an unknown operator.
-std::vector<VariantInfo> variants(std::string_view op);
+TMAOPS_API std::vector<VariantInfo> variants(std::string_view op);
 
 }  // namespace tmaops

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "tmaops/export.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -36,9 +37,10 @@ struct ChannelGroup {
   Interpolation interpolation = Interpolation::linear;
 };
 
-/// Targets start, start + period, ..., count of them, the same for every trajectory. Seconds for float times,
-/// nanoseconds for int64 times. Target i is computed as start + i * period, not by adding up: the product is rounded,
-/// then the sum, as numpy does it. The period is above 0.
+/// Targets start, start + period, ..., count of them, the same for every trajectory. In the unit of the times: a double
+/// in seconds beside float times, an int64 in nanoseconds beside int64 times; the other one is refused (bad_parameter)
+/// unless it is 0. Target i is computed as start + i * period, not by adding up: the product is rounded, then the sum,
+/// as numpy does it. The period is above 0.
 struct UniformGrid {
   std::variant<double, std::int64_t> start = 0.0;
   std::variant<double, std::int64_t> period = 1.0;
@@ -51,8 +53,8 @@ struct ResampleOptions {
   std::span<const ChannelGroup> channel_groups{};
   Outside outside = Outside::hold;
   Duplicates duplicates = Duplicates::error;
-  /// No interpolation across two samples further apart than this (unit of the times; 0: no limit). A target strictly
-  /// inside such a gap is written as NaN and marked invalid.
+  /// No interpolation across two samples further apart than this (as UniformGrid in the unit of the times; 0 or
+  /// infinity: no limit). A target strictly inside such a gap is written as NaN and marked invalid.
   std::variant<double, std::int64_t> max_gap = 0.0;
   /// Packed ragged source: values (sum of rows, D), source_times (sum of rows), offsets (B + 1) i64 on the host.
   std::span<const std::int64_t> source_offsets{};
@@ -77,30 +79,30 @@ struct ResampleOptions {
 /// the result is rounded once. NaN in values goes only to the targets between the samples around it.
 /// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
 /// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
-/// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, and the device errors.
-/// On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
+/// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, out_of_memory, and the
+/// device errors. On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
 /// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
 /// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
 /// Every edge, and the formulas: docs/resample.md.
-void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
-              const ResampleOptions& options = {});
+TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
+                         TensorView output, const ResampleOptions& options = {});
 /// The same onto a uniform grid, without an array of targets: T is grid.count.
-void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
-              const ResampleOptions& options = {});
+TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                         TensorView output, const ResampleOptions& options = {});
 
 /// A resampling whose checks and host work are done once (the times' own checks are part of run()).
 class ResamplePlan {
  public:
-  ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
-               const ResampleOptions& options = {});
-  ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
-               const ResampleOptions& options = {});
-  ~ResamplePlan();
-  ResamplePlan(ResamplePlan&&) noexcept;
-  ResamplePlan& operator=(ResamplePlan&&) noexcept;
+  TMAOPS_API ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
+                          TensorView output, const ResampleOptions& options = {});
+  TMAOPS_API ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                          TensorView output, const ResampleOptions& options = {});
+  TMAOPS_API ~ResamplePlan();
+  TMAOPS_API ResamplePlan(ResamplePlan&&) noexcept;
+  TMAOPS_API ResamplePlan& operator=(ResamplePlan&&) noexcept;
 
-  void run(Stream stream = nullptr) const;
-  std::string_view variant() const;
+  TMAOPS_API void run(Stream stream = nullptr) const;
+  TMAOPS_API std::string_view variant() const;
 
  private:
   struct State;
@@ -111,24 +113,26 @@ class ResamplePlan {
 /// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
 /// for f64), deterministic. grad_output like output, grad_values like values; dtypes may also be f32. Errors as for
 /// resample.
-void resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options = {});
-void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options = {});
+TMAOPS_API void resample_backward(ConstTensorView source_times, ConstTensorView target_times,
+                                  ConstTensorView grad_output, TensorView grad_values,
+                                  const ResampleOptions& options = {});
+TMAOPS_API void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
+                                  TensorView grad_values, const ResampleOptions& options = {});
 
 /// A backward pass whose checks and host work are done once.
 class ResampleBackwardPlan {
  public:
-  ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options = {});
-  ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options = {});
-  ~ResampleBackwardPlan();
-  ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept;
-  ResampleBackwardPlan& operator=(ResampleBackwardPlan&&) noexcept;
+  TMAOPS_API ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times,
+                                  ConstTensorView grad_output, TensorView grad_values,
+                                  const ResampleOptions& options = {});
+  TMAOPS_API ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
+                                  TensorView grad_values, const ResampleOptions& options = {});
+  TMAOPS_API ~ResampleBackwardPlan();
+  TMAOPS_API ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept;
+  TMAOPS_API ResampleBackwardPlan& operator=(ResampleBackwardPlan&&) noexcept;
 
-  void run(Stream stream = nullptr) const;
-  std::string_view variant() const;
+  TMAOPS_API void run(Stream stream = nullptr) const;
+  TMAOPS_API std::string_view variant() const;
 
  private:
   struct State;
@@ -153,9 +157,9 @@ inline constexpr std::int64_t kResampleViolations = 6;
 /// counts are there once the stream has come that far.
 /// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
 /// null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
-void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
-                         const ResampleOptions& options = {});
-void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
-                         const ResampleOptions& options = {});
+TMAOPS_API void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
+                                    const ResampleOptions& options = {});
+TMAOPS_API void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
+                                    const ResampleOptions& options = {});
 
 }  // namespace tmaops

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tmaops/export.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::tma {
@@ -48,26 +49,26 @@ enum class Fill : std::uint8_t { zero = 0, nan };
 enum class Mode : std::uint8_t { tiled, im2col };
 
 /// "f16", "128B", "none", ...: the names the command line uses.
-std::string_view to_string(ElementType type);
-std::string_view to_string(Interleave interleave);
-std::string_view to_string(Swizzle swizzle);
-std::string_view to_string(L2Promotion promotion);
-std::string_view to_string(Fill fill);
-std::string_view to_string(Mode mode);
+TMAOPS_API std::string_view to_string(ElementType type);
+TMAOPS_API std::string_view to_string(Interleave interleave);
+TMAOPS_API std::string_view to_string(Swizzle swizzle);
+TMAOPS_API std::string_view to_string(L2Promotion promotion);
+TMAOPS_API std::string_view to_string(Fill fill);
+TMAOPS_API std::string_view to_string(Mode mode);
 /// Inverse of to_string; also CUDA's own names ("CU_TENSOR_MAP_DATA_TYPE_FLOAT16" or its last part). Nothing when the
 /// name is none of them.
-std::optional<ElementType> parse_element_type(std::string_view name);
-std::optional<Interleave> parse_interleave(std::string_view name);
-std::optional<Swizzle> parse_swizzle(std::string_view name);
-std::optional<L2Promotion> parse_l2_promotion(std::string_view name);
-std::optional<Fill> parse_fill(std::string_view name);
+TMAOPS_API std::optional<ElementType> parse_element_type(std::string_view name);
+TMAOPS_API std::optional<Interleave> parse_interleave(std::string_view name);
+TMAOPS_API std::optional<Swizzle> parse_swizzle(std::string_view name);
+TMAOPS_API std::optional<L2Promotion> parse_l2_promotion(std::string_view name);
+TMAOPS_API std::optional<Fill> parse_fill(std::string_view name);
 /// The map type of a tensor's dtype. bf16, f16, f32, f64, i64, i32, u8 all have one.
-ElementType element_type(DType dtype);
+TMAOPS_API ElementType element_type(DType dtype);
 
 /// Bits of one element in global memory: 8 to 64, or 4 or 6 for the packed types.
-int bits_of(ElementType type);
-bool is_packed(ElementType type);
-bool is_floating(ElementType type);
+TMAOPS_API int bits_of(ElementType type);
+TMAOPS_API bool is_packed(ElementType type);
+TMAOPS_API bool is_floating(ElementType type);
 
 /// Everything cuTensorMapEncode* takes. Every list is innermost dimension first: {C, W, H} for a tensor of H rows of W
 /// pixels of C channels, the reverse of the order in which shapes are usually written.
@@ -93,15 +94,15 @@ struct TensorMapSpec {
 
   int rank() const { return static_cast<int>(dims.size()); }
   /// One line, in the syntax of `tmaops tensormap`: "--dtype f16 --dims 32,160,92 --strides 64,10240 --box 32,2,2".
-  std::string text() const;
+  TMAOPS_API std::string text() const;
   friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
 };
 
 /// Strides in bytes of a dense tensor: strides[i] = product of dims[0..i] in bytes. Saturates instead of overflowing.
-std::vector<std::int64_t> dense_strides(ElementType type, const std::vector<std::int64_t>& dims);
+TMAOPS_API std::vector<std::int64_t> dense_strides(ElementType type, const std::vector<std::int64_t>& dims);
 
 /// A tiled map of a dense tensor.
-TensorMapSpec tiled_spec(ElementType type, std::vector<std::int64_t> dims, std::vector<std::int64_t> box);
+TMAOPS_API TensorMapSpec tiled_spec(ElementType type, std::vector<std::int64_t> dims, std::vector<std::int64_t> box);
 
 /// error: the map or the load is refused, or faults. warning: it is accepted, but is probably not what was meant.
 enum class Severity : std::uint8_t { error, warning };
@@ -111,9 +112,9 @@ enum class Scope : std::uint8_t { any_map, tiled, im2col, load };
 /// What the driver does with a specification that breaks a rule; it is not asked about loads.
 enum class Driver : std::uint8_t { refuses, accepts, not_asked };
 
-std::string_view to_string(Severity severity);
-std::string_view to_string(Scope scope);
-std::string_view to_string(Driver driver);
+TMAOPS_API std::string_view to_string(Severity severity);
+TMAOPS_API std::string_view to_string(Scope scope);
+TMAOPS_API std::string_view to_string(Driver driver);
 
 /// One documented rule.
 struct Rule {
@@ -126,7 +127,7 @@ struct Rule {
 };
 
 /// Every rule, in the order they are checked.
-std::span<const Rule> rules();
+TMAOPS_API std::span<const Rule> rules();
 
 /// A rule that a specification breaks, with the numbers.
 struct Finding {
@@ -146,14 +147,14 @@ struct Report {
   std::optional<Proposal> proposal;  // only when there are errors and a repair was found
   bool valid() const { return errors.empty(); }
   /// Several lines: every finding, then the proposal.
-  std::string text() const;
+  TMAOPS_API std::string text() const;
 };
 
 /// Compute capability of Hopper (9.0), the oldest with TMA.
 inline constexpr int kHopper = 90;
 
 /// Checks a specification against every rule for maps, and looks for a repair when it breaks one.
-Report check(const TensorMapSpec& spec, int compute_capability = kHopper);
+TMAOPS_API Report check(const TensorMapSpec& spec, int compute_capability = kHopper);
 
 /// One cp.async.bulk.tensor from global to shared memory.
 struct TileLoad {
@@ -163,11 +164,11 @@ struct TileLoad {
 
 /// Checks a load through a valid tiled map. Neither warnings nor errors here are seen by the driver: a kernel that
 /// breaks an error-level rule faults or reads wrong data.
-Report check(const TensorMapSpec& spec, const TileLoad& load);
+TMAOPS_API Report check(const TensorMapSpec& spec, const TileLoad& load);
 
 /// Bytes of shared memory that one load through a tiled map writes: what the barrier must expect (expect_tx), whether
 /// or not part of the box lies outside of the tensor. Throws Error bad_tensor_map for a map that is not valid.
-std::int64_t transaction_bytes(const TensorMapSpec& spec);
+TMAOPS_API std::int64_t transaction_bytes(const TensorMapSpec& spec);
 
 /// A descriptor, opaque. Pass it to kernels by value as `const __grid_constant__ tmaops::tma::TensorMap map`; the
 /// alignment is what the hardware needs, so never keep one in memory from malloc without std::aligned_alloc.
@@ -179,6 +180,6 @@ struct alignas(128) TensorMap {
 /// Throws Error: bad_tensor_map with every violation and the proposal; no_cuda_build, no_driver, driver_too_old,
 /// no_device, device_hidden, wrong_architecture (before 9.0), earlier_cuda_error (the context was already broken),
 /// tensor_map_refused (the driver refuses what the rules allow).
-TensorMap encode(const TensorMapSpec& spec, int device_index = 0);
+TMAOPS_API TensorMap encode(const TensorMapSpec& spec, int device_index = 0);
 
 }  // namespace tmaops::tma

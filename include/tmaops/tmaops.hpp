@@ -3,6 +3,7 @@
 
 #include "tmaops/dtype.hpp"
 #include "tmaops/error.hpp"
+#include "tmaops/export.hpp"
 #include "tmaops/gemm.hpp"
 #include "tmaops/ms_deform_attn.hpp"
 #include "tmaops/registry.hpp"

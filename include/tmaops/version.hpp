@@ -3,11 +3,13 @@
 
 #include <string_view>
 
+#include "tmaops/export.hpp"
+
 namespace tmaops {
 
 /// "0.1.0".
-std::string_view version();
+TMAOPS_API std::string_view version();
 /// Git revision, 12 digits, with "-dirty" when the sources differed from it; "unknown" outside a checkout.
-std::string_view revision();
+TMAOPS_API std::string_view revision();
 
 }  // namespace tmaops

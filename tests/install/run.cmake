@@ -1,17 +1,18 @@
 # Installs the build into an empty prefix, then configures, builds and runs the consumer against it.
-# cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P run.cmake
-file(REMOVE_RECURSE ${WORK_DIR})
-function(step)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "failed (${status}): ${ARGN}\n${text}")
-  endif()
-endfunction()
+# The archive exports nothing, nor does a library of a client's into which it is linked.
+# cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DPYTHON=... -P run.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release)
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 step(${WORK_DIR}/build/consumer)
+step(${WORK_DIR}/build/plugin_host)
+if(PYTHON)
+  file(GLOB_RECURSE archive ${WORK_DIR}/prefix/libtmaops.a)
+  step(${PYTHON} ${SOURCE_DIR}/check_symbols.py hidden-archive ${archive})
+  step(${PYTHON} ${SOURCE_DIR}/check_symbols.py nothing-of-tmaops ${WORK_DIR}/build/libplugin.so)
+endif()
 find_program(PKG_CONFIG pkg-config)
 if(PKG_CONFIG)
   file(GLOB_RECURSE package ${WORK_DIR}/prefix/tmaops.pc)

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Checks what a library exports.
+
+  check_symbols.py nothing-of-tmaops LIBRARY        no symbol of tmaops: it was linked in, and stays inside
+  check_symbols.py hidden-archive ARCHIVE           no symbol of tmaops that a library would export into which it is linked
+  check_symbols.py api LIBRARY INCLUDE_DIR          what the headers mark with TMAOPS_API, and nothing else
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def exported(library):
+    lines = subprocess.run(["nm", "-DC", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    return [line.split(" ", 2)[2] for line in lines.splitlines()]
+
+
+def visible(archive):
+    """Symbols that are defined in an archive and leave a library into which it is linked."""
+    lines = subprocess.run(["readelf", "-sW", archive], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in lines.splitlines()]
+    names = {row[7] for row in rows
+             if len(row) > 7 and row[4] in ("GLOBAL", "WEAK", "UNIQUE") and row[5] == "DEFAULT" and row[6] != "UND"}
+    return subprocess.run(["c++filt"], input="\n".join(sorted(names)), capture_output=True, text=True,
+                          check=True).stdout.splitlines()
+
+
+def declared(include):
+    """Names of the functions and classes that the headers mark."""
+    names = set()
+    for header in pathlib.Path(include).rglob("*.hpp"):
+        text = re.sub(r"//.*|^\s*#.*", "", header.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        names |= set(re.findall(r"TMAOPS_API\b[^;({]*?(~?\w+|operator=)\s*\(", text))
+        names |= set(re.findall(r"\b(?:class|struct) TMAOPS_API (\w+)", text))
+    return names
+
+
+def name_of(symbol):
+    """The last part of a symbol's name, without its arguments; the class of a typeinfo or vtable."""
+    return re.sub(r"\(.*| const$|\[abi:\w+\]", "", symbol.split(" for ")[-1]).split("::")[-1]
+
+
+def main():
+    what, library = sys.argv[1:3]
+    symbols = visible(library) if what == "hidden-archive" else exported(library)
+    if what in ("nothing-of-tmaops", "hidden-archive"):
+        wrong = [symbol for symbol in symbols if "tmaops" in symbol]
+    else:
+        api = declared(sys.argv[3])
+        wrong = [symbol for symbol in symbols if not re.match(r"((typeinfo|typeinfo name|vtable) for )?tmaops::", symbol)
+                 or re.search(r"\b(detail|ops)::", symbol) or name_of(symbol) not in api]
+        wrong += [f"not exported: {name}" for name in sorted(api - {"ErrorDetails"} - {name_of(s) for s in symbols})]
+    for symbol in wrong:
+        print(f"{library}: {symbol}")
+    print(f"{library}: {len(symbols)} symbols")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
