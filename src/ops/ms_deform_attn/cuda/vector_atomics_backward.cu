@@ -77,7 +77,10 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
           made.x += __shfl_xor_sync(0xffffffffu, made.x, offset);
           made.y += __shfl_xor_sync(0xffffffffu, made.y, offset);
         }
-        if (p == mine) own_sums = made;
+        if (p == mine) {
+          own_sums = made;  // all 0 where the point is skipped
+          if (where.inside == 0) own.weight = 0;
+        }
       }
       if (there && mine < points) write_point(call, item, l, mine, level, own.weight, own_sums);
     }
