@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_vectors(problem); !support) return support;
   if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling: a box holds four pixels");
   if (lane_bits(problem) < 1 || problem.channels > 256)
     return Support::no("needs channels of 32 to 512 bytes, at most 256 of them");

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return make_maps(problem, arguments, 4);
