@@ -182,7 +182,9 @@ __device__ __forceinline__ void leave(const Near& near, Storage& shared, Segment
   segments.next();
   if (lane != 0 || !segments.valid()) return;
   __threadfence_block();
-  if (atomicAdd(&shared.left, 1u) + 1 == all) fill(near, shared, segments.unit(0));
+  if (atomicAdd(&shared.left, 1u) + 1 != all) return;
+  __threadfence_block();  // with the fence above: what the other warps read comes before the copies that overwrite it
+  fill(near, shared, segments.unit(0));
 }
 
 /// Draws the next unit of the block. In two steps, between which a warp has other work to do.

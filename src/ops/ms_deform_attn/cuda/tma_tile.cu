@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   const auto issue = [&](int s) {
     const int stage = s % kStages;
     if (lane == 0) device::arrive_expect_bytes(ring.full[stage], kStageBytes);
-    __syncwarp();
+    __syncwarp();  // all have read the stage before it is filled again
     while (s >= call.levels[issued_level].last_point) ++issued_level;
     if (part != 0) return;
     const DeviceLevel& level = call.levels[issued_level];
@@ -99,7 +99,6 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
 #pragma unroll
     for (int k = 0; k < 4; ++k)
       add_vector<Value>(sum, *reinterpret_cast<const uint4*>(box + (k << (lane_bits + 4))), weight[k]);
-    __syncwarp();  // all have read the stage before it is filled again
   }
   if (number < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
 }
