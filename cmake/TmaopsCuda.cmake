@@ -32,8 +32,7 @@ function(tmaops_cuda_settings target arch)
     list(APPEND flags -Werror all-warnings)
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")
-  target_compile_definitions(${target} PRIVATE TMAOPS_WATCHDOG=$<BOOL:${TMAOPS_WATCHDOG}>
-    TMAOPS_COMPILED_FOR=${TMAOPS_COMPILED_FOR})
+  target_compile_definitions(${target} PRIVATE TMAOPS_WATCHDOG=$<BOOL:${TMAOPS_WATCHDOG}>)
   target_link_libraries(${target} PRIVATE tmaops_settings)
 endfunction()
 

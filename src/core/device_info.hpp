@@ -27,4 +27,21 @@ const DeviceInfo& device_info(Device device);
 /// CUDA devices that can be used; 0 where device_info would throw.
 int cuda_device_count();
 
+/// What device_info() looks up for a CUDA device.
+const DeviceInfo& cuda_device_info(Device device);
+
+/// For tests of what is chosen: while one lives, every CUDA device is this one, in every thread, and counts as one that
+/// the kernels were compiled for if they can be.
+class PretendedDevice {
+ public:
+  explicit PretendedDevice(const DeviceInfo& device);
+  ~PretendedDevice();
+  PretendedDevice(const PretendedDevice&) = delete;
+  PretendedDevice& operator=(const PretendedDevice&) = delete;
+  static bool exists();
+
+ private:
+  DeviceInfo device_;
+};
+
 }  // namespace tmaops

@@ -32,9 +32,7 @@ DeviceInfo query(Device device) {
 
 }  // namespace
 
-const DeviceInfo& device_info(Device device) {
-  static const DeviceInfo cpu{};
-  if (device.type == DeviceType::cpu) return cpu;
+const DeviceInfo& cuda_device_info(Device device) {
   static std::mutex mutex;
   static std::map<int, DeviceInfo> known;
   const std::scoped_lock lock(mutex);

@@ -4,9 +4,7 @@
 
 namespace tmaops {
 
-const DeviceInfo& device_info(Device device) {
-  static const DeviceInfo cpu{};
-  if (device.type == DeviceType::cpu) return cpu;
+const DeviceInfo& cuda_device_info(Device device) {
   throw Error(ErrorCode::no_cuda_build, {.where = to_string(device), .got = {}, .needed = {}});
 }
 

@@ -1,6 +1,7 @@
 // The variant registry: an operator's variants.def becomes a table of functions, best first, reference last.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,9 +25,12 @@ struct Support {
 
 /// What a variants.def line says after the description.
 struct VariantAttributes {
-  int version = 0;           // version(2): N of the ladder
-  int registers = 0;         // regs(168): most registers per thread the machine code may use
-  int shared_memory = 0;     // smem(196608): most shared memory per block in bytes
+  int version = 0;        // version(2): N of the ladder
+  int registers = 0;      // regs(168): most registers per thread the machine code may use
+  int shared_memory = 0;  // smem(196608): most shared memory per block in bytes
+  /// smem_least(18560): what every problem takes, where others take less than smem(...); -1: smem(...). The variant
+  /// itself then holds what a problem takes against the device.
+  int least_shared_memory = -1;
   std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
   std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
 };
@@ -43,6 +47,7 @@ struct Text {
 constexpr Number<&VariantAttributes::version> version(int n) { return {n}; }
 constexpr Number<&VariantAttributes::registers> regs(int n) { return {n}; }
 constexpr Number<&VariantAttributes::shared_memory> smem(int n) { return {n}; }
+constexpr Number<&VariantAttributes::least_shared_memory> smem_least(int n) { return {n}; }
 constexpr Text<&VariantAttributes::sass> sass(std::string_view text) { return {text}; }
 constexpr Text<&VariantAttributes::needs> needs(std::string_view text) { return {text}; }
 
@@ -86,13 +91,22 @@ struct Variant {
 template <class Problem, class Arguments>
 using VariantTable = std::span<const Variant<Problem, Arguments>>;
 
-/// Whether a variant takes a problem on a device: built, right device, supports().
+/// No, in words, where a block cannot have so many bytes of shared memory on a device.
+Support fits_shared_memory(std::int64_t bytes, const DeviceInfo& device);
+
+/// Whether a GPU can run the kernels of a line: its compute capability, for which this build must hold them, and the
+/// shared memory of a block.
+Support fits_device(std::string_view arch, const VariantAttributes& attributes, const DeviceInfo& device);
+
+/// Whether a variant takes a problem on a device: built, right device, what the line asks of it, supports().
 template <class Problem, class Arguments>
 Support try_variant(const Variant<Problem, Arguments>& variant, const Problem& problem, const DeviceInfo& device) {
   if (!variant.built()) return Support::no(std::string(variant.missing));
   if (variant.device != device.device.type)
     return Support::no(variant.device == DeviceType::cuda ? "runs on a GPU, the tensors are on the CPU"
                                                           : "runs on the CPU, the tensors are on a GPU");
+  if (variant.device == DeviceType::cuda)
+    if (Support fit = fits_device(variant.arch, variant.attributes, device); !fit) return fit;
   return variant.supports(problem, device);
 }
 

@@ -135,9 +135,9 @@ __global__ void pipeline_kernel(const std::uint32_t* from, int tiles, std::uint3
   __shared__ std::uint32_t in_front_of_it[3];
   in_front_of_it[threadIdx.x % 3] = 1;
   PipelineStorage& shared = dynamic_shared<PipelineStorage>();
-  alignment[0] = shared_address(&shared) % kDynamicSharedAlignment + in_front_of_it[0] - 1;
   if (threadIdx.x == 0) shared.ring.init(1, 2);
   __syncthreads();
+  if (threadIdx.x == 0) alignment[0] = shared_address(&shared) % kDynamicSharedAlignment + in_front_of_it[0] - 1;
   if (warp_index() == 0) {
     if (elect_one()) {
       Producer<3> producer(shared.ring);

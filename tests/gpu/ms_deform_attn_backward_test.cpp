@@ -182,6 +182,54 @@ TEST(GpuMsDeformAttnBackwardShapes, NonFiniteDataStaysWhereItBelongs) {
   }
 }
 
+/// A point with a location that is not finite is skipped: it gives nothing to the value's gradient, and its own
+/// gradients are 0, even where its weight is NaN or infinite.
+TEST(GpuMsDeformAttnBackwardShapes, SkippedPointsHaveZeroGradientsWhateverTheirWeight) {
+  TMAOPS_NEEDS_GPU();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kOdd[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
+  const std::map<std::string, int> before = backward_runs();
+  std::uint64_t seed = 80;
+  for (const DType value : {DType::f32, DType::f16, DType::bf16})
+    for (const DType points : {DType::f32, DType::f16, DType::bf16, DType::f64})
+      for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest}) {
+        Case c({.channels = 32,
+                .queries = 65,
+                .levels = {{16, 16}, {8, 8}},
+                .points = 4,
+                .value_dtype = value,
+                .location_dtype = points,
+                .weight_dtype = points,
+                .sampling = sampling,
+                .odd_locations = false},
+               ++seed);
+        std::vector<std::int64_t> skipped;
+        for (std::int64_t i = 0; i < c.weights().layout().size(); i += 3) {
+          c.locations().set(2 * i + i % 2, kOdd[c.random()() % 3]);
+          c.weights().set(i, kOdd[c.random()() % 3]);
+          skipped.push_back(i);
+        }
+        Buffer grad_output = c.output();
+        grad_output.fill_normal(c.random());
+        Gradients want(c, DType::f32, false);
+        c.backward(grad_output,
+                   {.value = want.value, .sampling_locations = want.locations, .attention_weights = want.weights},
+                   "reference_backward");
+        for (const std::int64_t i : skipped) {
+          ASSERT_EQ(want.locations.get(2 * i), 0) << i;
+          ASSERT_EQ(want.locations.get(2 * i + 1), 0) << i;
+          ASSERT_EQ(want.weights.get(i), 0) << i;
+        }
+        for (const bool own : {false, true}) check(c, seed, own);  // each GPU variant with the reference
+        if (testing::Test::HasFailure()) return;
+      }
+  for (const auto& variant : backward::variants())
+    if (variant.device == DeviceType::cuda) {
+      const std::string name(variant.name);
+      EXPECT_GT(backward_runs()[name], before.contains(name) ? before.at(name) : 0) << name;
+    }
+}
+
 TEST(GpuMsDeformAttnBackwardShapes, PlanRunsInsideACapturedGraph) {
   TMAOPS_NEEDS_GPU();
   Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);

@@ -134,6 +134,22 @@ TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
     }
 }
 
+/// 112 KiB in shared memory: 40 rows of 42 pixels and 8 of 14 in two planes of 32 bytes a pixel.
+TEST(GpuMsDeformAttnShapes, TheLargestThirdAndFourthLevelThatStayInSharedMemory) {
+  TMAOPS_NEEDS_GPU();
+  const int before = runs()["tma_resident"];
+  check(Case({.batch = 1,
+              .channels = 32,
+              .queries = 70,
+              .levels = {{16, 16}, {8, 8}, {40, 42}, {8, 14}},
+              .points = 4,
+              .value_dtype = DType::f16,
+              .location_dtype = DType::f16,
+              .weight_dtype = DType::f16},
+             90));
+  EXPECT_GT(runs()["tma_resident"], before);
+}
+
 /// Images and heads of a few queries, so that blocks go through several.
 TEST(GpuMsDeformAttnShapes, EveryWidthFromTwoPixelsOnAndManyImages) {
   TMAOPS_NEEDS_GPU();

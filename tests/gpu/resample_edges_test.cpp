@@ -76,6 +76,49 @@ TEST(GpuResampleEdges, AnInfiniteSampleBesideAnIntervalLeavesTheCurveFinite) {
     }
 }
 
+/// y0 + w (y1 - y0), as documented: (1 - w) y0 + w y1 would be off by w roundings.
+TEST(GpuResampleEdges, AConstantStaysThatConstantHoweverFarItIsExtrapolated) {
+  TMAOPS_NEEDS_GPU();
+  constexpr std::int64_t kSamples = 40;
+  constexpr std::int64_t kTargets = 90;
+  for (const Interpolation interpolation : {Interpolation::linear, Interpolation::cubic})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const DType times : {DType::f32, DType::f64, DType::i64})
+        for (const std::int64_t channels : {128, 8, 7}) {
+          Buffer values(dtype, {2, kSamples, channels});
+          Buffer source(times, {2, kSamples});
+          Buffer target(times, {2, kTargets});
+          for (std::int64_t i = 0; i < values.layout().size(); ++i)
+            values.set(i, 1.1 + 0.3 * static_cast<double>(i % channels));
+          for (std::int64_t i = 0; i < 2 * kSamples; ++i) source.set(i, static_cast<double>(i % kSamples));
+          for (std::int64_t i = 0; i < 2 * kTargets; ++i)  // from 1e5 steps before the samples to as many behind them
+            target.set(i, std::floor(-1e5 + static_cast<double>(i % kTargets) * 2e5 / (kTargets - 1)));
+          const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
+          int ran = 0;
+          for (const auto& variant : ops::resample::variants()) {
+            if (variant.device != DeviceType::cuda) continue;
+            const Mirror output(Buffer(dtype, {2, kTargets, channels}), 0);
+            ResampleOptions options;
+            options.interpolation = interpolation;
+            options.outside = Outside::extrapolate;
+            options.variant = std::string(variant.name);
+            try {
+              resample(device_values.view(), device_source.view(), device_target.view(), output.view(), options);
+            } catch (const Error& error) {
+              ASSERT_EQ(error.code(), ErrorCode::variant_refuses);
+              continue;
+            }
+            ++ran;
+            const Buffer got = output.download();
+            for (std::int64_t i = 0; i < got.layout().size(); ++i)
+              ASSERT_EQ(got.get(i), values.get(i % channels))
+                  << variant.name << ", " << to_string(dtype) << ", times " << to_string(times) << ", " << channels
+                  << " channels, target " << i / channels;
+          }
+          EXPECT_GE(ran, 1);
+        }
+}
+
 TEST(GpuResampleEdges, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 7}) {

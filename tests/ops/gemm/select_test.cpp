@@ -13,6 +13,7 @@ DeviceInfo hopper() {
   info.name = "H200";
   info.compute_capability = 90;
   info.multiprocessors = 132;
+  info.shared_memory_per_block = 227 << 10;
   return info;
 }
 

@@ -51,6 +51,7 @@ DeviceInfo h200() {
   info.name = "NVIDIA H200";
   info.compute_capability = 90;
   info.multiprocessors = 132;
+  info.shared_memory_per_block = 227 << 10;
   return info;
 }
 

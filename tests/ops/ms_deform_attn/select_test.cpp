@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "ops/ms_deform_attn/cuda/near_levels.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
+#include "support/gpus.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -13,15 +15,7 @@ namespace forward = ops::ms_deform_attn;
 
 constexpr Device kGpu{DeviceType::cuda, 0};
 
-DeviceInfo h200() {
-  DeviceInfo device;
-  device.device = kGpu;
-  device.name = "H200";
-  device.compute_capability = 90;
-  device.multiprocessors = 132;
-  device.shared_memory_per_block = 232448;
-  return device;
-}
+DeviceInfo h200() { return made_up_gpu(90); }
 
 forward::Problem problem_of(std::int64_t batch, std::int64_t queries, std::int64_t channels) {
   forward::Problem problem;
@@ -88,6 +82,36 @@ TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
   EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "level_per_thread");
   EXPECT_EQ(chosen(64, 300, DType::f16, 42), "level_per_thread");
   EXPECT_EQ(chosen(8, 300, DType::f16, 42), "level_per_thread");
+}
+
+/// Of all sizes that the third and fourth level may have together.
+TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryOnlyWhereItHoldsThem) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  for (const int compute_capability : {90, 120}) {
+    const DeviceInfo device = made_up_gpu(compute_capability);
+    const PretendedDevice pretended(device);
+    std::int64_t most = 0;
+    int passed_by = 0;
+    for (std::int64_t width = 2; width <= 100; ++width) {
+      forward::Problem problem = problem_of(2, 22223, 32);
+      problem.points = 16;
+      problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = 4},
+                        {.height = 50, .width = 84, .pitch = 84, .points = 4},
+                        {.height = 40, .width = width, .pitch = width, .points = 4},
+                        {.height = 8, .width = 14, .pitch = 14, .points = 4}};
+      const auto& variant = forward::select(problem, device, "");
+      if (variant.name != "tma_resident") {
+        ++passed_by;
+        continue;
+      }
+      const std::int64_t bytes = forward::resident::shared_bytes(problem);
+      EXPECT_LE(bytes, device.shared_memory_per_block) << width;
+      EXPECT_LE(bytes, variant.attributes.shared_memory) << width;
+      most = std::max(most, bytes);
+    }
+    EXPECT_GT(passed_by, 0);
+    EXPECT_GT(most, compute_capability == 90 ? 133120 : 90000);
+  }
 }
 
 TEST(MsDeformAttnBackwardSelect, ListsWhereManySamplesMeetOrSumsAreDeterministic) {

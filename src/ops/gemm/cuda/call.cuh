@@ -110,12 +110,8 @@ void with_kernel_types(const Problem& given, const Fn& fn) {
     with_type.template operator()<__nv_bfloat16>();
 }
 
-/// What every variant asks for: wgmma is of compute capability 9.0 alone, and tiles count in 32 bits.
-inline Support supports_wgmma(const Problem& problem, const DeviceInfo& device) {
-  if (device.compute_capability != 90)
-    return Support::no("needs compute capability 9.0, " + device.name + " has " +
-                       std::to_string(device.compute_capability / 10) + "." +
-                       std::to_string(device.compute_capability % 10));
+/// What every variant asks for: tiles count in 32 bits.
+inline Support supports_extents(const Problem& problem) {
   constexpr std::int64_t most = INT32_MAX - 1024;
   if (problem.m > most || problem.n > most || problem.k > most)
     return Support::no("needs M, N and K below 2^31 - 1024");

@@ -111,8 +111,8 @@ inline Support supports_map(const MatrixLayout& layout, const char* name) {
 }
 
 /// What a variant that loads A and B by TMA asks for.
-inline Support supports_tensor_loads(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_wgmma(problem, device); !support) return support;
+inline Support supports_tensor_loads(const Problem& problem) {
+  if (Support support = supports_extents(problem); !support) return support;
   if (problem.k == 0) return Support::no("needs K of at least 1");
   if (Support support = supports_map(problem.a, "a"); !support) return support;
   return supports_map(problem.b, "b");

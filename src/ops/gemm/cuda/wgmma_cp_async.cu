@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Jo
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_wgmma(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_extents(problem); !support) return support;
   if (!TileOrder(problem.d.order == Order::column ? transposed(problem) : problem, kRows, kColumns).fits() ||
       problem.batch > INT32_MAX)
     return Support::no("needs fewer than 2^31 tiles");

@@ -277,8 +277,8 @@ void with_kernel(const Problem& problem, int columns, const Fn& fn) {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_tensor_loads(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_tensor_loads(problem); !support) return support;
   const Problem& row_major = problem.d.order == Order::column ? transposed(problem) : problem;
   if (walk_of(row_major, 1, 128).steps == INT32_MAX || problem.batch > INT32_MAX)
     return Support::no("needs fewer than 2^31 tiles");

@@ -167,8 +167,8 @@ struct Prepared {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_tensor_loads(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_tensor_loads(problem); !support) return support;
   return supports_grid(problem, kRows, kColumns);
 }
 

@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) ker
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_tensor_loads(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_tensor_loads(problem); !support) return support;
   return supports_grid(problem, 64, kColumns);
 }
 

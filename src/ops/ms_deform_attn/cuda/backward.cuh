@@ -79,6 +79,8 @@ __device__ __forceinline__ PointSums point_sums(const Footprint& at, const float
   return sums;
 }
 
+/// `weight` and `sums` of a skipped point are 0: a NaN or an infinity among the weights would else make its gradients
+/// NaN, which are 0 by definition.
 __device__ __forceinline__ void write_point(const BackwardCall& call, const Item& item, int l, std::int64_t p,
                                             const DeviceLevel& level, float weight, const PointSums& sums) {
   const bool nearest = call.inputs.nearest;
@@ -161,7 +163,8 @@ __device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
       made.weight = device::group_sum(made.weight);
       made.x = device::group_sum(made.x);
       made.y = device::group_sum(made.y);
-      if (lane == 0) write_point(call, item, l, p, level, weight, where.inside != 0 ? made : PointSums{});
+      if (where.inside == 0) made = {};
+      if (lane == 0) write_point(call, item, l, p, level, where.inside != 0 ? weight : 0.0f, made);
     }
   }
 }

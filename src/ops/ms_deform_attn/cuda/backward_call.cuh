@@ -227,15 +227,15 @@ inline std::shared_ptr<const void> prepare_backward(const Problem& problem, cons
   return made;
 }
 
-/// What every variant asks of device and levels.
-inline Support supports_items(const Problem& problem, const DeviceInfo& device) {
+/// What every variant asks of items and levels.
+inline Support supports_items(const Problem& problem) {
   const ms_deform_attn::Problem& forward = problem.forward;
   if (forward.batch * forward.queries > std::int64_t{INT32_MAX} / std::max<std::int64_t>(forward.heads, 1))
     return Support::no("needs less than 2^31 queries times heads");
   for (const ms_deform_attn::Level& level : forward.levels)
     if (level.first_point + level.points > INT32_MAX)
       return Support::no("needs less than 2^31 sampling points per query");
-  return supports_device(forward, device);
+  return supports_levels(forward);
 }
 
 inline const Prepared& prepared_backward(const Arguments& arguments) {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "core/cuda_types.hpp"
 #include "ms_deform_attn_sites.hpp"
@@ -205,9 +204,8 @@ inline const Call& prepared_call(const Arguments& arguments) {
   return static_cast<const Prepared*>(arguments.prepared.get())->call;
 }
 
-/// What every variant asks of the device and of the levels.
-inline Support supports_device(const Problem& problem, const DeviceInfo& device) {
-  if (const Support support = compiled_for(device); !support) return support;
+/// What every variant asks of the levels.
+inline Support supports_levels(const Problem& problem) {
   for (const Level& level : problem.levels)
     if (level.height > INT32_MAX || level.pitch > INT32_MAX)
       return Support::no("needs levels of less than 2^31 pixels a side");

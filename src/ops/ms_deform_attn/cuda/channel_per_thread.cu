@@ -31,11 +31,11 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) kernel(con
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
+Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.batch * problem.queries >
       (std::int64_t{INT32_MAX} * kThreads - kThreads) / std::max<std::int64_t>(problem.heads * problem.channels, 1))
     return Support::no("needs at most 2^39 output elements");
-  return supports_device(problem, device);
+  return supports_levels(problem);
 }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {

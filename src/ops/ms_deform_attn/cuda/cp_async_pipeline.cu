@@ -108,8 +108,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_vectors(problem); !support) return support;
   if (1 << lane_bits(problem) < kSamples)
     return Support::no("needs channels of at least 64 bytes: four threads of an item work out four samples");
   return Support::yes();

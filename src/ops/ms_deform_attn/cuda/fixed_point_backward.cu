@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kBackwardThreads, kBlocksOfWarps) kernel(const
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return supports_items(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_items(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return prepare_backward(problem, arguments, {.fixed = true});

@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Poin
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return supports_vector_rows(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_vector_rows(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return prepare_fused(problem, arguments);

@@ -86,10 +86,13 @@ void choose_counting(const ms_deform_attn::Problem& problem, PreparedLists& made
   for (const ms_deform_attn::Level& level : problem.levels)
     largest = std::max(largest, (level.height + 1) * (level.width + 1));
   const std::int64_t bytes = largest * static_cast<std::int64_t>(sizeof(unsigned));
-  if (bytes > kMostCountedBytes || problem.queries * problem.points < kSamplesPerList * made.lists.per_head) return;
+  const DeviceInfo& device = device_info(problem.device);
+  if (bytes > std::min(kMostCountedBytes, device.shared_memory_per_block) ||
+      problem.queries * problem.points < kSamplesPerList * made.lists.per_head)
+    return;
   const std::int64_t blocks = made.images * problem.heads * static_cast<std::int64_t>(problem.levels.size());
-  const std::int64_t parts = std::clamp<std::int64_t>(
-      2 * device_info(problem.device).multiprocessors / std::max<std::int64_t>(blocks, 1), 1, 16);
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(2 * device.multiprocessors / std::max<std::int64_t>(blocks, 1), 1, 16);
   made.shared_bytes = static_cast<int>(bytes);
   made.lists.part_queries = static_cast<int>((problem.queries + parts - 1) / parts);
   made.parts = static_cast<int>((problem.queries + made.lists.part_queries - 1) / made.lists.part_queries);
@@ -141,10 +144,10 @@ void sum(const PreparedLists& prepared, const Lists& lists, Stream stream) {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
+Support supports(const Problem& problem, const DeviceInfo&) {
   const ms_deform_attn::Problem& forward = problem.forward;
-  if (Support support = supports_items(problem, device); !support) return support;
-  if (Support support = ms_deform_attn::cuda::supports_vectors(forward, device); !support) return support;
+  if (Support support = supports_items(problem); !support) return support;
+  if (Support support = ms_deform_attn::cuda::supports_vectors(forward); !support) return support;
   if (forward.channels % kFour != 0 || forward.channels > kFour * device::kWarpThreads)
     return Support::no("needs at most " + std::to_string(kFour * device::kWarpThreads) + " channels");
   constexpr std::int64_t kMost = INT32_MAX;

@@ -134,6 +134,7 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
         own = load_point<AnyType>(in, location_row + level.location_at + mine * in.locations.point,
                                   weight_row + level.weight_at + mine * in.weights.point);
         where = footprint(own.x, own.y, level, in.nearest);
+        if (where.inside == 0) own.weight = 0;
       }
       if (where.inside != 0 && lists.ranks != nullptr) {
         const unsigned list = lists.at(in, item, l, level.width, where.row, where.column);

@@ -282,8 +282,8 @@ __device__ __forceinline__ DealtItem dealt_item(const Call& call, const Deal& de
 }
 
 /// What 16-byte loads ask for.
-inline Support supports_vector_rows(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_device(problem, device); !support) return support;
+inline Support supports_vector_rows(const Problem& problem) {
+  if (Support support = supports_levels(problem); !support) return support;
   if (lane_bits(problem) < 0)
     return Support::no("needs channels of 16, 32, 64, 128, 256 or 512 bytes, D = " + std::to_string(problem.channels) +
                        " of " + std::string(to_string(problem.value_dtype)) + " has " +
@@ -300,9 +300,9 @@ inline Support supports_vector_rows(const Problem& problem, const DeviceInfo& de
 }
 
 /// What variants of 16-byte loads ask for that fuse no other step.
-inline Support supports_vectors(const Problem& problem, const DeviceInfo& device) {
+inline Support supports_vectors(const Problem& problem) {
   if (Support support = supports_plain(problem); !support) return support;
-  return supports_vector_rows(problem, device);
+  return supports_vector_rows(problem);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::cuda

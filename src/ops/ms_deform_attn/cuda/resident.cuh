@@ -5,6 +5,7 @@
 #include "device/fence.cuh"
 #include "device/shared_atomic.cuh"
 #include "device/tensor_copy.cuh"
+#include "ops/ms_deform_attn/cuda/near_levels.hpp"
 #include "ops/ms_deform_attn/cuda/records.cuh"
 #include "tmaops/tensor_map.hpp"
 
@@ -14,12 +15,7 @@ using namespace cuda;  // NOLINT(google-build-using-namespace): the room's own p
 
 constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-constexpr int kLevels = 4;      // of a problem
-constexpr int kNearLevels = 2;  // the last ones, in shared memory
-constexpr int kFarLevels = kLevels - kNearLevels;
 constexpr int kUnitQueries = 4;  // neighbouring queries that a warp works on together
-constexpr int kPlaneChannels = 16;
-constexpr int kPixelBytes = 2 * kPlaneChannels;  // of a pixel in one of the two planes
 
 /// Where the samples of a warp's queries pass from the thread that works them out to those that sum: 8 times 16 bytes
 /// per query, 16 bytes further from query to query, and two such parts, so that reads of four queries meet no bank
@@ -45,7 +41,7 @@ struct Storage {
   unsigned next;         // unit of the block that no warp has taken yet
   unsigned left;         // warps that have left a segment, counted on
 };
-constexpr int kPlanesAt = (static_cast<int>(sizeof(Storage)) + 127) / 128 * 128;
+static_assert(kPlanesAt == (static_cast<int>(sizeof(Storage)) + 127) / 128 * 128);
 
 /// Levels in shared memory: channels 0 to 15 of all pixels in one plane, 16 to 31 in another. Rows are 2 (mod 4) pixels
 /// apart: then the 16-byte pieces of two neighbouring pixels in each of two rows lie in different banks.
@@ -186,7 +182,9 @@ __device__ __forceinline__ void leave(const Near& near, Storage& shared, Segment
   segments.next();
   if (lane != 0 || !segments.valid()) return;
   __threadfence_block();
-  if (atomicAdd(&shared.left, 1u) + 1 == all) fill(near, shared, segments.unit(0));
+  if (atomicAdd(&shared.left, 1u) + 1 != all) return;
+  __threadfence_block();  // with the fence above: what the other warps read comes before the copies that overwrite it
+  fill(near, shared, segments.unit(0));
 }
 
 /// Draws the next unit of the block. In two steps, between which a warp has other work to do.

@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_vectors(problem); !support) return support;
   const int bits = lane_bits(problem);
   if (bits < 2 || bits > 4)
     return Support::no(

@@ -195,17 +195,6 @@ struct Prepared : cuda::Prepared {
   unsigned blocks = 0;
 };
 
-/// Pixels from row to row in shared memory.
-std::int64_t near_pitch(const Level& level) { return level.width + (6 - level.width % 4) % 4; }
-
-/// Shared memory of the near levels in one plane.
-std::int64_t plane_bytes(const Problem& problem) {
-  std::int64_t pixels = 0;
-  for (std::size_t l = kFarLevels; l < problem.levels.size(); ++l)
-    pixels += (near_pitch(problem.levels[l]) * problem.levels[l].height + 3) / 4 * 4;
-  return pixels * kPixelBytes;
-}
-
 constexpr std::int64_t kMaxPlaneBytes = 56 * 1024;
 /// Maps of one round that L2 keeps beside the points and the output.
 constexpr std::int64_t kRoundBytes = 32 << 20;
@@ -253,7 +242,7 @@ Strips strips_of(const Problem& problem) {
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem, device); !support) return support;
+  if (Support support = supports_vectors(problem); !support) return support;
   if (problem.value_dtype == DType::f32) return Support::no("needs f16 or bf16 values");
   if (problem.channels != kChannels) return Support::no("needs 32 channels");
   if (problem.location_dtype != problem.weight_dtype || problem.location_dtype == DType::f64)
@@ -273,6 +262,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (plane_bytes(problem) > kMaxPlaneBytes)
     return Support::no("needs a third and a fourth level of at most " + std::to_string(2 * kMaxPlaneBytes) +
                        " bytes in shared memory, these take " + std::to_string(2 * plane_bytes(problem)));
+  if (Support support = fits_shared_memory(shared_bytes(problem), device); !support) return support;
   if (problem.map_bytes > INT32_MAX) return Support::no("needs maps of an image and head that span less than 2 GiB");
   if (problem.batch * problem.heads > INT32_MAX / (problem.queries + kUnitQueries))
     return Support::no("needs less than 2^31 queries, of all images and heads");
@@ -327,7 +317,7 @@ void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
                               stream, prepared.pack, prepared.packed);
   const LaunchConfig config{.grid = dim3(prepared.blocks),
                             .block = dim3(kThreads),
-                            .shared_bytes = kPlanesAt + static_cast<int>(2 * prepared.near.plane_bytes),
+                            .shared_bytes = static_cast<int>(shared_bytes(problem)),
                             .dependent = arguments.dependent_launch || with_copy};
   with_resident_types(problem, [&](auto* value, auto* point) {
     using Value = std::remove_pointer_t<decltype(value)>;

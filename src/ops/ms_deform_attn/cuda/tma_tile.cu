@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   const auto issue = [&](int s) {
     const int stage = s % kStages;
     if (lane == 0) device::arrive_expect_bytes(ring.full[stage], kStageBytes);
-    __syncwarp();
+    __syncwarp();  // all have read the stage before it is filled again
     while (s >= call.levels[issued_level].last_point) ++issued_level;
     if (part != 0) return;
     const DeviceLevel& level = call.levels[issued_level];
@@ -99,15 +99,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
 #pragma unroll
     for (int k = 0; k < 4; ++k)
       add_vector<Value>(sum, *reinterpret_cast<const uint4*>(box + (k << (lane_bits + 4))), weight[k]);
-    __syncwarp();  // all have read the stage before it is filled again
   }
   if (number < call.items) store_sums<Value, Point>(call, item, part * kPerVector<Value>, sum);
 }
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_vectors(problem); !support) return support;
   if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling: a box holds four pixels");
   if (lane_bits(problem) < 1 || problem.channels > 256)
     return Support::no("needs channels of 32 to 512 bytes, at most 256 of them");

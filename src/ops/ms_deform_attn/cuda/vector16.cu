@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return supports_vectors(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_vectors(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return prepare_call(problem, arguments);

@@ -77,7 +77,10 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
           made.x += __shfl_xor_sync(0xffffffffu, made.x, offset);
           made.y += __shfl_xor_sync(0xffffffffu, made.y, offset);
         }
-        if (p == mine) own_sums = made;
+        if (p == mine) {
+          own_sums = made;  // all 0 where the point is skipped
+          if (where.inside == 0) own.weight = 0;
+        }
       }
       if (there && mine < points) write_point(call, item, l, mine, level, own.weight, own_sums);
     }
@@ -93,10 +96,10 @@ int thread_bits(const Problem& problem) {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
+Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.deterministic && problem.grad_value)
     return Support::no("adds in any order, deterministic sums are asked for");
-  if (Support support = supports_items(problem, device); !support) return support;
+  if (Support support = supports_items(problem); !support) return support;
   if (thread_bits(problem) < 0) return Support::no("needs 4, 8, 16, 32, 64 or 128 channels");
   const ms_deform_attn::Problem& forward = problem.forward;
   if (!forward.dense_channels || forward.row_alignment < 16)

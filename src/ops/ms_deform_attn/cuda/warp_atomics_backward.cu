@@ -15,10 +15,10 @@ __global__ void __launch_bounds__(kBackwardThreads, kBlocksOfWarps) kernel(const
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
+Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.deterministic && problem.grad_value)
     return Support::no("adds in any order, deterministic sums are asked for");
-  return supports_items(problem, device);
+  return supports_items(problem);
 }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {

@@ -155,7 +155,7 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, boo
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return supports_tiles(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_tiles(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return prepare_call(problem, arguments);

@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 
-#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "core/cuda_types.hpp"
 #include "ops/resample/problem.hpp"

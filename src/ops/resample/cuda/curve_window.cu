@@ -275,9 +275,9 @@ struct Prepared {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
+Support supports(const Problem& problem, const DeviceInfo&) {
   if (!problem.unit_time_stride) return Support::no("needs times next to one another");
-  if (Support support = supports_rows(problem, device); !support) return support;
+  if (Support support = supports_rows(problem); !support) return support;
   if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
   if (problem.channels * static_cast<std::int64_t>(size_of(problem.values)) > kLongestRow)
     return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");

@@ -111,6 +111,9 @@ __device__ __forceinline__ void mix_rows(const unsigned char* from, float weight
   for (int k = 0; k < channels; ++k) to[k] = fmaf(weight, value[channels + k] - value[k], value[k]);
 }
 
+/// Words behind the last row that mix_rows() may read, and does not use: a row of 7 values and a word.
+inline constexpr int kPairRestWords = 5;
+
 struct PairStorage {
   device::Barrier rows_ready;
   alignas(128) unsigned char bytes[96 * 1024];  // stamps, rows, output rows: as much as the job needs
@@ -152,6 +155,9 @@ __global__ void __launch_bounds__(kPairThreads, 10) pair_kernel(const __grid_con
   const auto* x = reinterpret_cast<const float*>(shared.bytes) + (stamp - stamp_unit * 4 + base);
 
   load.store(shared.bytes);
+  static_assert(width + 4 <= 4 * kPairRestWords);
+  if (thread < kPairRestWords)
+    *reinterpret_cast<std::uint32_t*>(shared.bytes + job.rows_at + job.row_bytes + 4 * thread) = 0;
   if (thread == 0) {
     device::arrive_expect_bytes(shared.rows_ready, static_cast<std::uint32_t>(job.row_bytes));
     device::bulk_load(shared.bytes + job.rows_at, values, static_cast<std::uint32_t>(job.row_bytes), shared.rows_ready);

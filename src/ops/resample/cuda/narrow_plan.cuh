@@ -210,7 +210,7 @@ inline PairJob pair_job(const Problem& problem, const Call& call, int& shared_by
   job.stamp_unit_limit = static_cast<int>((problem.batch * problem.source * 4 - job.stamp_bytes) / 16);
   job.row_unit_limit = static_cast<int>((problem.batch * problem.source * width - job.row_bytes) / 16);
   job.rows_at = round_up(job.stamp_bytes, 128);
-  job.strips_at = job.rows_at + round_up(job.row_bytes + width + 4, 128);  // mix_rows reads beyond the last row
+  job.strips_at = job.rows_at + round_up(job.row_bytes + 4 * kPairRestWords, 128);
   job.interpolation = plain.interpolation;
   shared_bytes = static_cast<int>(sizeof(PairStorage) - sizeof(PairStorage::bytes)) + job.strips_at +
                  job.trajectories * plain.target_count * width;

@@ -227,8 +227,8 @@ void launch_long(const Problem& problem, const NarrowPrepared& prepared, Stream 
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_windows(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_windows(problem); !support) return support;
   if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
   if (problem.channels * static_cast<std::int64_t>(size_of(problem.values)) > kLongestRow)
     return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");

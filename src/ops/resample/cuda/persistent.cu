@@ -109,8 +109,9 @@ __global__ void __launch_bounds__(kMaxThreads) kernel(const __grid_constant__ Jo
 }
 
 /// Blocks per multiprocessor: what its shared memory and threads hold, at most 8.
-int blocks_per_multiprocessor(int threads, int shared_bytes) {
-  return std::clamp(std::min(device::kMaxSharedBytes / (shared_bytes + 1024), 2048 / threads), 1, 8);
+int blocks_per_multiprocessor(int threads, int shared_bytes, const DeviceInfo& device) {
+  return std::clamp(std::min(static_cast<int>(device.shared_memory_per_block) / (shared_bytes + 1024), 2048 / threads),
+                    1, 8);
 }
 
 void run(const Problem& problem, const Call& call, const TileChoice& choice, int blocks, bool dependent_launch,
@@ -122,8 +123,9 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, int
   config.shared_bytes = kStages * stage_bytes + static_cast<int>(sizeof(Storage) - sizeof(Storage::bytes));
   const auto tiles = static_cast<std::uint32_t>((call.longest_target + tile.targets - 1) / tile.targets);
   const auto items = static_cast<std::uint32_t>(tiles * problem.batch);
-  if (blocks == 0) blocks = blocks_per_multiprocessor(choice.threads, config.shared_bytes);
-  const auto most = static_cast<std::uint32_t>(blocks * device_info(problem.device).multiprocessors);
+  const DeviceInfo& device = device_info(problem.device);
+  if (blocks == 0) blocks = blocks_per_multiprocessor(choice.threads, config.shared_bytes, device);
+  const auto most = static_cast<std::uint32_t>(blocks * device.multiprocessors);
   config.grid = dim3(std::min(items, most));
   with_types(problem, [&](auto* time, auto* value) {
     using Time = std::remove_pointer_t<decltype(time)>;
@@ -138,8 +140,8 @@ void run(const Problem& problem, const Call& call, const TileChoice& choice, int
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_tiles(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_tiles(problem); !support) return support;
   const std::int64_t targets = std::max<std::int64_t>(problem.target, 1);
   if (problem.batch > (std::int64_t{1} << 31) / targets) return Support::no("needs at most 2^31 targets in all");
   return Support::yes();

@@ -52,8 +52,8 @@ inline TileChoice choose_tile(const Problem& problem, const Call& call) {
 }
 
 /// What variants with windows of 16-byte rows take.
-inline Support supports_tiles(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_windows(problem, device); !support) return support;
+inline Support supports_tiles(const Problem& problem) {
+  if (Support support = supports_windows(problem); !support) return support;
   if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
   return supports_16_byte_rows(problem);
 }

@@ -288,8 +288,8 @@ void run(const Problem& problem, const Call& call, bool dependent_launch, Stream
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_windows(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_windows(problem); !support) return support;
   return supports_16_byte_rows(problem);
 }
 

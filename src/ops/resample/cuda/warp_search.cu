@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return supports_one_weight(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_one_weight(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return prepare_call(problem, arguments);

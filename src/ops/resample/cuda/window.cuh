@@ -13,8 +13,7 @@
 namespace tmaops::ops::resample::cuda {
 
 /// What all variants with 32-bit row numbers take.
-inline Support supports_rows(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = compiled_for(device); !support) return support;
+inline Support supports_rows(const Problem& problem) {
   if (!problem.unit_channel_stride) return Support::no("needs channels next to one another");
   if (problem.channels == 0) return Support::no("needs at least one channel");
   constexpr std::int64_t most = 1 << 30;
@@ -23,18 +22,18 @@ inline Support supports_rows(const Problem& problem, const DeviceInfo& device) {
 }
 
 /// The same for those with one weight per target.
-inline Support supports_one_weight(const Problem& problem, const DeviceInfo& device) {
+inline Support supports_one_weight(const Problem& problem) {
   if (problem.groups.size() > 1) return Support::no("needs one interpolation for all channels");
   for (const ChannelGroup& group : problem.groups)
     if (group.interpolation == Interpolation::cubic || group.interpolation == Interpolation::slerp)
       return Support::no("needs linear, previous, next or nearest interpolation");
-  return supports_rows(problem, device);
+  return supports_rows(problem);
 }
 
 /// The same for those that copy windows of stamps.
-inline Support supports_windows(const Problem& problem, const DeviceInfo& device) {
+inline Support supports_windows(const Problem& problem) {
   if (!problem.unit_time_stride) return Support::no("needs times next to one another");
-  return supports_one_weight(problem, device);
+  return supports_one_weight(problem);
 }
 
 /// The part of one trajectory that a block works on.

@@ -294,8 +294,8 @@ Job make_job(const Problem& problem, const Call& call, bool whole, int& threads,
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_rows(problem, device); !support) return support;
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_rows(problem); !support) return support;
   if (problem.values != problem.output) return Support::no("needs both gradients of one type");
   if (problem.groups.size() > 1) return Support::no("needs one interpolation for all channels");
   if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   launch_resident<kernel>(kSite, problem, arguments, ring_shape(problem.tiles()), stream);

@@ -43,10 +43,11 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
   for (; first < problem.tiles; first += stride, stage ^= 1) {
     issue(first + stride, stage ^ 1);
     device::wait_copies<1>();
-    const std::uint32_t sum =
-        device::group_sum<kLanesPerTile>(checksum_of(tiles[stage] + mine * kTileBytes, quarter, mine % 2));
     const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
-    if (t < problem.tiles && quarter == 0) problem.checksums[t] = sum;
+    const bool there = t < problem.tiles;
+    const std::uint32_t sum =
+        device::group_sum<kLanesPerTile>(there ? checksum_of(tiles[stage] + mine * kTileBytes, quarter, mine % 2) : 0);
+    if (there && quarter == 0) problem.checksums[t] = sum;
   }
   device::wait_copies<0>();
   cycles.stop();
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
 void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
   launch_resident<kernel>(kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);

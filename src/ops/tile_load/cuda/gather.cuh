@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/compiled_for.hpp"
 #include "core/cuda_launch.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
@@ -189,9 +188,9 @@ inline DeviceProblem level_problem(const Problem& problem, const Arguments& argu
 }
 
 /// For kernels whose blocks stay and go round: the rounds ahead of the last tile must still fit in 32 bits.
-inline Support resident_supports(const Problem& problem, const DeviceInfo& device) {
+inline Support resident_supports(const Problem& problem) {
   if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
-  return compiled_for(device);
+  return Support::yes();
 }
 
 /// Threads of a block and how many blocks of a multiprocessor stay: the kernel goes round.

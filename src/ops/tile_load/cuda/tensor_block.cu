@@ -43,10 +43,12 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     device::wait(full[stage], phase, {"the tiles of a block", stage});
     const int mine = static_cast<int>(threadIdx.x) / kLanesPerTile;
     const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
-    const std::uint32_t sum =
-        device::group_sum<kLanesPerTile>(checksum_of(tiles[stage] + mine * kTileBytes, quarter, mine % 2));
     const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
-    if (t < problem.tiles && quarter == 0) problem.checksums[tile_number(problem, t)] = sum;
+    const bool there = t < problem.tiles;
+    const int read = there ? mine : 0;  // a block's first tile always exists
+    const std::uint32_t sum =
+        device::group_sum<kLanesPerTile>(checksum_of(tiles[stage] + read * kTileBytes, quarter, mine % 2));
+    if (there && quarter == 0) problem.checksums[tile_number(problem, t)] = sum;
     __syncthreads();
     stage ^= 1;
     if (stage == 0) phase ^= 1;
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return make_maps(problem, arguments, 4);

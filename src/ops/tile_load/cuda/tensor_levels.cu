@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo& device) { return resident_supports(problem, device); }
+Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
 std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
   return make_maps(problem, arguments, 5);

@@ -74,11 +74,14 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
       ahead += stride;
       next = coordinates(ahead);
       device::wait(ring.full[stage], phase, {"eight tiles of a warp", stage});
+      if constexpr (!Copy::whole_tiles) __syncwarp();  // the barrier does not order the zeros that other lanes wrote
       const int mine = lane / kLanesPerTile;
-      const std::uint32_t sum = device::group_sum<kLanesPerTile>(
-          checksum_of(ring.stage[stage] + mine * kTileBytes, lane % kLanesPerTile, mine % 2));
       const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
-      if (t < problem.tiles && lane % kLanesPerTile == 0) problem.checksums[tile_number(problem, t)] = sum;
+      const bool there = t < problem.tiles;
+      const int read = there ? mine : 0;  // a warp's first tile always exists
+      const std::uint32_t sum = device::group_sum<kLanesPerTile>(
+          checksum_of(ring.stage[stage] + read * kTileBytes, lane % kLanesPerTile, mine % 2));
+      if (there && lane % kLanesPerTile == 0) problem.checksums[tile_number(problem, t)] = sum;
       __syncwarp();  // all have read the stage before it is filled again
       first += stride;
     }
