@@ -13,7 +13,7 @@ namespace {
 /// Calls longer than this need no untimed calls before them: what these would warm up is a small part of them.
 constexpr double kLongCall = 0.05;
 /// So many untimed calls before a sample, which on a CPU has few: there 10 MB of pixels that are read here and there
-/// take three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring_cpu.md).
+/// take three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring.md, M1).
 constexpr std::int64_t kWarmCalls = 4;
 constexpr std::int64_t kMostCalls = 100000;
 

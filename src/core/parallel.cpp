@@ -80,7 +80,7 @@ void send_away(Helper& helper, int processor, bool may_sleep) {
 
 /// How long a helper polls for the next job before it lets the kernel put it to sleep. Waking it costs the caller 25 us
 /// and takes up to 200 us on a virtual machine, so calls that follow each other should find it awake. But while it
-/// polls, it keeps a processor from whoever comes next, such as another library's threads (docs/findings/threads.md).
+/// polls, it keeps a processor from whoever comes next, such as another library's threads (docs/findings/host.md, H10).
 constexpr auto kHelperPolling = std::chrono::microseconds(50);
 /// How long the caller polls for the helpers to end. The processor is its own, and the result is what it waits for.
 constexpr auto kCallerPolling = std::chrono::microseconds(500);

@@ -9,7 +9,7 @@
 namespace tmaops {
 
 /// Threads for a call that takes one thread about so many microseconds: 1 where the call is so short that waking
-/// others, and what they keep from whoever runs next, costs more than they bring (docs/findings/threads.md); else
+/// others, and what they keep from whoever runs next, costs more than they bring (docs/findings/host.md, H13); else
 /// num_threads().
 int threads_for(double microseconds);
 

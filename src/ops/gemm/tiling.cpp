@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kStep = 64;  // k of a step
 
-/// Fitted to launches on an H200 (docs/findings/gemm_gpu.md): operands in the L2 up to 1024, cold above.
+/// Fitted to launches on an H200 (docs/findings/gemm.md, G1): operands in the L2 up to 1024, cold above.
 constexpr Tiling kTilings[] = {
     {.variant = "wgmma_small", .tile = "64x32", .rows = 64, .columns = 32, .start = 1.4, .finish = 0.1, .step = 0.16},
     {.variant = "wgmma_small", .tile = "64x128", .rows = 64, .columns = 128, .start = 1.5, .finish = 0.5, .step = 0.19},
@@ -38,7 +38,7 @@ constexpr Tiling kTilings[] = {
      .plain = true},
     // Fitted to bursts with rests between, as bench has: all clocks are level there, and cycles decide (4096: in turn
     // on 128 x 128 194 us, together on 128 x 256 196). A wide tile that has the power to itself needs less of it, so
-    // its clock is higher (docs/findings/gemm_gpu.md).
+    // its clock is higher (docs/findings/gemm_large.md, P2 and P8).
     {.variant = "wgmma_persistent",
      .tile = "128x256c2",
      .rows = 128,

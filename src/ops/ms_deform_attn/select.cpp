@@ -12,7 +12,8 @@ namespace tmaops::ops {
 namespace ms_deform_attn {
 namespace {
 
-/// Copying a pixel costs as much as what the copy saves on about ten reads of it (docs/findings/ms_deform_attn_cpu.md).
+/// Copying a pixel costs as much as what the copy saves on about ten reads of it (docs/findings/ms_deform_attn_cpu.md,
+/// D3).
 constexpr double kReadsThatPay = 10;
 
 /// Whether the samples (four pixels each) read a pixel often enough on average: encoders do, decoders do not.
@@ -24,7 +25,7 @@ bool packing_pays(const Problem& problem) {
 /// Items, times the 16-byte pieces of their channels, that level_per_thread and shuffled_samples work on at a time per
 /// multiprocessor.
 constexpr double kPiecesAtATime = 640;
-/// Up to so many times that they are the fastest on a GPU (docs/findings/ms_deform_attn_gpu.md): decoders.
+/// Up to so many times that they are the fastest on a GPU (docs/findings/ms_deform_attn.md, A9): decoders.
 constexpr double kRoundsOfDecoders = 4;
 
 bool few_queries(const Problem& problem, const DeviceInfo& device) {
@@ -40,7 +41,7 @@ constexpr std::int64_t kQueriesThatStay = 2000;
 /// f32 whose channels fill the 128 bytes of a line, as 32 do. With four points in a level level_per_thread is the
 /// fastest or near it (202 us on enc/uniform and 227 on enc/detr, shuffled_samples 238 and 224), with eight
 /// shuffled_samples (791 us on seed/uniform and 749 on seed/detr, level_per_thread 779 and 805; vector16 loses to both:
-/// docs/findings/ms_deform_attn_gpu.md).
+/// docs/findings/ms_deform_attn.md, A8).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
 bool four_points(const Problem& problem) {
   return std::ranges::all_of(problem.levels, [](const Level& level) { return level.points == 4; });
@@ -79,7 +80,7 @@ namespace ms_deform_attn_backward {
 namespace {
 
 /// Samples per pixel and head from which pixel_lists_backward is as fast as atomic additions or faster, for 16-bit
-/// values (docs/findings/ms_deform_attn_gpu.md): encoders have 16.
+/// values (docs/findings/ms_deform_attn.md, A17): encoders have 16.
 constexpr double kSamplesThatPay = 10;
 
 bool lists_pay(const Problem& problem) {

@@ -8,7 +8,7 @@
 namespace tmaops::ops::resample {
 namespace {
 
-/// GPU variants from best to worst, as measured (docs/findings/resample_gpu.md). Fetching a guessed window of rows at
+/// GPU variants from best to worst, as measured (docs/findings/resample.md, R1). Fetching a guessed window of rows at
 /// once wins where samples serve two targets each or more, and in short calls with a target per sample, which wait for
 /// one memory latency instead of two. Else only the rows that are needed are read: with a target per sample random
 /// stamps would cost 5 to 7 %, and even ones gain at most 2 %, so that only calls for which touched_rows has no kernel

@@ -91,7 +91,7 @@ struct ChannelRequest {
   Coming coming;
 };
 
-/// Bytes of samples asked for ahead of the target at hand (docs/findings/resample_cpu.md).
+/// Bytes of samples asked for ahead of the target at hand (docs/findings/resample_cpu.md, Q4).
 inline constexpr std::int64_t kAheadBytes = 8192;
 inline constexpr std::int64_t kCacheLine = 64;
 

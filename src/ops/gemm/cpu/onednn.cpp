@@ -1,6 +1,6 @@
 // GEMM through oneDNN's matmul. D is cut into tiles that depend on the problem alone; each is one call of a sequential
 // primitive on a thread of our own pool. So TMAOPS_NUM_THREADS holds, a forked child works, and the bits do not depend
-// on the number of threads; measured, this is as fast as oneDNN's own threads (docs/findings/gemm_cpu.md).
+// on the number of threads; measured, this is as fast as oneDNN's own threads (docs/findings/gemm_cpu.md, C1).
 //
 // Where B serves several tiles, it is packed once into the layout oneDNN likes best, also by all threads. A is read
 // where it lies when its tile is dense, else each task makes a dense copy of its rows. f16 becomes f32 on the way,

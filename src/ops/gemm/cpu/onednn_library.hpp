@@ -154,7 +154,7 @@ class AlignedBuffer {
 
 /// From this depth on signals are held during a call, which costs a fraction of a microsecond. Where K is long (above
 /// 252 with AVX2) oneDNN's f32 kernel points the stack pointer into its heap buffer: a handler that runs meanwhile
-/// writes over whatever lies before that buffer (docs/findings/gemm_cpu.md).
+/// writes over whatever lies before that buffer (docs/findings/gemm_cpu.md, C10).
 inline constexpr std::int64_t kDepthWithSignals = 64;
 
 /// A primitive with memory objects of its own: for one thread, called again and again with other addresses.

@@ -1,6 +1,6 @@
 // Tiles that read whole lines of the L2 where rows do not start at multiples of 128 bytes. 64 k of such a row lie in
 // two lines; asking for parts of lines costs twice the requests, and the L2 hardly combines what several
-// multiprocessors ask for unless it is a whole line (docs/findings/gemm_gpu.md). But rows 8 apart start at the same
+// multiprocessors ask for unless it is a whole line (docs/findings/gemm.md, G12). But rows 8 apart start at the same
 // place in a line, for every leading dimension that is a multiple of 8. So a block takes 128 rows of D that are 8
 // apart, fetches whole lines of A for them, and counts k from where these lines begin. B's columns begin at places of
 // their own: they come in whole lines as well and pass through registers, since ldmatrix takes 16 bytes from anywhere.

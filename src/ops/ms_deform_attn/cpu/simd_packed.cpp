@@ -1,6 +1,6 @@
 // The value is copied head by head first, then each head's queries are worked off tile by tile.
 //
-// What that buys over `simd` (measured in docs/findings/ms_deform_attn_cpu.md): the pixels around a tile fill an
+// What that buys over `simd` (measured in docs/findings/ms_deform_attn_cpu.md, D2): the pixels around a tile fill an
 // eighth of the cache, and all of its sets; the next tile's pixels can be asked for ahead of time, row by row; and the
 // border of zeros leaves one offset per point instead of four. A copy without infinities and NaN needs no care about
 // corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`. And the copy may

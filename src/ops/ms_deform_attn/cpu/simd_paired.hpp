@@ -6,7 +6,7 @@
 //
 // Zen 4's conversion of f16 takes a load for every 8 values, and loads are what the sums wait for. So there the large
 // levels hold coded pairs: 32 bits with channels c and c + 16 of a block of 32, which four bitwise operations turn into
-// two f32 scaled by 2^-112. They wait for vector operations instead (docs/findings/ms_deform_attn_cpu.md).
+// two f32 scaled by 2^-112. They wait for vector operations instead (docs/findings/ms_deform_attn_cpu.md, D12).
 //
 // A pair w is [s of the first][3 bits][exponent and mantissa of the first][13 bits]: with the bits between masked off,
 // the exponent of 5 bits is the end of one of 8. The second value is (w << 3) ^ (w rotated by 16) behind the same mask.

@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(kPackThreads)
 }
 
 /// Queries per pixel of the level from which the copy pays: seed8 has 4.2, where it takes 1.4 % of the time and saves 4
-/// to 8 % (docs/findings/ms_deform_attn_gpu.md).
+/// to 8 % (docs/findings/ms_deform_attn_resident.md, S13).
 constexpr std::int64_t kQueriesThatPack = 2;
 
 /// With four points per level the copy takes as long as what it saves.

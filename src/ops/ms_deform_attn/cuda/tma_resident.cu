@@ -222,7 +222,7 @@ void make_room(const Problem& problem, Prepared& prepared) {
 }
 
 /// Only with eight points: with four the samples of a query are too few, and strips lose more to shared memory, which
-/// waits for hits in the L1, than they win (docs/findings/ms_deform_attn_gpu.md).
+/// waits for hits in the L1, than they win (docs/findings/ms_deform_attn_resident.md, S11).
 Strips strips_of(const Problem& problem) {
   const Level& level = problem.levels[0];
   const bool queries_are_pixels =

@@ -140,7 +140,7 @@ __device__ __forceinline__ float4 slerp(float4 from, float4 to, float w) {
 }
 
 /// The square of an angle of at most a right one from its cosine, and sin(angle) / angle from its square: no root, no
-/// arc, no loss of digits between near quaternions. Least squares fits (docs/findings/resample_gpu.md).
+/// arc, no loss of digits between near quaternions. Least squares fits (docs/findings/resample_curves.md, V3).
 __device__ __forceinline__ float square_of_angle(float cosine) {
   const float apart = fmaxf(1 - cosine, 0.0f);
   float angle = fmaf(apart, 0.00921768f, -0.0105984f);

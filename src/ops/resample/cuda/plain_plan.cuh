@@ -1,4 +1,5 @@
-// How a plain call is cut into tiles, from the problem alone. Measured on an H200 (docs/findings/resample_gpu.md).
+// How a plain call is cut into tiles, from the problem alone. Measured on an H200 (docs/findings/resample.md,
+// R5, R9, R13 and R18 to R20).
 #pragma once
 
 #include <bit>

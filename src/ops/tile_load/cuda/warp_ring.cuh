@@ -2,7 +2,7 @@
 // eight on its own barrier, and sums them. No block barrier anywhere.
 //
 // H200, 23.7 million tiles: 48 warps with two stages each stop at 22 G tiles/s, 32 warps with three at 27 to 29, with
-// as many tiles in flight. (docs/findings/tile_load.md)
+// as many tiles in flight. (docs/findings/tile_load.md, T3)
 #pragma once
 
 #include "device/barrier.cuh"
