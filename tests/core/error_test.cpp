@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
+#include <string>
 
 namespace tmaops {
 namespace {
@@ -27,6 +29,12 @@ TEST(Error, message_has_all_its_parts) {
   for (const char* piece : {"E012", "gemm: b", "bf16", "f16, as a"})
     EXPECT_NE(message.find(piece), std::string::npos) << piece;
   EXPECT_EQ(error.exit_code(), 2);
+}
+
+TEST(Catalogue, no_mend_only_points_to_the_message) {
+  const std::regex pointer(R"((See the \w+ in the message|The message (has|lists)[^;]*)\.)");
+  for (const ErrorPage& page : error_catalogue())
+    EXPECT_FALSE(std::regex_match(std::string(page.mend), pointer)) << page.number << ": " << page.mend;
 }
 
 }  // namespace
