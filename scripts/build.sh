@@ -26,11 +26,12 @@ if [ "$(cat "$directory/.configured-for" 2>/dev/null)" != "$wanted" ]; then
   rm -rf "$directory"
   log=$(mktemp)
   echo "Configuring ($preset, GPU kernels $cuda)." >&2
-  cmake --preset "$preset" -DTMAOPS_CUDA=$cuda >"$log" 2>&1 || { cat "$log" >&2; exit 2; }
+  sh scripts/progress.sh "Configuring ($preset)" "$log" cmake --preset "$preset" -DTMAOPS_CUDA=$cuda || { cat "$log" >&2; exit 2; }
   grep -E '^-- (GPU kernels|built without)' "$log" >&2 || true
   rm -f "$log"
   printf '%s' "$wanted" >"$directory/.configured-for"
 fi
 echo "Building ($preset)." >&2
-ninja -C "$directory" "$@" >"$directory/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }
+sh scripts/progress.sh "Building ($preset)" "$directory/build.log" ninja -C "$directory" "$@" ||
+  { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$directory/build.log" >&2; exit 2; }
 echo "$directory"

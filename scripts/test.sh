@@ -32,7 +32,13 @@ for preset in $presets; do
     echo "ThreadSanitizer does not run on this machine: its tests are left out." >&2
     continue
   fi
-  sh scripts/build.sh "$preset" >/dev/null
+  directory=$(sh scripts/build.sh "$preset")
   echo "Testing ($preset)." >&2
-  $start ctest --preset "$preset" -j "$jobs" --output-on-failure --no-tests=error
+  code=0
+  # shellcheck disable=SC2086
+  sh scripts/progress.sh "Testing ($preset)" "$directory/tests.log" \
+    $start ctest --preset "$preset" -j "$jobs" --output-on-failure --no-tests=error || code=$?
+  # What was not passed, with its output, and the sums; the rest is in tests.log.
+  grep -vE '^( *Start +[0-9]+: | *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec$)' "$directory/tests.log" || true
+  [ "$code" = 0 ] || { echo "Tests failed ($preset); every line is in $directory/tests.log." >&2; exit "$code"; }
 done

@@ -72,10 +72,10 @@ void Contenders::add_peers(const Workload& workload, bool in_process, Found& to)
   for (const std::string& peer : options_.peers) {
     if (!Peers::applies(peer, workload.info()) || (in_process && !Peers::in_process(peer))) continue;
     try {
-      if (auto made = peers_.make(peer, workload)) to.push_back(std::move(made));
+      to.push_back(peers_.make(peer, workload));
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::variant_refuses) throw;
-      log_.refuse({workload.info(), peer, reason_of(error), false, 2});
+      if (error.code() != ErrorCode::variant_refuses && error.exit_code() != 5) throw;
+      log_.refuse({workload.info(), peer, reason_of(error), options_.peers_by_name, error.exit_code()});
     }
   }
 }

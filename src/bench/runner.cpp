@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "bench/block_cycles.hpp"
 #include "bench/cold_inputs.hpp"
@@ -14,11 +15,14 @@
 #include "bench/running.hpp"
 #include "bench/sampling.hpp"
 #include "bench/wanted_variants.hpp"
+#include "core/display.hpp"
 #include "core/repeated_launches.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
 namespace {
+
+constexpr int kNoMemory = 5;  // the exit code of the errors that say so
 
 Row row_of(const Workload& workload, const Implementation& implementation, const std::string& temperature,
            const Comparison& error) {
@@ -88,7 +92,7 @@ class Run {
     for (const std::string& peer : options_.peers) {
       if (std::ranges::find(known, peer) != known.end()) continue;
       throw Error(ErrorCode::bad_value, {.where = "peers",
-                                         .got = "'" + peer + "'",
+                                         .got = "'" + display_text(peer) + "'",
                                          .needed = "one of " + joined(known),
                                          .mend = did_you_mean(peer, known)});
     }
@@ -107,11 +111,30 @@ class Run {
         workload->prepare_unchecked(options_.seed, sets);
       if (cold) workload->add_sets(cold_sets(*workload, options_.cold_bytes));  // now the data says what is touched
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_memory) throw;
-      log_.refuse({workload->info(), "tmaops", "not enough memory: " + reason_of(error), true, error.exit_code()});
+      if (error.exit_code() != kNoMemory) throw;
+      refuse_for_memory(problem, workload->info(), reason_of(error));
+      return nullptr;
+    } catch (const std::bad_alloc&) {
+      refuse_for_memory(problem, workload->info(), "the system has no more");
       return nullptr;
     }
     return workload;
+  }
+
+  void refuse_for_memory(const Settings& problem, const CaseInfo& info, const std::string& reason) {
+    log_.refuse({info, "tmaops",
+                 "not enough memory: " + reason + " (" + problem.place().text() + ": " + problem.to_text() + ")", true,
+                 kNoMemory});
+  }
+
+  /// False when interrupted.
+  bool check(const Settings& problem, Running& one, const std::string& temperature) {
+    for (auto& implementation : contenders_.of(problem, *one.workload, false)) {
+      if (log_.interrupted()) return false;
+      log_.progress(*one.workload, "checking " + implementation->name(), 0.1);
+      add_verified(*one.workload, std::move(implementation), one.timed, temperature);
+    }
+    return true;
   }
 
   void work(Group group, const std::string& temperature) {
@@ -120,12 +143,18 @@ class Run {
     for (const Settings& problem : group) {
       std::unique_ptr<Workload> workload = prepared(problem, temperature, true);
       if (!workload) continue;
+      const CaseInfo info = workload->info();
       Running& one = running.emplace_back(std::move(workload));
-      for (auto& implementation : contenders_.of(problem, *one.workload, false)) {
-        if (log_.interrupted()) return;
-        log_.progress(*one.workload, "checking " + implementation->name(), 0.1);
-        add_verified(*one.workload, std::move(implementation), one.timed, temperature);
+      try {
+        if (!check(problem, one, temperature)) return;
+        continue;
+      } catch (const Error& error) {
+        if (error.exit_code() != kNoMemory) throw;
+        refuse_for_memory(problem, info, reason_of(error));
+      } catch (const std::bad_alloc&) {
+        refuse_for_memory(problem, info, "the system has no more");
       }
+      running.pop_back();  // its memory is of use to the others
     }
     if (options_.time && !options_.single_run) sample_in_turn(running, options_, *timer_, log_);
     for (Running& one : running) {
@@ -194,7 +223,7 @@ class Run {
         error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
     } catch (const Error& refusal) {  // of a peer that cannot go on, for example for want of memory
       if (implementation->kind() == Kind::variant || refusal.code() != ErrorCode::variant_refuses) throw;
-      return log_.refuse({workload.info(), implementation->name(), reason_of(refusal), false, 2});
+      return log_.refuse({workload.info(), implementation->name(), reason_of(refusal), options_.peers_by_name, 2});
     }
     if (error.ok) {
       timed.push_back({std::move(implementation), error});
@@ -206,7 +235,8 @@ class Run {
   void add_failed(const Workload& workload, const Implementation& implementation, const Comparison& error,
                   const std::string& temperature) {
     if (implementation.kind() != Kind::variant)
-      return log_.refuse({workload.info(), implementation.name(), "its result differs: " + error.problem, false, 2});
+      return log_.refuse(
+          {workload.info(), implementation.name(), "its result differs: " + error.problem, options_.peers_by_name, 2});
     log_.add_failed(row_of(workload, implementation, temperature, error));
   }
 

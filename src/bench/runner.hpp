@@ -27,7 +27,8 @@ struct RunOptions {
   bool single_run = false;       // instead of timing, launch `implementation` once where profilers see it
   std::string implementation{};  // name of its row; empty: the first
   std::vector<std::string> peers{};
-  std::string python{};  // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
+  bool peers_by_name = false;  // asked for on the command line: a run without one of them is done in part
+  std::string python{};        // interpreter of the external peers; empty: TMAOPS_PYTHON, then python3
   std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over
 };
 

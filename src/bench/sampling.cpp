@@ -40,7 +40,7 @@ void sample_in_turn(std::vector<Running>& running, const RunOptions& options, Ti
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;
       one.lost = true;
-      log.refuse({workload.info(), one.implementation->name(), reason_of(error), false, 2});
+      log.refuse({workload.info(), one.implementation->name(), reason_of(error), options.peers_by_name, 2});
     }
     return !one.lost;
   };

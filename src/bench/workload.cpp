@@ -15,6 +15,7 @@ namespace tmaops::bench {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 15;
+constexpr double kMostBytes = 1LL << 60;
 
 /// First element that still holds the poison (all bits one), or -1.
 std::int64_t first_poisoned(const TensorView& tensor) {
@@ -56,16 +57,22 @@ std::string index_text(const Layout& layout, std::int64_t offset) {
 
 Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
     : info_(std::move(info)), specs_(std::move(tensors)) {
-  Set first;  // unfilled: enough to ask the variants
-  for (const TensorSpec& spec : specs_) first.emplace_back(spec.dtype, spec.layout);
-  sets_.push_back(std::move(first));
+  // Each tensor apart from the others, aligned as a Buffer is, below 2^57 as tensor maps need it.
+  std::uintptr_t address = (std::uintptr_t{1} << 46) + 64;
+  for (const TensorSpec& spec : specs_) {
+    const auto count = static_cast<double>(spec.layout.size());
+    bytes_ += count * static_cast<double>(size_of(spec.dtype));
+    if (bytes_ > kMostBytes)
+      throw Error(ErrorCode::size_overflow, {.where = info_.op + " " + info_.name + ": " + spec.name,
+                                             .got = spec.layout.shape_text(),
+                                             .needed = "tensors of less than 2^60 bytes in all"});
+    places_.push_back(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
+    const auto bytes = static_cast<std::uintptr_t>(spec.layout.size()) * size_of(spec.dtype);
+    address += (bytes / 4096 + 1) * 4096;
+  }
 }
 
-std::int64_t Workload::bytes() const {
-  std::int64_t total = 0;
-  for (const Buffer& buffer : sets_.front()) total += static_cast<std::int64_t>(buffer.bytes());
-  return total;
-}
+std::int64_t Workload::bytes() const { return static_cast<std::int64_t>(bytes_); }
 
 std::int64_t Workload::touched_bytes() const {
   return info_.floor_bytes > 0 ? std::min(bytes(), static_cast<std::int64_t>(info_.floor_bytes)) : bytes();
@@ -73,6 +80,7 @@ std::int64_t Workload::touched_bytes() const {
 
 void Workload::prepare(std::uint64_t seed, int sets, bool checked) {
   expect_memory(on_gpu() ? 1 : sets);  // on a GPU the sets live there
+  if (sets_.empty()) sets_.push_back(new_set());
   sets_.resize(1);
   device_sets_.clear();
   making_data_ = true;
@@ -96,15 +104,20 @@ void Workload::expect_memory(int sets) const {
                  .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
 }
 
+Workload::Set Workload::new_set() const {
+  Set made;
+  for (const TensorSpec& spec : specs_) made.emplace_back(spec.dtype, spec.layout);
+  return made;
+}
+
 void Workload::copy_until(int sets) {
   if (on_gpu()) return upload(sets);
   while (this->sets() < sets) {
-    Set next;
+    Set next = new_set();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
-      next.emplace_back(specs_[i].dtype, specs_[i].layout);
       const auto* from = static_cast<const std::byte*>(sets_.front()[i].view().data);
-      auto* to = static_cast<std::byte*>(next.back().view().data);
-      parallel_for(static_cast<std::int64_t>(next.back().bytes()), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
+      auto* to = static_cast<std::byte*>(next[i].view().data);
+      parallel_for(static_cast<std::int64_t>(next[i].bytes()), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
         if (!specs_[i].output) std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
       });
     }
@@ -121,6 +134,7 @@ std::size_t Workload::index(std::string_view name) const {
 
 TensorView Workload::tensor(std::string_view name, int set) const {
   const std::size_t i = index(name);
+  if (sets_.empty()) return {places_[i], specs_[i].dtype, specs_[i].layout, info_.device};
   if (info_.device.type == DeviceType::cpu || making_data_) return sets_.at(static_cast<std::size_t>(set))[i].view();
   if (!device_sets_.empty()) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
   TensorView shape = sets_.front()[i].view();  // before prepare(): nothing reads the memory
@@ -249,7 +263,9 @@ std::span<const std::string_view> workload_operators() {
   return names;
 }
 
-std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) {
+namespace {
+
+std::unique_ptr<Workload> make(const Settings& problem, Device device) {
   if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
   if (problem.section() == "gemm") return make_gemm_workload(problem, device);
   if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
@@ -257,6 +273,19 @@ std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) 
   throw Error(ErrorCode::unknown_key, {.where = problem.place().text(),
                                        .got = "operator '" + problem.section() + "'",
                                        .needed = "one of " + joined(workload_operators())});
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) try {
+  return make(problem, device);
+} catch (const Error& error) {  // of the library, which does not know where the problem stands
+  const ErrorDetails& details = error.details();
+  const std::string place = problem.place().text();
+  if (error.exit_code() == 4 || details.where.starts_with(problem.place().source)) throw;
+  throw Error(
+      error.code(),
+      {.where = place + ": " + details.where, .got = details.got, .needed = details.needed, .mend = details.mend});
 }
 
 }  // namespace tmaops::bench

@@ -93,7 +93,8 @@ class Workload {
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
   int sets() const;
-  /// On a GPU: memory of the GPU, but of the host while the data and the reference are made.
+  /// On a GPU: memory of the GPU, but of the host while the data and the reference are made. Before prepare() there is
+  /// no memory, and the address is made up: enough to ask the variants, which read nothing.
   TensorView tensor(std::string_view name, int set) const;
   /// Where the tensor lies in the host's memory: the tensor itself on the CPU. On a GPU the inputs, which are the same
   /// in all sets, and room for the outputs.
@@ -132,6 +133,8 @@ class Workload {
   using Set = std::vector<Buffer>;
   void prepare(std::uint64_t seed, int sets, bool checked);
   std::size_t index(std::string_view name) const;
+  /// Memory for one set, unfilled.
+  Set new_set() const;
   bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
   /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
   void expect_memory(int sets) const;
@@ -139,7 +142,9 @@ class Workload {
   void upload(int sets);
 
   std::vector<TensorSpec> specs_;
-  std::vector<Set> sets_;  // of a workload on a GPU only the first, which its data and outputs pass through
+  double bytes_ = 0;           // of one set
+  std::vector<void*> places_;  // made-up addresses of the tensors, until there are sets
+  std::vector<Set> sets_;      // of a workload on a GPU only the first, which its data and outputs pass through
   std::vector<std::vector<DeviceBuffer>> device_sets_;
   bool making_data_ = false;
   std::vector<Expected> expected_;

@@ -5,19 +5,20 @@
 #include <memory>
 #include <optional>
 
-#include "bench/compare.hpp"
 #include "bench/runner.hpp"
 #include "bench/tuning.hpp"
+#include "cli/bench_compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/gpu_tables.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
+#include "cli/refusals.hpp"
 #include "cli/result_table.hpp"
 #include "cli/run_options.hpp"
 #include "core/device_info.hpp"
+#include "core/spelling.hpp"
 #include "io/file_error.hpp"
-#include "io/input_file.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -27,7 +28,8 @@ namespace {
 constexpr const char* kDefaultOutput = "out/results.json";
 
 struct BenchOptions : RunFlags {
-  std::optional<std::string> output;  // none: kDefaultOutput, which is replaced without asking
+  std::optional<std::string> output;  // none: kDefaultOutput, which is replaced without asking; "-": stdout
+  bool no_output = false;
   bool force = false;
   std::string peers;  // comma-separated; replaces the configuration's
   bool peers_given = false;
@@ -44,26 +46,6 @@ struct BenchOptions : RunFlags {
   bool tune = false;
   std::string tuning;  // file; empty: gemm's own place
 };
-
-/// "5%" or "0.05".
-double parse_share(const std::string& text) {
-  const bool percent = text.ends_with('%');
-  const auto value = parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)));
-  if (!value || !(*value >= 0 && *value <= 1e6))
-    throw Error(ErrorCode::usage,
-                {.where = "--fail-if-slower", .got = "'" + text + "'", .needed = "a share, for example 5%"});
-  return percent ? *value / 100 : *value;
-}
-
-nlohmann::ordered_json read_results(const std::string& path) {
-  const io::Bytes file = io::read_file(path);
-  auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
-  if (document.is_discarded())
-    throw Error(ErrorCode::bad_format,
-                {.where = io::display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
-  bench::check_schema(document, io::display(path));
-  return document;
-}
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> words;
@@ -83,16 +65,44 @@ io::RunConfig read_config(const BenchOptions& options) {
                            {"max_time", &options.max_time}}),
             config);
   config.counters = (config.counters || options.counters) && !options.single_run;
-  if (options.peers_given) config.peers = split(options.peers);
+  if (options.peers_given) config.peers = split(options.peers);  // in a configuration they are wishes
   return config;
 }
 
 /// Everything there is to say about the numbers.
-std::string tables(const bench::Report& report, bool color) {
-  std::string text = times_table(report, color);
-  for (const std::string& more : {loads_table(report, color), counters_table(report, color)})
+std::string tables(const bench::Report& report, bool color, std::size_t width) {
+  std::string text = times_table(report, color, width);
+  for (const std::string& more : {loads_table(report, color, width), counters_table(report, color, width)})
     if (!more.empty()) text += "\n" + more;
   return text;
+}
+
+bool to_stdout(const BenchOptions& options) { return options.output == "-"; }
+std::string output_name(const BenchOptions& options) { return options.output.value_or(kDefaultOutput); }
+
+/// The result file, opened before the work, so that a bad name costs no time; it appears when all is done. None for
+/// stdout, /dev/null and --no-output, and for a single run, which has no times to keep, unless a file is named.
+std::optional<io::OutputFile> open_output(const BenchOptions& options) try {
+  if (options.no_output || to_stdout(options) || options.output == "/dev/null") return {};
+  if (options.single_run && !options.output) return {};
+  const std::filesystem::path output(output_name(options));
+  if (!options.output) {
+    std::error_code status;
+    std::filesystem::create_directories(output.parent_path(), status);
+    if (status)
+      throw Error(ErrorCode::cannot_write,
+                  {.where = io::display(output),
+                   .got = "folder " + io::display(output.parent_path()) + " cannot be made: " + status.message(),
+                   .needed = "a folder in which files can be made"});
+  }
+  return std::optional<io::OutputFile>(std::in_place, output,
+                                       io::OutputOptions{.force = options.force || !options.output});
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::cannot_write) throw;
+  ErrorDetails details = error.details();
+  details.mend +=
+      std::string(details.mend.empty() ? "" : " ") + "Name another file with -o, or do without one: --no-output.";
+  throw Error(error.code(), details);
 }
 
 /// A single run is of one problem, and starts no peer but the one that is asked for. Throws Error usage.
@@ -138,31 +148,6 @@ class TuningFile {
   std::string name_;
 };
 
-/// Prints what changed. Throws Error slower_than_base where that is more than --fail-if-slower allows.
-void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const BenchOptions& options,
-                    const Globals& globals) {
-  const auto differences = bench::compare(report, base);
-  if (globals.json)
-    print_note(globals, compare_table(differences, use_color(globals, Stream::notes)));
-  else
-    print_data("\n" + compare_table(differences, use_color(globals, Stream::data)));
-  if (base["machine"] != bench::machine_json())
-    print_note(globals, "note: " + options.compare + " was measured on another machine or with other settings of it");
-  if (options.fail_if_slower.empty()) return;
-  if (std::ranges::none_of(differences, &bench::Difference::counts))
-    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
-                                   .got = "no variant that both this run and " + options.compare + " have timed",
-                                   .needed = "a base of the same problems, types, device and temperature"});
-  const auto slower = bench::regressions(differences, parse_share(options.fail_if_slower));
-  if (slower.empty()) return;
-  std::string names;
-  for (const bench::Difference& one : slower)
-    names += (names.empty() ? "" : "; ") + one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
-  throw Error(
-      ErrorCode::slower_than_base,
-      {.where = options.compare, .got = names, .needed = "no variant slower by more than " + options.fail_if_slower});
-}
-
 int run_bench(const Globals& globals, const BenchOptions& options) {
   io::RunConfig config = read_config(options);
   check_single_run(options, config);
@@ -189,25 +174,19 @@ int run_bench(const Globals& globals, const BenchOptions& options) {
     setenv("TMAOPS_GEMM_TUNING", options.tuning.c_str(), 1);
   }
 
+  run.peers_by_name = options.peers_given;
   const StopOnInterrupt guard;
-  // The file is opened before the work, so that a bad name costs no time; it appears when all is done.
-  const std::filesystem::path output(options.output.value_or(kDefaultOutput));
-  if (!options.output) {
-    std::error_code status;
-    std::filesystem::create_directories(output.parent_path(), status);
-  }
-  std::optional<io::OutputFile> file;  // without a time there is no result to keep, unless a file is named
-  if (!options.single_run || options.output)
-    file.emplace(output, io::OutputOptions{.force = options.force || !options.output});
+  std::optional<io::OutputFile> file = open_output(options);
 
   Progress progress(globals);
-  bench::Observer observer = terminal_observer(globals, progress);
+  Refusals refusals(globals, progress);
+  bench::Observer observer = terminal_observer(progress, refusals);
   observer.note = [&](const std::string& text) {
     progress.clear();
     print_note(globals, text);
   };
   const bench::Report report = run_problems(config, run, observer);
-  progress.clear();
+  refusals.finish();
 
   const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
   const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -215,21 +194,24 @@ int run_bench(const Globals& globals, const BenchOptions& options) {
     file->write(text);
     file->commit();
   }
-  const bool color = use_color(globals, Stream::data);
-  if (globals.json)
-    print_data(text);
-  else if (!options.single_run)
-    print_data(tables(report, color));
+  const bool json = globals.json || to_stdout(options);
+  const Stream stream = json ? Stream::notes : Stream::data;
+  std::string table;
+  if (!options.single_run)
+    table = tables(report, use_color(globals, stream), line_width(stream));
   else if (!report.rows.empty() || !report.failed.empty())
-    print_data(verify_table(report, color));
+    table = verify_table(report, use_color(globals, stream), line_width(stream));
+  print_data(json ? text : table);
+  if (to_stdout(options) && !globals.quiet) print_styled(table);
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
-    print_note(globals, "results: " + io::display(output) +
+    print_note(globals, "results: " + io::display(output_name(options)) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
-  if ((code == 0 || code == 3) && !options.compare.empty()) report_changes(report, base, options, globals);
+  if ((code == 0 || code == 3) && !options.compare.empty())
+    report_changes(report, base, options.compare, options.fail_if_slower, globals, stream);
   return code;
 }
 
@@ -239,12 +221,17 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Check and time the operators");
   add_run_flags(*command, *options);
-  command->add_option("-o,--output", options->output, "Result file (JSON, schema 1) [out/results.json, replaced]");
+  CLI::Option* output = command->add_option(
+      "-o,--output", options->output, "Result file (JSON, schema 1), '-' for stdout [out/results.json, replaced]");
+  command->add_flag("--no-output", options->no_output, "Write no result file")->excludes(output);
   command->add_flag("-f,--force", options->force, "Replace the result file when it exists");
   const CLI::Option* peers =
-      command->add_option("--peers", options->peers, "Peers to time beside, with commas between; '' for none");
-  command->add_option("--temperature", options->temperature,
-                      "Inputs in the caches (hot), rotated past them (cold), or both");
+      command->add_option("--peers", options->peers, "Peers to time beside, with commas between; '' for none")
+          ->type_name("{" + joined(bench::peer_names(), ",") + "}");
+  command
+      ->add_option("--temperature", options->temperature,
+                   "Inputs in the caches (hot), rotated past them (cold), or both")
+      ->type_name("{hot,cold,both}");
   command->add_option("--samples", options->samples, "Samples of each implementation");
   command->add_option("--min-time", options->min_time, "Seconds that one sample lasts at least");
   command->add_option("--max-time", options->max_time,
@@ -253,7 +240,7 @@ void add_bench_command(CLI::App& app, Globals& globals) {
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
   CLI::Option* compare = command->add_option("--compare", options->compare, "Result file to compare with");
   command->add_option("--fail-if-slower", options->fail_if_slower,
-                      "With --compare: exit 1 when a variant is slower by more, for example 5%");
+                      "With --compare: exit 1 when a variant is slower by more, for example 5% or 0.05");
   CLI::Option* counters = command->add_flag(
       "--counters", options->counters,
       "Read hardware counters (CUPTI) of every row when all is timed, medians of 11 runs; needs a GPU");

@@ -1,11 +1,17 @@
-// `tmaops completion SHELL`: a script made from the parser itself, so that it cannot fall behind.
+// `tmaops completion SHELL`: a script made from the parser itself, so that it cannot fall behind: options of every
+// command and its groups, the values to choose from, error numbers, operators.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/configurations.hpp"
 #include "cli/console.hpp"
+#include "cli/parser_words.hpp"
+#include "tmaops/error.hpp"
+#include "tmaops/registry.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -14,41 +20,93 @@ struct CompletionOptions {
   std::string shell;
 };
 
-/// The subcommands that --help shows.
-std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+std::string joined_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
 }
 
-std::string long_options(const CLI::App& command, const CLI::App& app) {
-  std::string words;
-  for (const CLI::App* level : {&command, &app}) {
-    for (const CLI::Option* option : level->get_options())
-      for (const std::string& name : option->get_lnames()) words += " --" + name;
-    if (&command == &app) break;
-  }
+/// The words that stand for a command's argument without a name; empty where it is a file or free text.
+std::vector<std::string> arguments_of(const std::string& command) {
+  std::vector<std::string> words;
+  if (command == "completion") words = {"bash", "zsh", "fish"};
+  if (command == "bench" || command == "verify") words = shipped_configurations();
+  if (command == "list")
+    for (const std::string_view name : operators()) words.emplace_back(name);
+  if (command == "explain")
+    for (const ErrorPage& page : error_catalogue()) {
+      words.emplace_back(page.number);
+      words.emplace_back(page.name);
+    }
   return words;
 }
 
-/// bash, and zsh through its bash emulation.
-std::string bash_script(const CLI::App& app) {
-  std::string commands;
+/// Options of the command and, where it is not the program itself, the program's.
+std::vector<const CLI::Option*> options_at(const CLI::App& command, const CLI::App& app) {
+  std::vector<const CLI::Option*> all = options_of(command);
+  if (&command == &app) return all;
+  for (const CLI::Option* option : options_of(app))
+    if (std::ranges::none_of(all, [&](const CLI::Option* other) { return names_of(*other) == names_of(*option); }))
+      all.push_back(option);
+  return all;
+}
+
+std::string long_options(const CLI::App& command, const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options_at(command, app))
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return joined_words(names);
+}
+
+/// A case of the script for every option that takes a value: what there is to choose from, or a file.
+std::string bash_values(const CLI::App& command, const CLI::App& app) {
   std::string cases;
+  for (const CLI::Option* option : options_at(command, app)) {
+    if (!takes_value(*option)) continue;
+    std::string names;
+    for (const std::string& name : names_of(*option))
+      names += (names.empty() ? "'" : "|'") + (&command == &app ? "" : command.get_name()) + " " + name + "'";
+    cases += "    " + names + ") words=\"" + joined_words(values_of(*option)) + "\"; value=1 ;;\n";
+  }
+  return cases;
+}
+
+/// bash, and zsh through its bash emulation. bash takes "--outside=ho" for three words, of which "=" is the second.
+std::string bash_script(const CLI::App& app) {
+  std::vector<std::string> commands;
+  std::string cases;
+  std::string values = bash_values(app, app);
+  std::string with_value;  // options before the command whose value is no command
+  for (const CLI::Option* option : options_of(app))
+    if (takes_value(*option))
+      for (const std::string& name : names_of(*option)) with_value += (with_value.empty() ? "" : "|") + name;
   for (const CLI::App* command : shown_commands(app)) {
-    commands += " " + command->get_name();
-    std::string words = long_options(*command, app);
-    if (command->get_name() == "completion") words += " bash zsh fish";
-    cases += "    " + command->get_name() + ") words=\"" + words.substr(1) + "\" ;;\n";
+    const std::string name = command->get_name();
+    commands.push_back(name);
+    const std::string arguments = joined_words(arguments_of(name));
+    cases += "    " + name + ") words=\"" + long_options(*command, app) + "\"; arguments=\"" + arguments + "\" ;;\n";
+    values += bash_values(*command, app);
   }
   return "# tmaops completion; in ~/.bashrc: eval \"$(tmaops completion bash)\"\n"
          "_tmaops() {\n"
-         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" command=\"\" word words\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" command=\"\"\n"
+         "  local word words=\"\" arguments=\"\" value=\"\" skip=\"\"\n"
+         "  if [ \"$current\" = = ]; then current=\"\"\n"
+         "  elif [ \"$previous\" = = ]; then previous=\"${COMP_WORDS[COMP_CWORD-2]}\"; fi\n"
          "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "    case \"$word\" in -*) ;; *) command=\"$word\"; break ;; esac\n"
+         "    if [ -n \"$skip\" ]; then skip=\"\"; continue; fi\n"
+         "    case \"$word\" in " +
+         with_value +
+         ") skip=1 ;; -*) ;; *) command=\"$word\"; break ;; esac\n"
          "  done\n"
-         "  case \"$command\" in\n" +
-         cases + "    *) words=\"" + commands.substr(1) + long_options(app, app) +
+         "  case \"$command $previous\" in\n" +
+         values +
+         "  esac\n"
+         "  [ -n \"$value\" ] || case \"$command\" in\n" +
+         cases + "    *) words=\"" + long_options(app, app) + "\"; arguments=\"" + joined_words(commands) +
          "\" ;;\n"
          "  esac\n"
+         "  case \"$current\" in -*) ;; *) [ -n \"$value\" ] || words=\"$arguments\" ;; esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "}\n"
          "complete -o default -F _tmaops tmaops\n";
@@ -68,18 +126,28 @@ std::string fish_text(std::string text) {
 std::string fish_script(const CLI::App& app) {
   std::string text = "# tmaops completion; tmaops completion fish > ~/.config/fish/completions/tmaops.fish\n";
   const auto add_options = [&](const CLI::App& level, const std::string& condition) {
-    for (const CLI::Option* option : level.get_options())
-      for (const std::string& name : option->get_lnames())
-        text += "complete -c tmaops" + condition + " -l " + name + " -d " + fish_text(option->get_description()) + "\n";
+    for (const CLI::Option* option : options_of(level)) {
+      if (&level != &app && option->get_lnames() == std::vector<std::string>{"help"}) continue;  // the program's
+      text += "complete -c tmaops" + condition;
+      for (const std::string& name : option->get_lnames()) text += " -l " + name;
+      for (const std::string& name : option->get_snames()) text += " -s " + name;
+      const std::vector<std::string> values = values_of(*option);
+      if (!values.empty()) text += " -x -a " + fish_text(joined_words(values));
+      if (values.empty() && takes_value(*option)) text += " -r";
+      text += " -d " + fish_text(option->get_description()) + "\n";
+    }
   };
   add_options(app, "");
   for (const CLI::App* command : shown_commands(app)) {
     const std::string& name = command->get_name();
     text += "complete -c tmaops -n __fish_use_subcommand -a " + name + " -d " + fish_text(command->get_description()) +
             "\n";
-    add_options(*command, " -n '__fish_seen_subcommand_from " + name + "'");
+    const std::string condition = " -n '__fish_seen_subcommand_from " + name + "'";
+    add_options(*command, condition);
+    if (const auto words = arguments_of(name); !words.empty())
+      text += "complete -c tmaops" + condition + " -a " + fish_text(joined_words(words)) + "\n";
   }
-  return text + "complete -c tmaops -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
+  return text;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The one way to the terminal: data to stdout, everything else to stderr, colour only where it is wanted.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,13 +12,21 @@ struct Globals;
 /// Writes data to stdout. A reader that went away (`tmaops list | head -1`) is no error: the rest is dropped. Throws
 /// Error write_failed where the output cannot be written, as on a full disk.
 void print_data(std::string_view text);
-/// One line to stderr, unless --quiet.
+/// One line to stderr, unless --quiet. Control characters in it are printed as \xNN.
 void print_note(const Globals& globals, std::string_view line);
-/// One line to stderr, always.
+/// One line to stderr, always; control characters likewise.
 void print_problem(std::string_view line);
+/// Text to stderr as it is, which may hold what styled() made and nothing else that a terminal obeys.
+void print_styled(std::string_view text);
 
 enum class Stream { data, notes };
 bool is_terminal(Stream stream);
+/// Where lines are to end that can be folded or wrapped.
+inline constexpr std::size_t kAnyWidth = static_cast<std::size_t>(-1);
+/// COLUMNS of the environment, else the terminal's width; kAnyWidth where there is neither.
+std::size_t line_width(Stream stream);
+/// Lines that are wider, such as those of a help text, go on below the text they belong to.
+std::string wrapped(std::string_view text, std::size_t width);
 /// --color always or never; auto: a terminal, NO_COLOR unset or empty, TERM not dumb.
 bool use_color(const Globals& globals, Stream stream);
 

@@ -2,12 +2,12 @@
 // stands alone and none can stop the others: this command must work where nothing else does.
 #include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,10 +15,13 @@
 #include "bench/counters.hpp"
 #include "bench/machine.hpp"
 #include "bench/nvml.hpp"
+#include "bench/peers/python_process.hpp"
+#include "bench/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/table.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"
@@ -103,46 +106,83 @@ Finding cupti() {
           "hardware counters of every row: `bench --counters`", state.mend};
 }
 
-Finding highway() {
+/// A library that the build takes where it is installed.
+struct OptionalLibrary {
+  const char* name;
+  bool built_in;
+  const char* brings;
+  const char* how;
+};
+
+constexpr OptionalLibrary kLibraries[] = {
 #ifdef TMAOPS_HAVE_HIGHWAY
-  return {"Highway", State::ok, "in"};
+    {"Highway", true, "", ""},
 #else
-  return {"Highway", State::missing, "built without",
-          "explicit vectors chosen at run time: several times the speed of plain loops", TMAOPS_HOW_HIGHWAY};
+    {"Highway", false, "explicit vectors chosen at run time: several times the speed of plain loops",
+     TMAOPS_HOW_HIGHWAY},
 #endif
-}
-
-Finding onednn() {
 #ifdef TMAOPS_HAVE_ONEDNN
-  return {"oneDNN", State::ok, "in"};
+    {"oneDNN", true, "", ""},
 #else
-  return {"oneDNN", State::missing, "built without", "the fast matrix multiplication on the CPU, bf16 above all",
-          TMAOPS_HOW_ONEDNN};
+    {"oneDNN", false, "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_HOW_ONEDNN},
 #endif
-}
-
-Finding cutlass() {
+#ifdef TMAOPS_HAVE_ZSTD
+    {"zstd", true, "", ""},
+#else
+    {"zstd", false, "recordings compressed as .zst", "install libzstd-dev and build again"},
+#endif
 #ifdef TMAOPS_HAVE_CUTLASS
-  return {"CUTLASS", State::ok, "in"};
+    {"CUTLASS", true, "", ""},
 #else
-  return {"CUTLASS", State::missing, "built without", "the peer cutlass of `bench`, for gemm on a GPU",
-          TMAOPS_HOW_CUTLASS};
+    {"CUTLASS", false, "the peer cutlass of `bench`, for gemm on a GPU", TMAOPS_HOW_CUTLASS},
 #endif
+};
+
+Finding library(const OptionalLibrary& one) {
+  if (one.built_in) return {one.name, State::ok, "in"};
+  return {one.name, State::missing, "built without", one.brings, one.how};
 }
 
-Finding python() {
+/// Imports what the peers need, as they do: a package that is there may still fail. One answer to one line.
+constexpr const char* kImports = R"(
+import json, os, platform, sys
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+sys.stdin.readline()
+answer = {"python": platform.python_version()}
+for name in ("numpy", "torch"):
+    try:
+        answer[name] = str(__import__(name).__version__)
+    except Exception as error:
+        answer[name + "_problem"] = str(error) or type(error).__name__
+print(json.dumps(answer), flush=True)
+)";
+constexpr double kImportSeconds = 120;  // torch from a cold disk
+
+/// The interpreter, and the packages that the Python peers of `bench` import.
+std::vector<Finding> python() {
+  constexpr const char* kAnother = "; TMAOPS_PYTHON names another interpreter";
   const char* variable = std::getenv("TMAOPS_PYTHON");
   const std::string name = variable != nullptr && *variable != '\0' ? variable : "python3";
-  std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
-  bool found = name.find('/') != std::string::npos && access(name.c_str(), X_OK) == 0;
-  for (std::size_t at = 0; !found && at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    found = access((path.substr(at, end - at) + "/" + name).c_str(), X_OK) == 0;
-    at = end + 1;
+  nlohmann::json answer;
+  try {
+    bench::LineProcess process({name, "-c", kImports}, {{"PYTHONDONTWRITEBYTECODE", "1"}}, {});
+    answer = process.ask(nlohmann::json::object(), kImportSeconds);
+  } catch (const Error& error) {
+    const bool named = variable != nullptr && *variable != '\0';
+    return {{"Python", named ? State::problem : State::missing, display_text(name) + ": " + bench::reason_of(error),
+             "the peers numpy, grid_sample and torch of `bench`", std::string("apt install python3") + kAnother}};
   }
-  if (found) return {"Python", State::ok, name + " (peers of `bench`: needs numpy, torch)"};
-  return {"Python", State::missing, name + " not found", "the peers numpy, grid_sample and torch of `bench`",
-          "apt install python3-numpy, pip install torch; TMAOPS_PYTHON names another interpreter"};
+  std::vector<Finding> all{{"Python", State::ok, display_text(name) + " " + answer.value("python", "")}};
+  const auto package = [&](const char* title, const std::string& module, const char* brings, const char* how) {
+    if (answer.contains(module))
+      return all.push_back({title, State::ok, display_text(answer[module].get<std::string>())});
+    const std::string why = display_text(answer.value(module + "_problem", "no answer"));
+    const bool absent = why == "No module named '" + module + "'";
+    all.push_back({title, absent ? State::missing : State::problem, why, brings, std::string(how) + kAnother});
+  };
+  package("NumPy", "numpy", "every Python peer of `bench`", "apt install python3-numpy");
+  package("PyTorch", "torch", "the peers grid_sample, torch_eager and torch_compile of `bench`", "pip install torch");
+  return all;
 }
 
 /// Runs a probe; what it throws is the finding.
@@ -172,20 +212,20 @@ std::vector<Finding> examine() {
   all.push_back(probe("threads", threads));
   all.push_back(
       {"memory", State::ok, fmt::format("{:.1f} GiB", static_cast<double>(machine.memory_bytes) / (1 << 30))});
-  all.push_back(probe("Highway", highway));
-  all.push_back(probe("oneDNN", onednn));
+  for (const OptionalLibrary& one : kLibraries) all.push_back(library(one));
   all.push_back(probe("CUDA toolkit", toolkit));
   all.push_back(probe("NVIDIA driver", driver));
   all.push_back(probe("GPU", gpu));
   all.push_back(probe("NVML", nvml));
   all.push_back(probe("CUPTI", cupti));
-  all.push_back(probe("CUTLASS", cutlass));
-  all.push_back(probe("Python", python));
+  std::ranges::move(python(), std::back_inserter(all));
   return all;
 }
 
 int doctor(const Globals& globals) {
   const std::vector<Finding> findings = examine();
+  const int code =
+      std::ranges::any_of(findings, [](const Finding& one) { return one.state == State::problem; }) ? 1 : 0;
   if (globals.json) {
     nlohmann::ordered_json json{
         {"version", version()}, {"revision", revision()}, {"checks", nlohmann::ordered_json::array()}};
@@ -196,7 +236,7 @@ int doctor(const Globals& globals) {
                                 {"brings", one.brings},
                                 {"how", one.how}});
     print_data(json.dump(2) + "\n");
-    return 0;
+    return code;
   }
   Table table({{"part"}, {"state"}, {"what was found"}});
   for (const Finding& one : findings) {
@@ -205,14 +245,15 @@ int doctor(const Globals& globals) {
     if (!one.brings.empty()) table.add({{}, {}, {"would bring: " + one.brings}});
     if (!one.how.empty()) table.add({{}, {}, {"how: " + one.how}});
   }
-  print_data(table.text(use_color(globals, Stream::data)));
-  return 0;
+  print_data(table.text(use_color(globals, Stream::data), line_width(Stream::data)));
+  return code;
 }
 
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Globals& globals) {
-  CLI::App* command = app.add_subcommand("doctor", "Say what is on this machine and what is missing");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say what is on this machine and what is missing; exit 1 for a problem");
   command->callback([&globals] { globals.run = [&globals] { return doctor(globals); }; });
 }
 

@@ -54,7 +54,7 @@ int explain(const Globals& globals, const ExplainOptions& options) {
   const bool color = use_color(globals, Stream::data);
   if (!options.code.empty()) {
     const ErrorPage& page = find_page(options.code);
-    print_data(globals.json ? to_json(page).dump(2) + "\n" : page_text(page, color));
+    print_data(globals.json ? to_json(page).dump(2) + "\n" : wrapped(page_text(page, color), line_width(Stream::data)));
     return 0;
   }
   if (globals.json) {

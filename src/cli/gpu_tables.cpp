@@ -29,7 +29,7 @@ std::string bytes_text(double bytes) { return in_units(bytes / 1e3, {"KB", "MB",
 
 }  // namespace
 
-std::string loads_table(const bench::Report& report, bool color) {
+std::string loads_table(const bench::Report& report, bool color, std::size_t width) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
@@ -66,10 +66,10 @@ std::string loads_table(const bench::Report& report, bool color) {
     table.add(std::move(cells));
     previous = &row;
   }
-  return previous == nullptr ? "" : table.text(color);
+  return previous == nullptr ? "" : table.text(color, width);
 }
 
-std::string counters_table(const bench::Report& report, bool color) {
+std::string counters_table(const bench::Report& report, bool color, std::size_t width) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
@@ -117,7 +117,7 @@ std::string counters_table(const bench::Report& report, bool color) {
     table.add(std::move(cells));
     previous = &row;
   }
-  return previous == nullptr ? "" : table.text(color);
+  return previous == nullptr ? "" : table.text(color, width);
 }
 
 std::string held_clocks_note(const bench::Report& report) {

@@ -1,15 +1,18 @@
 // `tmaops list`: operators and variants; for a problem, which variant would run and why the others refuse.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/wanted_variants.hpp"
 #include "bench/workload.hpp"
 #include "cli/commands.hpp"
+#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/run_options.hpp"
 #include "cli/table.hpp"
-#include "core/spelling.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 
@@ -60,10 +63,35 @@ int list_operators(const Globals& globals, const ListOptions& options) {
            {std::string(variant.description) + (variant.built ? "" : " [" + std::string(variant.missing) + "]")}});
     }
     json.push_back(std::move(entry));
-    text += (text.empty() ? "" : "\n") + styled(name, Style::bold, color) + "\n" + table.text(color);
+    text += (text.empty() ? "" : "\n") + styled(name, Style::bold, color) + "\n" +
+            table.text(color, line_width(Stream::data));
   }
   print_data(globals.json ? json.dump(2) + "\n" : text);
   return 0;
+}
+
+/// Whether a word of the command line is a configuration and no operator, as bench and verify take one.
+bool is_configuration(const std::string& word) {
+  const auto known = operators();
+  const auto shipped = shipped_configurations();
+  std::error_code status;
+  return std::ranges::find(known, word) == known.end() &&
+         (word == "-" || word.ends_with(".yaml") || word.ends_with(".yml") || word.find('/') != std::string::npos ||
+          std::filesystem::is_regular_file(word, status) || std::ranges::find(shipped, word) != shipped.end());
+}
+
+/// Takes the configuration out of the words. Throws Error usage when there are two.
+void take_configuration(ListOptions& options) {
+  for (const std::string& word : options.operators) {
+    if (!is_configuration(word)) continue;
+    if (!options.config.empty())
+      throw Error(ErrorCode::usage,
+                  {.where = "list",
+                   .got = "'" + display_text(word) + "' beside '" + display_text(options.config) + "'",
+                   .needed = "one configuration"});
+    options.config = word;
+  }
+  std::erase_if(options.operators, is_configuration);
 }
 
 int list_problems(const Globals& globals, const ListOptions& options) {
@@ -74,19 +102,25 @@ int list_problems(const Globals& globals, const ListOptions& options) {
   for (const Settings& problem : config.problems) {
     const Device device = resolve_device(config.device, problem);
     const auto workload = bench::make_workload(problem, device);
+    const auto variants = workload->variants();
+    const bench::WantedVariants wanted = bench::wanted_variants(problem, variants, false);
+    std::vector<std::string_view> runs;  // what `bench` would run
+    for (const std::size_t named : wanted.named)
+      if (variants[named].support) runs.push_back(variants[named].info.name);
     std::string chosen;
     try {
-      chosen = workload->selected();
+      if (wanted.chosen) chosen = workload->selected();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;  // every variant refuses: the table says why
     }
+    if (!chosen.empty()) runs.insert(runs.begin(), chosen);
     const bench::CaseInfo& info = workload->info();
     Json entry{{"operator", info.op}, {"case", info.name}, {"dtype", info.dtype}, {"device", to_string(device)}};
-    entry["selected"] = chosen.empty() ? Json(nullptr) : Json(chosen);
+    entry["selected"] = runs.empty() ? Json(nullptr) : Json(runs.front());
     entry["variants"] = Json::array();
     Table table({{"  variant"}, {"device"}, {"takes it"}, {"why"}});
-    for (const bench::VariantChoice& variant : workload->variants()) {
-      const bool is_chosen = variant.info.name == chosen;
+    for (const bench::VariantChoice& variant : variants) {
+      const bool is_chosen = std::ranges::find(runs, variant.info.name) != runs.end();
       Json one = to_json(variant.info);
       one["takes"] = variant.support.ok;
       one["reason"] = variant.support.ok ? Json(nullptr) : Json(variant.support.reason);
@@ -101,7 +135,7 @@ int list_problems(const Globals& globals, const ListOptions& options) {
     }
     json.push_back(std::move(entry));
     text += (text.empty() ? "" : "\n") + styled(info.op + " " + info.name + " " + info.dtype, Style::bold, color) +
-            " on " + to_string(device) + "\n" + table.text(color);
+            " on " + to_string(device) + "\n" + table.text(color, line_width(Stream::data));
   }
   print_data(globals.json ? json.dump(2) + "\n" : text);
   return 0;
@@ -112,13 +146,14 @@ int list_problems(const Globals& globals, const ListOptions& options) {
 void add_list_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "List operators and variants; with -p, which one would run and why");
-  command->add_option("OPERATOR", options->operators, "Only these operators");
+  command->add_option("OPERATOR", options->operators, "Only these operators; or a configuration, as for bench");
   command->add_option("-p,--problem", options->problems, "A problem: 'gemm: {mode: RC, size: 256}' (may be repeated)")
       ->allow_extra_args(false);
   command->add_option("--config", options->config, "The problems of a configuration");
-  command->add_option("--device", options->device, "auto, cpu or cuda");
+  command->add_option("--device", options->device, "Where the problems would run")->type_name("{auto,cpu,cuda}");
   command->callback([&globals, options] {
     globals.run = [&globals, options] {
+      take_configuration(*options);
       const bool problems = !options->problems.empty() || !options->config.empty();
       return problems ? list_problems(globals, *options) : list_operators(globals, *options);
     };

@@ -14,7 +14,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "core/spelling.hpp"
+#include "cli/parser_words.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/version.hpp"
 
@@ -39,24 +40,28 @@ const CLI::App& chosen(const CLI::App& app) {
   return commands.empty() ? app : *commands.front();
 }
 
-/// What a word that the parser does not know may have been meant to be.
-std::string advice(const CLI::App& app, const std::string& message) {
-  const CLI::App& command = chosen(app);
-  std::vector<std::string> owned;
-  for (const CLI::App* level : {&app, &command}) {
-    for (const CLI::Option* option : level->get_options())
-      for (const std::string& name : option->get_lnames()) owned.push_back("--" + name);
+/// The words that the parser did not take, in their order on the command line.
+std::vector<std::string> not_taken(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> left = app.remaining(true);
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const auto found = std::ranges::find(left, argv[i]);
+    if (found == left.end()) continue;
+    words.emplace_back(argv[i]);
+    left.erase(found);
   }
-  for (const CLI::App* other : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
-    owned.push_back(other->get_name());
-  const std::vector<std::string_view> known(owned.begin(), owned.end());
-  const std::size_t colon = message.rfind(": ");
-  std::string word = colon == std::string::npos ? message : message.substr(colon + 2);
-  word = word.substr(0, word.find_first_of("= "));
-  const bool misspelt = std::ranges::find(known, word) == known.end();
-  const std::string hint = misspelt ? did_you_mean(word, known) : "";
-  const std::string help = &command == &app ? "`tmaops --help`" : "`tmaops " + command.get_name() + " --help`";
-  return hint + (hint.empty() ? "" : " ") + "See " + help + ".";
+  return words;
+}
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const std::vector<std::string> words = not_taken(app, argc, argv);
+  std::string got = display_text(error.what());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !words.empty()) {
+    got = words.size() == 1 ? "a word that is not known here:" : "words that are not known here:";
+    for (const std::string& word : words) got += " " + display_text(word);
+  }
+  return {ErrorCode::usage,
+          {.where = chosen(app).get_name(), .got = got, .needed = "", .mend = advice(app, words, error.what())}};
 }
 
 /// A program started with a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`) would get that number for the next
@@ -67,8 +72,7 @@ void open_standard_streams() {
       const int opened = open("/dev/null", O_RDWR);  // the lowest number that is free: this one
 }
 
-int run(int argc, char** argv) {
-  Globals globals;
+int run(int argc, char** argv, Globals& globals) {
   CLI::App app{"GEMM, multi-scale deformable attention and trajectory resampling: run, check and time them.", "tmaops"};
   app.require_subcommand(0, 1);
   app.fallthrough();
@@ -89,22 +93,24 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) {  // --help, --version
       std::ostringstream text;
       app.exit(error, text, text);
-      print_data(text.str());
+      print_data(wrapped(text.str(), line_width(Stream::data)));
       return 0;
     }
-    throw Error(
-        ErrorCode::usage,
-        {.where = chosen(app).get_name(), .got = error.what(), .needed = "", .mend = advice(app, error.what())});
+    throw usage_error(app, error, argc, argv);
   }
   if (!globals.run) {
-    print_data(app.help());
+    print_data(wrapped(app.help(), line_width(Stream::data)));
     return 0;
   }
   return globals.run();
 }
 
-int fail(const Error& error) {
-  print_problem(std::string("tmaops: ") + error.what());
+/// The message of an error: its first line is its number and title, the others begin with a word and a colon.
+int fail(const Error& error, const Globals& globals) {
+  const bool color = use_color(globals, Stream::notes);
+  const std::string text = display_lines(error.what());
+  const std::size_t title = std::min(text.size(), error.number().size() + 1 + error_page(error.code()).title.size());
+  print_styled("tmaops: " + styled(text.substr(0, title), Style::bad, color) + text.substr(title) + "\n");
   return error.exit_code();
 }
 
@@ -116,13 +122,14 @@ int main(int argc, char** argv) {
   using tmaops::ErrorCode;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that left is noticed at the write and is no failure
   tmaops::cli::open_standard_streams();
+  tmaops::cli::Globals globals;
   try {
-    return tmaops::cli::run(argc, argv);
+    return tmaops::cli::run(argc, argv, globals);
   } catch (const Error& error) {
-    return tmaops::cli::fail(error);
+    return tmaops::cli::fail(error, globals);
   } catch (const std::bad_alloc&) {
-    return tmaops::cli::fail(Error(ErrorCode::out_of_memory, {.where = "", .got = "", .needed = ""}));
+    return tmaops::cli::fail(Error(ErrorCode::out_of_memory, {.where = "", .got = "", .needed = ""}), globals);
   } catch (const std::exception& error) {
-    return tmaops::cli::fail(Error(ErrorCode::internal, {.where = "", .got = error.what(), .needed = ""}));
+    return tmaops::cli::fail(Error(ErrorCode::internal, {.where = "", .got = error.what(), .needed = ""}), globals);
   }
 }

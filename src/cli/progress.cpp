@@ -1,8 +1,5 @@
 #include "cli/progress.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +13,6 @@ namespace tmaops::cli {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
-
-std::size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 }  // namespace
 
@@ -38,7 +30,7 @@ void Progress::show(std::size_t done, std::size_t total, const std::string& what
   const std::size_t filled = std::min(kBarWidth, done * kBarWidth / total);
   std::string line = "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] " +
                      std::to_string(std::min<std::size_t>(100, done * 100 / total)) + "% " + what;
-  line.resize(std::min(line.size(), terminal_width() - 1));
+  line.resize(std::min(line.size(), line_width(Stream::notes) - 1));
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   shown_ = true;

@@ -43,7 +43,7 @@ std::string name_text(const Row& row) {
   return row.implementation == "tmaops" ? "tmaops (" + row.selected + ")" : row.implementation;
 }
 
-std::string times_table(const bench::Report& report, bool color) {
+std::string times_table(const bench::Report& report, bool color, std::size_t width) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
@@ -86,10 +86,10 @@ std::string times_table(const bench::Report& report, bool color) {
   }
   for (const Row& row : report.failed)
     table.add({{row.info.op}, {row.info.name}, {row.info.dtype}, {name_text(row)}, {"WRONG", Style::bad}});
-  return table.text(color);
+  return table.text(color, width);
 }
 
-std::string verify_table(const bench::Report& report, bool color) {
+std::string verify_table(const bench::Report& report, bool color, std::size_t width) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
@@ -110,10 +110,10 @@ std::string verify_table(const bench::Report& report, bool color) {
   };
   for (const Row& row : report.rows) add(row, true);
   for (const Row& row : report.failed) add(row, false);
-  return table.text(color);
+  return table.text(color, width);
 }
 
-std::string compare_table(const std::vector<bench::Difference>& differences, bool color) {
+std::string compare_table(const std::vector<bench::Difference>& differences, bool color, std::size_t width) {
   Table table({{"operator"},
                {"case"},
                {"dtype"},
@@ -137,7 +137,7 @@ std::string compare_table(const std::vector<bench::Difference>& differences, boo
                {std::string(to_string(one.change)), style},
                {one.temperature}});
   }
-  return table.text(color);
+  return table.text(color, width);
 }
 
 std::string refusal_line(const bench::Refusal& refusal) {

@@ -9,6 +9,7 @@
 
 #include "bench/compare.hpp"
 #include "bench/report.hpp"
+#include "cli/console.hpp"
 
 namespace tmaops::cli {
 
@@ -19,10 +20,10 @@ std::string in_units(double value, std::initializer_list<std::string_view> units
 /// "tmaops (wgmma_tma)", or the implementation's name.
 std::string name_text(const bench::Row& row);
 /// Times, rates, percentage of the copy's bandwidth, and how many times slower than `tmaops` each other row is.
-std::string times_table(const bench::Report& report, bool color);
+std::string times_table(const bench::Report& report, bool color, std::size_t width = kAnyWidth);
 /// One line per checked variant.
-std::string verify_table(const bench::Report& report, bool color);
-std::string compare_table(const std::vector<bench::Difference>& differences, bool color);
+std::string verify_table(const bench::Report& report, bool color, std::size_t width = kAnyWidth);
+std::string compare_table(const std::vector<bench::Difference>& differences, bool color, std::size_t width = kAnyWidth);
 /// "gemm RC 256 f32 blocked: why", for stderr.
 std::string refusal_line(const bench::Refusal& refusal);
 /// The message about a wrong result, with the command that repeats it.

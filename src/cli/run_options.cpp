@@ -5,14 +5,17 @@
 #include <iterator>
 #include <utility>
 
+#include "bench/peers/peers.hpp"
 #include "bench/wanted_variants.hpp"
 #include "bench/workload.hpp"
 #include "cli/commands.hpp"
+#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
-#include "cli/result_table.hpp"
+#include "cli/refusals.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "io/file_error.hpp"
 #include "tmaops/error.hpp"
@@ -34,17 +37,41 @@ std::string unusable_gpu() {
   return "";
 }
 
+/// Throws the one of the five reasons there is not to have a GPU.
+void expect_gpu() try { device_info(kGpu); } catch (const Error& error) {
+  ErrorDetails details = error.details();
+  if (details.mend.empty()) details.mend = error_page(error.code()).mend;
+  details.mend += " Or run on the CPU: --device cpu.";
+  throw Error(error.code(), details);
+}
+
+/// The peers that do the work of no problem of the run.
+std::vector<bench::Refusal> peers_without_work(const std::vector<Settings>& on_gpu, const std::vector<Settings>& on_cpu,
+                                               const std::vector<std::string>& peers) {
+  std::vector<bench::CaseInfo> cases;
+  for (const Settings& problem : on_gpu) cases.push_back(bench::make_workload(problem, kGpu)->info());
+  for (const Settings& problem : on_cpu) cases.push_back(bench::make_workload(problem, Device{})->info());
+  std::vector<bench::Refusal> refused;
+  for (const std::string& peer : peers)
+    if (std::ranges::none_of(cases, [&](const auto& info) { return bench::Peers::applies(peer, info); }))
+      refused.push_back({cases.front(), peer, "it computes none of this run's operators on their device", true, 2});
+  return refused;
+}
+
 }  // namespace
 
 void add_problem_options(CLI::App& command, ProblemOptions& options) {
-  command.add_option("CONFIG", options.config, "Configuration, for example configs/quick.yaml");
+  command.add_option("CONFIG", options.config,
+                     "Configuration: a file, '-' for stdin, or one that comes with tmaops, for example quick");
   command
       .add_option("-p,--problem", options.problems,
                   "A problem: 'gemm: {mode: [RC, CR], size: [256, 512]}' (may be repeated)")
       ->allow_extra_args(false);
   command.add_option("--operator", options.operators, "Run only this operator's problems (may be repeated)")
+      ->type_name("{" + joined(bench::workload_operators(), ",") + "}")
       ->allow_extra_args(false);
-  command.add_option("--device", options.device, "auto, cpu or cuda (default: the configuration's, else auto)");
+  command.add_option("--device", options.device, "Where to run (default: the configuration's, else auto)")
+      ->type_name("{auto,cpu,cuda}");
 }
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
@@ -68,7 +95,7 @@ Settings option_values(std::initializer_list<std::pair<const char*, const std::s
 io::RunConfig read_problems(const ProblemOptions& options) {
   const auto operators = bench::workload_operators();
   io::RunConfig config;
-  if (!options.config.empty()) config = io::read_config(options.config, operators);
+  if (!options.config.empty()) config = io::read_config(find_configuration(options.config), operators);
   for (std::size_t i = 0; i < options.problems.size(); ++i) {
     const std::string source = options.problems.size() > 1 ? "-p #" + std::to_string(i + 1) : "-p";
     auto more = io::parse_problems(options.problems[i], source, operators);
@@ -79,7 +106,7 @@ io::RunConfig read_problems(const ProblemOptions& options) {
   for (const std::string& name : options.operators) {
     if (std::ranges::find(operators, name) != operators.end()) continue;
     throw Error(ErrorCode::usage, {.where = "--operator",
-                                   .got = "'" + name + "'",
+                                   .got = "'" + display_text(name) + "'",
                                    .needed = "one of " + joined(operators),
                                    .mend = did_you_mean(name, operators)});
   }
@@ -89,10 +116,10 @@ io::RunConfig read_problems(const ProblemOptions& options) {
       return std::ranges::find(config.operators, problem.section()) == config.operators.end();
     });
   if (config.problems.empty())
-    throw Error(ErrorCode::usage, {.where = options.config.empty() ? "command line" : options.config,
+    throw Error(ErrorCode::usage, {.where = options.config.empty() ? "command line" : io::display(options.config),
                                    .got = "no problem to run",
                                    .needed = "a configuration with an operator section, or -p 'gemm: {size: 256}'",
-                                   .mend = "Try `tmaops bench configs/quick.yaml`."});
+                                   .mend = "Try `tmaops bench quick`: it is the configuration of `make run`."});
   return config;
 }
 
@@ -106,14 +133,14 @@ io::RunConfig read_run(const RunFlags& flags) {
 
 Device resolve_device(const std::string& device, const Settings& problem) {
   if (device == "cuda") {
-    device_info(kGpu);  // says which of the five reasons there is not to have one
+    expect_gpu();
     return kGpu;
   }
   return device == "auto" && cuda_device_count() > 0 && bench::runs_on(problem, kGpu) ? kGpu : Device{};
 }
 
 bench::RunOptions run_options(const io::RunConfig& config) {
-  if (config.device == "cuda") device_info(kGpu);  // throws before anything is opened or measured
+  if (config.device == "cuda") expect_gpu();  // before anything is opened or measured
   bench::RunOptions options;
   options.hot = config.temperature != "cold";
   options.cold = config.temperature != "hot";
@@ -137,6 +164,8 @@ bench::Report run_problems(const io::RunConfig& config, const bench::RunOptions&
   for (const Settings& problem : config.problems)
     (resolve_device(config.device, problem).type == DeviceType::cuda ? on_gpu : on_cpu).push_back(problem);
   bench::Report all;
+  if (options.time && options.peers_by_name) all.refused = peers_without_work(on_gpu, on_cpu, options.peers);
+  if (observer.refused) std::ranges::for_each(all.refused, observer.refused);
   for (const auto& [type, problems] : {std::pair{DeviceType::cuda, &on_gpu}, std::pair{DeviceType::cpu, &on_cpu}}) {
     if (problems->empty() || all.status == bench::Status::partial) continue;
     bench::RunOptions here = options;
@@ -151,18 +180,12 @@ bench::Report run_problems(const io::RunConfig& config, const bench::RunOptions&
   return all;
 }
 
-bench::Observer terminal_observer(const Globals& globals, Progress& progress) {
+bench::Observer terminal_observer(Progress& progress, Refusals& refusals) {
   bench::Observer observer;
   observer.progress = [&progress](std::size_t done, std::size_t total, const std::string& what) {
     progress.show(done, total, what);
   };
-  observer.refused = [&globals, &progress](const bench::Refusal& refusal) {
-    progress.clear();
-    if (refusal.requested)
-      print_problem(refusal_line(refusal));
-    else
-      print_note(globals, refusal_line(refusal));
-  };
+  observer.refused = [&refusals](const bench::Refusal& refusal) { refusals.tell(refusal); };
   observer.interrupted = &StopOnInterrupt::interrupted;
   return observer;
 }

@@ -17,7 +17,7 @@ class App;
 namespace tmaops::cli {
 
 class Progress;
-struct Globals;
+class Refusals;
 
 struct ProblemOptions {
   std::string config;                  // file
@@ -57,7 +57,7 @@ bench::Report run_problems(const io::RunConfig& config, const bench::RunOptions&
 
 /// What bench and verify show of a run alike: progress and refusals on the terminal, an end at Ctrl-C. Both arguments
 /// must outlive it.
-bench::Observer terminal_observer(const Globals& globals, Progress& progress);
+bench::Observer terminal_observer(Progress& progress, Refusals& refusals);
 
 /// The configuration for the result file.
 nlohmann::ordered_json config_json(const io::RunConfig& config, const std::string& file);

@@ -21,14 +21,16 @@ struct Cell {
 };
 
 /// Rows below each other in columns as wide as their widest cell, two spaces apart. A row may be shorter than the
-/// others; columns without any text are left out.
+/// others; columns without any text are left out. What is wider than it may be is folded: the columns that do not fit
+/// stand on a second line of their row, and the text of a last column on the left is wrapped.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  /// Control characters in a cell are printed as \xNN.
+  void add(std::vector<Cell> row);
   /// An empty line between groups.
   void add_gap() { rows_.emplace_back(); }
-  std::string text(bool color) const;
+  std::string text(bool color, std::size_t width = kAnyWidth) const;
 
  private:
   std::vector<Column> columns_;

@@ -5,6 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "io/file_error.hpp"
 #include "io/output_file.hpp"
 #include "tma/rules_table.hpp"
 #include "tmaops/error.hpp"
@@ -24,10 +25,10 @@ int run(const Globals& globals, const TensorMapOptions& options) {
   const TensorMapAnswer answer = examine(options);
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {
-    io::write_file(options.svg, tma::picture_svg(*answer.picture, answer.spec.text()), {.force = options.force});
-    print_note(globals, "wrote " + options.svg);
+    io::write_file(options.svg, tma::picture_svg(*answer.picture, command_line(answer)), {.force = options.force});
+    print_note(globals, "wrote " + io::display(options.svg));
   } else if (!options.svg.empty()) {
-    print_problem("no picture was written to " + options.svg + ": there is no load to draw");
+    print_problem("no picture was written to " + io::display(options.svg) + ": there is no load to draw");
   }
   return answer.valid() ? 0 : 1;
 }
@@ -46,12 +47,13 @@ void add_tensormap_command(CLI::App& app, Globals& globals) {
   list("--box", options->box, "Elements of the box that one load brings, innermost first");
   list("--strides", options->strides, "Bytes from element to element of dimensions 1, 2, ... [dense]");
   list("--element-strides", options->element_strides, "Load every n-th element along each dimension [1]");
-  command->add_option("--swizzle", options->swizzle, "none, 32B, 64B, 128B, 128B_ATOM_32B, ... [none]")
-      ->type_name("MODE");
-  command->add_option("--interleave", options->interleave, "none, 16B or 32B [none]")->type_name("MODE");
-  command->add_option("--l2-promotion", options->l2_promotion, "none, 64B, 128B or 256B [none]")->type_name("MODE");
-  command->add_option("--fill", options->fill, "What lies outside of the tensor: zero or nan [zero]")
-      ->type_name("FILL");
+  command->add_option("--swizzle", options->swizzle, "How the rows of 16 bytes are moved in shared memory [none]")
+      ->type_name("{none,32B,64B,128B,128B_ATOM_32B,128B_ATOM_32B_FLIP_8B,128B_ATOM_64B}");
+  command->add_option("--interleave", options->interleave, "Layout in slices of channels [none]")
+      ->type_name("{none,16B,32B}");
+  command->add_option("--l2-promotion", options->l2_promotion, "Bytes fetched to the L2 at once [none]")
+      ->type_name("{none,64B,128B,256B}");
+  command->add_option("--fill", options->fill, "What lies outside of the tensor [zero]")->type_name("{zero,nan}");
   command->add_option("--address", options->address, "Address of the tensor, to check its alignment")
       ->type_name("ADDRESS");
   list("--lower-corner", options->lower_corner, "im2col: offsets of the window's first corner, W first");

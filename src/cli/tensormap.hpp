@@ -46,16 +46,26 @@ tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec&
 /// Everything the command has found out.
 struct TensorMapAnswer {
   tma::TensorMapSpec spec;
+  int compute_capability = tma::kHopper;
+  bool load_given = false;  // --at or --base
   tma::Report report;
   tma::TileLoad load;
   tma::Report load_report;              // empty while the map is not valid
   std::optional<tma::Picture> picture;  // of the load; missing when the map or the load is not valid
   std::string not_modelled;             // why there is no picture of a valid load
-  int column_wavefronts = 0;            // of 8 lanes that read 16 bytes each of 8 successive rows
+  int column_bytes = 16;                // 8 where a swizzle flips the halves of 16 bytes
+  int column_wavefronts = 0;            // of 8 lanes that read so many bytes each of 8 successive rows
   int column_lanes = 0;
   bool valid() const { return report.valid() && load_report.valid(); }
 };
 TensorMapAnswer examine(const TensorMapOptions& options);
+
+/// What was asked, as options: the specification, and --arch, --at and --base where they were given or differ from
+/// what is checked without them.
+std::string command_line(const TensorMapAnswer& answer);
+/// The proposal as options that give a valid answer: as above, with the coordinates in the proposal's order. Without
+/// the load where that would fault in the proposed map too. Empty where there is no proposal.
+std::string proposal_line(const TensorMapAnswer& answer);
 
 std::string text_of(const TensorMapAnswer& answer, bool color);
 std::string json_of(const TensorMapAnswer& answer);

@@ -1,10 +1,13 @@
 // From what was typed to a specification.
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "cli/tensormap.hpp"
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "tma/banks.hpp"
+#include "tma/text.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -12,7 +15,7 @@ namespace {
 
 [[noreturn]] void fail(std::string_view option, const std::string& got, std::string needed, std::string mend = {}) {
   throw Error(ErrorCode::usage, {.where = "tensormap: --" + std::string(option),
-                                 .got = "'" + got + "'",
+                                 .got = "'" + display_text(got) + "'",
                                  .needed = std::move(needed),
                                  .mend = std::move(mend)});
 }
@@ -113,18 +116,49 @@ tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec&
   return load;
 }
 
+namespace {
+
+std::string options_text(const tma::TensorMapSpec& spec, int compute_capability, const tma::TileLoad* load) {
+  std::string text = spec.text();
+  if (compute_capability != tma::kHopper)
+    text += " --arch " + std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+  if (load == nullptr) return text;
+  if (!load->coordinates.empty()) text += " --at " + tma::comma_list(load->coordinates);
+  if (load->shared_address != 0) text += " --base " + tma::hex(load->shared_address);
+  return text;
+}
+
+}  // namespace
+
+std::string command_line(const TensorMapAnswer& answer) {
+  return options_text(answer.spec, answer.compute_capability, answer.load_given ? &answer.load : nullptr);
+}
+
+std::string proposal_line(const TensorMapAnswer& answer) {
+  if (!answer.report.proposal) return "";
+  const tma::TensorMapSpec& proposed = answer.report.proposal->spec;
+  tma::TileLoad load = answer.load;
+  const std::vector<std::int64_t> reversed(answer.spec.dims.rbegin(), answer.spec.dims.rend());
+  if (proposed.dims != answer.spec.dims && proposed.dims == reversed) std::ranges::reverse(load.coordinates);
+  const bool keep = answer.load_given && tma::check(proposed, load).valid();
+  return options_text(proposed, answer.compute_capability, keep ? &load : nullptr);
+}
+
 TensorMapAnswer examine(const TensorMapOptions& options) {
   TensorMapAnswer answer;
   answer.spec = to_spec(options);
   answer.load = to_load(options, answer.spec);
-  answer.report = tma::check(answer.spec, to_compute_capability(options.architecture));
+  answer.compute_capability = to_compute_capability(options.architecture);
+  answer.load_given = !options.at.empty() || options.base != "0";
+  answer.report = tma::check(answer.spec, answer.compute_capability);
   if (!answer.report.valid()) return answer;
   answer.load_report = tma::check(answer.spec, answer.load);
   if (!answer.load_report.valid()) return answer;
   try {
     answer.picture = tma::draw(answer.spec, answer.load);
     const auto lanes = tma::column_access(answer.spec, answer.load, 0, 0, 8);
-    answer.column_wavefronts = tma::bank_use(lanes, 16).wavefronts;
+    if (answer.spec.swizzle == tma::Swizzle::b128_atom32_flip8) answer.column_bytes = 8;
+    answer.column_wavefronts = tma::bank_use(lanes, answer.column_bytes).wavefronts;
     answer.column_lanes = static_cast<int>(std::min<std::int64_t>(8, answer.picture->layout.rows));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::tile_not_modelled) throw;

@@ -41,8 +41,8 @@ std::string tile_text(const TensorMapAnswer& answer) {
     text += (i == 0 ? "" : ",") + std::to_string(answer.load.coordinates[i]);
   text += ": " + std::to_string(answer.picture->inside) + " elements of the tensor, " +
           std::to_string(answer.picture->fill) + " of fill (" + std::string(to_string(answer.spec.fill)) + ")\n";
-  text += "banks     " + std::to_string(answer.column_lanes) +
-          " lanes that read 16 B of a row each: " + std::to_string(answer.column_wavefronts) +
+  text += "banks     " + std::to_string(answer.column_lanes) + " lanes that read " +
+          std::to_string(answer.column_bytes) + " B of a row each: " + std::to_string(answer.column_wavefronts) +
           (answer.column_wavefronts == 1 ? " wavefront" : " wavefronts") +
           (answer.column_wavefronts > 1 ? ", 1 would do" : "") + "\n";
   return text;
@@ -59,7 +59,7 @@ Json findings_json(const tma::Report& report) {
   return list;
 }
 
-Json spec_json(const tma::TensorMapSpec& spec) {
+Json spec_json(const tma::TensorMapSpec& spec, const std::string& options) {
   Json json{{"mode", to_string(spec.mode)}, {"dtype", to_string(spec.dtype)}, {"dims", spec.dims}};
   json["strides"] = spec.strides;
   if (spec.mode == tma::Mode::tiled) {
@@ -77,7 +77,7 @@ Json spec_json(const tma::TensorMapSpec& spec) {
   json["l2_promotion"] = to_string(spec.l2_promotion);
   json["fill"] = to_string(spec.fill);
   json["address"] = spec.address;
-  json["options"] = spec.text();
+  json["options"] = options;
   return json;
 }
 
@@ -104,12 +104,12 @@ Json picture_json(const tma::Picture& picture) {
 }  // namespace
 
 std::string text_of(const TensorMapAnswer& answer, bool color) {
-  std::string text = answer.spec.text() + "\n";
+  std::string text = command_line(answer) + "\n";
   if (!answer.report.valid()) {
     text += styled("not valid", Style::bad, color) + "\n" + report_text(answer.report, color);
     if (answer.report.proposal)
       text += styled("valid instead", Style::good, color) + ": " + answer.report.proposal->change +
-              "\n  tmaops tensormap " + answer.report.proposal->spec.text() + "\n";
+              "\n  tmaops tensormap " + proposal_line(answer) + "\n";
     return text;
   }
   text += styled("valid", Style::good, color) + "\n" + report_text(answer.report, color);
@@ -126,13 +126,13 @@ std::string text_of(const TensorMapAnswer& answer, bool color) {
 
 std::string json_of(const TensorMapAnswer& answer) {
   Json json{{"valid", answer.report.valid()},
-            {"specification", spec_json(answer.spec)},
+            {"specification", spec_json(answer.spec, command_line(answer))},
             {"findings", findings_json(answer.report)},
             {"proposal", nullptr},
             {"load", nullptr}};
   if (answer.report.proposal)
     json["proposal"] = {{"change", answer.report.proposal->change},
-                        {"specification", spec_json(answer.report.proposal->spec)}};
+                        {"specification", spec_json(answer.report.proposal->spec, proposal_line(answer))}};
   if (answer.report.valid()) {
     Json load{{"valid", answer.load_report.valid()},
               {"coordinates", answer.load.coordinates},
@@ -151,6 +151,7 @@ std::string json_of(const TensorMapAnswer& answer) {
                       {"elements_inside", answer.picture->inside},
                       {"elements_fill", answer.picture->fill},
                       {"column_lanes", answer.column_lanes},
+                      {"column_bytes", answer.column_bytes},
                       {"column_wavefronts", answer.column_wavefronts},
                       {"lines", picture_json(*answer.picture)}};
     }

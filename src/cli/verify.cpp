@@ -7,6 +7,7 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
+#include "cli/refusals.hpp"
 #include "cli/result_table.hpp"
 #include "cli/run_options.hpp"
 #include "tmaops/error.hpp"
@@ -22,14 +23,15 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
 
   Progress progress(globals);
   const StopOnInterrupt guard;
-  const bench::Observer observer = terminal_observer(globals, progress);
+  Refusals refusals(globals, progress);
+  const bench::Observer observer = terminal_observer(progress, refusals);
   const bench::Report report = run_problems(config, run, observer);
-  progress.clear();
+  refusals.finish();
 
   if (globals.json)
     print_data(bench::to_json(report, config_json(config, flags.config)).dump(2) + "\n");
   else
-    print_data(verify_table(report, use_color(globals, Stream::data)));
+    print_data(verify_table(report, use_color(globals, Stream::data), line_width(Stream::data)));
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
   return report.exit_code();
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops {
@@ -65,16 +66,23 @@ std::vector<const Setting*> Settings::find_all(std::string_view name) const {
   return found;
 }
 
+void Settings::expect_unquoted(const Setting& setting, const std::string& needed) const {
+  if (setting.quoted)
+    fail(ErrorCode::wrong_type, setting, needed, "Leave out the quotes: what stands in quotes is always text.");
+}
+
 std::int64_t Settings::integer(std::string_view name, std::int64_t fallback, std::int64_t least,
                                std::int64_t most) const {
   const Setting* setting = find(name);
   if (setting == nullptr) return fallback;
   const std::string range = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-  const auto value = setting->quoted ? std::nullopt : parse_integer(setting->value);
+  expect_unquoted(*setting, range);
+  const auto value = parse_integer(setting->value);
   if (!value) {
-    const bool too_big =
-        !setting->quoted && parse_number(setting->value) && setting->value.find('.') == std::string::npos;
-    fail(too_big ? ErrorCode::bad_value : ErrorCode::wrong_type, *setting, range);
+    if (!parse_number(setting->value)) fail(ErrorCode::wrong_type, *setting, range);
+    const bool digits = setting->value.find_first_not_of("+-0123456789") == std::string::npos;
+    fail(digits ? ErrorCode::bad_value : ErrorCode::wrong_type, *setting, range,
+         digits ? "" : "Write it as a whole number without exponent and decimal point, for example 1000.");
   }
   if (*value < least || *value > most) fail(ErrorCode::bad_value, *setting, range);
   return *value;
@@ -84,7 +92,8 @@ double Settings::number(std::string_view name, double fallback, double least, do
   const Setting* setting = find(name);
   if (setting == nullptr) return fallback;
   const std::string range = "a number from " + short_number(least) + " to " + short_number(most);
-  const auto value = setting->quoted ? std::nullopt : parse_number(setting->value);
+  expect_unquoted(*setting, range);
+  const auto value = parse_number(setting->value);
   if (!value) fail(ErrorCode::wrong_type, *setting, range);
   if (!(*value >= least && *value <= most)) fail(ErrorCode::bad_value, *setting, range);
   return *value;
@@ -93,8 +102,9 @@ double Settings::number(std::string_view name, double fallback, double least, do
 bool Settings::boolean(std::string_view name, bool fallback) const {
   const Setting* setting = find(name);
   if (setting == nullptr) return fallback;
-  if (!setting->quoted && setting->value == "true") return true;
-  if (!setting->quoted && setting->value == "false") return false;
+  expect_unquoted(*setting, "true or false");
+  if (setting->value == "true") return true;
+  if (setting->value == "false") return false;
   fail(ErrorCode::wrong_type, *setting, "true or false");
 }
 
@@ -144,11 +154,12 @@ std::string Settings::to_text() const {
 }
 
 void Settings::fail(ErrorCode code, const Setting& setting, std::string needed, std::string mend) const {
-  const std::string key = section_.empty() ? setting.name : section_ + ": " + setting.name;
+  const std::string name = display_text(setting.name);
+  const std::string key = section_.empty() ? name : section_ + ": " + name;
   const bool about_key = code == ErrorCode::unknown_key;
   const Place& place = about_key && setting.key_place.line > 0 ? setting.key_place : setting.place;
   throw Error(code, {.where = place.text() + ": " + key,
-                     .got = about_key ? "'" + setting.name + "'" : "'" + setting.value + "'",
+                     .got = "'" + (about_key ? name : display_text(setting.value)) + "'",
                      .needed = std::move(needed),
                      .mend = std::move(mend)});
 }

@@ -70,6 +70,8 @@ class Settings {
   [[noreturn]] void fail(ErrorCode code, const Setting& setting, std::string needed, std::string mend = {}) const;
 
  private:
+  void expect_unquoted(const Setting& setting, const std::string& needed) const;
+
   std::string section_;
   Place place_;
   std::vector<Setting> settings_;

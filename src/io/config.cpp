@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::io {
@@ -11,7 +12,7 @@ constexpr std::string_view kRunKeys[] = {"device", "operators", "temperature", "
                                          "seed",   "peers",     "threads",     "tolerance", "variants", "counters"};
 
 [[noreturn]] void fail_type(const YamlEntry& entry, const std::string& needed) {
-  fail_at(ErrorCode::wrong_type, entry.value.place, entry.key, entry.value.describe(), needed);
+  fail_at(ErrorCode::wrong_type, entry.value.place, display_text(entry.key), entry.value.describe(), needed);
 }
 
 Setting setting(const YamlEntry& entry, const YamlNode& value) {
@@ -25,7 +26,8 @@ std::vector<const YamlNode*> scalars(const YamlEntry& entry) {
   if (entry.value.kind == YamlNode::Kind::list) {
     for (const YamlNode& item : entry.value.items) {
       if (item.kind != YamlNode::Kind::scalar)
-        fail_at(ErrorCode::wrong_type, item.place, entry.key, item.describe(), "a word or a number in the list");
+        fail_at(ErrorCode::wrong_type, item.place, display_text(entry.key), item.describe(),
+                "a word or a number in the list");
       found.push_back(&item);
     }
     if (found.empty()) fail_type(entry, "at least one value in the list");
@@ -65,7 +67,8 @@ void add_section(const YamlEntry& entry, std::vector<Settings>& problems) {
 }
 
 [[noreturn]] void fail_unknown(const YamlEntry& entry, std::span<const std::string_view> known) {
-  fail_at(ErrorCode::unknown_key, entry.place, entry.key, "'" + entry.key + "'", "one of " + joined(known),
+  const std::string key = display_text(entry.key);
+  fail_at(ErrorCode::unknown_key, entry.place, key, "'" + key + "'", "one of " + joined(known),
           did_you_mean(entry.key, known));
 }
 
@@ -111,6 +114,11 @@ RunConfig parse_config(const YamlNode& document, std::span<const std::string_vie
 }
 
 void apply(const Settings& given, RunConfig& config) {
+  // Other names of a GPU, which as spellings are nearer to 'cpu'.
+  if (const Setting* device = given.find("device"))
+    for (const std::string_view other : {"gpu", "GPU", "cuda:", "nvidia"})
+      if (device->value.starts_with(other))
+        given.fail(ErrorCode::bad_value, *device, "one of auto, cpu, cuda", "Did you mean 'cuda'?");
   config.device = given.word("device", config.device, {"auto", "cpu", "cuda"});
   config.temperature = given.word("temperature", config.temperature, {"hot", "cold", "both"});
   config.samples = given.integer("samples", config.samples, 5, 10000);

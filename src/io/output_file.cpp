@@ -128,6 +128,12 @@ void OutputFile::check_target(const OutputOptions& options) const {
                                            .needed = "a new name, or --force"});
   if ((target.st_mode & 0222) == 0 || faccessat(directory_, name_.c_str(), W_OK, AT_EACCESS) != 0)
     refuse(path_, "a read-only file", "a file that may be replaced", "Give it write permission, or remove it.");
+  // In such a folder, as /tmp is one, only the owner of a file or of the folder may replace the file.
+  struct stat folder {};
+  if (geteuid() != 0 && fstat(directory_, &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
+      folder.st_uid != geteuid() && target.st_uid != geteuid())
+    refuse(path_, "another user's file in a folder with the sticky bit", "a file of your own, or a new name",
+           "Choose another name, or ask its owner to remove it.");
 }
 
 void OutputFile::open_partial() {

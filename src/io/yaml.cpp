@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/display.hpp"
 #include "io/file_error.hpp"
 
 namespace tmaops::io {
@@ -84,7 +85,7 @@ class Builder : public YAML::EventHandler {
       fail_at(ErrorCode::yaml_syntax, place(mark), "anchor", "'&...'", "a value without anchor",
               "Anchors are not supported.");
     if (!tag.empty() && tag != "?" && tag != "!")
-      fail_at(ErrorCode::yaml_syntax, place(mark), "tag", "'" + tag + "'", "a value without tag",
+      fail_at(ErrorCode::yaml_syntax, place(mark), "tag", "'" + display_text(tag) + "'", "a value without tag",
               "Tags are not supported.");
   }
   void open(YamlNode made) {
@@ -110,7 +111,7 @@ class Builder : public YAML::EventHandler {
     } else if (level.expects_key) {
       if (done.kind != YamlNode::Kind::scalar) fail_key(done);
       if (const YamlEntry* earlier = level.node.find(done.scalar))
-        fail_at(ErrorCode::duplicate_key, done.place, done.scalar, "the key a second time",
+        fail_at(ErrorCode::duplicate_key, done.place, display_text(done.scalar), "the key a second time",
                 "one value; the first is at " + earlier->place.text());
       level.entry = {std::move(done.scalar), std::move(done.place)};
       level.expects_key = false;
@@ -142,7 +143,7 @@ std::string YamlNode::describe() const {
     case Kind::empty:
       return "nothing";
     case Kind::scalar:
-      return "'" + scalar + "'";
+      return "'" + display_text(scalar) + "'";
     case Kind::list:
       return "a list";
     case Kind::map:
@@ -173,7 +174,7 @@ YamlNode parse_yaml(const std::string& text, const std::string& source) {
   } catch (const YAML::Exception& error) {
     const Place place =
         error.mark.is_null() ? Place{source} : Place{source, error.mark.line + 1, error.mark.column + 1};
-    fail_at(ErrorCode::yaml_syntax, place, "", error.msg, "YAML");
+    fail_at(ErrorCode::yaml_syntax, place, "", display_text(error.msg), "YAML");
   }
   return builder.take();
 }
@@ -184,13 +185,16 @@ YamlNode read_yaml_file(const std::filesystem::path& path) {
   };
   std::error_code status;
   if (std::filesystem::is_directory(path, status)) fail("a directory");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  const bool standard_input = path == "-";
+  const auto keep_open = [](std::FILE*) { return 0; };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(standard_input ? stdin : std::fopen(path.c_str(), "rb"),
+                                                             standard_input ? keep_open : &std::fclose);
   if (!file) fail(system_text(errno));
   std::string text(kLargestFile + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) fail(system_text(errno));
   if (text.size() > kLargestFile) fail("more than 1 MiB");
-  return parse_yaml(text, display(path));
+  return parse_yaml(text, standard_input ? "stdin" : display(path));
 }
 
 }  // namespace tmaops::io

@@ -76,7 +76,7 @@ void check_lengths(const TensorMapSpec& spec, Findings& found) {
 void check_architecture(const TensorMapSpec& spec, int compute_capability, Findings& found) {
   if (compute_capability >= 100) return;
   const std::string has =
-      ", the GPU has " + std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+      ", not " + std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
   if (is_packed(spec.dtype))
     found.add(RuleId::architecture,
               "type " + std::string(to_string(spec.dtype)) + " needs compute capability 10.0" + has);

@@ -198,7 +198,7 @@ TEST_F(ResampleRefusal, a_folder_that_may_not_be_written) {
   ASSERT_EQ(chmod(path("closed").c_str(), 0555), 0);
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   EXPECT_EQ(in_child([&] {
-              become_nobody();
+              obey_permissions();
               const ToolResult result = resample({in, "-o", path("closed/o.csv"), "--hz", "2"});
               return result.exit_code == 2 && result.err.find("E052") != string::npos ? 0 : 1;
             }),

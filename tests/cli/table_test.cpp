@@ -57,6 +57,48 @@ TEST(Table, ColourChangesNoWidth) {
   EXPECT_EQ(table.text(true), "\033[1ma\033[0m    \033[1mb\033[0m\n\033[31mbad\033[0m  x\n");
 }
 
+TEST(Table, ColumnsThatDoNotFitAreFolded) {
+  Table table({{"name"}, {"one", Align::right}, {"two", Align::right}, {"three", Align::right}});
+  table.add({{"a row"}, {"1"}, {"2"}, {"3"}});
+  table.add_gap();
+  table.add({{"b"}, {"10"}});
+  EXPECT_EQ(table.text(false, 12),
+            "name   one\n"
+            "    two\n"
+            "    three\n"
+            "a row    1\n"
+            "      2\n"
+            "        3\n"
+            "\n"
+            "b       10\n");
+}
+
+TEST(Table, TextOfTheLastColumnIsWrapped) {
+  Table table({{"part"}, {"what was found"}});
+  table.add({{"Highway"}, {"explicit vectors chosen at run time, several times the speed"}});
+  table.add({{}, {"how: ask"}});
+  EXPECT_EQ(table.text(false, 40),
+            "part     what was found\n"
+            "Highway  explicit vectors chosen at run\n"
+            "         time, several times the speed\n"
+            "         how: ask\n");
+}
+
+TEST(Table, CellsHoldNothingThatATerminalObeys) {
+  Table table({{"a"}});
+  table.add({{"\033]0;title\a\nx"}});
+  EXPECT_EQ(table.text(false), "a\n\\x1b]0;title\\x07 x\n");
+}
+
+TEST(Console, HelpGoesOnBelowItsText) {
+  EXPECT_EQ(wrapped("  -o,--output FILE      Result file that is written when all is done\nshort\n", 44),
+            "  -o,--output FILE      Result file that is\n"
+            "                        written when all is\n"
+            "                        done\n"
+            "short\n");
+  EXPECT_EQ(wrapped("a line of words\n", kAnyWidth), "a line of words\n");
+}
+
 TEST(Numbers, HaveThreeDigits) {
   EXPECT_EQ(three_digits(0), "0.00");
   EXPECT_EQ(three_digits(9.994), "9.99");

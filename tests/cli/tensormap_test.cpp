@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/scratch.hpp"
 #include "support/tool.hpp"
+#include "tma/random_spec.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -23,7 +25,7 @@ TEST(TensorMapCommand, DrawsAValidLoad) {
   const ToolResult result = tensormap({"--dims", "32,160,92", "--box", "32,2,2", "--at", "0,-1,3"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  expect_pieces(result.out, {"--dtype f16 --dims 32,160,92 --box 32,2,2\nvalid\n",
+  expect_pieces(result.out, {"--dtype f16 --dims 32,160,92 --box 32,2,2 --at 0,-1,3\nvalid\n",
                              "tile      32 x 2 x 2 elements, 4 rows of 64 B\n", "expects 256 bytes",
                              "load      at 0,-1,3: 64 elements of the tensor, 64 of fill (zero)",
                              "banks     0-3     4-7     8-11    12-15   16-19   20-23   24-27   28-31\n",
@@ -114,6 +116,75 @@ TEST(TensorMapCommand, ChecksIm2colAndNewerGpus) {
   std::vector<std::string> on_blackwell = atom;
   on_blackwell.insert(on_blackwell.end(), {"--arch", "10.0"});
   EXPECT_EQ(tensormap(on_blackwell).exit_code, 0);
+}
+
+/// The words of the command that the output proposes.
+std::vector<std::string> proposed_options(const std::string& output) {
+  const std::string start = "\n  tmaops tensormap ";
+  std::vector<std::string> words;
+  const std::size_t at = output.find(start);
+  if (at == std::string::npos) return words;
+  std::istringstream line(output.substr(at + start.size(), output.find('\n', at + 1) - at - start.size()));
+  for (std::string word; line >> word;) words.push_back(word);
+  return words;
+}
+
+TEST(TensorMapCommand, AProposalKeepsTheArchitecture) {
+  const std::vector<std::string> arguments{"--dtype", "u4x16_align8", "--dims", "2", "--box", "4096", "--arch", "10.0"};
+  const ToolResult result = tensormap(arguments);
+  EXPECT_EQ(result.exit_code, 1);
+  expect_pieces(result.out, {"--dtype u4x16_align8 --dims 2 --box 4096 --arch 10.0\n",
+                             "tmaops tensormap --dtype u4x16_align8 --dims 2 --box 256 --arch 10.0\n"});
+  const ToolResult again = tensormap(proposed_options(result.out));
+  EXPECT_EQ(again.exit_code, 0) << again.out;
+  EXPECT_EQ(tensormap({"--dims", "8,8", "--box", "8,8", "--arch", "9.0"}).out.find("--arch"), std::string::npos);
+}
+
+TEST(TensorMapCommand, AProposalKeepsTheLoadInItsOwnOrder) {
+  const ToolResult result = tensormap(
+      {"--dims", "92,160,32", "--box", "2,2,32", "--at", "3,-1,0", "--base", "0x400", "--l2-promotion", "128B"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_pieces(result.out, {"--at 3,-1,0 --base 0x400\n", "--l2-promotion 128B --at 0,-1,3 --base 0x400\n"});
+  EXPECT_EQ(tensormap(proposed_options(result.out)).exit_code, 0) << result.out;
+  const ToolResult faults = tensormap({"--dims", "33,8", "--box", "8,4", "--at", "3,0"});
+  EXPECT_EQ(tensormap(proposed_options(faults.out)).exit_code, 0) << "a load that faults there too is left out";
+}
+
+TEST(TensorMapCommand, EveryProposalIsValidAsPrinted) {
+  int proposals = 0;
+  for (const bool blackwell : {false, true}) {
+    tma::RandomSpecs random({.seed = 12, .blackwell = blackwell});
+    for (int i = 0; i < 300; ++i) {
+      const tma::TensorMapSpec spec = random.near_edge();
+      std::vector<std::string> arguments;
+      std::istringstream words(spec.text());
+      for (std::string word; words >> word;) arguments.push_back(word);
+      arguments.insert(arguments.end(), {"--arch", blackwell ? "12.0" : "9.0"});
+      const ToolResult result = tensormap(arguments);
+      const std::vector<std::string> options = proposed_options(result.out);
+      if (options.empty()) continue;
+      ++proposals;
+      const ToolResult again = tensormap(options);
+      ASSERT_EQ(again.exit_code, 0) << result.out << again.out << again.err;
+      EXPECT_EQ(again.out.substr(0, again.out.find('\n')),
+                result.out.substr(result.out.find("  tmaops tensormap ") + 19, again.out.find('\n')))
+          << "the echo is the proposal";
+    }
+  }
+  EXPECT_GT(proposals, 100);
+}
+
+TEST(TensorMapCommand, ASwizzleThatFlipsHalvesOf16BytesIsDrawn) {
+  const ToolResult result =
+      tensormap({"--dims", "64,64", "--box", "64,8", "--swizzle", "128B_ATOM_32B_FLIP_8B", "--arch", "10.0"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_pieces(result.out, {"8 lanes that read 8 B of a row each"});
+}
+
+TEST(TensorMapCommand, NothingIsSaidOfAGpuWhereNoneWasAsked) {
+  const ToolResult result = tensormap({"--dtype", "u4x16_align8", "--dims", "256", "--box", "256"});
+  expect_pieces(result.out, {"needs compute capability 10.0, not 9.0"});
+  EXPECT_EQ(result.out.find("the GPU"), std::string::npos) << result.out;
 }
 
 TEST(TensorMapCommand, WrongOptionsAreNamed) {

@@ -70,23 +70,59 @@ TEST(Explain, AnUnknownErrorIsWrongUsage) {
   EXPECT_EQ(run_tool({"explain", "E999"}).exit_code, 2);
 }
 
-TEST(Doctor, SaysWhatIsThereAndNeverFails) {
-  const ToolResult result = run_tool({"doctor"});
-  EXPECT_EQ(result.exit_code, 0);
-  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "NVIDIA driver", "GPU", "NVML", "CUPTI", "CUTLASS");
-  EXPECT_EQ(result.err, "");
-  const Json json = parsed(run_tool({"doctor", "--json"}).out);
-  for (const Json& check : json["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
+/// Exit code 1 goes with a problem, and with nothing else.
+Json doctor(const Tool::Environment& environment = {}) {
+  const ToolResult result = run_tool({"doctor", "--json"}, environment);
+  Json json = parsed(result.out);
+  bool problem = false;
+  for (const Json& check : json["checks"]) problem = problem || check["state"] == "problem";
+  EXPECT_EQ(result.exit_code, problem ? 1 : 0) << result.out;
+  return json;
 }
 
-TEST(Doctor, ABadEnvironmentIsAFinding) {
+std::string state_of(const Json& json, const std::string& name) {
+  for (const Json& check : json["checks"])
+    if (check["name"] == name) return check["state"];
+  ADD_FAILURE() << "no " << name << " in " << json.dump(1);
+  return "";
+}
+
+TEST(Doctor, says_what_is_there) {
+  const ToolResult result = run_tool({"doctor"});
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "zstd", "NVIDIA driver", "GPU", "NVML", "CUPTI",
+              "CUTLASS", "Python");
+  EXPECT_EQ(result.err, "");
+  for (const Json& check : doctor()["checks"])
+    EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
+}
+
+TEST(Doctor, a_bad_environment_is_a_problem_and_ends_with_one) {
   const ToolResult result = run_tool({"doctor"}, {{"TMAOPS_NUM_THREADS", "0"}});
-  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.exit_code, 1);
   expect_text(result.out, "problem", "E101");
+  EXPECT_EQ(state_of(doctor({{"TMAOPS_NUM_THREADS", "0"}}), "threads"), "problem");
   const ToolResult two = run_tool({"doctor"}, {{"TMAOPS_NUM_THREADS", "2"}});
   expect_text(two.out, "2 (TMAOPS_NUM_THREADS)");
   // The other variables that say how many threads: none of our business, and none may stop us.
-  EXPECT_EQ(run_tool({"doctor"}, {{"OMP_NUM_THREADS", "0"}}).exit_code, 0);
+  EXPECT_EQ(state_of(doctor({{"OMP_NUM_THREADS", "0"}}), "threads"), "ok");
+}
+
+TEST(Doctor, python_without_torch_is_not_all_that_the_peers_need) {
+  const Scratch folder;
+  const auto python = [&](const std::string& answer) {
+    const auto file = folder.file("python", "#!/bin/sh\nread line\necho '" + answer + "'\n");
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    return doctor({{"TMAOPS_PYTHON", file.string()}});
+  };
+  const Json absent =
+      python(R"({"python": "3.11.2", "numpy": "1.26.0", "torch_problem": "No module named \u0027torch\u0027"})");
+  EXPECT_EQ(state_of(absent, "Python"), "ok");
+  EXPECT_EQ(state_of(absent, "NumPy"), "ok");
+  EXPECT_EQ(state_of(absent, "PyTorch"), "missing");
+  EXPECT_EQ(state_of(python(R"({"python": "3.11.2", "numpy": "1.26.0", "torch_problem": "libtorch.so: bad ELF"})"),
+                     "PyTorch"),
+            "problem");
+  EXPECT_EQ(state_of(doctor({{"TMAOPS_PYTHON", "/no/python"}}), "Python"), "problem");
 }
 
 TEST(Color, IsOffInAPipeAndOnWhenAsked) {
@@ -161,19 +197,6 @@ TEST(Pipe, ClosedStreamsDoNotEndInTheResultFile) {
     EXPECT_EQ(parsed(read_all(file))["status"], "complete") << closed;
     std::filesystem::remove(file);
   }
-}
-
-TEST(Completion, ScriptsAreValidAndKnowTheOptions) {
-  const Scratch folder;
-  const auto script = folder.file("completion.bash", run_tool({"completion", "bash"}).out);
-  EXPECT_EQ(std::system(("bash -n " + script.string()).c_str()), 0);
-  const std::string command =
-      ". " + script.string() +
-      "; COMP_WORDS=(tmaops bench --fail); COMP_CWORD=2; _tmaops; test \"${COMPREPLY[*]}\" = --fail-if-slower";
-  EXPECT_EQ(std::system(("bash -c '" + command + "'").c_str()), 0);
-  expect_text(run_tool({"completion", "zsh"}).out, "bashcompinit", "complete");
-  expect_text(run_tool({"completion", "fish"}).out, "complete -c tmaops", "verify");
-  EXPECT_EQ(run_tool({"completion", "tcsh"}).exit_code, 2);
 }
 
 }  // namespace

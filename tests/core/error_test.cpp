@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -125,6 +126,12 @@ TEST(Error, copies_share_the_details) {
   const Error copy = error;
   EXPECT_EQ(&copy.details(), &error.details());
   EXPECT_STREQ(copy.what(), error.what());
+}
+
+TEST(Catalogue, no_mend_only_points_to_the_message) {
+  const std::regex pointer(R"((See the \w+ in the message|The message (has|lists)[^;]*)\.)");
+  for (const ErrorPage& page : error_catalogue())
+    EXPECT_FALSE(std::regex_match(std::string(page.mend), pointer)) << page.number << ": " << page.mend;
 }
 
 }  // namespace

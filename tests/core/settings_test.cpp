@@ -37,6 +37,30 @@ TEST(Settings, WordsAreNoNumbers) {
       ErrorCode::wrong_type, [] { one("b", "yes").boolean("b", false); }, "true or false");
 }
 
+TEST(Settings, WhatIsWrongWithANumberIsSaid) {
+  expect_error(
+      ErrorCode::wrong_type, [] { one("m", "1e3").integer("m", 1, 0, 9999); }, "'1e3'", "without exponent");
+  expect_error(
+      ErrorCode::wrong_type, [] { one("m", "8.0").integer("m", 1, 0, 9999); }, "decimal point");
+  for (const auto& read : {+[](const Settings& settings) { settings.integer("m", 1, 0, 99); },
+                           +[](const Settings& settings) { settings.number("m", 1, 0, 99); },
+                           +[](const Settings& settings) { settings.boolean("m", false); }})
+    expect_error(
+        ErrorCode::wrong_type, [&] { read(one("m", "20", true)); }, "Leave out the quotes");
+}
+
+TEST(Settings, ValuesOfOthersAreShownWithoutControlsAndShortened) {
+  try {
+    one("m", "\033]0;title\a" + std::string(100'000, 'x')).integer("m", 1, 0, 9);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("\\x1b]0;title\\x07xxx"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\033'), std::string::npos);
+    EXPECT_LT(text.size(), 1000U);
+  }
+}
+
 TEST(Settings, ChoicesNameTheNearestWord) {
   EXPECT_EQ(one("bias", "row").choice("bias", "none", {"none", "column", "row"}), 2);
   expect_error(

@@ -173,6 +173,25 @@ TEST(OutputFile, read_only_files_and_folders_are_refused) {
   EXPECT_EQ(folder.names(), (Names{"kept"}));
 }
 
+TEST(OutputFile, another_users_file_in_a_sticky_folder_is_refused_before_the_work) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make another user's file";
+  const Scratch folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 01777), 0);
+  folder.file("theirs", "kept");
+  ASSERT_EQ(chmod((folder / "theirs").c_str(), 0666), 0);
+  EXPECT_EQ(in_child([&] {
+              test::become_nobody();
+              try {
+                const OutputFile file(folder / "theirs", {.force = true});
+              } catch (const Error& error) {
+                return error.code() == ErrorCode::cannot_write ? 0 : 1;
+              }
+              return 2;
+            }),
+            0);
+  EXPECT_EQ(read_all(folder / "theirs"), "kept");
+}
+
 TEST(OutputFile, a_full_disk_loses_nothing) {
   const Scratch folder;
   folder.file("a", "earlier");

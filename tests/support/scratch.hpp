@@ -2,6 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,9 +79,22 @@ int in_child(const Fn& fn) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Gives up root's right to write everywhere, in a forked child only: permissions mean nothing to root.
+/// Becomes another user, in a forked child only: permissions mean nothing to root. That user cannot start a program
+/// that lies in a folder of root's own.
 inline void become_nobody() {
   if (geteuid() == 0 && (setegid(65534) != 0 || seteuid(65534) != 0)) _exit(98);
+}
+
+/// Gives up root's right to pass over permissions, in a forked child only, and for every program started from it. It
+/// stays the same user, who can still start a program in a folder of his own.
+inline void obey_permissions() {
+  if (geteuid() != 0) return;
+  constexpr unsigned kOverride = 1U << CAP_DAC_OVERRIDE;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2]{};
+  if (prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 || syscall(SYS_capget, &header, sets) != 0) _exit(98);
+  for (unsigned* one : {&sets[0].effective, &sets[0].permitted, &sets[0].inheritable}) *one &= ~kOverride;
+  if (syscall(SYS_capset, &header, sets) != 0) _exit(98);
 }
 
 }  // namespace tmaops::test

@@ -62,7 +62,7 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
     peer_refuses("cutlass", "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
 #endif
   }
-  if (!start_python()) return nullptr;
+  start_python();
   if (!loaded_) python_->load(workload);
   loaded_ = true;
   return python_->make(peer, workload);
@@ -73,21 +73,22 @@ void Peers::forget() {
   if (python_) python_->forget();
 }
 
-bool Peers::start_python() {
-  if (python_ || python_failed_) return python_ != nullptr;
-  const auto note = [this](const std::string& text) {
-    if (observer_.note) observer_.note(text);
-  };
-  try {
-    python_ = std::make_unique<PythonPeers>(options_, observer_);
-    note("peers: " + python_->versions());
-  } catch (const Error& error) {
-    python_failed_ = true;
-    const ErrorDetails& details = error.details();
-    note("the Python peers are left out (" + details.where + ": " + details.got + details.needed +
-         "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or TMAOPS_PYTHON");
+void Peers::start_python() {
+  if (python_) return;
+  if (no_python_.empty()) {
+    try {
+      python_ = std::make_unique<PythonPeers>(options_, observer_);
+      if (observer_.note) observer_.note("peers: " + python_->versions());
+      return;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::interrupted) throw;
+      const ErrorDetails& details = error.details();
+      no_python_ = "no Python for it (" + details.where + ": " + details.got + details.needed +
+                   "): install python3-numpy, and torch from PyPI, or name another interpreter with --python or "
+                   "TMAOPS_PYTHON";
+    }
   }
-  return python_ != nullptr;
+  peer_refuses("Python peers", no_python_);
 }
 
 }  // namespace tmaops::bench

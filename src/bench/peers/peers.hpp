@@ -64,18 +64,18 @@ class Peers {
   void next_workload() { loaded_ = false; }
   /// The workloads so far are done with.
   void forget();
-  /// Null when the peer needs Python and there is none, which is noted once. Throws Error variant_refuses with the
-  /// reason when it does not take the case.
+  /// Throws Error variant_refuses with the reason when the peer does not take the case, or needs Python and there is
+  /// none.
   std::unique_ptr<Implementation> make(const std::string& peer, const Workload& workload);
 
  private:
-  bool start_python();
+  void start_python();
 
   const RunOptions& options_;
   const Observer& observer_;
   Timer& timer_;
   std::unique_ptr<PythonPeers> python_;
-  bool python_failed_ = false;
+  std::string no_python_{};  // why, once it is known
   bool loaded_ = false;
 };
 

@@ -1,0 +1,16 @@
+// Text of other people in messages: names, values and words that a user, a file or a system gave us.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tmaops {
+
+/// Valid UTF-8 as it is; control characters (which a terminal might obey) and bytes that are not UTF-8 as \xNN. A text
+/// of more than 300 bytes is shortened in the middle.
+std::string display_text(std::string_view text);
+
+/// The same for whole messages of several lines: nothing is shortened, and line ends stay.
+std::string display_lines(std::string_view text);
+
+}  // namespace tmaops
