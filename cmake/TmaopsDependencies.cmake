@@ -71,6 +71,19 @@ if(TMAOPS_ONEDNN AND TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
   target_link_libraries(tmaops_onednn INTERFACE ${TMAOPS_ONEDNN_LIBRARY} ${CMAKE_DL_LIBS})
 endif()
 
+# --- zstd: compressed text files of the tool ------------------------------------------------------------------------
+option(TMAOPS_ZSTD "Use libzstd where it is installed" ON)
+find_path(TMAOPS_ZSTD_INCLUDE zstd.h)
+find_library(TMAOPS_ZSTD_LIBRARY zstd)
+mark_as_advanced(TMAOPS_ZSTD_INCLUDE TMAOPS_ZSTD_LIBRARY)
+set(TMAOPS_HAVE_zstd OFF)
+if(TMAOPS_ZSTD AND TMAOPS_ZSTD_INCLUDE AND TMAOPS_ZSTD_LIBRARY)
+  set(TMAOPS_HAVE_zstd ON)
+  add_library(tmaops_zstd INTERFACE)
+  target_include_directories(tmaops_zstd SYSTEM INTERFACE ${TMAOPS_ZSTD_INCLUDE})
+  target_link_libraries(tmaops_zstd INTERFACE ${TMAOPS_ZSTD_LIBRARY})
+endif()
+
 # --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
 # Headers alone, and off without a folder: its kernels take minutes to compile.
 set(TMAOPS_CUTLASS_DIR "" CACHE PATH "CUTLASS 3.4 or newer, to build the peer `cutlass` of bench: the folder that holds include/cutlass")
@@ -86,7 +99,7 @@ if(TMAOPS_CUTLASS_DIR AND TMAOPS_HAVE_CUDA)
 endif()
 
 # What is not in: why, and how to get it. `tmaops doctor` and the refusals of variants and peers say the same.
-foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev")
+foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "zstd|zstd|libzstd-dev")
   string(REPLACE "|" ";" part ${part})
   list(GET part 0 name)
   list(GET part 1 title)

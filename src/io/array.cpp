@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "io/input_file.hpp"
+#include "io/utf8.hpp"
 #include "tmaops/dtype.hpp"
 
 namespace tmaops::io {
@@ -13,7 +14,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files and memory have the same byte order");
 
-constexpr std::size_t kLongestText = 1 << 20;  // characters of one text element
+constexpr std::size_t kLongestText =
+    (std::size_t{1} << 29) - 1;  // characters of one element: numpy counts bytes in 31 bits
 
 template <class T>
 T load(const Array& array, std::int64_t index) {
@@ -34,51 +36,16 @@ Array from_numbers(std::span<const T> values, std::vector<std::int64_t> shape, s
   return {*element_type(descr), std::move(shape), std::move(data)};
 }
 
-// Decodes one code point at the start of text and takes it away; U+FFFD for a byte that starts none.
-char32_t take_code_point(std::string_view& text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-  char32_t code = length == 1 ? lead : lead & (0x7fU >> length);
-  bool good = length != 0 && lead <= 0xf4 && text.size() >= length;
-  for (std::size_t i = 1; good && i < length; ++i) {
-    good = (byte(i) & 0xc0) == 0x80;
-    code = (code << 6) | (byte(i) & 0x3fU);
-  }
-  static constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  good = good && code >= kSmallest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  text.remove_prefix(good ? length : 1);
-  return good ? code : U'\ufffd';
-}
-
-void append_utf8(std::string& text, char32_t code) {
-  const auto put = [&](char32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) code = U'\ufffd';
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | (code >> 6));
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3f));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
-}
-
 }  // namespace
 
 std::optional<ElementType> element_type(std::string_view descr) {
   static const ElementType kTypes[] = {
-      {ElementKind::real, "<f2", 2},    {ElementKind::real, "<f4", 4},    {ElementKind::real, "<f8", 8},
-      {ElementKind::integer, "|i1", 1}, {ElementKind::integer, "<i2", 2}, {ElementKind::integer, "<i4", 4},
-      {ElementKind::integer, "<i8", 8}, {ElementKind::integer, "|u1", 1}, {ElementKind::integer, "<u2", 2},
-      {ElementKind::integer, "<u4", 4}, {ElementKind::integer, "<u8", 8}, {ElementKind::boolean, "|b1", 1}};
+      {ElementKind::real, "<f2", 2},    {ElementKind::real, "<f4", 4},     {ElementKind::real, "<f8", 8},
+      {ElementKind::integer, "|i1", 1}, {ElementKind::integer, "<i2", 2},  {ElementKind::integer, "<i4", 4},
+      {ElementKind::integer, "<i8", 8}, {ElementKind::integer, "|u1", 1},  {ElementKind::integer, "<u2", 2},
+      {ElementKind::integer, "<u4", 4}, {ElementKind::integer, "<u8", 8},  {ElementKind::boolean, "|b1", 1},
+      {ElementKind::time, "<M8[s]", 8}, {ElementKind::time, "<M8[ms]", 8}, {ElementKind::time, "<M8[us]", 8},
+      {ElementKind::time, "<M8[ns]", 8}};
   for (const ElementType& type : kTypes)
     if (type.descr == descr) return type;
   if (!descr.starts_with("<U") && !descr.starts_with("|S")) return {};
@@ -113,21 +80,19 @@ Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t
   return from_numbers(values, std::move(shape), "<u8");
 }
 
-Array make_array(std::span<const std::string> values) {
-  std::vector<std::u32string> decoded(values.size());
-  std::size_t longest = 1;  // numpy has no <U0 arrays of its own
+Array make_text_array(std::span<const std::string_view> values) {
+  std::size_t bytes = 0;
+  for (const std::string_view value : values) bytes += value.size();
+  const auto data = allocate(bytes, "a text column");
+  const auto places = allocate(values.size() * sizeof(TextSpan), "a text column");
+  std::shared_ptr<TextSpan[]> texts(places, reinterpret_cast<TextSpan*>(places.get()));
+  std::size_t at = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    for (std::string_view rest = values[i]; !rest.empty();) decoded[i] += take_code_point(rest);
-    longest = std::max(longest, decoded[i].size());
+    texts[static_cast<std::ptrdiff_t>(i)] = {at, values[i].size()};
+    if (!values[i].empty()) std::memcpy(data.get() + at, values[i].data(), values[i].size());
+    at += values[i].size();
   }
-  Array array{
-      {ElementKind::text, "<U" + std::to_string(longest), 4 * longest}, {static_cast<std::int64_t>(values.size())}, {}};
-  auto data = allocate(array.bytes(), "a text column");
-  if (array.bytes() != 0) std::memset(data.get(), 0, array.bytes());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (!decoded[i].empty()) std::memcpy(data.get() + i * 4 * longest, decoded[i].data(), 4 * decoded[i].size());
-  array.data = std::move(data);
-  return array;
+  return {kText, {static_cast<std::int64_t>(values.size())}, data, std::move(texts)};
 }
 
 double element_f64(const Array& array, std::int64_t index) {
@@ -141,7 +106,7 @@ double element_f64(const Array& array, std::int64_t index) {
 }
 
 std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index) {
-  const bool is_signed = array.type.descr[1] == 'i';
+  const bool is_signed = array.type.descr[1] != 'u';  // bytes of booleans are 0 and 1
   switch (array.type.bytes) {
     case 1:
       return is_signed ? std::int64_t{load<std::int8_t>(array, index)} : std::int64_t{load<std::uint8_t>(array, index)};
@@ -159,7 +124,13 @@ std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index) 
   return value;
 }
 
+std::string_view ragged_text(const Array& array, std::int64_t index) {
+  const TextSpan span = array.texts[index];
+  return {reinterpret_cast<const char*>(array.data.get()) + span.start, span.length};
+}
+
 std::string element_text(const Array& array, std::int64_t index) {
+  if (array.ragged()) return repaired_utf8(ragged_text(array, index));
   const std::byte* at = array.data.get() + static_cast<std::size_t>(index) * array.type.bytes;
   std::string text;
   if (array.type.descr[1] == 'S') {
@@ -176,6 +147,11 @@ std::string element_text(const Array& array, std::int64_t index) {
   return text;
 }
 
+std::string element_digits(const Array& array, std::int64_t index) {
+  if (const auto value = element_i64(array, index)) return std::to_string(*value);
+  return std::to_string(load<std::uint64_t>(array, index));
+}
+
 void store_real(const ElementType& type, double value, std::byte* to) {
   if (type.bfloat16) {
     store(tmaops::bfloat16(value), to);
@@ -186,6 +162,44 @@ void store_real(const ElementType& type, double value, std::byte* to) {
   } else {
     store(value, to);
   }
+}
+
+Array real_array(const Array& array) {
+  if (array.type.kind == ElementKind::real) return array;
+  std::vector<double> values(static_cast<std::size_t>(array.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = element_f64(array, static_cast<std::int64_t>(i));
+  return make_array(values, array.shape);
+}
+
+Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what) {
+  Array to{array.type, array.shape, {}};
+  to.shape.at(0) = static_cast<std::int64_t>(rows.size());
+  if (array.ragged()) {  // the texts stay where they are
+    const auto places = allocate(rows.size() * sizeof(TextSpan), what);
+    std::shared_ptr<TextSpan[]> texts(places, reinterpret_cast<TextSpan*>(places.get()));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      texts[static_cast<std::ptrdiff_t>(i)] = rows[i] < 0 ? TextSpan{} : array.texts[rows[i]];
+    to.texts = std::move(texts);
+    to.data = array.data;
+    return to;
+  }
+  std::size_t row_bytes = array.type.bytes;
+  for (std::size_t i = 1; i < array.shape.size(); ++i) row_bytes *= static_cast<std::size_t>(array.shape[i]);
+  auto data = allocate(to.bytes(), what);
+  std::byte* at = data.get();
+  for (const std::int64_t row : rows) {
+    if (row_bytes == 0) break;
+    if (row >= 0) {
+      std::memcpy(at, array.data.get() + static_cast<std::size_t>(row) * row_bytes, row_bytes);
+    } else if (array.type.kind == ElementKind::time) {
+      for (std::size_t i = 0; i < row_bytes; i += sizeof kNotATime) store(kNotATime, at + i);
+    } else {
+      std::memset(at, 0, row_bytes);
+    }
+    at += row_bytes;
+  }
+  to.data = std::move(data);
+  return to;
 }
 
 }  // namespace tmaops::io

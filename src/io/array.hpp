@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,8 +14,9 @@
 
 namespace tmaops::io {
 
-/// What can be done with an element: only reals have a value between two samples.
-enum class ElementKind : std::uint8_t { real, integer, boolean, text };
+/// What can be done with an element: only reals have a value between two samples. A `time` is numpy's datetime64, an
+/// int64 count of its unit since 1970; the smallest int64 (NaT) is no time.
+enum class ElementKind : std::uint8_t { real, integer, boolean, text, time };
 
 /// Element type in numpy's notation. numpy has no bfloat16: such an array is stored as <u2 under a name that ends in
 /// ".bf16" (npz member `pose.bf16`, file `pose.bf16.npy`), and carries `bfloat16` here.
@@ -27,16 +29,27 @@ struct ElementType {
   friend bool operator==(const ElementType&, const ElementType&) = default;
 };
 
-/// The type for numpy's descr: <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S#. Nothing when it is another.
+/// The type for numpy's descr: <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# <M8[s|ms|us|ns]. Nothing when it
+/// is another.
 std::optional<ElementType> element_type(std::string_view descr);
 inline constexpr std::string_view kBfloat16Suffix = ".bf16";
+
+/// Where one text of a ragged array lies in its data.
+struct TextSpan {
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;  // bytes
+};
 
 /// An array. Copies share the data.
 struct Array {
   ElementType type{};
   std::vector<std::int64_t> shape{};
   std::shared_ptr<const std::byte[]> data{};
+  /// Of a ragged array: texts of different lengths in one dimension, as UTF-8 in `data`. Its type is kText, of no bytes
+  /// per element; numpy has none like it, and in an npz it becomes <U#.
+  std::shared_ptr<const TextSpan[]> texts{};
 
+  bool ragged() const { return texts != nullptr; }
   std::int64_t size() const;  // elements
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * type.bytes; }
   std::span<const std::byte> span() const { return {data.get(), bytes()}; }
@@ -44,20 +57,35 @@ struct Array {
   std::string text() const;
 };
 
+/// The type of ragged arrays.
+inline const ElementType kText{ElementKind::text, "text", 0};
+
 /// Arrays from values, row-major in `shape` (whose product must be the number of values).
 Array make_array(std::span<const double> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t> shape);
-/// UTF-8 text as <U#, with # the longest of them in code points. Bytes that are not UTF-8 become U+FFFD.
-Array make_array(std::span<const std::string> values);
+/// A ragged array of these texts, copied one after the other.
+Array make_text_array(std::span<const std::string_view> values);
 
 /// Element `index` of a real or integer array as f64 (rounded when an integer is above 2^53); of a boolean 0 or 1.
 double element_f64(const Array& array, std::int64_t index);
-/// Element of an integer or boolean array; nothing when a <u8 value does not fit.
+/// Element of an integer, boolean or time array; nothing when a <u8 value does not fit.
 std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index);
-/// Element of a text array as UTF-8, without the padding.
+/// Element of a text array as UTF-8, without the padding. Bytes of a ragged array that are not UTF-8 become U+FFFD.
 std::string element_text(const Array& array, std::int64_t index);
+/// The bytes of an element of a ragged array.
+std::string_view ragged_text(const Array& array, std::int64_t index);
+/// Element of an integer array in decimal.
+std::string element_digits(const Array& array, std::int64_t index);
+/// What stands in time arrays for no time.
+inline constexpr std::int64_t kNotATime = std::numeric_limits<std::int64_t>::min();
 /// Stores a value rounded once to the array's real type, at `to` (type.bytes bytes).
 void store_real(const ElementType& type, double value, std::byte* to);
+
+/// An array of integers or booleans as f64, each value exact or the nearest; an array of reals as it is.
+Array real_array(const Array& array);
+/// The rows of an array in the given order, bit by bit; -1 is a row without a value: 0, false, empty text, NaT. `what`
+/// names the array where memory ends.
+Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what);
 
 }  // namespace tmaops::io

@@ -1,5 +1,6 @@
 #include "io/decimal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -19,6 +20,24 @@ bool names_non_finite(std::string_view text) {
   std::string lower;
   for (const char c : text.substr(0, 9)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return lower == "nan" || lower == "inf" || lower == "infinity";
+}
+
+// Whether a decimal number that f64 cannot hold is too small rather than too large: where its first digit lies.
+bool is_tiny(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view digits = text.substr(0, e);
+  const std::size_t point = std::min(digits.find('.'), digits.size());
+  const std::size_t first = digits.find_first_not_of("0.");
+  if (first == std::string_view::npos) return true;
+  std::int64_t power = 0;
+  if (e < text.size()) {
+    std::string_view rest = text.substr(e + 1);
+    if (rest.starts_with('+')) rest.remove_prefix(1);
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), power);
+    if (error == std::errc::result_out_of_range) return rest.starts_with('-');
+  }
+  return static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) < -power;
 }
 
 }  // namespace
@@ -138,7 +157,10 @@ ParseResult parse_real(std::string_view text, double& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || end != text.data() + text.size()) return ParseResult::not_a_number;
-  return error == std::errc() ? ParseResult::good : ParseResult::out_of_range;
+  if (error == std::errc()) return ParseResult::good;
+  if (!is_tiny(text)) return ParseResult::out_of_range;
+  value = text.starts_with('-') ? -0.0 : 0.0;  // the nearest f64
+  return ParseResult::good;
 }
 
 ParseResult parse_integer(std::string_view text, std::int64_t& value) {

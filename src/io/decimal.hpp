@@ -33,7 +33,8 @@ int digits_needed(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
 /// "1311868163.8697": the exact time with that many digits after the point.
 std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits);
 
-/// A real number: the whole text, '+' and nan and inf allowed, no locale.
+/// A real number: the whole text, '+' and nan and inf allowed, no locale. 0 for one that is nearer to 0 than to any
+/// other f64; out_of_range for one that is too large.
 ParseResult parse_real(std::string_view text, double& value);
 ParseResult parse_integer(std::string_view text, std::int64_t& value);
 /// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -21,7 +22,7 @@ constexpr std::size_t kPipeChunk = std::size_t{1} << 20;
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string got) {
   throw Error(ErrorCode::cannot_read,
-              {.where = display(path), .got = std::move(got), .needed = "a file that can be read"});
+              {.where = input_name(path), .got = std::move(got), .needed = "a file that can be read"});
 }
 
 class Descriptor {
@@ -62,18 +63,25 @@ std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what)
   }
 }
 
+bool is_standard(const std::filesystem::path& path) { return path.native() == "-"; }
+
+std::string input_name(const std::filesystem::path& path) { return is_standard(path) ? "stdin" : display(path); }
+
 Bytes read_file(const std::filesystem::path& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool standard = is_standard(path);
+  static std::atomic<bool> standard_was_read{false};
+  if (standard && standard_was_read.exchange(true)) fail(path, "'-' for two inputs, and stdin can be read once only");
+  const Descriptor file(standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(path, system_text(errno));
   struct stat status {};
   if (fstat(file.get(), &status) != 0) fail(path, system_text(errno));
   if (S_ISDIR(status.st_mode)) fail(path, "a directory");
-  if (S_ISREG(status.st_mode)) {
+  if (S_ISREG(status.st_mode) && !standard) {
     auto data = allocate(static_cast<std::uint64_t>(status.st_size), display(path));
     const std::size_t size = read_up_to(file.get(), data.get(), static_cast<std::size_t>(status.st_size), path);
     return {std::move(data), size};
   }
-  if (!S_ISFIFO(status.st_mode)) fail(path, "a device or socket");
+  if (!S_ISFIFO(status.st_mode) && !standard) fail(path, "a device or socket");
   std::vector<std::byte> all;
   try {
     for (std::size_t last = kPipeChunk; last == kPipeChunk;) {
@@ -83,11 +91,11 @@ Bytes read_file(const std::filesystem::path& path) {
       all.resize(before + last);
     }
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, {.where = display(path),
+    throw Error(ErrorCode::out_of_memory, {.where = input_name(path),
                                            .got = std::to_string(all.size()) + " bytes and more from a pipe",
                                            .needed = "memory"});
   }
-  auto data = allocate(all.size(), display(path));
+  auto data = allocate(all.size(), input_name(path));
   if (!all.empty()) std::memcpy(data.get(), all.data(), all.size());
   return {std::move(data), all.size()};
 }

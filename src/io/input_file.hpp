@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tmaops::io {
@@ -22,8 +23,14 @@ struct Bytes {
 /// Uninitialised memory. Throws Error out_of_memory naming `what`.
 std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what);
 
-/// Reads a regular file or a pipe. The file is read, not mapped: a file that another process cuts while it is mapped
-/// ends the process. Throws Error cannot_read (missing, directory, device, not allowed), out_of_memory.
+/// Whether a path means standard input or output: "-". (A file of that name is "./-".)
+bool is_standard(const std::filesystem::path& path);
+/// What messages call an input: its path, or "stdin".
+std::string input_name(const std::filesystem::path& path);
+
+/// Reads a regular file or a pipe, or all of stdin for "-". The file is read, not mapped: a file that another process
+/// cuts while it is mapped ends the process. Throws Error cannot_read (missing, directory, device, not allowed; stdin a
+/// second time), out_of_memory.
 Bytes read_file(const std::filesystem::path& path);
 
 }  // namespace tmaops::io

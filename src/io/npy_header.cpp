@@ -116,13 +116,19 @@ class HeaderParser {
                                               .needed = "numbers, booleans or text"});
     if (const auto type = element_type(text)) return *type;
     if (!text.empty() && text[0] == '>') unsupported("'" + display_text(text) + "', which is big-endian");
+    if (text.starts_with("<M8"))
+      unsupported("'" + display_text(text) + "'", "Save times in a unit tmaops reads: x.astype('datetime64[ns]').");
+    if (text.starts_with("<m8"))
+      unsupported("'" + display_text(text) + "', which is timedelta64",
+                  "Save it as integers: x.astype('timedelta64[ns]').astype('int64').");
     unsupported("'" + display_text(text) + "'");
   }
-  [[noreturn]] void unsupported(std::string got) const {
+  [[noreturn]] void unsupported(std::string got, std::string mend = {}) const {
     throw Error(ErrorCode::unsupported_file_dtype,
                 {.where = std::string(where_),
                  .got = std::move(got),
-                 .needed = "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# or |S#"});
+                 .needed = "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# or <M8[s|ms|us|ns]",
+                 .mend = std::move(mend)});
   }
 
   std::string_view rest_;

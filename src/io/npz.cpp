@@ -1,16 +1,44 @@
 #include "io/npz.hpp"
 
-#include <array>
+#include <algorithm>
 #include <span>
 #include <utility>
 
 #include "io/file_error.hpp"
 #include "io/npy.hpp"
+#include "io/utf8.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
+
 constexpr std::string_view kSuffix = ".npy";
+constexpr std::size_t kPiece = std::size_t{1} << 16;  // code points converted at a time
+
+// Every text in the room of the longest, in UTF-32, a piece at a time.
+void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take& take) {
+  std::vector<char32_t> piece;
+  piece.reserve(kPiece);
+  const auto put = [&](char32_t code) {
+    piece.push_back(code);
+    if (piece.size() < kPiece) return;
+    take(std::as_bytes(std::span(piece)));
+    piece.clear();
+  };
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    std::size_t count = 0;
+    for (std::string_view rest = ragged_text(array, i); !rest.empty(); ++count) put(take_code_point(rest));
+    for (; count < longest; ++count) put(0);
+  }
+  take(std::as_bytes(std::span(piece)));
+}
+
+}  // namespace
+
+std::size_t longest_text(const Array& array) {
+  std::size_t longest = 1;  // numpy has no <U0 arrays of its own
+  for (std::int64_t i = 0; i < array.size(); ++i) longest = std::max(longest, count_code_points(ragged_text(array, i)));
+  return longest;
 }
 
 NpzReader::NpzReader(const std::filesystem::path& path, ZipLimits limits)
@@ -47,9 +75,20 @@ Array NpzReader::read(std::string_view name) const {
 }
 
 void NpzWriter::add(const std::string& name, const Array& array) {
-  const std::string header = npy_header(array);
-  const std::array<std::span<const std::byte>, 2> parts{std::as_bytes(std::span(header)), array.span()};
-  zip_.add(name + std::string(kSuffix), parts, deflate_);
+  const auto add = [&](const Array& header_of, const ZipWriter::Source& data) {
+    const std::string header = npy_header(header_of);
+    zip_.add(
+        name + std::string(kSuffix),
+        [&](const ZipWriter::Take& take) {
+          take(std::as_bytes(std::span(header)));
+          data(take);
+        },
+        deflate_);
+  };
+  if (!array.ragged()) return add(array, [&](const ZipWriter::Take& take) { take(array.span()); });
+  const std::size_t longest = longest_text(array);
+  add({{ElementKind::text, "<U" + std::to_string(longest), 4 * longest}, array.shape},
+      [&](const ZipWriter::Take& take) { give_padded(array, longest, take); });
 }
 
 }  // namespace tmaops::io

@@ -32,10 +32,14 @@ class NpzReader {
   ZipReader zip_;
 };
 
+/// Code points of the longest text of a ragged array, at least 1.
+std::size_t longest_text(const Array& array);
+
 /// Writes an npz file that numpy.load reads.
 class NpzWriter {
  public:
   explicit NpzWriter(OutputFile& file, bool deflate = false) : zip_(file), deflate_(deflate) {}
+  /// A ragged array becomes <U#, where # is the longest of its texts in code points.
   void add(const std::string& name, const Array& array);
   void finish() { zip_.finish(); }
 

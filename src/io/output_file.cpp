@@ -16,6 +16,7 @@
 
 #include "core/signals_held.hpp"
 #include "io/file_error.hpp"
+#include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
@@ -70,6 +71,11 @@ OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
   // A file size limit (ulimit -f) shall be an error of write(), not the end of the process.
   struct sigaction action {};
   if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) std::signal(SIGXFSZ, SIG_IGN);
+  standard_ = is_standard(path_);
+  if (standard_) {
+    open_standard();
+    return;
+  }
   try {
     open_directory();
     check_target(options);  // before the lock: a wrong name must not leave a trace
@@ -83,6 +89,12 @@ OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
 }
 
 OutputFile::~OutputFile() { discard(); }
+
+void OutputFile::open_standard() {
+  file_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (file_ < 0) refuse(path_, "stdout: " + system_text(errno), "an open stdout");
+  buffer_.reserve(kBufferBytes);
+}
 
 void OutputFile::open_directory() {
   if (name_.empty() || name_ == "." || name_ == "..")
@@ -198,10 +210,14 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::flush() {
   std::string_view rest = buffer_;
-  while (!rest.empty()) {
+  while (!rest.empty() && !reader_left_) {
     const ssize_t count = ::write(file_, rest.data(), rest.size());
     if (count < 0) {
       if (errno == EINTR) continue;
+      if (standard_ && errno == EPIPE) {
+        reader_left_ = true;
+        break;
+      }
       fail_writing("write", errno);
     }
     rest.remove_prefix(static_cast<std::size_t>(count));
@@ -212,6 +228,10 @@ void OutputFile::flush() {
 
 void OutputFile::commit() {
   flush();
+  if (standard_) {
+    close(std::exchange(file_, -1));
+    return;
+  }
   struct stat replaced {};
   if (force_ && fstatat(directory_, name_.c_str(), &replaced, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(replaced.st_mode) &&
       fchmod(file_, replaced.st_mode & 0777) != 0)
@@ -259,7 +279,7 @@ void OutputFile::publish() {
 
 void OutputFile::fail_writing(const char* call, int error_number) {
   discard();
-  throw Error(ErrorCode::write_failed, {.where = display(path_),
+  throw Error(ErrorCode::write_failed, {.where = standard_ ? "stdout" : display(path_),
                                         .got = std::string(call) + ": " + system_text(error_number),
                                         .needed = "room and permission for the whole file"});
 }
@@ -267,7 +287,7 @@ void OutputFile::fail_writing(const char* call, int error_number) {
 void OutputFile::discard() noexcept {
   const SignalsHeld held;
   // The name goes while the lock is held, so it cannot be another process's file.
-  if (file_ >= 0) unlinkat(directory_, partial_name_.c_str(), 0);
+  if (file_ >= 0 && !standard_) unlinkat(directory_, partial_name_.c_str(), 0);
   if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
   slot_ = -1;
   if (file_ >= 0) close(std::exchange(file_, -1));

@@ -25,6 +25,9 @@ struct OutputOptions {
 /// exception, an early return, discard_partial_outputs() from a signal handler) the partial file is removed and an
 /// earlier file of that name keeps its bytes.
 ///
+/// "-" is stdout: the bytes go there as they come, and what is out cannot be taken back. A reader that leaves ends the
+/// writing without an error, as everywhere in the tool.
+///
 /// An output that is a symbolic link is refused (cannot_write names its target): it is neither followed nor replaced.
 /// Nor is one swapped in later followed, because the partial file is opened with O_NOFOLLOW in a directory that is held
 /// open, and renaming replaces a link instead of writing through it.
@@ -41,12 +44,14 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   std::uint64_t bytes_written() const { return written_; }
+  const std::filesystem::path& path() const { return path_; }
 
   /// Puts the file on the disk (fsync) and under its name. Throws Error write_failed; output_exists when, without
   /// `force`, another program made a file of that name meanwhile.
   void commit();
 
  private:
+  void open_standard();
   void open_directory();
   void open_partial();
   void check_target(const OutputOptions& options) const;
@@ -59,7 +64,9 @@ class OutputFile {
   std::string name_;          // last component of path_
   std::string partial_name_;  // beside it
   bool force_ = false;
-  int directory_ = -1;  // file descriptor, -1: closed
+  bool standard_ = false;     // stdout, and not a file
+  bool reader_left_ = false;  // of stdout
+  int directory_ = -1;        // file descriptor, -1: closed
   int file_ = -1;
   int slot_ = -1;  // place in the list that discard_partial_outputs() walks
   std::string buffer_;

@@ -1,11 +1,10 @@
 #include "io/recording.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "io/compression.hpp"
 #include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
@@ -15,64 +14,105 @@
 namespace tmaops::io {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
+constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
 std::string stamp_text(std::int64_t nanoseconds) {
   return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
 }
 
-// f32 stamps must be told apart: the resolution at the largest one within the mean step.
-void check_precision(const Array& array, const std::string& where) {
-  const std::int64_t count = array.size();
-  if (array.type.kind != ElementKind::real || array.type.bytes == 8 || count == 0) return;
-  float largest = 0;
-  double first = std::numeric_limits<double>::infinity(), last = -first;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double value = element_f64(array, i);
-    if (!std::isfinite(value)) return;  // another error
-    largest = std::max(largest, static_cast<float>(std::abs(value)));
-    first = std::min(first, value);
-    last = std::max(last, value);
+void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat format) {
+  if (compression_of(path) == Compression::none || (format != FileFormat::npz && format != FileFormat::npy)) return;
+  throw Error(ErrorCode::usage,
+              {.where = display(path),
+               .got = "a compressed " + std::string(to_string(format)) + " file",
+               .needed = "gzip and zstd for text only",
+               .mend = "Name it without the last extension; an npz is compressed inside, with --compress."});
+}
+
+// The file's bytes, decompressed where its name says that they are compressed.
+Bytes read_input(const std::filesystem::path& path, const ReadOptions& options) {
+  refuse_compressed_arrays(path, *options.format);
+  const Bytes bytes = read_file(path);
+  const Compression compression = compression_of(path);
+  if (compression != Compression::none) {
+    ExpansionLimit limit;
+    if (options.trust_sizes) limit.largest_ratio = std::numeric_limits<std::uint32_t>::max();
+    return decompress(bytes, compression, input_name(path), limit);
   }
-  const int digits = array.type.bytes == 4 ? 23 : array.type.bfloat16 ? 7 : 10;  // of the mantissa
-  const double resolution = largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - digits);
-  if (resolution * static_cast<double>(count - 1) > last - first || (count == 1 && resolution > 1e-3))
-    throw Error(ErrorCode::time_precision,
-                {.where = where,
-                 .got = std::to_string(count) + " stamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
-                        " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
-                 .needed = "a type that resolves the mean step"});
+  const Compression found = detect_compression(bytes.text());
+  const bool text = *options.format != FileFormat::npz && *options.format != FileFormat::npy;
+  if (found == Compression::none || !text) return bytes;
+  const bool gzip = found == Compression::gzip;
+  throw Error(
+      ErrorCode::bad_format,
+      {.where = input_name(path),
+       .got = std::string("data compressed with ") + (gzip ? "gzip" : "zstd") + ", and a name that does not say so",
+       .needed = std::string("plain text, or a name that ends in ") + (gzip ? ".gz" : ".zst"),
+       .mend = std::string("Rename the file, or decompress it: ") + (gzip ? "zcat" : "zstdcat") +
+               " FILE | tmaops resample - --from csv ..."});
+}
+
+ReadOptions with_format(const std::filesystem::path& path, const ReadOptions& options, std::string_view known) {
+  ReadOptions all = options;
+  if (!all.format) all.format = file_format_of(path, options.format_option, known);
+  all.tab_separated = lower_case(without_compression(path).extension().native()) == ".tsv";
+  return all;
 }
 
 }  // namespace
 
 std::string_view to_string(FileFormat format) {
-  static constexpr std::string_view kNames[] = {"npy", "npz", "csv", "tum"};
+  static constexpr std::string_view kNames[] = {"npy", "npz", "csv", "tum", "kitti"};
   return kNames[static_cast<int>(format)];
 }
 
 std::optional<FileFormat> parse_file_format(std::string_view text) {
-  for (const FileFormat format : {FileFormat::npy, FileFormat::npz, FileFormat::csv, FileFormat::tum})
+  for (const FileFormat format :
+       {FileFormat::npy, FileFormat::npz, FileFormat::csv, FileFormat::tum, FileFormat::kitti})
     if (to_string(format) == text) return format;
   return {};
 }
 
 FileFormat file_format_of(const std::filesystem::path& path, std::string_view option, std::string_view known) {
-  const std::string extension = lower_case(path.extension().native());
-  if (extension == ".tsv") return FileFormat::csv;
-  if (extension == ".txt") return FileFormat::tum;
-  if (!extension.empty())
-    if (const auto format = parse_file_format(std::string_view(extension).substr(1))) return *format;
-  throw Error(ErrorCode::usage, {.where = display(path),
-                                 .got = extension.empty() ? "a name without extension"
-                                                          : "the extension '" + display_text(extension) + "'",
-                                 .needed = std::string(known),
-                                 .mend = "Name the format with " + std::string(option) + "."});
+  const std::string mend = "Name the format with " + std::string(option) + ".";
+  if (is_standard(path))
+    throw Error(ErrorCode::usage, {.where = "-",
+                                   .got = "stdin or stdout, which has no extension",
+                                   .needed = "a format by name",
+                                   .mend = mend + " (A file of that name is './-'.)"});
+  const std::string extension = lower_case(without_compression(path).extension().native());
+  const bool compressed = compression_of(path) != Compression::none;
+  std::optional<FileFormat> format;
+  if (!extension.empty()) format = parse_file_format(std::string_view(extension).substr(1));
+  if (extension == ".tsv") format = FileFormat::csv;
+  if (extension == ".txt") format = FileFormat::tum;
+  if (format && compressed) refuse_compressed_arrays(path, *format);
+  if (format && *format != FileFormat::kitti) return *format;
+  throw Error(ErrorCode::usage,
+              {.where = display(path),
+               .got = path.extension().empty() ? "a name without extension"
+                                               : "the extension '" + display_text(path.extension().native()) + "'",
+               .needed = std::string(known) + (compressed ? " before it" : ""),
+               .mend = mend});
+}
+
+std::string_view to_string(TimeChoice choice) {
+  static constexpr std::string_view kNames[] = {"format", "option", "known name", "only array", "position"};
+  return kNames[static_cast<int>(choice)];
+}
+
+std::string_view to_string(UnitSource source) {
+  static constexpr std::string_view kNames[] = {"format", "option", "name", "only fit", "usual"};
+  return kNames[static_cast<int>(source)];
+}
+
+std::int64_t count_missing(const Array& array) {
+  std::int64_t missing = 0;
+  if (array.type.kind == ElementKind::real)
+    for (std::int64_t i = 0; i < array.size(); ++i) missing += std::isnan(element_f64(array, i));
+  if (array.type.kind == ElementKind::time)
+    for (std::int64_t i = 0; i < array.size(); ++i) missing += element_i64(array, i) == kNotATime;
+  return missing;
 }
 
 std::int64_t Column::width() const {
@@ -86,107 +126,45 @@ std::string Recording::place(std::int64_t row) const {
   return where + ":" + std::to_string(lines[static_cast<std::size_t>(row)]);
 }
 
-std::optional<TimeUnit> unit_in_name(std::string_view name) {
-  const std::string lower = lower_case(name);
-  for (const TimeUnit unit :
-       {TimeUnit::nanoseconds, TimeUnit::microseconds, TimeUnit::milliseconds, TimeUnit::seconds}) {
-    const std::string text(to_string(unit));
-    for (const std::string& ending : {"[" + text + "]", "(" + text + ")", "_" + text})
-      if (lower.ends_with(ending)) return unit;
-  }
-  return {};
-}
-
-std::string unique_name(const std::string& name, std::set<std::string>& taken) {
-  std::string unique = name;
-  for (int n = 2; !taken.insert(unique).second; ++n) unique = name + "_" + std::to_string(n);
-  return unique;
-}
-
-std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
-  const TimeColumn& time = recording.time;
-  // In a file like the one that was read, whatever told the unit there tells it again.
-  if (format == recording.format && unit == time.unit) return time.name;
-  const bool nanoseconds = format == FileFormat::npz && time.integer;
-  const TimeUnit assumed = unit_in_name(time.name).value_or(nanoseconds ? TimeUnit::nanoseconds : TimeUnit::seconds);
-  return assumed == unit ? time.name : time.name + "_" + std::string(to_string(unit));
-}
-
-std::optional<std::size_t> find_time_name(const std::vector<std::string>& names) {
-  for (const std::string_view usual : {"timestamp", "timestamps", "time", "times", "t", "stamp", "stamps"})
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      std::string name = lower_case(names[i]);
-      while (unit_in_name(name)) name.resize(name.find_last_of("[(_"));
-      while (name.ends_with(' ')) name.pop_back();
-      if (name == usual) return i;
-    }
-  return {};
-}
-
-std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const ReadOptions& options,
-                                      std::string_view name, TimeColumn& time) {
-  if (array.shape.size() != 1)
-    throw Error(ErrorCode::shape_mismatch, {.where = where, .got = array.text(), .needed = "times of shape (rows,)"});
-  if (array.type.kind != ElementKind::real && array.type.kind != ElementKind::integer)
-    throw Error(ErrorCode::unsupported_file_dtype,
-                {.where = where, .got = array.text(), .needed = "times as integers or floating-point numbers"});
-  time.integer = array.type.kind == ElementKind::integer;
-  time.unit = options.unit ? *options.unit
-                           : unit_in_name(name).value_or(time.integer ? TimeUnit::nanoseconds : TimeUnit::seconds);
-  check_precision(array, where);
-  std::vector<std::int64_t> times(static_cast<std::size_t>(array.size()));
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    ParseResult result = ParseResult::out_of_range;
-    std::string got;
-    if (!time.integer) {
-      result = time_from_f64(element_f64(array, index), time.unit, times[i]);
-      got = real_text(element_f64(array, index));
-    } else if (const auto value = element_i64(array, index)) {
-      result = parse_time(std::to_string(*value), time.unit, times[i]);
-      got = std::to_string(*value);
-    }
-    if (result == ParseResult::good) continue;
-    const bool finite = result != ParseResult::not_finite;
-    throw Error(finite ? ErrorCode::time_overflow : ErrorCode::times_not_finite,
-                {.where = where + ": row " + std::to_string(i),
-                 .got = got + " " + std::string(to_string(time.unit)),
-                 .needed = finite ? "a time within 292 years of 0, the range of int64 nanoseconds" : "a finite time",
-                 .mend = finite ? "Name the unit with --time-unit." : ""});
-  }
-  return times;
-}
-
 Recording parse_recording(const Bytes& file, const std::string& where, const ReadOptions& options) {
   const FileFormat format = options.format.value_or(FileFormat::csv);
-  Recording recording = format == FileFormat::npz ? parse_npz_recording(file, where, options)
-                                                  : parse_text_recording(file.text(), where, format, options);
+  Recording recording = format == FileFormat::npz     ? parse_npz_recording(file, where, options)
+                        : format == FileFormat::kitti ? parse_kitti_recording(file.text(), where, options)
+                                                      : parse_text_recording(file.text(), where, format, options);
   if (recording.offsets.empty()) recording.offsets = {0, recording.rows()};
   return recording;
 }
 
 Recording read_recording(const std::filesystem::path& path, const ReadOptions& options) {
-  ReadOptions known = options;
-  if (!known.format) known.format = file_format_of(path, options.format_option);
+  const ReadOptions known = with_format(path, options, kRecordingExtensions);
   if (*known.format == FileFormat::npy)
-    throw Error(ErrorCode::usage, {.where = display(path),
+    throw Error(ErrorCode::usage, {.where = input_name(path),
                                    .got = "one npy array",
                                    .needed = "times and values together",
                                    .mend = "Put them into one npz: numpy.savez(FILE, times=..., values=...)."});
-  return parse_recording(read_file(path), display(path), known);
+  return parse_recording(read_input(path, known), input_name(path), known);
+}
+
+Recording read_times_only(const std::filesystem::path& path, const ReadOptions& options) {
+  ReadOptions known = with_format(path, options, ".npy, .npz, .csv, .tsv, .tum or .txt");
+  known.only_times = true;
+  const Bytes bytes = read_input(path, known);
+  if (*known.format == FileFormat::npy) {
+    Recording recording;
+    recording.where = input_name(path);
+    recording.format = FileFormat::npy;
+    recording.time.choice = TimeChoice::only_array;
+    recording.times = array_times(parse_npy(bytes, recording.where), recording.where, known, "", recording.time);
+    recording.offsets = {0, recording.rows()};
+    return recording;
+  }
+  // Any text whose first column is the time may be a .txt, TUM files among them.
+  if (*known.format == FileFormat::tum) known.format = FileFormat::csv;
+  return parse_recording(bytes, input_name(path), known);
 }
 
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options) {
-  ReadOptions known = options;
-  if (!known.format) known.format = file_format_of(path, options.format_option, ".npy, .npz, .csv, .tsv, .tum or .txt");
-  known.only_times = true;
-  TimeColumn time;
-  if (*known.format == FileFormat::npy) return array_times(read_npy(path), display(path), known, "", time);
-  if (*known.format == FileFormat::tum) {  // any text whose first column is the time, TUM files among them
-    known.format = FileFormat::csv;
-    known.times_name = options.times_name;
-  }
-  return parse_recording(read_file(path), display(path), known).times;
+  return read_times_only(path, options).times;
 }
 
 void check_order(const Recording& recording, bool allow_duplicates) {
@@ -207,9 +185,9 @@ void check_order(const Recording& recording, bool allow_duplicates) {
     }
 }
 
-void write_recording(OutputFile& file, const Recording& recording, FileFormat format, bool deflate) {
-  if (format == FileFormat::npz) return write_npz_recording(file, recording, deflate);
-  write_text_recording(file, recording, format);
+void write_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options) {
+  if (format == FileFormat::npz) return write_npz_recording(file, recording, options);
+  write_text_recording(file, recording, format, options);
 }
 
 }  // namespace tmaops::io

@@ -4,21 +4,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/array.hpp"
 #include "io/decimal.hpp"
+#include "io/time_names.hpp"
 
 namespace tmaops::io {
 
 class OutputFile;
 
-enum class FileFormat : std::uint8_t { npy, npz, csv, tum };
+enum class FileFormat : std::uint8_t { npy, npz, csv, tum, kitti };
 
-/// "npy", "npz", "csv" or "tum", and back.
+/// "npy", "npz", "csv", "tum" or "kitti", and back.
 std::string_view to_string(FileFormat format);
 std::optional<FileFormat> parse_file_format(std::string_view text);
 /// By the extension: .npy, .npz, .csv and .tsv, .tum and .txt. Throws Error usage for another one; `option` is what
@@ -31,9 +31,45 @@ struct Column {
   std::string name;
   Array data{};  // (rows, any further extents)
 
+  bool from_text = false;           // of a text file: its fields decide whether it holds numbers
+  std::size_t position = 0;         // among the columns of a text file, from 0; the times have one too
+  std::int64_t missing = 0;         // elements without a value: NaN, empty, NA, None, null, NaT
+  std::int64_t numeric_fields = 0;  // of a text column of a text file: fields that are numbers
+  std::string first_other{};        // and the first that is none, where some are: "'0x10' at file.csv:12:5"
+
   /// Numbers per row: the product of the further extents.
   std::int64_t width() const;
 };
+
+/// What a time looks like in the file.
+enum class TimeForm : std::uint8_t {
+  number,      // of one unit
+  pair,        // whole seconds and whole nanoseconds, in two columns or arrays
+  iso8601,     // 2024-05-01T12:00:00.5Z
+  datetime64,  // an array of numpy's type of that name
+};
+
+/// Why this column or array was taken as the times.
+enum class TimeChoice : std::uint8_t {
+  format,      // the format has it in this place
+  option,      // it was named
+  known_name,  // its name is one of the usual ones
+  only_array,  // there is no other (read_times)
+  position,    // no name is known: the first column
+};
+
+/// What said the unit of the times.
+enum class UnitSource : std::uint8_t {
+  format,    // TUM, KITTI, ISO 8601, datetime64, a pair of seconds and nanoseconds
+  option,    // ReadOptions::unit
+  name,      // "timestamp [ns]", or a name that one recorder uses for one unit
+  only_fit,  // the stamps are too large for every other unit
+  usual,     // nothing: integers of an archive are nanoseconds, all else seconds
+};
+
+/// "format", "option", "known name", "only array", "position"; "format", "option", "name", "only fit", "usual".
+std::string_view to_string(TimeChoice choice);
+std::string_view to_string(UnitSource source);
 
 /// How a file wrote its times, so that they are written the same way.
 struct TimeColumn {
@@ -41,6 +77,14 @@ struct TimeColumn {
   TimeUnit unit = TimeUnit::seconds;
   bool integer = false;      // whole numbers of the unit
   std::size_t position = 0;  // among the columns of a text file
+  TimeForm form = TimeForm::number;
+  TimeChoice choice = TimeChoice::position;
+  UnitSource unit_source = UnitSource::usual;
+  bool coarse = false;              // floating-point numbers of fewer than 64 bits
+  std::string second_name{};        // of a pair: the column or array of nanoseconds
+  std::size_t second_position = 0;  // of a pair
+  char iso_separator = 'T';         // between date and time of day
+  std::string iso_zone = "Z";       // "Z", "+02:00", or nothing
 };
 
 struct Recording {
@@ -54,8 +98,13 @@ struct Recording {
   std::string offsets_name{};           // empty: one episode, and no array of offsets in the file
   char delimiter = ',';                 // of a text file
   bool named = true;                    // the text file has (or, coming from an archive, gets) a header
+  std::string header_comment{};         // "#" and what is between it and the names, where the header of a csv is a
+                                        // comment; the whole comment line above the data of a TUM trajectory
   std::vector<Column> columns{};
   std::vector<Column> others{};  // arrays of an archive that have no row per time
+
+  std::vector<std::string> warnings{};          // what looks wrong in the file, one sentence each
+  std::vector<std::string> other_time_names{};  // columns named like times that were not taken as such
 
   std::int64_t rows() const { return static_cast<std::int64_t>(times.size()); }
   /// "file.csv:12" or "file.npz: row 12".
@@ -72,6 +121,16 @@ struct ReadOptions {
   std::string offsets_name{};            // array of an archive; otherwise `offsets` or `episode_offsets`
   std::string format_option = "--from";  // what messages name as the way to say it
   std::string times_option = "--times-array";
+  std::optional<std::filesystem::path> kitti_times{};  // of a KITTI trajectory: text with one stamp per line
+  std::string kitti_times_option = "--kitti-times";
+  bool trust_sizes = false;    // no limit on how far compressed data may expand
+  bool tab_separated = false;  // a csv that ends in .tsv: split at tabs where there are any
+};
+
+struct WriteOptions {
+  bool deflate = false;               // the arrays of an npz
+  std::optional<TimeUnit> to_unit{};  // times as numbers of this unit; otherwise as they were read
+  bool trust_sizes = false;           // no limit on text arrays that are far larger than their text
 };
 
 /// Reads a recording. Throws the errors of the format, and times_not_finite, time_precision (f32 too coarse for its
@@ -81,15 +140,18 @@ Recording read_recording(const std::filesystem::path& path, const ReadOptions& o
 struct Bytes;
 Recording parse_recording(const Bytes& file, const std::string& where, const ReadOptions& options);
 
-/// Only the times: of a recording, of a plain npy array, or the first column of a text file.
+/// Only the times: of a recording, of a plain npy array, or the first column of a text file. The recording has no
+/// columns but says what was read as the times and what looked wrong.
+Recording read_times_only(const std::filesystem::path& path, const ReadOptions& options = {});
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Checks that times increase within each episode. Throws Error times_not_sorted or, unless equal stamps are allowed,
 /// duplicate_times, with the line or row.
 void check_order(const Recording& recording, bool allow_duplicates);
 
-/// Writes a recording as npz, csv or TUM. Throws Error bad_parameter when it has not the columns of the format.
-void write_recording(OutputFile& file, const Recording& recording, FileFormat format, bool deflate = false);
+/// Writes a recording as npz, csv, TUM or KITTI, compressed where the file's name ends in .gz or .zst. Throws Error
+/// bad_parameter when it has not the columns of the format.
+void write_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options = {});
 
 /// The columns and arrays that a file of `format` has no place for.
 std::vector<std::string> left_out(const Recording& recording, FileFormat format);
@@ -97,21 +159,33 @@ std::vector<std::string> left_out(const Recording& recording, FileFormat format)
 // --- parts of the above, one per format ------------------------------------------------------------------------------
 Recording parse_text_recording(std::string_view text, const std::string& where, FileFormat format,
                                const ReadOptions& options);
+Recording parse_kitti_recording(std::string_view text, const std::string& where, const ReadOptions& options);
 Recording parse_npz_recording(const Bytes& file, const std::string& where, const ReadOptions& options);
-void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format);
-void write_npz_recording(OutputFile& file, const Recording& recording, bool deflate);
+void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options);
+/// The times of a KITTI trajectory: one stamp per line, in seconds.
+void write_kitti_times(OutputFile& file, const Recording& recording);
+void write_npz_recording(OutputFile& file, const Recording& recording, const WriteOptions& options);
 /// Times of a one-dimensional array of numbers in `unit` (or the unit its type and name say).
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const ReadOptions& options,
                                       std::string_view name, TimeColumn& time);
-/// The unit that a name states in brackets or as its ending: "timestamp [ns]", "time_us", "t(ms)".
-std::optional<TimeUnit> unit_in_name(std::string_view name);
-/// `name`, or name_2, name_3, ... where that is taken already; it is taken then.
-std::string unique_name(const std::string& name, std::set<std::string>& taken);
 /// What the times, written in `unit`, are called in a file of `format`: with the unit behind the name where a reader of
 /// that format would take another one for granted.
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit);
-/// Index of the first usual name of a time column in `names`: timestamp, timestamps, time, times, t, stamp, stamps, in
-/// this order and any case, units behind it left out.
-std::optional<std::size_t> find_time_name(const std::vector<std::string>& names);
+/// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.
+std::string joined_time_name(const TimeColumn& time);
+/// Elements without a value: NaN and NaT.
+std::int64_t count_missing(const Array& array);
+/// How many whole units of time these are; nothing when one of them is not whole in the unit.
+std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
+/// Picks the times among names: options.times_name, a usual name, a pair, or nothing. Fills time.name, .second_name and
+/// .choice, and recording.other_time_names.
+struct ChosenTimes {
+  std::size_t index = 0;
+  std::optional<std::size_t> second{};  // of a pair: that of nanoseconds
+};
+std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
+                                        const ReadOptions& options);
+/// Joins whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
+std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds);
 
 }  // namespace tmaops::io

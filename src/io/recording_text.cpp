@@ -1,60 +1,144 @@
-// Recordings in text files: csv tables, and TUM trajectories (`timestamp tx ty tz qx qy qz qw`, seconds, metres).
+// Reading recordings from text: csv tables, and TUM trajectories (`timestamp tx ty tz qx qy qz qw`, seconds, metres).
 #include <algorithm>
-#include <array>
 #include <set>
+#include <utility>
 
 #include "io/file_error.hpp"
-#include "io/output_file.hpp"
+#include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
+#include "io/table_column.hpp"
+#include "io/tum_columns.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
 
-// https://cvg.cit.tum.de/data/datasets/rgbd-dataset/file_formats
-constexpr std::array<std::string_view, 8> kTumColumns{"timestamp", "tx", "ty", "tz", "qx", "qy", "qz", "qw"};
+constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
 
-std::size_t find_time_column(const Table& table, const ReadOptions& options) {
-  if (options.times_name.empty()) return find_time_name(table.names).value_or(0);
-  for (std::size_t i = 0; i < table.names.size(); ++i)
-    if (table.names[i] == options.times_name) return i;
-  std::int64_t number = 0;
-  if (parse_integer(options.times_name, number) == ParseResult::good && number >= 1 &&
-      number <= static_cast<std::int64_t>(table.columns))
-    return static_cast<std::size_t>(number - 1);
-  std::string names;
-  for (const std::string& name : table.names) names += (names.empty() ? "" : ", ") + display_text(name);
-  throw Error(ErrorCode::array_missing, {.where = table.where,
-                                         .got = "no column '" + display_text(options.times_name) + "'",
-                                         .needed = (names.empty() ? "" : "one of " + names + ", or ") +
-                                                   "a number from 1 to " + std::to_string(table.columns)});
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + display_text(name);
+  return list;
 }
 
-std::vector<std::int64_t> parse_times(const Table& table, std::size_t column, TimeColumn& time) {
-  std::vector<std::int64_t> times(table.rows());
-  time.integer = true;
+ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
+  if (const auto chosen = choose_times(recording, table.names, options)) return *chosen;
+  if (options.times_name.empty()) {
+    if (!table.names.empty()) {
+      recording.time.name = table.names[0];
+      for (const std::size_t i : names_like_times(table.names))
+        if (i != 0) recording.other_time_names.push_back(table.names[i]);
+    }
+    return {};
+  }
+  std::int64_t number = 0;
+  if (parse_integer(options.times_name, number) == ParseResult::good && number >= 1 &&
+      number <= static_cast<std::int64_t>(table.columns)) {
+    const auto index = static_cast<std::size_t>(number - 1);
+    recording.time.choice = TimeChoice::option;
+    if (!table.names.empty()) recording.time.name = table.names[index];
+    return {index, {}};
+  }
+  throw Error(ErrorCode::array_missing,
+              {.where = table.where,
+               .got = "no column '" + display_text(options.times_name) + "'",
+               .needed = (table.names.empty() ? "" : "one of " + list_of(table.names) + ", or ") +
+                         "a number from 1 to " + std::to_string(table.columns)});
+}
+
+[[noreturn]] void fail_time(const Table& table, std::size_t row, std::size_t column, ParseResult result,
+                            const std::string& unit) {
+  const std::string_view text = table.at(row, column).text;
+  if (result == ParseResult::not_a_number)
+    fail_field(table, row, column, unit.empty() ? "an ISO 8601 time as in the rows before" : "a time in " + unit);
+  if (result == ParseResult::not_finite)
+    throw Error(ErrorCode::times_not_finite,
+                {.where = table.place(row, column), .got = "'" + display_text(text) + "'", .needed = "a finite time"});
+  throw Error(
+      ErrorCode::time_overflow,
+      {.where = table.place(row, column),
+       .got = display_text(text) + (unit.empty() ? "" : " " + unit),
+       .needed = std::string(kTimeRange),
+       .mend = unit.empty() ? "" : "Name the unit with --time-unit: stamps of this size are usually ns, us or ms."});
+}
+
+/// All times in one unit; the row of the first that is none, else the number of rows.
+std::size_t parse_numbers(const Table& table, std::size_t column, TimeUnit unit, std::vector<std::int64_t>& times,
+                          ParseResult& result) {
   for (std::size_t row = 0; row < times.size(); ++row) {
-    const std::string_view text = table.at(row, column).text;
-    switch (parse_time(text, time.unit, times[row])) {
-      case ParseResult::good:
-        time.integer = time.integer && text.find_first_of(".eE") == std::string_view::npos;
-        break;
-      case ParseResult::not_a_number:
-        fail_field(table, row, column, "a time in " + std::string(to_string(time.unit)));
-      case ParseResult::not_finite:
-        throw Error(
-            ErrorCode::times_not_finite,
-            {.where = table.place(row, column), .got = "'" + display_text(text) + "'", .needed = "a finite time"});
-      case ParseResult::out_of_range:
-        throw Error(ErrorCode::time_overflow,
-                    {.where = table.place(row, column),
-                     .got = display_text(text) + " " + std::string(to_string(time.unit)),
-                     .needed = "a time within 292 years of 0, the range of int64 nanoseconds",
-                     .mend = "Name the unit with --time-unit: stamps of this size are usually ns, us or ms."});
+    result = parse_time(table.at(row, column).text, unit, times[row]);
+    if (result != ParseResult::good) return row;
+  }
+  return times.size();
+}
+
+// Stamps without a stated unit are seconds, unless they are too large for everything but nanoseconds.
+void parse_number_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
+  TimeColumn& time = recording.time;
+  if (options.unit) {
+    time.unit = *options.unit;
+    time.unit_source = UnitSource::option;
+  } else if (const auto named = table.names.empty() ? std::nullopt : unit_in_name(table.names[column])) {
+    time.unit = *named;
+    time.unit_source = UnitSource::name;
+  }
+  ParseResult result = ParseResult::good;
+  std::size_t row = parse_numbers(table, column, time.unit, recording.times, result);
+  if (result == ParseResult::out_of_range && time.unit_source == UnitSource::usual) {
+    std::int64_t unused = 0;
+    std::vector<std::int64_t> nanoseconds(recording.times.size());
+    ParseResult other = ParseResult::good;
+    if (parse_time(table.at(row, column).text, TimeUnit::microseconds, unused) == ParseResult::out_of_range &&
+        parse_numbers(table, column, TimeUnit::nanoseconds, nanoseconds, other) == nanoseconds.size()) {
+      recording.times = std::move(nanoseconds);
+      time.unit = TimeUnit::nanoseconds;
+      time.unit_source = UnitSource::only_fit;
+      row = recording.times.size();
     }
   }
-  return times;
+  if (row < recording.times.size()) fail_time(table, row, column, result, std::string(to_string(time.unit)));
+  time.integer = true;
+  for (row = 0; time.integer && row < recording.times.size(); ++row)
+    time.integer = table.at(row, column).text.find_first_of(".eE") == std::string_view::npos;
+}
+
+void parse_iso_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
+  TimeColumn& time = recording.time;
+  time.form = TimeForm::iso8601;
+  time.unit_source = UnitSource::format;
+  IsoStyle first;
+  for (std::size_t row = 0; row < recording.times.size(); ++row) {
+    IsoStyle style;
+    const ParseResult result = parse_iso_time(table.at(row, column).text, recording.times[row], style);
+    if (result != ParseResult::good) fail_time(table, row, column, result, "");
+    if (row == 0) first = style;
+    if (style.zone.empty() != first.zone.empty())
+      fail_field(table, row, column, first.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
+  }
+  time.iso_separator = first.separator;
+  time.iso_zone = first.zone;
+  if (first.zone.empty())
+    recording.warnings.push_back(recording.where + ": times of '" + display_text(time.name) +
+                                 "' have no zone and were read as UTC");
+  if (options.unit)
+    recording.warnings.push_back(recording.where + ": the unit " + std::string(to_string(*options.unit)) +
+                                 " does not apply to the ISO 8601 times of '" + display_text(time.name) + "'");
+}
+
+void parse_pair_times(Recording& recording, const Table& table, const ChosenTimes& chosen) {
+  recording.time.unit_source = UnitSource::format;
+  recording.time.integer = true;
+  for (std::size_t row = 0; row < recording.times.size(); ++row) {
+    std::int64_t parts[2] = {0, 0};
+    for (const int i : {0, 1}) {
+      const std::size_t column = i == 0 ? chosen.index : *chosen.second;
+      if (parse_integer(table.at(row, column).text, parts[i]) != ParseResult::good)
+        fail_field(table, row, column,
+                   i == 0 ? "whole seconds beside nanoseconds" : "whole nanoseconds beside seconds");
+    }
+    recording.times[row] = join_pair(recording, static_cast<std::int64_t>(row), parts[0], parts[1]);
+  }
 }
 
 // A sentence in a comment with as many words as there are columns, one of them twice, is no header; a comment that
@@ -63,66 +147,40 @@ void check_names(Table& table) {
   std::set<std::string_view> seen;
   for (const std::string& name : table.names)
     if (!name.empty() && !seen.insert(name).second) {
-      if (table.names_in_comment && !find_time_name(table.names)) return table.names.clear();
+      if (table.names_in_comment && find_time_names(table.names).empty()) {
+        table.names_in_comment = false;
+        return table.names.clear();
+      }
       throw Error(ErrorCode::bad_text, {.where = table.where,
                                         .got = "two columns named '" + display_text(name) + "'",
                                         .needed = "different names in the header"});
     }
 }
 
-// One column of numbers or text per field of a text row.
-struct Field {
-  std::string name;
-  const Array* data;
-  std::int64_t width;    // of the array
-  std::int64_t channel;  // in its row
-};
-
-std::vector<Field> flattened(const Recording& recording) {
-  std::vector<Field> fields;
-  for (const Column& column : recording.columns)
-    for (std::int64_t channel = 0; channel < column.width(); ++channel)
-      fields.push_back({column.data.shape.size() > 1 ? column.name + "_" + std::to_string(channel) : column.name,
-                        &column.data, column.width(), channel});
-  return fields;
+// "#" and the blanks behind it.
+std::string start_of_comment(const std::string& comment) {
+  const std::size_t hash = comment.find('#');
+  const std::size_t name = comment.find_first_not_of(" \t", hash + 1);
+  return comment.substr(hash, std::min(name, comment.size()) - hash);
 }
 
-// The seven columns of a TUM file, under their own names or as position_0.. and quaternion_0.. from an archive.
-std::vector<Field> tum_fields(const Recording& recording) {
-  const std::vector<Field> all = flattened(recording);
-  std::vector<Field> chosen;
-  for (std::size_t i = 1; i < kTumColumns.size(); ++i) {
-    const std::string other = i <= 3 ? "position_" + std::to_string(i - 1) : "quaternion_" + std::to_string(i - 4);
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Field& field) {
-      return (field.name == kTumColumns[i] || field.name == other) && field.data->type.kind != ElementKind::text;
-    });
-    if (found == all.end())
-      throw Error(ErrorCode::bad_parameter,
-                  {.where = recording.where,
-                   .got = "no column '" + std::string(kTumColumns[i]) + "' for a TUM trajectory",
-                   .needed = "tx ty tz qx qy qz qw, or arrays position (rows, 3) and quaternion (rows, 4)",
-                   .mend = "Write csv or npz, or rename the columns."});
-    chosen.push_back(*found);
-  }
-  return chosen;
-}
-
-std::string field_text(const Field& field, std::int64_t row, char delimiter) {
-  const std::int64_t index = row * field.width + field.channel;
-  switch (field.data->type.kind) {
-    case ElementKind::real:
-      return real_field_text(element_f64(*field.data, index));
-    case ElementKind::boolean:
-      return element_f64(*field.data, index) != 0 ? "true" : "false";
-    case ElementKind::text:
-      return quoted_field(element_text(*field.data, index), delimiter);
-    case ElementKind::integer:
-      break;
-  }
-  if (const auto value = element_i64(*field.data, index)) return std::to_string(*value);
-  std::uint64_t large = 0;  // <u8 above 2^63
-  std::copy_n(field.data->data.get() + index * 8, 8, reinterpret_cast<std::byte*>(&large));
-  return std::to_string(large);
+void add_column(Recording& recording, const Table& table, std::size_t index) {
+  TableColumn from = table_column(table, index);
+  Column column{table.names.empty() ? "column_" + std::to_string(index + 1) : table.names[index], std::move(from.data)};
+  column.from_text = true;
+  column.position = index;
+  column.missing = from.missing;
+  column.numeric_fields = from.numeric_fields;
+  column.first_other = std::move(from.first_other);
+  const std::string start = recording.where + ": column '" + display_text(column.name) + "': ";
+  if (from.whole_with_missing)
+    recording.warnings.push_back(start + "whole numbers were read as real ones, because " +
+                                 std::to_string(from.missing) + " of " + std::to_string(recording.rows()) +
+                                 " have no value");
+  if (from.not_utf8 != 0)
+    recording.warnings.push_back(start + std::to_string(from.not_utf8) +
+                                 " texts are not UTF-8; their bytes become U+FFFD");
+  recording.columns.push_back(std::move(column));
 }
 
 }  // namespace
@@ -133,102 +191,60 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   if (text.empty())
     throw Error(ErrorCode::bad_format,
                 {.where = where, .got = "an empty file", .needed = tum ? "a TUM trajectory" : "a csv table"});
-  TableOptions table_options;
-  if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size()};
+  TableOptions table_options{.tabs = options.tab_separated};
+  if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size(), .kitti_hint = true};
   Table table = parse_table(text, where, table_options);
-  if (tum) table.names.clear();  // its columns have names of their own
   Recording recording;
   recording.where = where;
   recording.format = format;
   recording.delimiter = tum ? ',' : table.delimiter;
   recording.lines = table.lines;
-  recording.named = tum || !table.names.empty();
+  if (tum) {
+    if (!table.names.empty()) recording.header_comment = table.comment;
+    table.names.clear();  // its columns have names of their own
+  }
   if (table.columns == 0)
     throw Error(ErrorCode::empty_trajectory, {.where = where, .got = "no line of data", .needed = "at least one row"});
   check_names(table);
-  const std::size_t time_column = tum ? 0 : find_time_column(table, options);
-  recording.time.position = time_column;
-  const std::string time_name = table.names.empty() ? "timestamp" : table.names[time_column];
-  if (!tum) recording.time.name = time_name;
-  const auto named_unit = tum ? std::nullopt : unit_in_name(time_name);
-  recording.time.unit = options.unit ? *options.unit : named_unit.value_or(TimeUnit::seconds);
-  recording.times = parse_times(table, time_column, recording.time);
+  recording.warnings = std::move(table.warnings);
+  recording.named = tum || !table.names.empty();
+  if (table.names_in_comment && !tum) recording.header_comment = start_of_comment(table.comment);
+  recording.times.resize(table.rows());
+  ChosenTimes chosen;
+  if (tum) {
+    recording.time.choice = TimeChoice::format;
+  } else {
+    chosen = find_times(recording, table, options);
+  }
+  recording.time.position = chosen.index;
+  if (chosen.second) {
+    recording.time.second_position = *chosen.second;
+    parse_pair_times(recording, table, chosen);
+  } else if (table.rows() != 0 && looks_like_date(table.at(0, chosen.index).text)) {
+    parse_iso_times(recording, table, chosen.index, options);
+  } else {
+    parse_number_times(recording, table, chosen.index, options);
+  }
   if (tum) {
     recording.time.integer = false;
     recording.time.unit = TimeUnit::seconds;
+    recording.time.form = TimeForm::number;
+    if (recording.time.unit_source == UnitSource::usual) recording.time.unit_source = UnitSource::format;
   }
+  if (options.only_times) return recording;
   for (std::size_t i = 0; i < table.columns; ++i) {
-    if (i == time_column) continue;
-    Column column;
-    if (tum) {
-      column = {std::string(kTumColumns[i]), make_array(column_reals(table, i), {recording.rows()})};
-    } else {
-      column = {table.names.empty() ? "column_" + std::to_string(i + 1) : table.names[i], column_array(table, i)};
+    if (i == chosen.index || i == chosen.second) continue;
+    if (!tum) {
+      add_column(recording, table, i);
+      continue;
     }
+    Column column{std::string(kTumColumns[i]), make_array(column_reals(table, i), {recording.rows()})};
+    column.from_text = true;
+    column.position = i;
+    column.missing = count_missing(column.data);
     recording.columns.push_back(std::move(column));
   }
   return recording;
-}
-
-std::vector<std::string> left_out(const Recording& recording, FileFormat format) {
-  std::vector<std::string> names;
-  if (format == FileFormat::npz) return names;
-  if (format == FileFormat::tum) {
-    std::set<const Array*> written;
-    for (const Field& field : tum_fields(recording)) written.insert(field.data);
-    for (const Column& column : recording.columns)
-      if (written.count(&column.data) == 0) names.push_back(column.name);
-  }
-  for (const Column& column : recording.others) names.push_back(column.name);
-  return names;
-}
-
-void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format) {
-  const bool tum = format == FileFormat::tum;
-  if (recording.offsets.size() > 2)
-    throw Error(ErrorCode::bad_parameter, {.where = recording.where,
-                                           .got = std::to_string(recording.offsets.size() - 1) + " episodes",
-                                           .needed = "one episode for a text file",
-                                           .mend = "Write npz."});
-  const std::vector<Field> fields = tum ? tum_fields(recording) : flattened(recording);
-  const char delimiter = tum ? ' ' : recording.delimiter;
-  const std::size_t position = tum ? 0 : std::min(recording.time.position, fields.size());
-  std::string line;
-  if (tum) {
-    line = "#";
-    for (const std::string_view name : kTumColumns) line += " " + std::string(name);
-    file.write(line + "\n");
-  } else if (recording.named) {
-    line.clear();
-    const std::string time_name = written_time_name(recording, format, recording.time.unit);
-    std::set<std::string> taken{time_name};
-    for (std::size_t i = 0; i <= fields.size(); ++i) {
-      if (i != 0) line += delimiter;
-      std::string name = i == position ? time_name : fields[i - (i > position)].name;
-      if (i != position && !name.empty()) name = unique_name(name, taken);
-      line += quoted_field(name, delimiter);
-    }
-    file.write(line + "\n");
-  }
-  const TimeUnit unit = tum ? TimeUnit::seconds : recording.time.unit;
-  const int digits = digits_needed(recording.times, unit);
-  for (std::int64_t row = 0; row < recording.rows(); ++row) {
-    line.clear();
-    for (std::size_t i = 0; i <= fields.size(); ++i) {
-      if (i != 0) line += delimiter;
-      const std::size_t field = i - (i > position);
-      if (i == position) {
-        line += time_text(recording.times[static_cast<std::size_t>(row)], unit, digits);
-      } else if (recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0 ||
-                 fields[field].data->type.kind == ElementKind::real) {
-        line += field_text(fields[field], row, delimiter);
-      } else {  // an integer or text without data: there is no NaN of its type
-        line += delimiter == ' ' || delimiter == '\t' ? "\"\"" : "";
-      }
-    }
-    line += '\n';
-    file.write(line);
-  }
 }
 
 }  // namespace tmaops::io

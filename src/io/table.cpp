@@ -1,13 +1,16 @@
 #include "io/table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
-#include <limits>
+#include <set>
 #include <utility>
 
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
+#include "io/iso_time.hpp"
+#include "io/table_column.hpp"
+#include "io/time_names.hpp"
+#include "io/utf8.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
@@ -22,11 +25,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
-}
-
-bool is_number(const TableField& field) {
-  double value = 0;
-  return !field.quoted && parse_real(field.text, value) != ParseResult::not_a_number;
 }
 
 // The delimiter of a line: ';' before ',' because a decimal comma may stand beside a ';', blanks when there is neither.
@@ -48,7 +46,8 @@ class LineSplitter {
     std::size_t at = 0;
     const bool blanks = delimiter == ' ';
     const auto skip_blanks = [&] {
-      while (at < line.size() && is_blank(line[at])) ++at;
+      while (at < line.size() && is_blank(line[at]) && line[at] != delimiter) ++at;
+      while (blanks && at < line.size() && is_blank(line[at])) ++at;
     };
     skip_blanks();
     while (true) {
@@ -73,11 +72,13 @@ class LineSplitter {
     }
   }
 
-  [[noreturn]] void fail(std::int64_t line, std::size_t at, std::string got, std::string needed) const {
+  [[noreturn]] void fail(std::int64_t line, std::size_t at, std::string got, std::string needed,
+                         std::string mend = {}) const {
     throw Error(ErrorCode::bad_text,
                 {.where = std::string(where_) + ":" + std::to_string(line) + ":" + std::to_string(at + 1),
                  .got = std::move(got),
-                 .needed = std::move(needed)});
+                 .needed = std::move(needed),
+                 .mend = std::move(mend)});
   }
 
  private:
@@ -109,6 +110,99 @@ class LineSplitter {
   std::deque<std::string>& unquoted_;
 };
 
+bool is_value(const TableField& field) {
+  double value = 0;
+  std::int64_t time = 0;
+  IsoStyle style;
+  return parse_real(field.text, value) != ParseResult::not_a_number ||
+         parse_iso_time(field.text, time, style) != ParseResult::not_a_number;
+}
+
+// Decides, once the first two lines are read, where the names of the columns are.
+class HeaderFinder {
+ public:
+  HeaderFinder(Table& table, LineSplitter& splitter, const TableOptions& options)
+      : table_(table), splitter_(splitter), options_(options) {}
+
+  void decide() {
+    if (std::exchange(decided_, true)) return;
+    if (options_.header && first_line_names()) {
+      for (std::size_t i = 0; i < table_.columns; ++i) table_.names.emplace_back(table_.at(0, i).text);
+      table_.fields.erase(table_.fields.begin(), table_.fields.begin() + static_cast<std::ptrdiff_t>(table_.columns));
+      table_.lines.erase(table_.lines.begin());
+    } else {
+      take_names_of_comment();
+      if (options_.header && table_.names.empty()) warn_of_numbered_columns();
+    }
+    repair_names();
+  }
+
+ private:
+  bool first_line_names() {
+    bool any_value = false, above_value = false;
+    for (std::size_t i = 0; i < table_.columns; ++i) {
+      const bool value = is_value(table_.at(0, i));
+      any_value = any_value || value;
+      above_value = above_value || (!value && !is_missing(table_.at(0, i).text) && table_.rows() > 1 &&
+                                    is_value(table_.at(1, i)) && !is_missing(table_.at(1, i).text));
+    }
+    if (any_value && above_value && is_value(table_.at(0, 0)))
+      table_.warnings.push_back(table_.place(0, 0) + ": the line " + first_line() +
+                                " was taken as the header, because it has text above a number");
+    return !any_value || above_value;
+  }
+  void take_names_of_comment() {
+    std::string_view comment = trimmed(table_.comment);
+    if (comment.empty()) return;
+    comment = trimmed(comment.substr(1));
+    const bool tabs = table_.delimiter == '\t' && comment.find('\t') != std::string_view::npos;
+    if (comment.empty() || (find_delimiter(comment) != table_.delimiter && !tabs) ||
+        comment.find('"') != std::string_view::npos)
+      return;
+    std::vector<TableField> names;
+    splitter_.split(comment, table_.lines[0], table_.delimiter, names);
+    if (names.size() != table_.columns) return;
+    for (const TableField& name : names) table_.names.emplace_back(name.text);
+    table_.names_in_comment = true;
+  }
+  // pandas writes 0,1,2 above columns without names.
+  void warn_of_numbered_columns() {
+    for (std::size_t i = 0; i < table_.columns; ++i)
+      if (table_.at(0, i).text != std::to_string(i)) return;
+    double second = 0;
+    const bool jump = table_.rows() > 1 && parse_real(table_.at(1, 0).text, second) == ParseResult::good &&
+                      second >= kRemarkableStart;
+    if (table_.columns > 2 || (table_.columns == 2 && jump))
+      table_.warnings.push_back(table_.place(0, 0) + ": the line " + first_line() +
+                                " was read as a sample, but it looks like a header of column numbers");
+  }
+  void repair_names() {
+    std::set<std::string> taken;
+    std::string list;
+    for (std::string& name : table_.names) {
+      if (is_utf8(name)) {
+        taken.insert(name);
+        continue;
+      }
+      list += (list.empty() ? "'" : ", '") + display_text(name) + "'";
+      name = unique_name(repaired_utf8(name), taken);
+    }
+    if (!list.empty()) table_.warnings.push_back(table_.where + ": names that are not UTF-8 were changed: " + list);
+  }
+  std::string first_line() const {
+    std::string line;
+    for (std::size_t i = 0; i < std::min<std::size_t>(table_.columns, 8); ++i)
+      line += (i == 0 ? "'" : ",") + std::string(table_.at(0, i).text);
+    return display_text(line) + (table_.columns > 8 ? ",...'" : "'");
+  }
+
+  static constexpr double kRemarkableStart = 1000;  // of a second stamp after a first one of 0
+  Table& table_;
+  LineSplitter& splitter_;
+  const TableOptions& options_;
+  bool decided_ = false;
+};
+
 }  // namespace
 
 std::string Table::place(std::size_t row, std::size_t column) const {
@@ -126,8 +220,7 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
 
   LineSplitter splitter(table.where, table.unquoted);
-  std::string_view comment;
-  bool first = true;
+  HeaderFinder header(table, splitter, options);
   std::vector<TableField> fields;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
@@ -137,133 +230,31 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
     const std::string_view content = trimmed(line);
     if (content.empty()) continue;
     if (content[0] == '#') {
-      if (first) comment = trimmed(content.substr(1));
+      if (table.lines.empty()) table.comment = line;
       continue;
     }
-    if (first) table.delimiter = options.delimiter != 0 ? options.delimiter : find_delimiter(content);
+    const std::size_t row = table.rows();
+    if (row == 0 && table.names.empty())
+      table.delimiter = options.delimiter != 0                                      ? options.delimiter
+                        : options.tabs && line.find('\t') != std::string_view::npos ? '\t'
+                                                                                    : find_delimiter(content);
     fields.clear();
     splitter.split(line, number, table.delimiter, fields);
     if (fields.size() > kMostColumns) splitter.fail(number, 0, "more than 65,536 fields", "a table of time series");
-    if (first) {
-      first = false;
-      if (table.columns == 0) table.columns = fields.size();
-      const bool header = options.header && std::none_of(fields.begin(), fields.end(), is_number);
-      if (header || !comment.empty()) {
-        std::vector<TableField> names;
-        if (header) {
-          names = fields;
-        } else if (find_delimiter(comment) == table.delimiter && comment.find('"') == std::string_view::npos) {
-          splitter.split(comment, number, table.delimiter, names);
-        }
-        if (header || names.size() == fields.size())
-          for (const TableField& name : names) table.names.emplace_back(name.text);
-        table.names_in_comment = !header;
-      }
-      if (header) {
-        table.columns = fields.size();
-        continue;
-      }
-    }
+    if (table.columns == 0) table.columns = fields.size();
     if (fields.size() != table.columns)
-      splitter.fail(number, fields.size() > table.columns ? fields[table.columns].column - 1 : line.size(),
-                    std::to_string(fields.size()) + " fields", std::to_string(table.columns));
+      splitter.fail(
+          number, fields.size() > table.columns ? fields[table.columns].column - 1 : line.size(),
+          std::to_string(fields.size()) + " fields", std::to_string(table.columns),
+          options.kitti_hint && fields.size() == 12
+              ? "Twelve numbers per line are a KITTI trajectory: --from kitti, with its times in another file."
+              : "");
     table.fields.insert(table.fields.end(), fields.begin(), fields.end());
     table.lines.push_back(number);
+    if (table.rows() == 2) header.decide();
   }
+  if (table.rows() == 1) header.decide();
   return table;
-}
-
-void fail_field(const Table& table, std::size_t row, std::size_t column, const std::string& needed) {
-  const TableField& field = table.at(row, column);
-  std::string mend;
-  if (const std::size_t comma = field.text.find(','); comma != std::string_view::npos) {
-    std::string with_point(field.text);
-    with_point[comma] = '.';
-    double value = 0;
-    if (parse_real(with_point, value) == ParseResult::good)
-      mend =
-          "This looks like a decimal comma: write " + with_point + ". Numbers are read with a point in every locale.";
-  }
-  throw Error(ErrorCode::bad_text, {.where = table.place(row, column),
-                                    .got = field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'",
-                                    .needed = needed,
-                                    .mend = std::move(mend)});
-}
-
-std::vector<double> column_reals(const Table& table, std::size_t column) {
-  std::vector<double> values(table.rows());
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    const TableField& field = table.at(row, column);
-    if (field.text.empty()) {
-      values[row] = std::numeric_limits<double>::quiet_NaN();
-      continue;
-    }
-    switch (parse_real(field.text, values[row])) {
-      case ParseResult::good:
-        break;
-      case ParseResult::out_of_range:
-        fail_field(table, row, column, "a number that a 64-bit float can hold");
-      default:
-        fail_field(table, row, column, "a number");
-    }
-  }
-  return values;
-}
-
-namespace {
-
-/// The whole numbers of a column; out_of_range when they are all whole but some beyond an int64.
-ParseResult column_integers(const Table& table, std::size_t column, std::vector<std::int64_t>& values) {
-  ParseResult all = ParseResult::good;
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    const ParseResult one = parse_integer(table.at(row, column).text, values[row]);
-    if (one == ParseResult::not_a_number) return one;
-    if (one != ParseResult::good) all = one;
-  }
-  return all;
-}
-
-/// Whole numbers up to 2^64.
-std::vector<std::uint64_t> column_large_integers(const Table& table, std::size_t column) {
-  std::vector<std::uint64_t> values(table.rows());
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    std::string_view text = table.at(row, column).text;
-    if (text.starts_with('+')) text.remove_prefix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), values[row]);
-    if (error != std::errc() || end != text.data() + text.size())
-      fail_field(table, row, column, "whole numbers that all fit in int64 or all in uint64, or a decimal point");
-  }
-  return values;
-}
-
-}  // namespace
-
-Array column_array(const Table& table, std::size_t column) {
-  const std::size_t rows = table.rows();
-  std::size_t first = 0;  // the first field with something in it says what the column is
-  while (first < rows && table.at(first, column).text.empty()) ++first;
-  if (first < rows && !is_number(table.at(first, column))) {
-    // A decimal comma would silently make the whole column text.
-    const std::string_view text = table.at(first, column).text;
-    if (std::count(text.begin(), text.end(), ',') == 1 && !table.at(first, column).quoted) {
-      std::string with_point(text);
-      with_point[text.find(',')] = '.';
-      double value = 0;
-      if (parse_real(with_point, value) == ParseResult::good) fail_field(table, first, column, "a number or text");
-    }
-    std::vector<std::string> values(rows);
-    for (std::size_t row = 0; row < rows; ++row) values[row] = table.at(row, column).text;
-    return make_array(values);
-  }
-  const auto shape = [&] { return std::vector<std::int64_t>{static_cast<std::int64_t>(rows)}; };
-  if (first < rows) {
-    std::vector<std::int64_t> integers(rows);
-    const ParseResult result = column_integers(table, column, integers);
-    if (result == ParseResult::good) return make_array(integers, shape());
-    // As real numbers they would lose their last digits, and be interpolated.
-    if (result == ParseResult::out_of_range) return make_array(column_large_integers(table, column), shape());
-  }
-  return make_array(column_reals(table, column), shape());
 }
 
 std::string quoted_field(std::string_view text, char delimiter) {

@@ -26,6 +26,9 @@ constexpr std::string_view kLocalSignature = "PK\x03\x04";
 constexpr std::string_view kDescriptorSignature = "PK\x07\x08";
 constexpr std::uint64_t kEncrypted = 1U << 0;
 constexpr std::uint64_t kStreamed = 1U << 3;  // sizes and CRC follow the data
+constexpr std::uint64_t kPatched = 1U << 5;
+constexpr std::uint64_t kStronglyEncrypted = 1U << 6;
+constexpr std::uint64_t kNewestVersion = 63;  // 6.3, of APPNOTE.TXT; Python's zipfile refuses later ones too
 
 }  // namespace
 
@@ -48,7 +51,7 @@ ZipReader::ZipReader(Bytes file, std::string where, ZipLimits limits)
                                                .got = "two members named '" + display_text(member.name) + "'",
                                                .needed = "different names"});
     const std::uint64_t last = check_local_header(member, local, directory.offset, streamed);
-    check_expansion(member);
+    check_size(member);
     ranges.push_back({local, last});
     members_.push_back(std::move(member));
   }
@@ -58,6 +61,7 @@ ZipReader::ZipReader(Bytes file, std::string where, ZipLimits limits)
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
   for (std::size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].first < ranges[i - 1].last) damaged("two members that share bytes", "a place of its own for each");
+  check_expansion();
 }
 
 void ZipReader::damaged(std::string got, std::string needed) const {
@@ -118,7 +122,13 @@ ZipMember ZipReader::read_entry(std::uint64_t& at, std::uint64_t end, std::uint6
   if (end - at < length) damaged("a directory entry that reaches past the directory", "a whole entry");
   ZipMember member;
   member.name = file_.text().substr(at + kEntry, name_length);
-  if ((flags & kEncrypted) != 0) damaged("the encrypted member '" + display_text(member.name) + "'", "no encryption");
+  if ((flags & (kEncrypted | kStronglyEncrypted)) != 0)
+    damaged("the encrypted member '" + display_text(member.name) + "'", "no encryption");
+  if ((flags & kPatched) != 0) damaged("member '" + display_text(member.name) + "' of patch data", "whole data");
+  if (const std::uint64_t version = number(at + 6, 2) & 0xff; version > kNewestVersion)
+    damaged("member '" + display_text(member.name) + "' that needs version " + std::to_string(version / 10) + "." +
+                std::to_string(version % 10) + " of the zip format",
+            "version 6.3 or older");
   if (method != 0 && method != 8)
     damaged("member '" + display_text(member.name) + "' packed by method " + std::to_string(method),
             "stored (0) or deflated (8)");
@@ -208,21 +218,35 @@ void ZipReader::check_name(const std::string& name) const {
   }
 }
 
-void ZipReader::check_expansion(const ZipMember& member) const {
-  const auto refuse = [&](const std::string& got, const std::string& needed) {
+void ZipReader::check_size(const ZipMember& member) const {
+  if (!member.deflated && member.size != member.packed_size) damaged("a stored member with two sizes", "equal sizes");
+  if (member.deflated && member.size > limits_.largest_member)
     throw Error(ErrorCode::zip_bomb,
-                {.where = where_, .got = "member '" + display_text(member.name) + "' " + got, .needed = needed});
-  };
-  if (!member.deflated) {
-    if (member.size != member.packed_size) damaged("a stored member with two sizes", "equal sizes");
-    return;
+                {.where = where_,
+                 .got = "member '" + display_text(member.name) + "' of " + std::to_string(member.size) + " bytes",
+                 .needed = "at most " + std::to_string(limits_.largest_member) + " bytes after expansion"});
+}
+
+void ZipReader::check_expansion() const {
+  std::uint64_t claimed = 0, largest = 0;
+  std::string_view name;
+  for (const ZipMember& member : members_) {
+    if (!member.deflated) continue;
+    claimed += member.size;  // no overflow: each is below 64 GiB, and an entry takes 46 bytes of the file
+    if (member.size <= largest) continue;
+    largest = member.size;
+    name = member.name;
   }
-  if (member.size > limits_.largest_member)
-    refuse("of " + std::to_string(member.size) + " bytes",
-           "at most " + std::to_string(limits_.largest_member) + " bytes after expansion");
-  if (member.size > limits_.believed_bytes && member.size / limits_.largest_ratio > member.packed_size)
-    refuse(std::to_string(member.packed_size) + " bytes that expand to " + std::to_string(member.size),
-           "at most " + std::to_string(limits_.largest_ratio) + " : 1 in a large member");
+  if (claimed <= limits_.believed_bytes || (claimed - limits_.believed_bytes) / limits_.largest_ratio <= file_.size)
+    return;
+  throw Error(
+      ErrorCode::zip_bomb,
+      {.where = where_,
+       .got = std::to_string(file_.size) + " bytes that expand to " + std::to_string(claimed) +
+              ", the largest member '" + display_text(name) + "' to " + std::to_string(largest),
+       .needed = "at most " + std::to_string(limits_.largest_ratio) + " : 1 in an archive that expands to more than " +
+                 std::to_string(limits_.believed_bytes) + " bytes",
+       .mend = "If the data is honest, pass --trust-sizes, or save it without compression."});
 }
 
 }  // namespace tmaops::io

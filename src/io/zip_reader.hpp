@@ -11,12 +11,15 @@
 
 namespace tmaops::io {
 
-/// How far a deflated member may expand. Deflate itself reaches 1032 : 1; arrays of measured values reach 2 : 1 to
-/// 20 : 1, so that a higher ratio is only believed for small members.
+/// How far an archive may expand. Deflate reaches 1032 : 1, arrays of measured values 2 : 1 to 20 : 1. So all members
+/// together may claim some bytes, as masks of zeros do, and beyond that so many times the size of the file.
 struct ZipLimits {
   std::uint64_t largest_ratio = 200;
-  std::uint64_t believed_bytes = std::uint64_t{16} << 20;  // of a member; no ratio is asked for below
+  std::uint64_t believed_bytes = std::uint64_t{16} << 20;  // of all members; no ratio is asked for below
   std::uint64_t largest_member = std::uint64_t{64} << 30;  // bytes after expansion
+
+  /// None but that of deflate itself.
+  static ZipLimits trusting() { return {.largest_ratio = 2000}; }
 };
 
 struct ZipMember {
@@ -53,7 +56,8 @@ class ZipReader {
   ZipMember read_entry(std::uint64_t& at, std::uint64_t end, std::uint64_t& local_offset, bool& streamed) const;
   std::uint64_t check_local_header(ZipMember& member, std::uint64_t at, std::uint64_t limit, bool streamed) const;
   void check_name(const std::string& name) const;
-  void check_expansion(const ZipMember& member) const;
+  void check_size(const ZipMember& member) const;
+  void check_expansion() const;
   [[noreturn]] void damaged(std::string got, std::string needed) const;
 
   std::uint64_t number(std::uint64_t at, int bytes) const;

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "io/file_error.hpp"
@@ -24,38 +25,45 @@ void number(std::string& to, std::uint64_t value, int bytes) {
 
 std::uint64_t low32(std::uint64_t value) { return std::min(value, kMost32); }
 
-// The parts as one raw deflate stream.
-std::string deflated(std::span<const std::span<const std::byte>> parts) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw Error(ErrorCode::out_of_memory, {.where = "zlib", .got = "no stream", .needed = "256 KiB of memory"});
-  std::string packed;
-  std::string chunk(std::size_t{1} << 18, '\0');
-  const auto drain = [&](int flush) {
-    do {
-      stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
-      stream.avail_out = static_cast<uInt>(chunk.size());
-      deflate(&stream, flush);
-      packed.append(chunk.data(), chunk.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
-  };
-  try {
-    for (std::span<const std::byte> part : parts)
-      while (!part.empty()) {
-        const std::size_t step = std::min(part.size(), kZlibStep);
-        stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(part.data()));  // zlib only reads it
-        stream.avail_in = static_cast<uInt>(step);
-        drain(Z_NO_FLUSH);
-        part = part.subspan(step);
-      }
-    drain(Z_FINISH);
-  } catch (...) {
-    deflateEnd(&stream);
-    throw;
+// Collects bytes as one raw deflate stream.
+class Deflater {
+ public:
+  Deflater() {
+    if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw Error(ErrorCode::out_of_memory, {.where = "zlib", .got = "no stream", .needed = "256 KiB of memory"});
   }
-  deflateEnd(&stream);
-  return packed;
-}
+  ~Deflater() { deflateEnd(&stream_); }
+  Deflater(const Deflater&) = delete;
+  Deflater& operator=(const Deflater&) = delete;
+
+  void take(std::span<const std::byte> part) {
+    while (!part.empty()) {
+      const std::size_t step = std::min(part.size(), kZlibStep);
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(part.data()));  // zlib only reads it
+      stream_.avail_in = static_cast<uInt>(step);
+      drain(Z_NO_FLUSH);
+      part = part.subspan(step);
+    }
+  }
+  std::string finish() {
+    drain(Z_FINISH);
+    return std::move(packed_);
+  }
+
+ private:
+  void drain(int flush) {
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(chunk_.data());
+      stream_.avail_out = static_cast<uInt>(chunk_.size());
+      deflate(&stream_, flush);
+      packed_.append(chunk_.data(), chunk_.size() - stream_.avail_out);
+    } while (stream_.avail_out == 0);
+  }
+
+  z_stream stream_{};
+  std::string packed_;
+  std::string chunk_ = std::string(std::size_t{1} << 18, '\0');
+};
 
 }  // namespace
 
@@ -64,20 +72,22 @@ void ZipWriter::put(std::string_view bytes) {
   at_ += bytes.size();
 }
 
-void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>> parts, bool deflate) {
+void ZipWriter::add(std::string name, const Source& source, bool deflate) {
   Entry entry{std::move(name), false, 0, 0, 0, at_};
   uLong crc = crc32(0, nullptr, 0);
-  for (std::span<const std::byte> part : parts) {
+  std::optional<Deflater> deflater;
+  if (deflate) deflater.emplace();
+  source([&](std::span<const std::byte> part) {
     entry.size += part.size();
+    if (deflater) deflater->take(part);
     while (!part.empty()) {
       const std::size_t step = std::min(part.size(), kZlibStep);
       crc = crc32(crc, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(step));
       part = part.subspan(step);
     }
-  }
+  });
   entry.crc = static_cast<std::uint32_t>(crc);
-  std::string packed;
-  if (deflate) packed = deflated(parts);
+  const std::string packed = deflater ? deflater->finish() : "";
   entry.deflated = deflate && packed.size() < entry.size;
   entry.packed_size = entry.deflated ? packed.size() : entry.size;
 
@@ -104,7 +114,7 @@ void ZipWriter::add(std::string name, std::span<const std::span<const std::byte>
   if (entry.deflated) {
     put(packed);
   } else {
-    for (const std::span<const std::byte> part : parts) put({reinterpret_cast<const char*>(part.data()), part.size()});
+    source([&](std::span<const std::byte> part) { put({reinterpret_cast<const char*>(part.data()), part.size()}); });
   }
   entries_.push_back(std::move(entry));
 }

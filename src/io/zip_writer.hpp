@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,12 @@ class OutputFile;
 class ZipWriter {
  public:
   explicit ZipWriter(OutputFile& file) : file_(file) {}
-  /// A member of the given parts one after the other. Deflated when asked for and smaller so.
-  void add(std::string name, std::span<const std::span<const std::byte>> parts, bool deflate);
+  /// Gives its bytes to `take`, piece by piece; every call gives the same ones.
+  using Take = std::function<void(std::span<const std::byte>)>;
+  using Source = std::function<void(const Take& take)>;
+  /// A member of these bytes, which are asked for twice: a large member need not be in memory. Deflated when asked for
+  /// and smaller so.
+  void add(std::string name, const Source& source, bool deflate);
   /// Writes the directory. Nothing may be added after it.
   void finish();
 

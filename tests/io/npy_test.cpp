@@ -120,12 +120,24 @@ TEST(Npy, refuses_headers_that_are_not_the_dictionary) {
         ErrorCode::bad_npy_header, [&] { parse_file(npy_prefix(header)); }, "a.npy");
 }
 
+TEST(Npy, reads_datetime64_in_the_units_of_a_clock) {
+  const Array times = parse_file(npy("<M8[us]", "(2,)", raw<std::int64_t>({-5, kNotATime})));
+  EXPECT_EQ(times.type.kind, ElementKind::time);
+  EXPECT_EQ(element_i64(times, 0), -5);
+  EXPECT_EQ(element_i64(times, 1), kNotATime);
+  const Array none = take_rows(times, std::vector<std::int64_t>{-1}, "x");
+  EXPECT_EQ(element_i64(none, 0), kNotATime) << "a time that is not there is no time, and not 1970";
+  expect_error(
+      ErrorCode::unsupported_file_dtype, [&] { parse_file(npy("<M8[D]", "(1,)", raw<std::int64_t>({1}))); },
+      "astype('datetime64[ns]')");
+}
+
 TEST(Npy, refuses_pickles_and_types_it_does_not_read) {
   for (const char* descr : {"O", "|O", "|O8"})
     expect_error(
         ErrorCode::pickle_refused, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxx")); }, descr);
   for (const char* descr :
-       {">f8", ">i4", "<c16", "<f16", "<M8[ns]", "|V2", "<U0", "<U99999999999999999999", "<i3", "f8"})
+       {">f8", ">i4", "<c16", "<f16", "<M8[m]", "<m8[ns]", "|V2", "<U0", "<U99999999999999999999", "<i3", "f8"})
     expect_error(
         ErrorCode::unsupported_file_dtype, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxxxxxxxxxx")); }, descr);
   expect_error(

@@ -44,7 +44,7 @@ TEST(Npz, writes_archives_it_reads_with_and_without_compression) {
     OutputFile file(path);
     NpzWriter npz(file, deflate);
     npz.add("values", make_array(values, {5'000, 2}));
-    npz.add("names", make_array(std::vector<std::string>{"pick", "pl\u00e4ce"}));
+    npz.add("names", make_text_array(std::vector<std::string_view>{"pick", "pl\u00e4ce"}));
     npz.finish();
     file.commit();
     const NpzReader back(path);
@@ -146,10 +146,57 @@ TEST(Npz, refuses_bombs) {
       ErrorCode::zip_bomb, [&] { open(zip({bomb}), {.largest_member = 1000}); }, "at most 1000");
   bomb.size = 1ULL << 31;  // claims 2 GiB
   expect_error(
-      ErrorCode::zip_bomb, [&] { open(zip({bomb})); }, "expand to 2147483648");
+      ErrorCode::zip_bomb, [&] { open(zip({bomb})); }, "expand to 2147483648", "--trust-sizes");
   bomb.size = 1000;  // and one that claims less than it expands to
   expect_error(
       ErrorCode::zip_bomb, [&] { read_all_arrays(zip({bomb})); }, "more than it says");
+}
+
+TEST(Npz, the_limit_on_expansion_is_one_for_all_members) {
+  const std::string zeros(1 << 20, '\0');
+  std::vector<ZipPart> parts;
+  for (int i = 0; i < 20; ++i) parts.push_back(ZipPart::make("x" + std::to_string(i) + ".npy", zeros, true));
+  EXPECT_NO_THROW(open(zip({parts[0]}), {.believed_bytes = 1 << 20}));
+  expect_error(
+      ErrorCode::zip_bomb, [&] { open(zip(parts), {.believed_bytes = 1 << 20}); }, "'x0.npy'", "20971520");
+  EXPECT_NO_THROW(open(zip(parts), ZipLimits::trusting()));
+  const std::string noise = raw<std::uint64_t>(std::vector<std::uint64_t>(1 << 14, 0x123456789abcdef));
+  parts.push_back(ZipPart::make("stored.npy", noise));  // honest bytes beside them speak for the zeros
+  EXPECT_NO_THROW(open(zip(parts), {.believed_bytes = 1 << 20}));
+}
+
+TEST(Npz, refuses_what_numpy_refuses) {
+  const auto with = [&](std::size_t offset, char value) {
+    std::string file = zip({ZipPart::make("x.npy", kArray)});
+    file[file.find("PK\x01\x02") + offset] = value;
+    return file;
+  };
+  EXPECT_NO_THROW(open(with(6, 63)));
+  expect_error(
+      ErrorCode::bad_archive, [&] { open(with(6, static_cast<char>(128))); }, "version 12.8");
+  expect_error(
+      ErrorCode::bad_archive, [&] { open(with(8, 0x20)); }, "patch");
+  expect_error(
+      ErrorCode::bad_archive, [&] { open(with(8, 0x40)); }, "encrypted");
+}
+
+TEST(Npz, texts_of_different_lengths_become_one_array_of_the_longest) {
+  const test::Scratch folder;
+  const std::vector<std::string_view> texts{"", "pick", "pl\u00e4ce", "bad \xff byte"};
+  for (const bool deflate : {false, true}) {
+    OutputFile file(folder / "a.npz", {.force = true});
+    NpzWriter npz(file, deflate);
+    const Array array = make_text_array(texts);
+    const std::vector<std::int64_t> rows{3, -1, 2, 1, 0};
+    npz.add("x", take_rows(array, rows, "x"));
+    npz.finish();
+    file.commit();
+    const Array back = NpzReader(folder / "a.npz").read("x");
+    EXPECT_EQ(back.text(), "(5,) <U10");
+    std::vector<std::string> read;
+    for (std::int64_t i = 0; i < back.size(); ++i) read.push_back(element_text(back, i));
+    EXPECT_EQ(read, (std::vector<std::string>{"bad \xef\xbf\xbd byte", "", "pl\u00e4ce", "pick", ""}));
+  }
 }
 
 TEST(Npz, refuses_members_that_share_bytes) {

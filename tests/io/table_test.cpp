@@ -5,6 +5,7 @@
 #include <locale>
 
 #include "io/decimal.hpp"
+#include "io/table_column.hpp"
 #include "support/expect_error.hpp"
 
 namespace tmaops::io {
@@ -35,7 +36,7 @@ TEST(Table, a_comment_line_names_the_columns_when_it_fits) {
 TEST(Table, quoted_fields_may_hold_delimiters_and_quotes) {
   const Table table = parse_table("t,label\n0,\"pick, then \"\"place\"\"\"\n1,\"\"\n", "a.csv");
   EXPECT_EQ(table.at(0, 1).text, "pick, then \"place\"");
-  EXPECT_EQ(column_array(table, 1).type.kind, ElementKind::text);
+  EXPECT_EQ(table_column(table, 1).data.type.kind, ElementKind::text);
   for (const std::string text : {"plain", "a,b", "a\"b", " a", "", "#a", "12", "nan"}) {
     const std::string line = "0," + quoted_field(text, ',') + "\n";
     EXPECT_EQ(parse_table(line, "a.csv").at(0, 1).text, text) << line;
@@ -49,25 +50,109 @@ TEST(Table, quoted_fields_may_hold_delimiters_and_quotes) {
 
 TEST(Table, columns_are_integers_reals_or_text) {
   const Table table = parse_table("i,r,e,n,s\n1,1,,nan,a\n-2,2.5,3,1,b\n", "a.csv");
-  EXPECT_EQ(column_array(table, 0).type.descr, "<i8");
-  EXPECT_EQ(column_array(table, 1).type.descr, "<f8");
-  EXPECT_TRUE(std::isnan(element_f64(column_array(table, 2), 0)));
-  EXPECT_TRUE(std::isnan(element_f64(column_array(table, 3), 0)));
-  EXPECT_EQ(element_text(column_array(table, 4), 1), "b");
+  EXPECT_EQ(table_column(table, 0).data.type.descr, "<i8");
+  EXPECT_EQ(table_column(table, 1).data.type.descr, "<f8");
+  EXPECT_TRUE(std::isnan(element_f64(table_column(table, 2).data, 0)));
+  EXPECT_TRUE(std::isnan(element_f64(table_column(table, 3).data, 0)));
+  EXPECT_EQ(element_text(table_column(table, 4).data, 1), "b");
 }
 
 TEST(Table, integers_beyond_int64_keep_every_digit_or_are_refused) {
   const Table table =
       parse_table("a,b,c,d\n18446744073709551615,1,-1,1\n0,18446744073709551616,9223372036854775808,1e19\n", "a.csv");
-  const Array large = column_array(table, 0);
+  const Array large = table_column(table, 0).data;
   EXPECT_EQ(large.type.descr, "<u8");
   EXPECT_EQ(element_i64(large, 0), std::nullopt);
   EXPECT_EQ(element_i64(large, 1), 0);
   expect_error(
-      ErrorCode::bad_text, [&] { column_array(table, 1); }, ":3:3", "uint64");
+      ErrorCode::bad_text, [&] { table_column(table, 1).data; }, ":3:3", "uint64");
   expect_error(
-      ErrorCode::bad_text, [&] { column_array(table, 2); }, ":2:24", "uint64");
-  EXPECT_EQ(column_array(table, 3).type.descr, "<f8");
+      ErrorCode::bad_text, [&] { table_column(table, 2).data; }, ":2:24", "uint64");
+  EXPECT_EQ(table_column(table, 3).data.type.descr, "<f8");
+}
+
+TEST(Table, a_column_is_text_when_some_field_is_no_number_and_says_how_many_are) {
+  for (const char* rows :
+       {"0,None\n1,1.0\n2,3.0\n", "0,1.0\n1,NA\n2,3.0\n", "0,1.0\n1,\n2,n/a\n", "0,\"1.5\"\n1,\"null\"\n"}) {
+    const TableColumn column = table_column(parse_table("t,x\n" + std::string(rows), "a.csv"), 1);
+    EXPECT_EQ(column.data.type.descr, "<f8") << rows << "wherever the missing value stands";
+    EXPECT_GE(column.missing, 1) << rows;
+  }
+  const TableColumn quoted = table_column(parse_table("t,x\n\"0\",\"1.5\"\n\"1\",\" 2\"\n", "a.csv"), 1);
+  EXPECT_EQ(element_f64(quoted.data, 1), 2);
+  for (const char* other : {"0x10", "1_000", "2 # note", "2x", "\xff\xfe"}) {
+    const TableColumn column =
+        table_column(parse_table("t,x\n0,1\n1, " + std::string(other) + "\n2,3\n3,NA\n", "a.csv"), 1);
+    EXPECT_EQ(column.data.type.kind, ElementKind::text) << other;
+    EXPECT_EQ(column.numeric_fields, 2) << other;
+    EXPECT_EQ(column.missing, 1) << other;
+    EXPECT_NE(column.first_other.find("a.csv:3:4"), std::string::npos) << column.first_other;
+  }
+  const TableColumn words = table_column(parse_table("t,x\n0,pick\n1,place\n", "a.csv"), 1);
+  EXPECT_EQ(words.numeric_fields, 0);
+  EXPECT_EQ(words.first_other, "");
+  const TableColumn commas = table_column(parse_table("t,x\n0,\"1,5\"\n1,\"2,5\"\n", "a.csv"), 1);
+  EXPECT_EQ(commas.numeric_fields, 2);
+  EXPECT_NE(commas.first_other.find("decimal comma"), std::string::npos) << commas.first_other;
+}
+
+TEST(Table, whole_numbers_with_missing_values_become_real_and_say_so) {
+  const TableColumn column = table_column(parse_table("t,x\n0,1\n1,\n", "a.csv"), 1);
+  EXPECT_EQ(column.data.type.descr, "<f8");
+  EXPECT_TRUE(column.whole_with_missing);
+  EXPECT_FALSE(table_column(parse_table("t,x\n0,1\n1,2\n", "a.csv"), 1).whole_with_missing);
+}
+
+TEST(Table, numbers_that_name_columns_are_a_header_where_text_stands_above_numbers) {
+  const Table pandas = parse_table("timestamp,0,1\n0.5,2,3\n", "a.csv");
+  EXPECT_EQ(pandas.names, (std::vector<std::string>{"timestamp", "0", "1"}));
+  EXPECT_TRUE(pandas.warnings.empty());
+  EXPECT_EQ(parse_table("time,0\n2024-05-01T12:00:00Z,3\n", "a.csv").names.at(0), "time");
+  const Table labels = parse_table("0,1.5,pick\n1,2.5,place\n", "a.csv");
+  EXPECT_TRUE(labels.names.empty()) << "text above text is data";
+  EXPECT_EQ(labels.rows(), 2U);
+  EXPECT_EQ(parse_table("0,1.5,None\n1,2.5,7\n", "a.csv").rows(), 2U) << "a missing value is no name";
+  EXPECT_EQ(parse_table("0,1.5,pick\n1,2.5,7\n", "a.csv").warnings.size(), 1U) << "one that could be either is said";
+}
+
+TEST(Table, a_header_of_column_numbers_is_suspected) {
+  EXPECT_EQ(parse_table("0,1,2\n0.5,1.5,2.5\n", "a.csv").warnings.size(), 1U);
+  EXPECT_EQ(parse_table("0,1\n1700000000.5,2\n", "a.csv").warnings.size(), 1U);
+  EXPECT_TRUE(parse_table("0,1\n1,2\n", "a.csv").warnings.empty());
+  EXPECT_TRUE(parse_table("0 1 2 3 0 0 0 1\n1 1 2 3 0 0 0 1\n", "a.txt").warnings.empty());
+}
+
+TEST(Table, a_tsv_splits_at_tabs_alone) {
+  const TableOptions tabs{.tabs = true};
+  const Table table = parse_table("t\tthe label\tx\n0\ta b\t\n1\t\t2\n", "a.tsv", tabs);
+  EXPECT_EQ(table.names, (std::vector<std::string>{"t", "the label", "x"}));
+  EXPECT_EQ(table.at(0, 1).text, "a b");
+  EXPECT_EQ(table.at(0, 2).text, "");
+  EXPECT_EQ(table.at(1, 1).text, "");
+  EXPECT_EQ(parse_table("t x\n0 1\n", "a.tsv", tabs).delimiter, ' ') << "without any tab as before";
+}
+
+TEST(Table, names_that_are_not_utf8_are_mended_and_stay_different) {
+  const Table table = parse_table("t,a\xb0,a\xb1\n0,1,2\n", "a.csv");
+  EXPECT_EQ(table.names, (std::vector<std::string>{"t", "a\xef\xbf\xbd", "a\xef\xbf\xbd_2"}));
+  ASSERT_EQ(table.warnings.size(), 1U);
+  EXPECT_NE(table.warnings[0].find("a\\xb0"), std::string::npos) << table.warnings[0];
+}
+
+TEST(Table, numbers_too_small_for_f64_are_zero) {
+  for (const auto& [text, value] : {std::pair{"1e-400", 0.0},
+                                    {"-1e-400", -0.0},
+                                    {"0.0001e-330", 0.0},
+                                    {"4.9e-324", 4.9e-324},
+                                    {"1e-99999999999999999999", 0.0}}) {
+    double read = 1;
+    EXPECT_EQ(parse_real(text, read), ParseResult::good) << text;
+    EXPECT_EQ(read, value) << text;
+    EXPECT_EQ(std::signbit(read), std::signbit(value)) << text;
+  }
+  double read = 1;
+  for (const char* text : {"1e400", "-1e999", "123456e305", "1e99999999999999999999"})
+    EXPECT_EQ(parse_real(text, read), ParseResult::out_of_range) << text;
 }
 
 TEST(Table, errors_have_file_line_and_column) {
@@ -76,11 +161,7 @@ TEST(Table, errors_have_file_line_and_column) {
   expect_error(
       ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n2\n", "a.csv"); }, "a.csv:3:2", "1 fields");
   expect_error(
-      ErrorCode::bad_text, [] { column_array(parse_table("t,x\n0,1\n1, 2x\n", "a.csv"), 1); }, "a.csv:3:4", "'2x'");
-  expect_error(
-      ErrorCode::bad_text, [] { column_array(parse_table("0 1\n1 1e999\n", "a.txt"), 1); }, "a.txt:2:3", "64-bit");
-  expect_error(
-      ErrorCode::bad_text, [] { column_array(parse_table("0 1\n1 \xff\xfe\n", "a.txt"), 1); }, "\\xff\\xfe");
+      ErrorCode::bad_text, [] { table_column(parse_table("0 1\n1 1e999\n", "a.txt"), 1); }, "a.txt:2:3", "64-bit");
   expect_error(
       ErrorCode::bad_format, [] { parse_table(std::string("t,x\0", 4), "a.csv"); }, "zero byte");
 }
@@ -107,7 +188,7 @@ class EveryLocale : public testing::TestWithParam<const char*> {
 TEST_P(EveryLocale, a_decimal_comma_is_refused_with_a_hint_and_a_point_is_read) {
   const auto read = [](const char* text) {
     const Table table = parse_table(text, "a.csv");
-    return column_array(table, table.columns - 1);
+    return table_column(table, table.columns - 1).data;
   };
   expect_error(
       ErrorCode::bad_text, [&] { read("t;x\n0;0,5\n"); }, "a.csv:2:3", "decimal comma", "0.5");

@@ -1,0 +1,223 @@
+// Names of quaternions, positions and angles.
+#include "io/column_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace tmaops::io {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_separator(char c) { return c == '.' || c == '_' || c == '/' || c == '-' || c == ' ' || c == ':'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The words of a name in lower case: "robot0_eef_quat" is robot0, eef, quat; "vehicleYaw" is vehicle, yaw.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool hump = i > 0 && name[i] != lower(name[i]) && name[i - 1] == lower(name[i - 1]);
+    if ((is_separator(name[i]) || hump) && !words.back().empty()) words.emplace_back();
+    if (!is_separator(name[i])) words.back() += lower(name[i]);
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+/// A word for a quaternion or a position. `certain`: it means nothing else, so an array of that name needs no look at
+/// its values.
+struct Word {
+  std::string_view word;
+  bool certain;
+};
+constexpr std::array kQuaternionWords{Word{"quat", true},      Word{"quaternion", true}, Word{"quaternions", true},
+                                      Word{"quats", true},     Word{"q", false},         Word{"orientation", false},
+                                      Word{"rotation", false}, Word{"rot", false},       Word{"ori", false},
+                                      Word{"attitude", false}};
+constexpr std::array kPositionWords{Word{"position", true}, Word{"positions", true},   Word{"pos", true},
+                                    Word{"p", false},       Word{"translation", true}, Word{"trans", true},
+                                    Word{"t", false}};
+constexpr std::size_t kLongestFrame = 3;  // "RS" in q_RS_w, "R" in p_RS_R_x
+
+template <std::size_t n>
+const Word* find_word(const std::array<Word, n>& known, std::string_view text) {
+  const auto found = std::ranges::find(known, text, &Word::word);
+  return found == known.end() ? nullptr : &*found;
+}
+
+/// The last of the words that is known, where only names of frames follow it.
+template <std::size_t n>
+const Word* find_word(const std::array<Word, n>& known, const std::vector<std::string>& words) {
+  for (std::size_t i = words.size(); i-- > 0;) {
+    if (const Word* word = find_word(known, words[i])) return word;
+    if (words[i].size() > kLongestFrame) return nullptr;
+  }
+  return nullptr;
+}
+
+/// "left_" of "left_q" for the word "q".
+std::string prefix_of(std::string_view stem, std::string_view word) {
+  std::string text;
+  for (const char c : stem) text += lower(c);
+  const std::size_t at = text.rfind(word);
+  return at == std::string::npos ? text : text.substr(0, at);
+}
+
+/// A name taken apart: "left_qx" is the stem "left_q" and the component x; "quat_3", "q[3]" have a digit instead.
+struct ComponentName {
+  std::string stem;
+  char component = 0;  // x y z w or a digit
+};
+
+std::optional<ComponentName> take_apart(std::string_view name) {
+  std::string text;
+  for (const char c : name_without_unit(name)) text += lower(c);
+  if (text.size() > 2 && text.back() == ']' && text[text.size() - 3] == '[')  // the number of an element: q[3]
+    text = text.substr(0, text.size() - 3) + "_" + text[text.size() - 2];
+  if (text.empty()) return {};
+  const char last = text.back();
+  text.pop_back();
+  if (last != 'x' && last != 'y' && last != 'z' && last != 'w' && !is_digit(last)) return {};
+  if (is_digit(last) && !text.empty() && is_digit(text.back())) return {};
+  return ComponentName{text, last};
+}
+
+/// Columns of one number per row by stem, in the order of the file.
+struct Family {
+  std::string stem;
+  std::map<char, std::size_t> columns{};
+};
+
+std::vector<Family> families_of(const ColumnView& view) {
+  std::vector<Family> families;
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    if (view.columns[c].width() != 1 || !view.numeric(c)) continue;
+    const auto name = take_apart(view.columns[c].name);
+    if (!name) continue;
+    auto family = std::ranges::find(families, name->stem, &Family::stem);
+    if (family == families.end()) family = families.insert(families.end(), Family{name->stem, {}});
+    family->columns.emplace(name->component, c);
+  }
+  return families;
+}
+
+/// The family as a vector of these components, when it has them all.
+std::optional<NamedVector> vector_of(const Family& family, std::string_view components, const ColumnView& view) {
+  NamedVector vector;
+  std::vector<std::size_t> columns;
+  for (const char component : components) {
+    const auto found = family.columns.find(component);
+    if (found == family.columns.end()) return {};
+    vector.components.push_back({found->second, 0});
+    columns.push_back(found->second);
+  }
+  std::ranges::sort(columns);
+  for (const std::size_t column : columns) vector.text += (vector.text.empty() ? "" : " ") + view.columns[column].name;
+  vector.w_first = vector.components.size() == 4 && vector.components[3].column < vector.components[0].column;
+  return vector;
+}
+
+/// Vectors in an array whose last extent is `width`.
+std::vector<NamedVector> vectors_in(const ColumnView& view, std::size_t column, std::int64_t width) {
+  const Column& source = view.columns[column];
+  std::vector<NamedVector> found;
+  if (source.data.shape.size() < 2 || source.data.shape.back() != width || !view.numeric(column)) return found;
+  for (std::int64_t first = 0; first < source.width(); first += width) {
+    NamedVector vector;
+    for (std::int64_t k = 0; k < width; ++k) vector.components.push_back({column, first + k});
+    vector.text = source.name;
+    if (source.width() != width) vector.text += "[" + std::to_string(first) + ":" + std::to_string(first + width) + "]";
+    vector.order_named = false;
+    found.push_back(std::move(vector));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string name_without_unit(std::string_view name) {
+  const auto trim = [&] {
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+  };
+  trim();
+  for (const auto& [open, close] : {std::pair{'[', ']'}, std::pair{'(', ')'}}) {
+    if (!name.ends_with(close)) continue;
+    const std::size_t at = name.rfind(open);
+    if (at == std::string_view::npos || at == 0) continue;
+    const std::string_view unit = name.substr(at + 1, name.size() - at - 2);
+    if (!unit.empty() && std::ranges::all_of(unit, is_digit)) continue;  // the number of an element
+    name = name.substr(0, at);
+    trim();
+  }
+  return std::string(name);
+}
+
+std::vector<NamedVector> find_quaternions(const ColumnView& view) {
+  std::vector<NamedVector> found;
+  for (const Family& family : families_of(view)) {
+    const std::vector<std::string> words = words_of(family.stem);
+    const Word* word = find_word(kQuaternionWords, words);
+    if (word == nullptr) continue;
+    auto named = vector_of(family, "xyzw", view);
+    const bool numbered = !named && family.columns.size() == 4;  // q_0 .. q_6 are joints
+    if (numbered) named = vector_of(family, "0123", view);
+    if (!named) continue;
+    if (numbered && !word->certain && !has_unit_norm(view, named->components)) continue;
+    named->order_named = !numbered;
+    named->prefix = prefix_of(family.stem, word->word);
+    found.push_back(std::move(*named));
+  }
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
+    const Word* word = find_word(kQuaternionWords, words);
+    for (std::size_t i = 0; word == nullptr && i < words.size(); ++i)  // robot0_eef_quat_site
+      if (const Word* other = find_word(kQuaternionWords, words[i]); other != nullptr && other->certain) word = other;
+    if (word == nullptr) continue;
+    for (NamedVector& vector : vectors_in(view, c, 4)) {
+      if (!word->certain && !has_unit_norm(view, vector.components)) continue;
+      vector.prefix = prefix_of(view.columns[c].name, word->word);
+      found.push_back(std::move(vector));
+    }
+  }
+  return found;
+}
+
+std::vector<NamedVector> find_positions(const ColumnView& view) {
+  std::vector<NamedVector> found;
+  std::optional<NamedVector> plain;
+  for (const Family& family : families_of(view)) {
+    const std::vector<std::string> words = words_of(family.stem);
+    auto named = vector_of(family, "xyz", view);
+    if (family.stem.empty()) {
+      if (!named) named = vector_of(family, "xy", view);
+      const bool real = named && std::ranges::any_of(named->components, [&](const ChannelReference& channel) {
+                          return view.columns[channel.column].data.type.kind == ElementKind::real;
+                        });
+      if (real) plain = std::move(named);
+      continue;
+    }
+    const Word* word = find_word(kPositionWords, words);
+    if (word == nullptr || !named) continue;
+    named->prefix = prefix_of(family.stem, word->word);
+    found.push_back(std::move(*named));
+  }
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
+    const Word* word = words.empty() ? nullptr : find_word(kPositionWords, words.back());
+    if (word == nullptr || !word->certain || std::ranges::find(words, "joint") != words.end()) continue;
+    for (NamedVector& vector : vectors_in(view, c, 3)) {
+      vector.prefix = prefix_of(view.columns[c].name, word->word);
+      found.push_back(std::move(vector));
+    }
+  }
+  if (found.empty() && plain) found.push_back(std::move(*plain));
+  return found;
+}
+
+bool named_angle(std::string_view name) {
+  std::vector<std::string> words = words_of(name_without_unit(name));
+  if (words.size() > 1 && (words.back() == "deg" || words.back() == "rad")) words.pop_back();
+  return !words.empty() && (words.back() == "yaw" || words.back() == "heading" || words.back() == "theta");
+}
+
+}  // namespace tmaops::io

@@ -1,0 +1,180 @@
+// What the values of columns say: norms of quaternions, ranges of angles, masks.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "io/column_rules.hpp"
+#include "io/decimal.hpp"
+
+namespace tmaops::io {
+namespace {
+
+constexpr double kNormTolerance = 1e-3;
+constexpr double kCoarseNormTolerance = 1e-2;  // of 16-bit numbers
+constexpr double kOtherRows = 0.01;            // share of the rows that may have another norm
+constexpr double kRangeTolerance = 1e-3;       // of a turn, by which a rounded angle may pass its range
+
+double norm_of(const ColumnView& view, std::span<const ChannelReference> channels, std::int64_t row) {
+  double sum = 0;
+  for (const ChannelReference& channel : channels) {
+    const double value = view.value(channel, row);
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+/// Rows of 0 and 1 are a one-hot code, and a constant row turns nothing.
+bool turns(const ColumnView& view, std::span<const ChannelReference> channels) {
+  bool fraction = false, change = false;
+  for (std::int64_t row = 0; row < view.rows() && !(fraction && change); ++row)
+    for (const ChannelReference& channel : channels) {
+      const double value = view.value(channel, row);
+      fraction = fraction || (std::abs(value) > kNormTolerance && std::abs(std::abs(value) - 1) > kNormTolerance);
+      change = change || std::abs(value - view.value(channel, 0)) > kNormTolerance;
+    }
+  return fraction && change;
+}
+
+std::string short_number(double value) {
+  const double rounded = std::round(value * 1e3) / 1e3;
+  return real_text(rounded == 0 ? 0 : rounded);
+}
+
+}  // namespace
+
+bool ColumnView::numeric(std::size_t column) const {
+  const ElementKind kind = columns[column].data.type.kind;
+  return kind == ElementKind::real || (columns[column].from_text && kind == ElementKind::integer);
+}
+
+double ColumnView::value(const ChannelReference& channel, std::int64_t row) const {
+  const Column& column = columns[channel.column];
+  return element_f64(column.data, row * column.width() + channel.channel);
+}
+
+std::int64_t ColumnView::rows() const { return columns.empty() ? 0 : columns[0].data.shape[0]; }
+
+bool has_unit_norm(const ColumnView& view, std::span<const ChannelReference> channels) {
+  bool coarse = false;
+  for (const ChannelReference& channel : channels) {
+    const ElementType& type = view.columns[channel.column].data.type;
+    coarse = coarse || (type.kind == ElementKind::real && type.bytes == 2);
+  }
+  const double tolerance = coarse ? kCoarseNormTolerance : kNormTolerance;
+  const std::int64_t rows = view.rows(), most = static_cast<std::int64_t>(kOtherRows * static_cast<double>(rows));
+  std::int64_t others = 0, counted = 0;
+  for (std::int64_t row = 0; row < rows && others <= most; ++row) {
+    const double norm = norm_of(view, channels, row);
+    if (std::isnan(norm)) continue;  // a missing value says nothing
+    ++counted;
+    others += !(std::abs(norm - 1) <= tolerance);
+  }
+  return counted > 0 && others <= most;
+}
+
+std::pair<double, double> norm_range(const ColumnView& view, std::span<const ChannelReference> channels) {
+  std::pair<double, double> range{std::numeric_limits<double>::infinity(), 0};
+  for (std::int64_t row = 0; row < view.rows(); ++row) {
+    const double norm = norm_of(view, channels, row);
+    if (std::isnan(norm)) continue;
+    range = {std::min(range.first, norm), std::max(range.second, norm)};
+  }
+  return range;
+}
+
+std::vector<std::vector<ChannelReference>> find_unit_quaternions(const ColumnView& view,
+                                                                 const std::vector<ChannelReference>& taken) {
+  std::vector<std::vector<ChannelReference>> found;
+  std::vector<ChannelReference> window;
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const std::int64_t width = view.numeric(c) ? view.columns[c].width() : 0;
+    // A window lies in one array, or in neighbouring columns of one number each.
+    if (width != 1) window.clear();
+    for (std::int64_t k = 0; k < width; ++k) {
+      const ChannelReference channel{c, k};
+      if (std::ranges::find(taken, channel) != taken.end()) {
+        window.clear();
+        continue;
+      }
+      window.push_back(channel);
+      if (window.size() > 4) window.erase(window.begin());
+      const bool real = std::ranges::any_of(window, [&](const ChannelReference& each) {
+        return view.columns[each.column].data.type.kind == ElementKind::real;
+      });
+      if (window.size() == 4 && real && has_unit_norm(view, window) && turns(view, window)) {
+        found.push_back(window);
+        window.clear();
+      }
+    }
+    if (width != 1) window.clear();
+  }
+  return found;
+}
+
+std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelReference& channel,
+                                         const std::vector<std::int64_t>& offsets, double turn) {
+  constexpr double kRadians = 2 * std::numbers::pi, kDegrees = 360;
+  AngleRule rule;
+  rule.least = std::numeric_limits<double>::infinity();
+  rule.greatest = -rule.least;
+  for (std::int64_t row = 0; row < view.rows(); ++row) {
+    const double value = view.value(channel, row);
+    if (!std::isfinite(value)) continue;
+    rule.least = std::min(rule.least, value);
+    rule.greatest = std::max(rule.greatest, value);
+  }
+  if (rule.least > rule.greatest) rule.least = rule.greatest = 0;
+  const auto within = [&](double low, double length) {
+    return rule.least >= low - kRangeTolerance * length && rule.greatest <= low + (1 + kRangeTolerance) * length;
+  };
+  const auto fits = [&](double length) { return within(-length / 2, length) || within(0, length); };
+  std::string name;
+  for (const char c : view.columns[channel.column].name) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  rule.turn = turn;
+  if (turn == 0) {
+    for (const auto& [unit, length] : {std::pair{"deg", kDegrees}, std::pair{"rad", kRadians}})
+      for (const std::string open : {"_", "[", "(", " "})
+        for (const std::string close : {"", "]", ")", "ians", "ians]", "rees", "rees]"})
+          if (name.ends_with(open + unit + close)) rule.turn = length;
+    if (name.ends_with("[\xc2\xb0]") || name.ends_with("(\xc2\xb0)")) rule.turn = kDegrees;
+    rule.unit_named = rule.turn != 0;
+  }
+  if (rule.turn == 0) rule.turn = fits(kRadians) ? kRadians : fits(kDegrees) ? kDegrees : 0;
+  if (rule.turn == 0) return {};
+  if (fits(rule.turn)) rule.low = within(-rule.turn / 2, rule.turn) && rule.least < 0 ? -rule.turn / 2 : 0;
+  for (std::size_t e = 0; e + 1 < offsets.size(); ++e)
+    for (std::int64_t row = offsets[e] + 1; row < offsets[e + 1]; ++row)
+      rule.jumps = rule.jumps || std::abs(view.value(channel, row) - view.value(channel, row - 1)) > rule.turn / 2;
+  return rule;
+}
+
+std::string AngleRule::text() const {
+  return std::string(turn == 360 ? "deg" : "rad") + (unit_named ? " by its name" : " by its range") + ", " +
+         short_number(least) + " to " + short_number(greatest);
+}
+
+bool mask_value(const Array& mask, std::int64_t row) {
+  if (mask.type.kind == ElementKind::text)
+    return element_text(mask, row)[0] == 't' || element_text(mask, row)[0] == 'T';
+  return element_f64(mask, row) != 0;
+}
+
+std::optional<std::size_t> find_valid_mask(const ColumnView& view) {
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const Column& column = view.columns[c];
+    if (column.name != "valid" || column.data.shape.size() != 1) continue;
+    for (std::int64_t row = 0; row < view.rows(); ++row) {
+      if (column.data.type.kind == ElementKind::text) {
+        const std::string text = element_text(column.data, row);
+        if (text != "true" && text != "false" && text != "True" && text != "False") return {};
+      } else if (const double value = element_f64(column.data, row); value != 0 && value != 1) {
+        return {};
+      }
+    }
+    return c;
+  }
+  return {};
+}
+
+}  // namespace tmaops::io

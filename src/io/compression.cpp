@@ -1,0 +1,258 @@
+#include "io/compression.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "io/file_error.hpp"
+#include "io/time_names.hpp"
+#include "io/zip_limits.hpp"
+#include "tmaops/error.hpp"
+#ifdef TMAOPS_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+namespace tmaops::io {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 18;
+constexpr int kGzip = MAX_WBITS + 16;  // zlib's way to ask for a gzip wrapper
+constexpr int kZstdLevel = 3;
+constexpr int kZstdLongestWindow = 27;  // 128 MiB, what zstd itself takes without being told
+
+[[noreturn]] void damaged(const std::string& where, std::string got) {
+  throw Error(ErrorCode::bad_archive, {.where = where,
+                                       .got = std::move(got),
+                                       .needed = "a whole compressed file",
+                                       .mend = "Make the file again, or copy it again if it was cut off."});
+}
+
+// Collects expanded bytes within the limit.
+class Expanded {
+ public:
+  Expanded(std::uint64_t packed, const std::string& where, const ExpansionLimit& limit)
+      : where_(where), most_(limit.believed_bytes + limit.largest_ratio * packed), limit_(limit) {}
+
+  void append(const char* bytes, std::size_t count) {
+    if (text_.size() + count > most_)
+      throw Error(ErrorCode::zip_bomb,
+                  {.where = where_,
+                   .got = "compressed text that expands to more than " + std::to_string(most_) + " bytes",
+                   .needed = "at most " + std::to_string(limit_.largest_ratio) + " : 1 beyond " +
+                             std::to_string(limit_.believed_bytes) + " bytes",
+                   .mend = "If the data is honest, pass --trust-sizes, or decompress the file first."});
+    try {
+      text_.append(bytes, count);
+    } catch (const std::bad_alloc&) {
+      throw Error(
+          ErrorCode::out_of_memory,
+          {.where = where_, .got = std::to_string(text_.size() + count) + " bytes of text", .needed = "memory"});
+    }
+  }
+  Bytes bytes() && {
+    auto text = std::make_shared<std::string>(std::move(text_));
+    return {std::shared_ptr<const std::byte[]>(text, reinterpret_cast<const std::byte*>(text->data())), text->size()};
+  }
+
+ private:
+  const std::string& where_;
+  std::uint64_t most_;
+  ExpansionLimit limit_;
+  std::string text_;
+};
+
+Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit& limit) {
+  struct Stream {
+    z_stream stream{};
+    bool good = inflateInit2(&stream, kGzip) == Z_OK;
+    ~Stream() {
+      if (good) inflateEnd(&stream);
+    }
+  } zlib;
+  if (!zlib.good) throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no zlib stream", .needed = "memory"});
+  Expanded all(packed.size, where, limit);
+  std::vector<char> piece(kPiece);
+  std::span<const std::byte> rest = packed.span();
+  int status = Z_STREAM_END;  // between two members
+  bool full = false;          // the last piece was: more may be waiting in the stream
+  while (full || zlib.stream.avail_in != 0 || !rest.empty()) {
+    if (zlib.stream.avail_in == 0 && !rest.empty()) {
+      const std::size_t step = std::min(rest.size(), kZlibStep);
+      zlib.stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest.data()));  // zlib only reads it
+      zlib.stream.avail_in = static_cast<uInt>(step);
+      rest = rest.subspan(step);
+    }
+    if (status == Z_STREAM_END) inflateReset(&zlib.stream);  // the next member
+    zlib.stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    zlib.stream.avail_out = static_cast<uInt>(piece.size());
+    status = inflate(&zlib.stream, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+      damaged(where, std::string("damaged gzip data: ") +
+                         (zlib.stream.msg != nullptr ? zlib.stream.msg : "not as gzip writes them"));
+    all.append(piece.data(), piece.size() - zlib.stream.avail_out);
+    full = status == Z_OK && zlib.stream.avail_out == 0;
+  }
+  if (status != Z_STREAM_END) damaged(where, "a gzip file that is cut off");
+  return std::move(all).bytes();
+}
+
+#ifdef TMAOPS_HAVE_ZSTD
+Bytes unzstd(const Bytes& packed, const std::string& where, const ExpansionLimit& limit) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  if (!context) throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no zstd stream", .needed = "memory"});
+  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kZstdLongestWindow);
+  Expanded all(packed.size, where, limit);
+  std::vector<char> piece(ZSTD_DStreamOutSize());
+  ZSTD_inBuffer in{packed.data.get(), packed.size, 0};
+  std::size_t left = 1;  // 0: at the end of a frame
+  bool progress = true;  // without any, and without more input, nothing is waiting in the stream
+  while (in.pos < in.size || (left != 0 && progress)) {
+    const std::size_t before = in.pos;
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    left = ZSTD_decompressStream(context.get(), &out, &in);
+    if (ZSTD_isError(left) != 0) damaged(where, std::string("damaged zstd data: ") + ZSTD_getErrorName(left));
+    all.append(piece.data(), out.pos);
+    progress = out.pos != 0 || in.pos != before;
+  }
+  if (left != 0) damaged(where, "a zstd file that is cut off");
+  return std::move(all).bytes();
+}
+#endif
+
+}  // namespace
+
+Compression compression_of(const std::filesystem::path& path) {
+  const std::string extension = lower_case(path.extension().native());
+  return extension == ".gz" ? Compression::gzip : extension == ".zst" ? Compression::zstd : Compression::none;
+}
+
+std::filesystem::path without_compression(const std::filesystem::path& path) {
+  if (compression_of(path) == Compression::none) return path;
+  std::filesystem::path inner = path;
+  return inner.replace_extension();
+}
+
+Compression detect_compression(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  if (bytes.starts_with("\x1f\x8b"sv)) return Compression::gzip;
+  if (bytes.starts_with("\x28\xb5\x2f\xfd"sv)) return Compression::zstd;
+  return Compression::none;
+}
+
+#ifdef TMAOPS_HAVE_ZSTD
+bool has_zstd() { return true; }
+std::string_view how_to_get_zstd() { return ""; }
+#else
+bool has_zstd() { return false; }
+std::string_view how_to_get_zstd() { return TMAOPS_HOW_ZSTD; }
+
+namespace {
+[[noreturn]] void fail_without_zstd(const std::string& where) {
+  throw Error(ErrorCode::bad_format, {.where = where,
+                                      .got = "zstd, and tmaops was built without it",
+                                      .needed = "gzip or plain text",
+                                      .mend = "For zstd " + std::string(how_to_get_zstd()) + "."});
+}
+}  // namespace
+#endif
+
+Bytes decompress(const Bytes& packed, Compression compression, const std::string& where, const ExpansionLimit& limit) {
+  if (compression == Compression::none) return packed;
+  if (packed.size == 0)
+    throw Error(ErrorCode::bad_format, {.where = where, .got = "an empty file", .needed = "compressed text"});
+  if (detect_compression(packed.text()) != compression && packed.size > 3)
+    throw Error(ErrorCode::bad_format, {.where = where,
+                                        .got = "other first bytes than those of " +
+                                               std::string(compression == Compression::gzip ? "gzip" : "zstd"),
+                                        .needed = "compressed data, as the extension says",
+                                        .mend = "If the file is plain text, give it a name without that extension."});
+  if (compression == Compression::gzip) return gunzip(packed, where, limit);
+#ifdef TMAOPS_HAVE_ZSTD
+  return unzstd(packed, where, limit);
+#else
+  fail_without_zstd(where);
+#endif
+}
+
+struct Compressor::State {
+  State(Compression kind, Take to) : compression(kind), take(std::move(to)), piece(kPiece) {
+    if (kind == Compression::gzip) {
+      // Without a time or a name in its header: the same text gives the same bytes.
+      if (deflateInit2(&zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        throw Error(ErrorCode::out_of_memory, {.where = "gzip", .got = "no stream", .needed = "256 KiB of memory"});
+    } else if (kind == Compression::zstd) {
+#ifdef TMAOPS_HAVE_ZSTD
+      zstd.reset(ZSTD_createCCtx());
+      if (!zstd) throw Error(ErrorCode::out_of_memory, {.where = "zstd", .got = "no stream", .needed = "memory"});
+      ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_compressionLevel, kZstdLevel);
+      ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_checksumFlag, 1);
+#else
+      fail_without_zstd("output");
+#endif
+    }
+  }
+  ~State() {
+    if (compression == Compression::gzip) deflateEnd(&zlib);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void deflate_all(std::string_view text, int flush) {
+    do {
+      const std::size_t step = std::min(text.size(), kZlibStep);
+      zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib only reads it
+      zlib.avail_in = static_cast<uInt>(step);
+      text.remove_prefix(step);
+      do {
+        zlib.next_out = reinterpret_cast<Bytef*>(piece.data());
+        zlib.avail_out = static_cast<uInt>(piece.size());
+        deflate(&zlib, flush);
+        take({piece.data(), piece.size() - zlib.avail_out});
+      } while (zlib.avail_out == 0);
+    } while (!text.empty());
+  }
+#ifdef TMAOPS_HAVE_ZSTD
+  void zstd_all(std::string_view text, ZSTD_EndDirective end) {
+    ZSTD_inBuffer in{text.data(), text.size(), 0};
+    std::size_t left = 0;
+    do {
+      ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+      left = ZSTD_compressStream2(zstd.get(), &out, &in, end);
+      if (ZSTD_isError(left) != 0)
+        throw Error(ErrorCode::internal, {.where = "zstd", .got = ZSTD_getErrorName(left), .needed = "compression"});
+      take({piece.data(), out.pos});
+    } while (in.pos < in.size || (end == ZSTD_e_end && left != 0));
+  }
+  std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd{nullptr, ZSTD_freeCCtx};
+#endif
+
+  Compression compression;
+  Take take;
+  std::vector<char> piece;
+  z_stream zlib{};
+};
+
+Compressor::Compressor(Compression compression, Take take)
+    : state_(std::make_unique<State>(compression, std::move(take))) {}
+Compressor::~Compressor() = default;
+
+void Compressor::write(std::string_view text) {
+  if (state_->compression == Compression::none) return state_->take(text);
+  if (state_->compression == Compression::gzip) return state_->deflate_all(text, Z_NO_FLUSH);
+#ifdef TMAOPS_HAVE_ZSTD
+  state_->zstd_all(text, ZSTD_e_continue);
+#endif
+}
+
+void Compressor::finish() {
+  if (state_->compression == Compression::gzip) state_->deflate_all({}, Z_FINISH);
+#ifdef TMAOPS_HAVE_ZSTD
+  if (state_->compression == Compression::zstd) state_->zstd_all({}, ZSTD_e_end);
+#endif
+}
+
+}  // namespace tmaops::io

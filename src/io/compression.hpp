@@ -1,0 +1,57 @@
+// Compressed text files: gzip (RFC 1952) and, where libzstd is built in, Zstandard (RFC 8878).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "io/input_file.hpp"
+
+namespace tmaops::io {
+
+enum class Compression : std::uint8_t { none, gzip, zstd };
+
+/// By the last extension: .gz, .zst.
+Compression compression_of(const std::filesystem::path& path);
+/// The path without the extension that names its compression.
+std::filesystem::path without_compression(const std::filesystem::path& path);
+/// By the first bytes.
+Compression detect_compression(std::string_view bytes);
+
+/// Whether this build reads and writes zstd, and what to do where it does not: "install libzstd-dev and build again".
+bool has_zstd();
+std::string_view how_to_get_zstd();
+
+/// How far text may expand: these bytes, and beyond them so many times the packed ones. Text of measured values is
+/// packed 3 : 1 to 20 : 1.
+struct ExpansionLimit {
+  std::uint64_t largest_ratio = 200;
+  std::uint64_t believed_bytes = std::uint64_t{16} << 20;
+};
+
+/// Expands all members or frames of the data. Throws Error bad_format (other first bytes; zstd where it is not built
+/// in), bad_archive (damaged, cut off, or followed by something else), zip_bomb (`limit`), out_of_memory.
+Bytes decompress(const Bytes& packed, Compression compression, const std::string& where,
+                 const ExpansionLimit& limit = {});
+
+/// Compresses what is written, piece by piece; the same bytes for the same text.
+class Compressor {
+ public:
+  using Take = std::function<void(std::string_view)>;
+  Compressor(Compression compression, Take take);
+  ~Compressor();
+  Compressor(const Compressor&) = delete;
+  Compressor& operator=(const Compressor&) = delete;
+
+  void write(std::string_view text);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tmaops::io

@@ -1,0 +1,238 @@
+// Writing recordings as text: csv tables, TUM and KITTI trajectories, compressed where the name of the file says so.
+#include <algorithm>
+#include <set>
+
+#include "io/compression.hpp"
+#include "io/file_error.hpp"
+#include "io/iso_time.hpp"
+#include "io/kitti.hpp"
+#include "io/output_file.hpp"
+#include "io/recording.hpp"
+#include "io/table.hpp"
+#include "io/tum_columns.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::io {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+class TextOutput {
+ public:
+  explicit TextOutput(OutputFile& file)
+      : compressor_(compression_of(file.path()), [&file](std::string_view bytes) { file.write(bytes); }) {}
+  void line(std::string& text) {
+    text += '\n';
+    pending_ += text;
+    text.clear();
+    if (pending_.size() >= kPiece) flush();
+  }
+  void finish() {
+    flush();
+    compressor_.finish();
+  }
+
+ private:
+  static constexpr std::size_t kPiece = std::size_t{1} << 16;
+  void flush() {
+    compressor_.write(pending_);
+    pending_.clear();
+  }
+  std::string pending_;
+  Compressor compressor_;
+};
+
+/// The columns of times and how they are written.
+class TimeFields {
+ public:
+  TimeFields(const Recording& recording, FileFormat format, const WriteOptions& options) : recording_(recording) {
+    const TimeColumn& time = recording.time;
+    if (format == FileFormat::csv && !options.to_unit) form_ = time.form;
+    unit_ = format != FileFormat::csv   ? TimeUnit::seconds
+            : options.to_unit           ? *options.to_unit
+            : form_ == TimeForm::number ? time.unit
+                                        : TimeUnit::seconds;
+    digits_ = digits_needed(recording.times, unit_);
+    if (form_ == TimeForm::iso8601) style_ = {time.iso_separator, time.iso_zone};
+    places_ = {time.position};
+    names_ = {form_ == TimeForm::number ? written_time_name(recording, format, unit_) : time.name};
+    if (form_ == TimeForm::pair) {
+      places_.push_back(time.second_position);
+      names_.push_back(time.second_name);
+    }
+  }
+  std::size_t count() const { return names_.size(); }
+  const std::string& name(std::size_t part) const { return names_[part]; }
+  std::size_t place(std::size_t part) const { return places_[part]; }
+  std::string text(std::int64_t row, std::size_t part) const {
+    const std::int64_t time = recording_.times[static_cast<std::size_t>(row)];
+    switch (form_) {
+      case TimeForm::number:
+        return time_text(time, unit_, digits_);
+      case TimeForm::pair: {
+        const std::int64_t nanoseconds = (time % kSecond + kSecond) % kSecond;
+        const std::int64_t seconds = time / kSecond - (time % kSecond < 0 ? 1 : 0);
+        return std::to_string(part == 0 ? seconds : nanoseconds);
+      }
+      case TimeForm::iso8601:
+      case TimeForm::datetime64:
+        break;
+    }
+    return iso_time_text(time, style_, digits_);
+  }
+
+ private:
+  const Recording& recording_;
+  TimeForm form_ = TimeForm::number;
+  TimeUnit unit_ = TimeUnit::seconds;
+  int digits_ = 0;
+  IsoStyle style_{};
+  std::vector<std::string> names_;
+  std::vector<std::size_t> places_;
+};
+
+std::string field_text(const TextField& field, std::int64_t row, char delimiter) {
+  const std::int64_t index = row * field.width + field.channel;
+  switch (field.data->type.kind) {
+    case ElementKind::real:
+      return real_field_text(element_f64(*field.data, index));
+    case ElementKind::boolean:
+      return element_f64(*field.data, index) != 0 ? "true" : "false";
+    case ElementKind::text:
+      return quoted_field(element_text(*field.data, index), delimiter);
+    case ElementKind::time:
+      return datetime_text(*field.data, index);
+    case ElementKind::integer:
+      break;
+  }
+  return element_digits(*field.data, index);
+}
+
+// The order of a row: fields by their index, parts of the time as -1 and -2, in the places they were read from.
+std::vector<int> order_of(std::size_t fields, const TimeFields& times, bool times_first) {
+  std::vector<int> order;
+  for (std::size_t i = 0; i < fields; ++i) order.push_back(static_cast<int>(i));
+  std::vector<std::size_t> parts{0};
+  if (times.count() == 2) parts.insert(times.place(1) < times.place(0) ? parts.begin() : parts.end(), 1);
+  for (const std::size_t part : parts) {
+    const std::size_t place = times_first ? 0 : std::min(times.place(part), order.size());
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(place), -1 - static_cast<int>(part));
+  }
+  return order;
+}
+
+// A header that stays a comment must be read back as one: words between the delimiters, without quotes.
+bool fits_comment(const std::vector<std::string>& names, char delimiter) {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return !name.empty() && name.find_first_of("\",;#\t\r\n") == std::string::npos && name.front() != ' ' &&
+           name.back() != ' ' && (delimiter != ' ' || name.find(' ') == std::string::npos);
+  });
+}
+
+std::string csv_header(const Recording& recording, const std::vector<std::string>& names, char delimiter) {
+  const bool comment =
+      recording.format == FileFormat::csv && !recording.header_comment.empty() && fits_comment(names, delimiter);
+  std::string line = comment ? recording.header_comment : "";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) line += delimiter;
+    const bool misleading = names[i].find(';') != std::string::npos;  // it would be taken for the delimiter
+    line += comment ? names[i] : quoted_field(names[i], misleading ? ';' : delimiter);
+  }
+  return line;
+}
+
+char written_delimiter(const OutputFile& file, const Recording& recording) {
+  const std::string extension = lower_case(without_compression(file.path()).extension().native());
+  if (extension == ".tsv") return '\t';
+  return recording.delimiter == '\t' ? ',' : recording.delimiter;  // elsewhere tabs are blanks like others
+}
+
+void refuse_episodes(const Recording& recording) {
+  if (recording.offsets.size() > 2)
+    throw Error(ErrorCode::bad_parameter, {.where = recording.where,
+                                           .got = std::to_string(recording.offsets.size() - 1) + " episodes",
+                                           .needed = "one episode for a text file",
+                                           .mend = "Write npz."});
+}
+
+}  // namespace
+
+std::vector<std::string> left_out(const Recording& recording, FileFormat format) {
+  std::vector<std::string> names;
+  if (format == FileFormat::npz) return names;
+  if (format == FileFormat::kitti) names.push_back(recording.time.name);
+  if (format != FileFormat::csv) {
+    std::set<const Array*> written;
+    for (const TextField& field : pose_fields(recording, format)) written.insert(field.data);
+    for (const Column& column : recording.columns)
+      if (written.count(&column.data) == 0) names.push_back(column.name);
+  }
+  for (const Column& column : recording.others) names.push_back(column.name);
+  return names;
+}
+
+void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format,
+                          const WriteOptions& options) {
+  refuse_episodes(recording);
+  const bool csv = format == FileFormat::csv;
+  const std::vector<TextField> fields = csv ? flattened(recording) : pose_fields(recording, format);
+  const char delimiter = csv ? written_delimiter(file, recording) : ' ';
+  TextOutput output(file);
+  std::string line;
+  if (format == FileFormat::kitti) {
+    for (std::int64_t row = 0; row < recording.rows(); ++row) {
+      line = kitti_line(fields, row);
+      output.line(line);
+    }
+    return output.finish();
+  }
+
+  const TimeFields times(recording, format, options);
+  const std::vector<int> order = order_of(fields.size(), times, !csv);
+  if (!csv) {
+    line = "#";
+    for (const std::string_view name : kTumColumns) line += " " + std::string(name);
+    if (recording.format == format && !recording.header_comment.empty()) line = recording.header_comment;
+    output.line(line);
+  } else if (recording.named) {
+    std::vector<std::string> names;
+    std::set<std::string> taken;
+    for (std::size_t part = 0; part < times.count(); ++part) taken.insert(times.name(part));
+    for (const int at : order) {
+      const std::string& name =
+          at < 0 ? times.name(static_cast<std::size_t>(-1 - at)) : fields[static_cast<std::size_t>(at)].name;
+      names.push_back(at < 0 || name.empty() ? name : unique_name(name, taken));
+    }
+    line = csv_header(recording, names, delimiter);
+    output.line(line);
+  }
+  for (std::int64_t row = 0; row < recording.rows(); ++row) {
+    const bool valid = recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i != 0) line += delimiter;
+      if (order[i] < 0) {
+        line += times.text(row, static_cast<std::size_t>(-1 - order[i]));
+      } else if (const TextField& field = fields[static_cast<std::size_t>(order[i])];
+                 valid || field.data->type.kind == ElementKind::real) {
+        line += field_text(field, row, delimiter);
+      } else {  // an integer or text without data: there is no NaN of its type
+        line += delimiter == ' ' ? "\"\"" : "";
+      }
+    }
+    output.line(line);
+  }
+  output.finish();
+}
+
+void write_kitti_times(OutputFile& file, const Recording& recording) {
+  TextOutput output(file);
+  const int digits = digits_needed(recording.times, TimeUnit::seconds);
+  std::string line;
+  for (const std::int64_t time : recording.times) {
+    line = time_text(time, TimeUnit::seconds, digits);
+    output.line(line);
+  }
+  output.finish();
+}
+
+}  // namespace tmaops::io

@@ -1,0 +1,165 @@
+#include "io/table_column.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "io/decimal.hpp"
+#include "io/file_error.hpp"
+#include "io/utf8.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::io {
+namespace {
+
+// "1,5" as "1.5"; nothing when the text does not look like a number with a decimal comma.
+std::string with_decimal_point(std::string_view text) {
+  if (std::count(text.begin(), text.end(), ',') != 1) return {};
+  std::string with_point(text);
+  with_point[text.find(',')] = '.';
+  double value = 0;
+  return parse_real(with_point, value) == ParseResult::not_a_number ? "" : with_point;
+}
+
+std::string_view without_blanks(std::string_view text) {  // quoted fields keep theirs
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_whole(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+template <class T>
+bool parse_all(const Table& table, std::size_t column, std::vector<T>& values, std::size_t& row) {
+  for (row = 0; row < values.size(); ++row) {
+    std::string_view text = without_blanks(table.at(row, column).text);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), values[row]);
+    if (error != std::errc() || end != text.data() + text.size()) return false;
+  }
+  return true;
+}
+
+// As real numbers those beyond int64 would lose their last digits, and be interpolated.
+Array whole_numbers(const Table& table, std::size_t column) {
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(table.rows())};
+  std::size_t row = 0;
+  std::vector<std::int64_t> values(table.rows());
+  if (parse_all(table, column, values, row)) return make_array(values, shape);
+  std::vector<std::uint64_t> large(table.rows());
+  if (parse_all(table, column, large, row)) return make_array(large, shape);
+  fail_field(table, row, column, "whole numbers that all fit in int64 or all in uint64, or a decimal point");
+}
+
+Array text_of(const Table& table, std::size_t column) {
+  std::vector<std::string_view> values(table.rows());
+  for (std::size_t row = 0; row < values.size(); ++row) values[row] = table.at(row, column).text;
+  return make_text_array(values);
+}
+
+}  // namespace
+
+bool is_missing(std::string_view field) {
+  field = without_blanks(field);
+  if (field.empty()) return true;
+  std::array<char, 5> lower{};
+  if (field.size() > lower.size()) return false;
+  std::transform(field.begin(), field.end(), lower.begin(),
+                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  const std::string_view text(lower.data(), field.size());
+  static constexpr std::array<std::string_view, 11> kMissing{"nan", "na",   "n/a",  "none", "null", "nat",
+                                                             "#na", "#n/a", "<na>", "-nan", "+nan"};
+  return std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end();
+}
+
+void fail_field(const Table& table, std::size_t row, std::size_t column, const std::string& needed) {
+  const TableField& field = table.at(row, column);
+  std::string mend = with_decimal_point(field.text);
+  if (!mend.empty())
+    mend = "This looks like a decimal comma: write " + mend + ". Numbers are read with a point in every locale.";
+  throw Error(ErrorCode::bad_text, {.where = table.place(row, column),
+                                    .got = field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'",
+                                    .needed = needed,
+                                    .mend = std::move(mend)});
+}
+
+std::vector<double> column_reals(const Table& table, std::size_t column) {
+  std::vector<double> values(table.rows());
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const std::string_view text = table.at(row, column).text;
+    if (is_missing(text)) {
+      values[row] = std::numeric_limits<double>::quiet_NaN();
+      continue;
+    }
+    switch (parse_real(without_blanks(text), values[row])) {
+      case ParseResult::good:
+        break;
+      case ParseResult::out_of_range:
+        fail_field(table, row, column, "a number that a 64-bit float can hold");
+      default:
+        fail_field(table, row, column, "a number");
+    }
+  }
+  return values;
+}
+
+TableColumn table_column(const Table& table, std::size_t column) {
+  const std::size_t rows = table.rows();
+  TableColumn result;
+  std::vector<double> values(rows, std::numeric_limits<double>::quiet_NaN());
+  bool all_whole = true, all_commas = true;
+  std::size_t others = 0, first_other = rows, first_comma = rows, too_large = rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const TableField& field = table.at(row, column);
+    if (is_missing(field.text)) {
+      ++result.missing;
+      continue;
+    }
+    const std::string_view text = without_blanks(field.text);
+    switch (parse_real(text, values[row])) {
+      case ParseResult::out_of_range:
+        too_large = std::min(too_large, row);
+        [[fallthrough]];
+      case ParseResult::good:
+        ++result.numeric_fields;
+        all_whole = all_whole && is_whole(text);
+        continue;
+      default:
+        break;
+    }
+    const bool comma = !with_decimal_point(text).empty();
+    result.numeric_fields += comma;
+    if (comma) first_comma = std::min(first_comma, row);
+    all_commas = all_commas && comma && !field.quoted;
+    if (others++ == 0) first_other = row;
+  }
+  if (others != 0) {
+    if (all_commas) fail_field(table, first_comma, column, "a number or text");
+    result.data = text_of(table, column);
+    for (std::int64_t row = 0; row < result.data.size(); ++row)
+      result.not_utf8 += !is_utf8(ragged_text(result.data, row));
+    if (result.numeric_fields != 0) {
+      result.first_other =
+          "'" + display_text(table.at(first_other, column).text) + "' at " + table.place(first_other, column);
+      if (first_comma == first_other) result.first_other += ", which looks like a decimal comma";
+    }
+    return result;
+  }
+  const bool none = result.numeric_fields == 0;
+  result.numeric_fields = 0;
+  if (!none && all_whole && result.missing == 0) {
+    result.data = whole_numbers(table, column);
+    return result;
+  }
+  if (too_large < rows) fail_field(table, too_large, column, "a number that a 64-bit float can hold");
+  result.whole_with_missing = !none && all_whole;
+  result.data = make_array(values, {static_cast<std::int64_t>(rows)});
+  return result;
+}
+
+}  // namespace tmaops::io

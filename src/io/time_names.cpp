@@ -1,0 +1,171 @@
+#include "io/time_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tmaops::io {
+namespace {
+
+// The usual names, without their units, the most usual first. EuRoC, TUM tools, LeRobot and robomimic write timestamp;
+// ROS tools write header.stamp, %time and Time; PlotJuggler __time; rosbag exports rosbagTimestamp.
+constexpr std::array<std::string_view, 24> kUsual{"timestamp",
+                                                  "timestamps",
+                                                  "time",
+                                                  "times",
+                                                  "t",
+                                                  "stamp",
+                                                  "stamps",
+                                                  "ts",
+                                                  "time_stamp",
+                                                  "time_stamps",
+                                                  "header.stamp",
+                                                  "header_stamp",
+                                                  "header/stamp",
+                                                  "field.header.stamp",
+                                                  "%time",
+                                                  "__time",
+                                                  "rosbagtimestamp",
+                                                  "datetime",
+                                                  "date_time",
+                                                  "utc",
+                                                  "utc_time",
+                                                  "unix_time",
+                                                  "unixtime",
+                                                  "unix_timestamp"};
+
+struct Ending {
+  std::string_view text;
+  TimeUnit unit;
+};
+constexpr std::array<Ending, 16> kEndings{{{"_ns", TimeUnit::nanoseconds},
+                                           {"_us", TimeUnit::microseconds},
+                                           {"_ms", TimeUnit::milliseconds},
+                                           {"_s", TimeUnit::seconds},
+                                           {"_nsec", TimeUnit::nanoseconds},
+                                           {"_usec", TimeUnit::microseconds},
+                                           {"_msec", TimeUnit::milliseconds},
+                                           {"_sec", TimeUnit::seconds},
+                                           {"_nsecs", TimeUnit::nanoseconds},
+                                           {"_secs", TimeUnit::seconds},
+                                           {"_nanoseconds", TimeUnit::nanoseconds},
+                                           {"_microseconds", TimeUnit::microseconds},
+                                           {"_milliseconds", TimeUnit::milliseconds},
+                                           {"_seconds", TimeUnit::seconds},
+                                           {"_nanos", TimeUnit::nanoseconds},
+                                           {"_millis", TimeUnit::milliseconds}}};
+constexpr std::array kUnits{TimeUnit::nanoseconds, TimeUnit::microseconds, TimeUnit::milliseconds, TimeUnit::seconds};
+
+/// Where a stated unit begins and ends in a name.
+struct Stated {
+  std::size_t start = 0;   // of the whole ending
+  std::size_t length = 0;  // of the ending
+  char style = '_';        // '_', '[' or '('
+  TimeUnit unit = TimeUnit::seconds;
+};
+
+std::optional<Stated> stated_unit(std::string_view name) {
+  const std::string lower = lower_case(name);
+  for (const TimeUnit unit : kUnits)
+    for (const char* style : {"[]", "()"}) {
+      const std::string ending = style[0] + std::string(to_string(unit)) + style[1];
+      if (lower.ends_with(ending)) return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
+    }
+  for (const Ending& ending : kEndings)
+    if (lower.ends_with(ending.text))
+      return Stated{lower.size() - ending.text.size(), ending.text.size(), '_', ending.unit};
+  return {};
+}
+
+// Lower case, without units and the blanks before them.
+std::string bare(std::string_view name) {
+  std::string text = lower_case(name);
+  while (const auto stated = stated_unit(text)) {
+    text.resize(stated->start);
+    while (text.ends_with(' ')) text.pop_back();
+  }
+  return text;
+}
+
+// Ends of the two names of a pair, behind one common beginning.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPairs{
+    {{"secs", "nsecs"}, {"sec", "nanosec"}, {"sec", "nsec"}, {"secs", "nanosecs"}, {"seconds", "nanoseconds"}}};
+
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+std::optional<TimeUnit> unit_in_name(std::string_view name) {
+  if (const auto stated = stated_unit(name)) return stated->unit;
+  if (name == "%time" || name == "field.header.stamp") return TimeUnit::nanoseconds;
+  return {};
+}
+
+std::string name_with_unit(const std::string& name, std::optional<TimeUnit> unit) {
+  const auto stated = stated_unit(name);
+  std::string changed = stated ? name.substr(0, stated->start) : name;
+  if (!unit) {
+    while (changed.ends_with(' ')) changed.pop_back();
+    return changed;
+  }
+  const std::string text(to_string(*unit));
+  if (!stated || stated->style == '_') return changed + "_" + text;
+  return changed + (stated->style == '[' ? "[" + text + "]" : "(" + text + ")");
+}
+
+std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) {
+  std::vector<std::string> bare_names;
+  for (const std::string& name : names) bare_names.push_back(bare(name));
+  std::vector<std::size_t> found;
+  for (const std::string_view usual : kUsual)
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (bare_names[i] == usual) found.push_back(i);
+  return found;
+}
+
+std::vector<std::size_t> names_like_times(const std::vector<std::string>& names) {
+  const std::vector<std::size_t> usual = find_time_names(names);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(usual.begin(), usual.end(), i) != usual.end()) continue;
+    const std::string lower = lower_case(names[i]);
+    for (const char* word : {"time", "stamp", "clock", "date"})
+      if (lower.find(word) != std::string::npos) {
+        found.push_back(i);
+        break;
+      }
+  }
+  return found;
+}
+
+std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names) {
+  std::vector<TimePair> found;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (const auto& [seconds, nanoseconds] : kPairs) {
+      const std::string lower = lower_case(names[i]);
+      if (!lower.ends_with(seconds)) continue;
+      const std::string start = lower.substr(0, lower.size() - seconds.size());
+      // A beginning of its own, or one that ends where a word does: "nsecs" is no "secs".
+      if (!start.empty() && std::string_view("._/ ").find(start.back()) == std::string_view::npos) continue;
+      const auto other = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+        return lower_case(name) == start + std::string(nanoseconds);
+      });
+      if (other == names.end()) continue;
+      found.push_back({i, static_cast<std::size_t>(other - names.begin())});
+      break;
+    }
+  return found;
+}
+
+std::string unique_name(const std::string& name, std::set<std::string>& taken) {
+  std::string unique = name;
+  for (int n = 2; !taken.insert(unique).second; ++n) unique = name + "_" + std::to_string(n);
+  return unique;
+}
+
+}  // namespace tmaops::io

@@ -1,0 +1,23 @@
+// UTF-8: decoding, encoding, and mending what is none (RFC 3629: no overlong forms, no surrogates).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tmaops::io {
+
+inline constexpr char32_t kReplacement = U'\ufffd';  // stands for bytes that are not UTF-8
+
+/// Decodes the code point at the start of `text`, which is not empty, and takes it away. A byte that starts none is
+/// taken alone, as kReplacement.
+char32_t take_code_point(std::string_view& text);
+/// Appends a code point; kReplacement for a surrogate or a number beyond Unicode.
+void append_utf8(std::string& text, char32_t code);
+
+std::size_t count_code_points(std::string_view text);
+bool is_utf8(std::string_view text);
+/// The text with kReplacement for each byte that is not UTF-8.
+std::string repaired_utf8(std::string_view text);
+
+}  // namespace tmaops::io
