@@ -35,6 +35,7 @@ class DeviceArray {
   explicit DeviceArray(std::size_t count, int fill = 0xFF) : count_(count) {
     check_cuda(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
     check_cuda(cudaMemset(data_, fill, count * sizeof(T)), "cudaMemset");
+    check_cuda(cudaDeviceSynchronize(), "cudaMemset");  // streams that do not wait for the default one are used too
   }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
     check_cuda(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice), "upload");
