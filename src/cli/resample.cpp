@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "cli/commands.hpp"
 
@@ -10,9 +12,14 @@ namespace tmaops::cli {
 void add_resample_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<ResampleCommand>();
   CLI::App* command = app.add_subcommand("resample", "Bring a recorded trajectory onto other times");
-  command->add_option("IN", options->input, "Recording: .npz, .csv, .tsv, or a TUM trajectory (.tum, .txt)")
+  const std::set<std::string> formats{"npz", "csv", "tum", "kitti"}, units{"s", "ms", "us", "ns"};
+  command
+      ->add_option("IN", options->input,
+                   "Recording: .npz, .csv, .tsv, or a TUM trajectory (.tum, .txt), also .gz; - is standard input")
       ->required();
-  command->add_option("-o,--output", options->output, "File to write; its extension names the format")
+  command
+      ->add_option("-o,--output", options->output,
+                   "File to write; its extension names the format; - is standard output")
       ->required()
       ->type_name("OUT");
   CLI::Option_group* targets = command->add_option_group("Targets", "the times to resample to, one of");
@@ -21,10 +28,21 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->type_name("FILE");
   targets->add_option("--like", options->like, "The times of another recording")->type_name("FILE");
   targets->require_option(1);
+  command->add_option("--start", options->start, "First target: seconds of the recording's clock, or an ISO 8601 time")
+      ->type_name("TIME");
+  command->add_option("--end", options->end, "Last target")->type_name("TIME");
+  command->add_flag("--align", options->align, "--hz: the grid begins at a multiple of its period");
+  command
+      ->add_option("--snap", options->snap, "A target this near a sample takes the sample's values in every mode [0]")
+      ->type_name("SECONDS");
+  command
+      ->add_option("--columns", options->columns,
+                   "Only these columns, in this order: a list with commas of COLUMN and NEW=COLUMN; * is all others")
+      ->type_name("LIST");
   command
       ->add_option("--mode", options->modes,
-                   "COLUMNS=MODE: linear, previous, next, nearest, cubic or slerp for these columns; or just MODE "
-                   "for all columns of real numbers. May be given several times, the last one wins")
+                   "COLUMNS=MODE: linear, previous, next, nearest, cubic, slerp or angle for these columns; or just "
+                   "MODE for all columns of real numbers. May be given several times, the last one wins")
       ->allow_extra_args(false)
       ->type_name("SPEC");
   command->add_option("--max-gap", options->max_gap, "No interpolation between samples further apart than SECONDS")
@@ -39,16 +57,31 @@ void add_resample_command(CLI::App& app, Globals& globals) {
                    "Samples with equal stamps: error, or the last one wins [tum: last, else: error]")
       ->check(CLI::IsMember({"error", "last"}))
       ->type_name("POLICY");
-  command->add_option("--from", options->from, "Format of IN, when its extension does not say: npz, csv, tum")
-      ->check(CLI::IsMember({"npz", "csv", "tum"}))
+  command->add_flag("--sort", options->sort, "Sort the rows by time, within each episode");
+  command->add_option("--from", options->from, "Format of IN, when its extension does not say: npz, csv, tum, kitti")
+      ->check(CLI::IsMember(formats))
       ->type_name("FORMAT");
-  command->add_option("--to", options->to, "Format of OUT")
-      ->check(CLI::IsMember({"npz", "csv", "tum"}))
-      ->type_name("FORMAT");
+  command->add_option("--to", options->to, "Format of OUT")->check(CLI::IsMember(formats))->type_name("FORMAT");
+  command->add_option("--kitti-times", options->kitti_times, "Stamps of a KITTI trajectory, one per line")
+      ->type_name("FILE");
+  command
+      ->add_option("--write-times", options->write_times,
+                   "--to kitti: the stamps of OUT, one per line, to another file")
+      ->type_name("FILE");
   command
       ->add_option("--time-unit", options->time_unit,
-                   "Unit of all times read [text and floats: s, integers in npz: ns]")
-      ->check(CLI::IsMember({"s", "ms", "us", "ns"}))
+                   "Unit of the times in IN, and in FILE where nothing there says it [text and floats: s, integers in "
+                   "npz: ns]")
+      ->check(CLI::IsMember(units))
+      ->type_name("UNIT");
+  command->add_option("--times-unit", options->times_unit, "Unit of the times in the file of --times")
+      ->check(CLI::IsMember(units))
+      ->type_name("UNIT");
+  command->add_option("--like-unit", options->like_unit, "Unit of the times in the file of --like")
+      ->check(CLI::IsMember(units))
+      ->type_name("UNIT");
+  command->add_option("--to-unit", options->to_unit, "Unit of the times in OUT [as in IN]")
+      ->check(CLI::IsMember(units))
       ->type_name("UNIT");
   command->add_option("--times-array", options->times_array, "Name of the time array or column in IN")
       ->type_name("NAME");
@@ -56,12 +89,15 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->type_name("NAME");
   command->add_option("--offsets-array", options->offsets_array, "npz: name of the array of episode offsets")
       ->type_name("NAME");
+  command->add_flag("--trust-sizes", options->trust_sizes, "No limit on how far compressed data may expand");
   command->add_flag("--compress", options->compress, "npz: deflate the arrays");
   command->add_flag("-f,--force", options->force, "Replace OUT when it exists");
+  command->add_flag("--strict", options->strict, "A warning is an error: exit code 2, nothing written");
   command->footer(
       "Example: tmaops resample groundtruth.txt -o at30hz.txt --hz 30 --max-gap 1\n"
-      "Defaults: real numbers linear, quaternions (qx qy qz qw) slerp, integers, booleans and text previous.\n"
-      "docs/resample_command.md has it all.");
+      "Defaults: real numbers linear, quaternions (qx qy qz qw, orientation.x, eef_quat) slerp, integers, booleans "
+      "and\n"
+      "text previous. docs/resample_command.md has it all.");
   command->callback([&globals, options] {
     globals.run = [&globals, options] {
       options->json = globals.json;

@@ -1,6 +1,7 @@
 // `tmaops resample IN -o OUT`: a recording in a file onto other times.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,24 +16,47 @@ struct ResampleCommand {
   std::optional<double> hz{};                    // exactly one of these three
   std::optional<std::filesystem::path> times{};  // file of target times
   std::optional<std::filesystem::path> like{};   // recording whose times are the targets
+  std::string start{};                           // first target: seconds of the recording's clock or ISO 8601
+  std::string end{};                             // last target
+  bool align = false;                            // the grid of --hz begins at a multiple of its period
+  double snap = 0;                               // seconds within which a target hits a sample
   std::string from{};                            // format of the input; empty: by its extension
   std::string to{};
+  std::string columns{};             // "NEW=SELECTOR,SELECTOR,..."; empty: all
   std::vector<std::string> modes{};  // "SELECTOR=MODE" or "MODE"
   std::optional<double> max_gap{};   // seconds
-  std::string outside{};             // hold, nan, extrapolate, error, drop; empty: nan for npz, drop for text
-  std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat stamps, else error
+  std::string outside{};             // hold, nan, extrapolate, error, drop; empty: nan for npz, else drop
+  std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat stamps
+  bool sort = false;                 // rows by time, within each episode
   std::string time_unit{};           // s, ms, us, ns; empty: as ReadOptions says
+  std::string times_unit{};          // of --times
+  std::string like_unit{};           // of --like
+  std::string to_unit{};             // of the output; empty: as in the input
   std::string times_array{};         // of the input; empty: one of the usual names
   std::string targets_array{};       // of --times or --like
   std::string offsets_array{};
+  std::optional<std::filesystem::path> kitti_times{};  // stamps of a KITTI trajectory
+  std::optional<std::filesystem::path> write_times{};  // stamps of a KITTI trajectory that is written
+  bool trust_sizes = false;
   bool compress = false;
   bool force = false;
+  bool strict = false;
   bool json = false;
   bool quiet = false;
 };
 
-/// Does all of it. Writes the summary to stderr (JSON to stdout with `json`), returns the exit code, throws Error.
-/// On SIGINT and SIGTERM it removes the unfinished output and exits with 130.
+/// What a run has to say.
+struct ResampleReport {
+  std::vector<std::string> lines{};     // the summary
+  std::vector<std::string> warnings{};  // what looks wrong
+  std::string json{};                   // both, and the counts
+};
+
+/// Does all of it and prints nothing. Throws Error; `report.warnings` then has what was noticed until then.
+void resample_file(const ResampleCommand& command, ResampleReport& report);
+
+/// The same with the summary and the warnings on stderr (and the JSON on stdout with `json`). Returns the exit code. On
+/// SIGINT and SIGTERM it removes the unfinished output and exits with 130.
 int run_resample(const ResampleCommand& command);
 
 }  // namespace tmaops::cli

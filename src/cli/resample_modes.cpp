@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numbers>
 #include <optional>
-#include <utility>
 
+#include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "ops/resample/options.hpp"
 #include "tmaops/error.hpp"
@@ -17,73 +18,80 @@ using io::display_text;
 
 constexpr std::array kModes{Interpolation::linear,  Interpolation::previous, Interpolation::next,
                             Interpolation::nearest, Interpolation::cubic,    Interpolation::slerp};
-using Names = std::vector<std::string>;
+// Norms of a quaternion beyond these are worth a warning: slerp takes the direction only.
+constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;
 
-// What position and quaternion stand for when no column has that very name.
-const std::vector<std::pair<std::string, std::vector<Names>>> kAliases{
-    {"position", {{"tx", "ty", "tz"}, {"px", "py", "pz"}, {"x", "y", "z"}}},
-    {"quaternion", {{"qx", "qy", "qz", "qw"}, {"qw", "qx", "qy", "qz"}}}};
+/// What the user asks for: a mode of the operator, or angles.
+struct Mode {
+  Interpolation interpolation = Interpolation::linear;
+  bool angle = false;
+  double turn = 0;  // of angles; 0: by the column's name or range
+};
 
-bool picks_one_sample(Interpolation mode) {
-  return mode == Interpolation::previous || mode == Interpolation::next || mode == Interpolation::nearest;
+bool picks_one_sample(const Mode& mode) {
+  return mode.interpolation == Interpolation::previous || mode.interpolation == Interpolation::next ||
+         mode.interpolation == Interpolation::nearest;
 }
 
 class Planner {
  public:
-  explicit Planner(const io::Recording& recording) : recording_(recording) {
+  Planner(io::Recording& recording, const ColumnRoles& roles, bool numbers)
+      : recording_(recording), roles_(roles), numbers_(numbers) {
+    for (const auto* vectors : {&roles.quaternions, &roles.positions})
+      for (const io::NamedVector& vector : *vectors)
+        for (const ChannelReference& channel : vector.components) make_real(channel.column);
     for (const io::Column& column : recording.columns)
       assigned_.emplace_back(static_cast<std::size_t>(column.width()), Assignment{});
     for (std::size_t i = 0; i < assigned_.size(); ++i)
       if (!is_real(i)) assign_whole(i, Interpolation::previous);
-    assign_default_quaternions();
+    for (const io::NamedVector& vector : roles.quaternions) assign(vector.components, {Interpolation::slerp});
+    assign_default_angles();
   }
 
   void apply(const std::string& text) {
-    text_ = text;
+    text_ = "--mode " + text;
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) return assign_all_real(parse_mode(text));
-    const Interpolation mode = parse_mode(text.substr(equals + 1));
-    const std::string selectors = text.substr(0, equals);
+    const Mode mode = parse_mode(text.substr(equals + 1));
+    const Selector selector(recording_, roles_, text_, numbers_);
     std::vector<ChannelReference> real;
-    for (std::size_t start = 0; start <= selectors.size();) {
-      const std::size_t end = std::min(selectors.find(',', start), selectors.size());
-      const std::string selector = selectors.substr(start, end - start);
-      if (selector == "*") {
+    for (const std::string& part : split_list(text.substr(0, equals))) {
+      if (part == "*") {
         assign_all_real(mode);
         if (picks_one_sample(mode))
           for (std::size_t i = 0; i < assigned_.size(); ++i)
-            if (!is_real(i)) assign_whole(i, mode);
-      } else {
-        for (const ChannelReference& channel : select(selector)) {
-          if (is_real(channel.column)) {
-            real.push_back(channel);
-          } else if (picks_one_sample(mode)) {
-            assign_whole(channel.column, mode);
-          } else {
-            refuse_whole(channel.column, mode);
-          }
+            if (!is_real(i)) assign_whole(i, mode.interpolation);
+        continue;
+      }
+      for (const ChannelReference& channel : selector.select(part)) {
+        if (!picks_one_sample(mode)) make_real(channel.column);
+        if (is_real(channel.column)) {
+          real.push_back(channel);
+        } else if (picks_one_sample(mode) && selector.is_slice(part)) {
+          usage("a part of a column that is not of real numbers", "the whole column");
+        } else if (picks_one_sample(mode)) {
+          assign_whole(channel.column, mode.interpolation);
+        } else {
+          refuse_whole(channel.column, mode);
         }
       }
-      start = end + 1;
     }
     assign(real, mode);
+    named_.insert(named_.end(), real.begin(), real.end());
   }
 
-  ModePlan plan() const {
+  ModePlan plan() {
     ModePlan plan;
     plan.whole_columns.assign(assigned_.size(), Interpolation::linear);
     std::map<int, ModeGroup> quaternions;
     for (const Interpolation mode : kModes) {
-      ModeGroup group{mode, {}};
+      ModeGroup group{mode, {}, {}};
       for (std::size_t c = 0; c < assigned_.size(); ++c)
         for (std::size_t k = 0; is_real(c) && k < assigned_[c].size(); ++k) {
-          if (assigned_[c][k].mode != mode) continue;
+          const Assignment& assigned = assigned_[c][k];
+          if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
-          if (mode == Interpolation::slerp) {
-            quaternions[assigned_[c][k].quaternion].channels.push_back(channel);
-          } else {
-            group.channels.push_back(channel);
-          }
+          (mode == Interpolation::slerp ? quaternions[assigned.quaternion] : group).channels.push_back(channel);
         }
       if (!group.channels.empty()) plan.groups.push_back(std::move(group));
     }
@@ -99,174 +107,187 @@ class Planner {
       plan.groups.push_back(std::move(group));
     }
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
-      if (!is_real(c)) plan.whole_columns[c] = assigned_[c].empty() ? Interpolation::previous : assigned_[c][0].mode;
+      if (!is_real(c))
+        plan.whole_columns[c] = assigned_[c].empty() ? Interpolation::previous : assigned_[c][0].mode.interpolation;
+      add_angles(c, plan);
       summarise(c, plan);
     }
+    judge_quaternions(plan);
+    std::string promoted;
+    for (const std::size_t column : promoted_)
+      promoted += (promoted.empty() ? "" : ", ") + display_text(recording_.columns[column].name);
+    if (!promoted.empty()) plan.notes.push_back("whole numbers read as real ones: " + promoted);
     return plan;
   }
 
  private:
   struct Assignment {
-    Interpolation mode = Interpolation::linear;
+    Mode mode{};
     int quaternion = 0;  // of slerp: which one
   };
 
   bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == io::ElementKind::real; }
+  const Assignment& assigned(const ChannelReference& channel) const {
+    return assigned_[channel.column][static_cast<std::size_t>(channel.channel)];
+  }
+  /// In a text file a column is of integers only because nobody wrote a point. An archive states its types.
+  void make_real(std::size_t column) {
+    io::Array& data = recording_.columns[column].data;
+    if (!recording_.columns[column].from_text || data.type.kind != io::ElementKind::integer) return;
+    data = io::real_array(data);
+    promoted_.push_back(column);
+  }
   void assign_whole(std::size_t column, Interpolation mode) {
-    for (Assignment& assignment : assigned_[column]) assignment = {mode, 0};
+    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0};
   }
-  void assign_all_real(Interpolation mode) {
-    if (mode == Interpolation::slerp) usage("slerp for all columns", "the four columns of a quaternion, qx..qw=slerp");
+  void assign_all_real(const Mode& mode) {
+    if (mode.interpolation == Interpolation::slerp || mode.angle)
+      usage(mode.angle ? "angle for all columns" : "slerp for all columns",
+            mode.angle ? "the columns of angles, yaw=angle" : "the four columns of a quaternion, qx..qw=slerp");
     for (std::size_t i = 0; i < assigned_.size(); ++i)
-      if (is_real(i)) assign_whole(i, mode);
+      if (is_real(i)) assign_whole(i, mode.interpolation);
   }
-  void assign(const std::vector<ChannelReference>& channels, Interpolation mode) {
-    if (mode == Interpolation::slerp && channels.size() % 4 != 0)
-      throw Error(ErrorCode::bad_quaternion, {.where = "--mode " + display_text(text_),
+  void assign(const std::vector<ChannelReference>& channels, const Mode& mode) {
+    if (mode.interpolation == Interpolation::slerp && channels.size() % 4 != 0)
+      throw Error(ErrorCode::bad_quaternion, {.where = display_text(text_),
                                               .got = std::to_string(channels.size()) + " channels",
                                               .needed = "four for each quaternion, x y z w or w x y z"});
     for (std::size_t i = 0; i < channels.size(); ++i) {
       if (i % 4 == 0) ++quaternions_;
-      assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)] = {mode, quaternions_};
+      Assignment& to = assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)];
+      to = {mode, quaternions_};
+      if (mode.angle && !rule_of(channels[i], mode.turn))
+        usage("'" + display_text(recording_.columns[channels[i].column].name) + "', whose values span more than a turn",
+              "angle:rad or angle:deg");
     }
   }
-  void assign_default_quaternions() {
-    for (const Names& names : kAliases[1].second)
-      if (const auto found = find_all(names); !found.empty()) {
-        assign(found, Interpolation::slerp);
-        break;
-      }
-    for (std::size_t i = 0; i < assigned_.size(); ++i) {
-      const io::Column& column = recording_.columns[i];
-      if ((column.name == "quaternion" || column.name == "quaternions") && is_real(i) && column.data.shape.size() > 1 &&
-          column.data.shape.back() == 4)
-        assign(all_channels(i), Interpolation::slerp);
+  std::optional<io::AngleRule> rule_of(const ChannelReference& channel, double turn) const {
+    return io::find_angle_rule(column_view(recording_), channel, recording_.offsets, turn);
+  }
+  void assign_default_angles() {
+    for (std::size_t c = 0; c < assigned_.size(); ++c) {
+      if (!is_real(c) || assigned_[c].size() != 1 || !io::named_angle(recording_.columns[c].name)) continue;
+      const auto rule = rule_of({c, 0}, 0);
+      if (rule && rule->jumps) assigned_[c][0].mode = {Interpolation::linear, true, 0};
+    }
+  }
+  void add_angles(std::size_t column, ModePlan& plan) const {
+    for (std::size_t k = 0; k < assigned_[column].size(); ++k) {
+      const Mode& mode = assigned_[column][k].mode;
+      if (!mode.angle) continue;
+      const ChannelReference channel{column, static_cast<std::int64_t>(k)};
+      plan.groups.push_back({Interpolation::linear, {channel}, rule_of(channel, mode.turn)});
+      const std::string name = display_text(recording_.columns[column].name);
+      plan.notes.push_back("angle: " + name + " in " + plan.groups.back().angle->text() +
+                           ", the shorter way round (--mode '" + name + "=linear' does not wrap)");
     }
   }
 
-  std::vector<ChannelReference> all_channels(std::size_t column) const {
-    std::vector<ChannelReference> all;
-    for (std::int64_t k = 0; k < recording_.columns[column].width(); ++k) all.push_back({column, k});
-    return all;
-  }
-  std::optional<std::size_t> find(const std::string& name) const {
-    for (std::size_t i = 0; i < recording_.columns.size(); ++i)
-      if (recording_.columns[i].name == name) return i;
-    return {};
-  }
-  /// Columns of one number per row with exactly these names, all real; empty unless all are there.
-  std::vector<ChannelReference> find_all(const Names& names) const {
-    std::vector<ChannelReference> all;
-    for (const std::string& name : names) {
-      const auto column = find(name);
-      if (!column || recording_.columns[*column].width() != 1 || !is_real(*column)) return {};
-      all.push_back({*column, 0});
-    }
-    return all;
-  }
-
-  std::vector<ChannelReference> select(const std::string& selector) const {
-    if (const auto column = find(selector)) return all_channels(*column);
-    for (const auto& [alias, choices] : kAliases)
-      if (selector == alias)
-        for (const Names& names : choices)
-          if (const auto found = find_all(names); !found.empty()) return found;
-    if (const std::size_t dots = selector.find(".."); dots != std::string::npos) {
-      const auto first = find_or_number(selector.substr(0, dots));
-      const auto last = find_or_number(selector.substr(dots + 2));
-      if (first && last && *first <= *last) {
-        std::vector<ChannelReference> all;
-        for (std::size_t i = *first; i <= *last; ++i)
-          for (const ChannelReference& channel : all_channels(i)) all.push_back(channel);
-        return all;
+  /// Says which quaternions there are, and warns of those that are interpolated as if they were something else.
+  void judge_quaternions(ModePlan& plan) const {
+    const io::ColumnView view = column_view(recording_);
+    std::vector<ChannelReference> taken = named_;
+    for (const io::NamedVector& vector : roles_.quaternions) {
+      taken.insert(taken.end(), vector.components.begin(), vector.components.end());
+      const Mode& mode = assigned(vector.components[0]).mode;
+      const std::string text = display_text(vector.text);
+      plan.quaternions.emplace_back(vector.text, !vector.order_named ? "x y z w assumed"
+                                                 : vector.w_first    ? "w x y z"
+                                                                     : "x y z w");
+      if (mode.interpolation == Interpolation::linear || mode.interpolation == Interpolation::cubic) {
+        plan.warnings.push_back("the quaternion " + text + " is interpolated " +
+                                std::string(ops::resample::name_of(mode.interpolation)) +
+                                ", which does not keep its norm: --mode quaternion=slerp does");
+      } else if (const auto [least, greatest] = io::norm_range(view, vector.components);
+                 least < kLeastNorm || greatest > kGreatestNorm) {
+        plan.warnings.push_back("the norm of the quaternion " + text + " goes from " + io::real_text(least) + " to " +
+                                io::real_text(greatest) + ": is it one?");
       }
     }
-    if (selector.ends_with(']'))
-      if (const std::size_t bracket = selector.rfind('['); bracket != std::string::npos)
-        if (const auto column = find(selector.substr(0, bracket)))
-          return slice(*column, selector.substr(bracket + 1, selector.size() - bracket - 2));
-    if (const auto column = find_or_number(selector)) return all_channels(*column);
+    for (std::size_t c = 0; c < assigned_.size(); ++c)
+      for (std::size_t k = 0; k < assigned_[c].size(); ++k) {
+        const Mode& mode = assigned_[c][k].mode;
+        if (mode.interpolation == Interpolation::slerp || mode.angle || (is_real(c) && picks_one_sample(mode)))
+          taken.push_back({c, static_cast<std::int64_t>(k)});
+      }
+    for (const auto& channels : io::find_unit_quaternions(view, taken)) {
+      const std::string names = selector_text(channels);
+      plan.warnings.push_back("the norm of " + display_text(names) +
+                              " is 1 in nearly every row: is it a quaternion? It is not interpolated as one; --mode '" +
+                              display_text(names) + "=slerp' does so");
+    }
+  }
+  /// "a,b,c,d" or "pose[3:7]".
+  std::string selector_text(const std::vector<ChannelReference>& channels) const {
+    const io::Column& first = recording_.columns[channels[0].column];
+    if (channels[0].column == channels[3].column)
+      return first.width() == 4 ? first.name
+                                : first.name + "[" + std::to_string(channels[0].channel) + ":" +
+                                      std::to_string(channels[3].channel + 1) + "]";
     std::string names;
-    for (const io::Column& column : recording_.columns)
-      names += (names.empty() ? "" : ", ") + display_text(column.name);
-    usage("no columns '" + display_text(selector) + "'", "one of: " + names);
+    for (const ChannelReference& channel : channels)
+      names += (names.empty() ? "" : ",") + recording_.columns[channel.column].name;
+    return names;
   }
-  std::optional<std::size_t> find_or_number(const std::string& text) const {
-    if (const auto column = find(text)) return column;
-    std::int64_t number = 0;
-    if (recording_.lines.empty() || io::parse_integer(text, number) != io::ParseResult::good || number < 1) return {};
-    // Numbers count the columns of the file; its time column is not among the recording's.
-    auto index = static_cast<std::size_t>(number - 1);
-    if (index == recording_.time.position) usage("the time column", "columns of values");
-    if (index > recording_.time.position) --index;
-    if (index >= recording_.columns.size()) return {};
-    return index;
-  }
-  std::vector<ChannelReference> slice(std::size_t column, const std::string& text) const {
-    const std::int64_t width = recording_.columns[column].width();
-    const std::size_t colon = text.find(':');
-    std::int64_t first = 0, last = width;
-    const auto number = [&](const std::string& part, std::int64_t& value) {
-      return part.empty() || io::parse_integer(part, value) == io::ParseResult::good;
-    };
-    bool good = number(text.substr(0, colon), first);
-    if (colon == std::string::npos) {
-      good = good && !text.empty();
-      last = first + 1;
-    } else {
-      good = good && number(text.substr(colon + 1), last);
-    }
-    if (!good || first < 0 || last > width || first >= last)
-      usage("channels [" + display_text(text) + "] of '" + display_text(recording_.columns[column].name) + "'",
-            "[a:b] within 0:" + std::to_string(width));
-    if (!is_real(column)) usage("a part of a column that is not of real numbers", "the whole column");
-    std::vector<ChannelReference> all;
-    for (std::int64_t k = first; k < last; ++k) all.push_back({column, k});
-    return all;
-  }
-  Interpolation parse_mode(const std::string& text) const {
+
+  Mode parse_mode(const std::string& text) const {
+    if (text == "angle") return {Interpolation::linear, true, 0};
+    if (text == "angle:rad") return {Interpolation::linear, true, 2 * std::numbers::pi};
+    if (text == "angle:deg") return {Interpolation::linear, true, 360};
     for (const Interpolation mode : kModes)
-      if (ops::resample::name_of(mode) == text) return mode;
-    usage("'" + display_text(text) + "'", "linear, previous, next, nearest, cubic or slerp");
+      if (ops::resample::name_of(mode) == text) return {mode};
+    usage("'" + display_text(text) + "'",
+          "linear, previous, next, nearest, cubic, slerp, angle, angle:rad or angle:deg");
   }
   void summarise(std::size_t column, ModePlan& plan) const {
     const auto& assigned = assigned_[column];
     const std::string& name = recording_.columns[column].name;
+    const auto same = [&](std::size_t a, std::size_t b) {
+      return assigned[a].mode.interpolation == assigned[b].mode.interpolation &&
+             assigned[a].mode.angle == assigned[b].mode.angle;
+    };
     for (std::size_t first = 0; first < assigned.size();) {
       std::size_t last = first + 1;
-      while (last < assigned.size() && assigned[last].mode == assigned[first].mode) ++last;
+      while (last < assigned.size() && same(first, last)) ++last;
       const bool whole = first == 0 && last == assigned.size();
+      const Mode& mode = assigned[first].mode;
       plan.summary.emplace_back(whole ? name : name + "[" + std::to_string(first) + ":" + std::to_string(last) + "]",
-                                std::string(ops::resample::name_of(assigned[first].mode)));
+                                mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation)));
       first = last;
     }
   }
 
   [[noreturn]] void usage(std::string got, std::string needed) const {
-    throw Error(ErrorCode::usage,
-                {.where = "--mode " + display_text(text_), .got = std::move(got), .needed = std::move(needed)});
+    throw Error(ErrorCode::usage, {.where = display_text(text_), .got = std::move(got), .needed = std::move(needed)});
   }
-  [[noreturn]] void refuse_whole(std::size_t column, Interpolation mode) const {
+  [[noreturn]] void refuse_whole(std::size_t column, const Mode& mode) const {
     const io::Array& data = recording_.columns[column].data;
     const char* kind = data.type.kind == io::ElementKind::integer   ? "integers"
                        : data.type.kind == io::ElementKind::boolean ? "booleans"
+                       : data.type.kind == io::ElementKind::time    ? "times"
                                                                     : "text";
     throw Error(ErrorCode::bad_column_mode,
                 {.where = recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
-                 .got = std::string(kind) + " with mode " + std::string(ops::resample::name_of(mode)),
+                 .got = std::string(kind) + " with mode " +
+                        (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
                  .needed = "previous, next or nearest"});
   }
 
-  const io::Recording& recording_;
+  io::Recording& recording_;
+  const ColumnRoles& roles_;
+  bool numbers_;
   std::vector<std::vector<Assignment>> assigned_;  // per column, per channel
+  std::vector<ChannelReference> named_;            // channels that the user named
+  std::vector<std::size_t> promoted_;              // columns of whole numbers that became real
   std::string text_;
   int quaternions_ = 0;
 };
 
 }  // namespace
 
-ModePlan plan_modes(const io::Recording& recording, const std::vector<std::string>& modes) {
-  Planner planner(recording);
+ModePlan plan_modes(io::Recording& recording, const ColumnRoles& roles, const std::vector<std::string>& modes,
+                    bool numbers) {
+  Planner planner(recording, roles, numbers);
   for (const std::string& mode : modes) planner.apply(mode);
   return planner.plan();
 }

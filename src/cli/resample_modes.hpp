@@ -3,23 +3,24 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/resample_selectors.hpp"
+#include "io/column_rules.hpp"
 #include "io/recording.hpp"
 #include "tmaops/resample.hpp"
 
 namespace tmaops::cli {
 
-/// One number of a row: channel `channel` of column `column`.
-struct ChannelReference {
-  std::size_t column = 0;
-  std::int64_t channel = 0;
-};
+using io::ChannelReference;
 
-/// Channels of real numbers that are interpolated together: any number, or the four of one quaternion for slerp.
+/// Channels of real numbers that are interpolated together: any number of them, the four of one quaternion for slerp,
+/// or one angle.
 struct ModeGroup {
   Interpolation interpolation = Interpolation::linear;
   std::vector<ChannelReference> channels{};
+  std::optional<io::AngleRule> angle{};
 };
 
 struct ModePlan {
@@ -28,12 +29,17 @@ struct ModePlan {
   std::vector<Interpolation> whole_columns{};  // index: column; linear for columns of real numbers
   /// "tx: linear", one line per column or part of one, for the summary.
   std::vector<std::pair<std::string, std::string>> summary{};
+  /// Quaternions by the names of their columns, and the order of their components.
+  std::vector<std::pair<std::string, std::string>> quaternions{};
+  std::vector<std::string> notes{};
+  std::vector<std::string> warnings{};
 };
 
-/// Applies the defaults and then the user's "SELECTOR=MODE" or "MODE" in order. A SELECTOR is a comma list of: a
-/// column's name; NAME[a:b], channels a to b - 1 of an array; A..B, the columns from A to B, by name or by number (from
-/// 1, as in a csv file, the time column counted); position and quaternion for the columns usually named so; *. Throws
-/// Error usage (unknown selector or mode), bad_column_mode, bad_quaternion.
-ModePlan plan_modes(const io::Recording& recording, const std::vector<std::string>& modes);
+/// Applies the defaults and then the user's "SELECTOR,SELECTOR=MODE" or "MODE" in order. A SELECTOR is one of the
+/// class Selector, or * for every column that can have the mode. Columns of whole numbers of a text file that are part
+/// of a quaternion or position, or that get linear, cubic, slerp or angle by name, become real numbers in the
+/// recording. Throws Error usage (unknown selector or mode), bad_column_mode, bad_quaternion.
+ModePlan plan_modes(io::Recording& recording, const ColumnRoles& roles, const std::vector<std::string>& modes,
+                    bool numbers = true);
 
 }  // namespace tmaops::cli

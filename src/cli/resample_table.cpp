@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "io/file_error.hpp"
@@ -12,8 +13,12 @@
 namespace tmaops::cli {
 namespace {
 
-std::vector<Interpolation> needed_row_modes(const io::Recording& recording, const ModePlan& plan) {
+std::vector<Interpolation> needed_row_modes(const io::Recording& recording, const ModePlan& plan,
+                                            const MissingRows& missing) {
   std::vector<Interpolation> modes;
+  if (!missing.before.empty()) modes = {Interpolation::previous, Interpolation::next};
+  for (const ModeGroup& group : plan.groups)
+    if (group.angle && modes.empty()) modes.push_back(Interpolation::previous);
   for (std::size_t c = 0; c < recording.columns.size(); ++c)
     if (recording.columns[c].data.type.kind != io::ElementKind::real &&
         std::find(modes.begin(), modes.end(), plan.whole_columns[c]) == modes.end())
@@ -60,12 +65,74 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
   throw error;
 }
 
+/// How often an angle has gone around before each row, so that from row to row it turns the shorter way: 0 for the
+/// first row of an episode.
+std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& group) {
+  const io::Column& column = recording.columns[group.channels[0].column];
+  const auto value = [&](std::int64_t row) {
+    return io::element_f64(column.data, row * column.width() + group.channels[0].channel);
+  };
+  std::vector<double> turns(static_cast<std::size_t>(recording.rows()), 0);
+  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
+    for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
+      const double step = std::round((value(row) - value(row - 1)) / group.angle->turn);
+      turns[static_cast<std::size_t>(row)] =
+          turns[static_cast<std::size_t>(row - 1)] - (std::isfinite(step) ? step : 0);
+    }
+  return turns;
+}
+
+/// The angle between two samples from the plain line between them: the line's way round, and `turns` more.
+double wrapped(double line, double turns, const io::AngleRule& rule) {
+  const double angle = line + turns * rule.turn;
+  if (!rule.low || (angle >= rule.least && angle <= rule.greatest) || !std::isfinite(angle)) return angle;
+  const double above = angle - *rule.low;
+  return above >= 0 && above < rule.turn ? angle : angle - std::floor(above / rule.turn) * rule.turn;
+}
+
+std::int64_t row_mode(const ResampledTable& table, Interpolation mode) {
+  return table.value_columns + (std::ranges::find(table.row_modes, mode) - table.row_modes.begin());
+}
+
+/// Replaces the straight lines of angles by the shorter way round. The turns of each angle follow the row numbers.
+void wrap_angles(const io::Recording& recording, const ModePlan& plan, std::int64_t width, ResampledTable& table) {
+  const std::int64_t previous = row_mode(table, Interpolation::previous);
+  std::int64_t channel = 0, turn_column = table.value_columns + static_cast<std::int64_t>(table.row_modes.size());
+  for (const ModeGroup& group : plan.groups) {
+    if (group.angle) {
+      const std::vector<double> turns = turns_of(recording, group);
+      for (std::size_t t = 0; t < table.valid.size(); ++t) {
+        double* row = table.values.data() + static_cast<std::int64_t>(t) * width;
+        if (table.valid[t] == 0) continue;
+        const auto before = static_cast<std::size_t>(row[previous]);
+        row[channel] = wrapped(row[channel], row[turn_column] - turns[before], *group.angle);
+      }
+      ++turn_column;
+    }
+    channel += static_cast<std::int64_t>(group.channels.size());
+  }
+}
+
+/// Targets strictly between two samples with missing rows between them have no data.
+void mask_missing(const MissingRows& missing, std::int64_t width, ResampledTable& table) {
+  const std::int64_t previous = row_mode(table, Interpolation::previous), next = row_mode(table, Interpolation::next);
+  for (std::size_t t = 0; t < table.valid.size(); ++t) {
+    double* row = table.values.data() + static_cast<std::int64_t>(t) * width;
+    if (table.valid[t] == 0 ||
+        missing.before[static_cast<std::size_t>(row[previous])] == missing.before[static_cast<std::size_t>(row[next])])
+      continue;
+    std::fill_n(row, table.value_columns, std::numeric_limits<double>::quiet_NaN());
+    table.valid[t] = 0;
+    ++table.masked;
+  }
+}
+
 }  // namespace
 
 ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
-                              const ResamplePolicies& policies) {
+                              const ResamplePolicies& policies, const MissingRows& missing) {
   ResampledTable table;
-  table.row_modes = needed_row_modes(recording, plan);
+  table.row_modes = needed_row_modes(recording, plan, missing);
   std::vector<ChannelGroup> groups;
   std::vector<ChannelReference> channels;
   for (const ModeGroup& group : plan.groups) {
@@ -76,6 +143,9 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   table.value_columns = static_cast<std::int64_t>(channels.size());
   std::int64_t width = table.value_columns;
   for (const Interpolation mode : table.row_modes) groups.push_back({width++, 1, mode});
+  const std::int64_t first_turns = width;
+  for (const ModeGroup& group : plan.groups)
+    if (group.angle) groups.push_back({width++, 1, Interpolation::linear});
 
   const std::int64_t rows = recording.rows();
   std::vector<double> source = matrix(rows, width);
@@ -86,8 +156,15 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
           io::element_f64(column.data, row * column.width() + channels[k].channel);
   }
   for (std::int64_t row = 0; row < rows; ++row)
-    std::fill_n(source.begin() + row * width + table.value_columns, width - table.value_columns,
-                static_cast<double>(row));
+    std::fill_n(source.begin() + row * width + table.value_columns, table.row_modes.size(), static_cast<double>(row));
+  std::int64_t turn_column = first_turns;
+  for (const ModeGroup& group : plan.groups) {
+    if (!group.angle) continue;
+    const std::vector<double> turns = turns_of(recording, group);
+    for (std::int64_t row = 0; row < rows; ++row)
+      source[static_cast<std::size_t>(row * width + turn_column)] = turns[static_cast<std::size_t>(row)];
+    ++turn_column;
+  }
 
   const auto count = static_cast<std::int64_t>(targets.times.size());
   table.values = matrix(count, width);
@@ -101,7 +178,7 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   options.target_offsets = targets.offsets;
   options.valid = view(table.valid.data(), {count});
   const ResamplePlan call(view(static_cast<const double*>(source.data()), {rows, width}),
-                          view(recording.times.data(), {rows}), view(targets.times.data(), {count}),
+                          view(recording.times.data(), {rows}), view(targets.sample_times.data(), {count}),
                           view(table.values.data(), {count, width}), options);
   try {
     call.run();
@@ -110,45 +187,44 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
     throw;
   }
   table.variant = call.variant();
+  wrap_angles(recording, plan, width, table);
+  if (!missing.before.empty()) mask_missing(missing, width, table);
+  table.stride = width;
   return table;
 }
 
 io::Array output_column(const io::Recording& recording, std::size_t column, const ModePlan& plan,
                         const ResampledTable& table, const std::vector<std::int64_t>& kept) {
   const io::Column& from = recording.columns[column];
+  const std::string what = "column '" + from.name + "'";
+  if (from.data.type.kind != io::ElementKind::real) {
+    const std::int64_t at = row_mode(table, plan.whole_columns[column]);
+    std::vector<std::int64_t> rows;
+    rows.reserve(kept.size());
+    for (const std::int64_t target : kept)
+      rows.push_back(
+          table.valid[static_cast<std::size_t>(target)] == 0
+              ? -1
+              : static_cast<std::int64_t>(table.values[static_cast<std::size_t>(target * table.stride + at)]));
+    return io::take_rows(from.data, rows, what);
+  }
+
   io::Array to{from.data.type, from.data.shape, {}};
   to.shape[0] = static_cast<std::int64_t>(kept.size());
-  auto data = io::allocate(to.bytes(), "column '" + from.name + "'");
+  auto data = io::allocate(to.bytes(), what);
   const std::size_t item = to.type.bytes;
   const auto width = static_cast<std::size_t>(from.width());
-  const std::size_t row_bytes = width * item;
-  const auto stride = static_cast<std::int64_t>(table.row_modes.size()) + table.value_columns;
-
-  if (to.type.kind == io::ElementKind::real) {
-    std::vector<std::int64_t> matrix_column(width, 0);
-    std::int64_t next = 0;
-    for (const ModeGroup& group : plan.groups)
-      for (const ChannelReference& channel : group.channels) {
-        if (channel.column == column) matrix_column[static_cast<std::size_t>(channel.channel)] = next;
-        ++next;
-      }
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      for (std::size_t k = 0; k < width; ++k)
-        io::store_real(to.type, table.values[static_cast<std::size_t>(kept[i] * stride + matrix_column[k])],
-                       data.get() + i * row_bytes + k * item);
-  } else {
-    const auto mode = std::find(table.row_modes.begin(), table.row_modes.end(), plan.whole_columns[column]);
-    const std::int64_t at = table.value_columns + (mode - table.row_modes.begin());
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      std::byte* row = data.get() + i * row_bytes;
-      if (table.valid[static_cast<std::size_t>(kept[i])] == 0) {
-        std::memset(row, 0, row_bytes);
-      } else {
-        const double source_row = table.values[static_cast<std::size_t>(kept[i] * stride + at)];
-        std::memcpy(row, from.data.data.get() + static_cast<std::size_t>(source_row) * row_bytes, row_bytes);
-      }
+  std::vector<std::int64_t> matrix_column(width, 0);
+  std::int64_t next = 0;
+  for (const ModeGroup& group : plan.groups)
+    for (const ChannelReference& channel : group.channels) {
+      if (channel.column == column) matrix_column[static_cast<std::size_t>(channel.channel)] = next;
+      ++next;
     }
-  }
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    for (std::size_t k = 0; k < width; ++k)
+      io::store_real(to.type, table.values[static_cast<std::size_t>(kept[i] * table.stride + matrix_column[k])],
+                     data.get() + (i * width + k) * item);
   to.data = std::move(data);
   return to;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/resample.hpp"
@@ -11,12 +13,28 @@ namespace tmaops::cli {
 
 /// Target times of all episodes one after the other, and where each episode's start.
 struct ResampleTargets {
-  std::vector<std::int64_t> times{};    // nanoseconds
-  std::vector<std::int64_t> offsets{};  // episodes + 1
+  std::vector<std::int64_t> times{};         // nanoseconds
+  std::vector<std::int64_t> sample_times{};  // where the values are taken: `times`, or a sample's within --snap of them
+  std::vector<std::int64_t> offsets{};       // episodes + 1
+  std::int64_t snapped = 0;                  // how many of them differ
+  std::string file{};                        // of --times or --like: "FILE, column 't' in s"; else empty
+  std::vector<std::string> warnings{};       // of reading it
 };
 
-/// From --hz (per episode: its first stamp + i / hz, rounded to the nanosecond, up to its last stamp), --times or
-/// --like (the same for every episode). Throws Error bad_parameter, usage, and what reading the file throws.
-ResampleTargets make_targets(const ResampleCommand& command, const io::Recording& recording);
+/// --start, --end and --snap in nanoseconds.
+struct TargetWindow {
+  std::optional<std::int64_t> start{};
+  std::optional<std::int64_t> end{};
+  std::int64_t snap = 0;
+};
+/// Throws Error bad_parameter, usage.
+TargetWindow parse_window(const ResampleCommand& command);
+
+/// From --hz (per episode: the grid begins at its first stamp, or at --start, or with --align at a multiple of the
+/// period; point i lies i / hz later, rounded to the nanosecond; up to the last stamp or --end), --times or --like (the
+/// same for every episode, those from --start to --end). Throws Error bad_parameter, usage, and what reading the file
+/// throws.
+ResampleTargets make_targets(const ResampleCommand& command, const TargetWindow& window,
+                             const io::Recording& recording);
 
 }  // namespace tmaops::cli

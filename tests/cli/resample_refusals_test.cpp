@@ -11,6 +11,7 @@ namespace tmaops::test {
 namespace {
 
 using std::string;
+using namespace std::string_literals;
 
 class ResampleRefusal : public ResampleCommandTest {
  protected:
@@ -100,9 +101,13 @@ TEST_F(ResampleRefusal, columns_that_cannot_be_interpolated_so) {
   const auto refuse = [&](const string& mode, std::initializer_list<string> pieces) {
     expect_refused(ErrorCode::bad_column_mode, {in, "-o", path("o.csv"), "--hz", "2", "--mode", mode}, pieces);
   };
-  refuse("n=linear", {"'n'", "integers", "previous, next or nearest"});
-  refuse("task=cubic", {"'task'", "text"});
-  refuse("x..task=linear", {"'n'"});
+  refuse("task=cubic", {"'task'", "text", "previous, next or nearest"});
+  refuse("x..task=linear", {"'task'"});
+  refuse("task=angle", {"'task'", "text with mode angle"});
+  expect_refused(ErrorCode::bad_column_mode,
+                 {archive("n.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))}, {"n", npy("<i4", "(1,)", "\1\0\0\0"s)}}),
+                  "-o", path("o.npz"), "--hz", "2", "--mode", "n=linear"},
+                 {"'n'", "integers"});
   expect_refused(ErrorCode::bad_column_mode,
                  {archive("b.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))}, {"done", npy("|b1", "(1,)", "\1")}}),
                   "-o", path("o.npz"), "--hz", "2", "--mode", "done=linear"},

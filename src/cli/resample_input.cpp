@@ -1,0 +1,199 @@
+#include "cli/resample_input.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "cli/resample_selectors.hpp"
+#include "io/column_rules.hpp"
+#include "io/file_error.hpp"
+#include "io/input_file.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+using io::ChannelReference;
+
+/// The recording with these rows in this order; offsets are the caller's.
+void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) {
+  for (io::Column& column : recording.columns)
+    column.data = io::take_rows(column.data, rows, "column '" + column.name + "'");
+  for (std::vector<std::int64_t>* each : {&recording.times, &recording.lines}) {
+    if (each->empty()) continue;
+    std::vector<std::int64_t> taken;
+    taken.reserve(rows.size());
+    for (const std::int64_t row : rows) taken.push_back((*each)[static_cast<std::size_t>(row)]);
+    *each = std::move(taken);
+  }
+}
+
+/// Rows by time within each episode; those of equal stamps keep their order. Returns how many moved.
+std::int64_t sort_rows(io::Recording& recording) {
+  std::vector<std::int64_t> rows(recording.times.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
+    std::stable_sort(rows.begin() + recording.offsets[e], rows.begin() + recording.offsets[e + 1],
+                     [&](std::int64_t a, std::int64_t b) {
+                       return recording.times[static_cast<std::size_t>(a)] <
+                              recording.times[static_cast<std::size_t>(b)];
+                     });
+  std::int64_t moved = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) moved += rows[i] != static_cast<std::int64_t>(i);
+  if (moved != 0) take_rows(recording, rows);
+  return moved;
+}
+
+/// Rows that the mask says have no data are no samples.
+void drop_masked_rows(ResampleInput& input) {
+  io::Recording& recording = input.recording;
+  const auto mask = io::find_valid_mask(column_view(recording));
+  if (!mask) return;
+  input.has_mask = true;
+  const io::Array valid = recording.columns[*mask].data;
+  std::vector<std::int64_t> kept;
+  std::vector<std::int64_t> offsets{0};
+  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e) {
+    for (std::int64_t row = recording.offsets[e]; row < recording.offsets[e + 1]; ++row) {
+      if (!io::mask_value(valid, row)) {
+        ++input.missing.count;
+        continue;
+      }
+      kept.push_back(row);
+      input.missing.before.push_back(input.missing.count);
+    }
+    offsets.push_back(static_cast<std::int64_t>(kept.size()));
+  }
+  if (input.missing.count == 0) {
+    input.missing.before.clear();
+    return;
+  }
+  if (kept.empty())
+    throw Error(
+        ErrorCode::empty_trajectory,
+        {.where = recording.where, .got = "no row whose 'valid' is 1", .needed = "at least one sample with data"});
+  take_rows(recording, kept);
+  recording.offsets = std::move(offsets);
+}
+
+/// Some channels of an array as an array of their own; one channel as a plain column.
+io::Array take_channels(const io::Column& column, const std::vector<ChannelReference>& channels, bool one) {
+  if (column.width() == 1 && one) return column.data;
+  io::Array to{column.data.type, {column.data.shape[0]}, {}};
+  if (!one) to.shape.push_back(static_cast<std::int64_t>(channels.size()));
+  auto data = io::allocate(to.bytes(), "column '" + column.name + "'");
+  const std::size_t item = to.type.bytes;
+  std::size_t at = 0;
+  for (std::int64_t row = 0; row < column.data.shape[0]; ++row)
+    for (const ChannelReference& channel : channels) {
+      const auto from = static_cast<std::size_t>(row * column.width() + channel.channel);
+      std::memcpy(data.get() + item * at++, column.data.data.get() + item * from, item);
+    }
+  to.data = std::move(data);
+  return to;
+}
+
+}  // namespace
+
+std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnRoles& roles, const std::string& list) {
+  const Selector selector(recording, roles, "--columns " + list);
+  std::vector<io::Column> columns, others;
+  std::vector<std::vector<ChannelReference>> sources;  // of each of them
+  std::set<std::size_t> used;
+  std::optional<std::size_t> rest;  // where the columns of * go
+  io::TimeColumn time = recording.time;
+  time.position = 0;
+  for (const std::string& part : split_list(list)) {
+    const std::size_t equals = part.find('=');
+    const std::string name = equals == std::string::npos ? "" : part.substr(0, equals);
+    const std::string text = equals == std::string::npos ? part : part.substr(equals + 1);
+    if (equals != std::string::npos && name.empty()) selector.fail("an empty name", "NEW=COLUMN");
+    if (text == "*" && name.empty()) {
+      if (rest) selector.fail("* twice", "one *, for all other columns");
+      rest = columns.size();
+      continue;
+    }
+    if (!selector.find(text) && (text == recording.time.name || text == io::name_without_unit(recording.time.name))) {
+      time.position = columns.size();
+      if (!name.empty()) time.name = name;
+      continue;
+    }
+    const auto other = std::ranges::find(recording.others, text, &io::Column::name);
+    if (other != recording.others.end()) {
+      others.push_back(*other);
+      if (!name.empty()) others.back().name = name;
+      continue;
+    }
+    const std::vector<ChannelReference> channels = selector.select(text);
+    const bool slice = selector.is_slice(text);
+    for (std::size_t i = 0; i < channels.size();) {
+      const std::size_t c = channels[i].column;
+      io::Column column = recording.columns[c];
+      const auto width = slice ? channels.size() : static_cast<std::size_t>(column.width());
+      if (!name.empty() && i + width < channels.size()) selector.fail("one name for several columns", "one for each");
+      if (slice) {
+        column.data = take_channels(column, channels, text.find(':', text.rfind('[')) == std::string::npos);
+        column.name += "_" + std::to_string(channels[0].channel);
+      }
+      if (!name.empty()) column.name = name;
+      used.insert(c);
+      columns.push_back(std::move(column));
+      sources.push_back(slice ? channels : selector.all_channels(c));
+      i += std::max<std::size_t>(width, 1);
+    }
+  }
+  if (rest) {
+    std::size_t at = *rest;
+    for (std::size_t c = 0; c < recording.columns.size(); ++c) {
+      if (used.contains(c)) continue;
+      columns.insert(columns.begin() + static_cast<std::ptrdiff_t>(at), recording.columns[c]);
+      sources.insert(sources.begin() + static_cast<std::ptrdiff_t>(at++), selector.all_channels(c));
+    }
+    if (time.position > *rest) time.position += at - *rest;
+  }
+  std::set<std::string> names{time.name};
+  for (const auto* each : {&columns, &others})
+    for (const io::Column& column : *each)
+      if (!names.insert(column.name).second)
+        selector.fail("two columns named '" + io::display_text(column.name) + "'", "different names");
+  recording.columns = std::move(columns);
+  recording.others = std::move(others);
+  time.second_position = time.position + 1;  // of a pair
+  recording.time = time;
+  recording.named = true;
+  std::vector<MovedChannel> moved;
+  for (std::size_t c = 0; c < sources.size(); ++c)
+    for (std::size_t k = 0; k < sources[c].size(); ++k)
+      moved.push_back({sources[c][k], {c, static_cast<std::int64_t>(k)}});
+  return moved;
+}
+
+ResampleInput read_input(const ResampleCommand& command, const io::ReadOptions& options) {
+  ResampleInput input;
+  input.recording = io::read_recording(command.input, options);
+  input.rows = input.recording.rows();
+  if (input.rows == 0)
+    throw Error(ErrorCode::empty_trajectory,
+                {.where = input.recording.where, .got = "no samples", .needed = "at least one sample"});
+  if (command.sort) input.moved = sort_rows(input.recording);
+  drop_masked_rows(input);
+  // The output has a mask of its own. --columns may keep this one as data, under another name.
+  const auto drop_mask = [&] {
+    if (input.has_mask)
+      std::erase_if(input.recording.columns, [](const io::Column& each) { return each.name == "valid"; });
+  };
+  if (command.columns.empty()) {
+    drop_mask();
+    input.roles = find_roles(input.recording);
+  } else {
+    const ColumnRoles before = find_roles(input.recording);
+    const std::vector<MovedChannel> moved = select_columns(input.recording, before, command.columns);
+    input.roles = carry_roles(input.recording, before, moved);
+    drop_mask();
+  }
+  return input;
+}
+
+}  // namespace tmaops::cli

@@ -1,0 +1,134 @@
+#include "cli/resample_output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cli/resample_report.hpp"
+#include "io/file_error.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::cli {
+namespace {
+
+constexpr std::array kPoseNames{"tx", "ty", "tz", "qx", "qy", "qz", "qw"};
+
+/// One channel of a real array as an array of its own.
+io::Array channel_of(const io::Recording& recording, const ChannelReference& channel) {
+  const io::Column& column = recording.columns[channel.column];
+  std::vector<double> values(static_cast<std::size_t>(column.data.shape[0]));
+  for (std::size_t row = 0; row < values.size(); ++row)
+    values[row] = io::element_f64(column.data, static_cast<std::int64_t>(row) * column.width() + channel.channel);
+  return io::make_array(values, {column.data.shape[0]});
+}
+
+}  // namespace
+
+Selection select_rows(const io::Recording& recording, const ResampleTargets& targets, const ResampledTable& table,
+                      const Policies& policies) {
+  Selection selection;
+  for (std::size_t e = 0; e + 1 < targets.offsets.size(); ++e) {
+    const auto first = recording.times.begin() + recording.offsets[e];
+    const auto end = recording.times.begin() + recording.offsets[e + 1];
+    for (std::int64_t t = targets.offsets[e]; t < targets.offsets[e + 1]; ++t) {
+      const std::int64_t time = targets.sample_times[static_cast<std::size_t>(t)];
+      const bool outside = first == end || time < *first || time > *(end - 1);
+      const bool in_gap = !outside && table.valid[static_cast<std::size_t>(t)] == 0;
+      selection.outside += outside;
+      selection.in_gaps += in_gap;
+      if (!(outside && policies.drop_outside) && !(in_gap && policies.drop_gaps)) selection.kept.push_back(t);
+    }
+    selection.offsets.push_back(static_cast<std::int64_t>(selection.kept.size()));
+  }
+  return selection;
+}
+
+void check_something_left(const ResampleCommand& command, const io::Recording& recording,
+                          const ResampleTargets& targets, const ResampledTable& table, const Selection& selection,
+                          const Policies& policies) {
+  if (policies.fills_outside()) return;
+  const auto count = static_cast<std::int64_t>(targets.times.size());
+  const auto [first, last] = std::minmax_element(recording.times.begin(), recording.times.end());
+  const auto [from, to] = std::minmax_element(targets.times.begin(), targets.times.end());
+  if (selection.outside == count && count != 0)
+    throw Error(
+        ErrorCode::target_outside,
+        {.where = recording.where,
+         .got = "all " + std::to_string(count) + " targets, from " + seconds_text(*from) + " to " + seconds_text(*to),
+         .needed = "targets within the recording, from " + seconds_text(*first) + " to " + seconds_text(*last),
+         .mend = "Check that both files count time from the same start. --time-unit names the unit of IN, " +
+                 std::string(command.times ? "--times-unit" : "--like-unit") + " that of FILE."});
+  if (selection.outside + selection.in_gaps == count && count != 0) {
+    if (table.masked == selection.in_gaps)
+      throw Error(ErrorCode::bad_parameter,
+                  {.where = recording.where,
+                   .got = "no target between samples that have data: the column 'valid' is 0 between all of them",
+                   .needed = "at least one target with data on both sides"});
+    throw Error(ErrorCode::bad_parameter, {.where = "--max-gap",
+                                           .got = "no target with samples near enough on both sides",
+                                           .needed = "a limit above the usual step of the recording"});
+  }
+}
+
+io::Recording make_output(io::Recording&& recording, const ResampleTargets& targets, const ModePlan& plan,
+                          const ResampledTable& table, const Selection& selection, bool with_valid) {
+  std::vector<io::Array> columns;
+  for (std::size_t c = 0; c < recording.columns.size(); ++c)
+    columns.push_back(output_column(recording, c, plan, table, selection.kept));
+  io::Recording output = std::move(recording);
+  for (std::size_t c = 0; c < columns.size(); ++c) output.columns[c].data = std::move(columns[c]);
+  output.times.clear();
+  output.lines.clear();
+  for (const std::int64_t t : selection.kept) {
+    output.times.push_back(targets.times[static_cast<std::size_t>(t)]);
+    if (with_valid) output.valid.push_back(table.valid[static_cast<std::size_t>(t)]);
+  }
+  output.offsets = selection.offsets;
+  return output;
+}
+
+std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
+  const bool named = std::ranges::all_of(kPoseNames, [&](const char* name) {
+    return std::ranges::find(recording.columns, name, &io::Column::name) != recording.columns.end();
+  });
+  if (named || roles.quaternions.empty() || roles.positions.empty()) return "";
+  // A position and a quaternion belong together by what stands before their words: left_tx and left_qx.
+  std::vector<std::pair<const io::NamedVector*, const io::NamedVector*>> poses;
+  for (const io::NamedVector& quaternion : roles.quaternions)
+    for (const io::NamedVector& position : roles.positions)
+      if (position.components.size() == 3 && position.prefix == quaternion.prefix)
+        poses.emplace_back(&position, &quaternion);
+  if (poses.empty() && roles.quaternions.size() == 1 && roles.positions.size() == 1 &&
+      roles.positions[0].components.size() == 3)
+    poses.emplace_back(&roles.positions[0], &roles.quaternions[0]);
+  if (poses.size() > 1) {
+    std::string all;
+    for (const auto& [position, quaternion] : poses)
+      all += (all.empty() ? "" : "; ") + io::display_text(position->text + ", " + quaternion->text);
+    throw Error(ErrorCode::bad_parameter, {.where = recording.where,
+                                           .got = "more than one pose: " + all,
+                                           .needed = "one for a trajectory",
+                                           .mend = "Name its columns with --columns tx=...,ty=...,...,qw=..."});
+  }
+  if (poses.empty()) return "";
+  const auto& [position, quaternion] = poses[0];
+  std::vector<io::Column> pose;
+  for (std::size_t i = 0; i < kPoseNames.size(); ++i) {
+    io::Column column;
+    column.name = kPoseNames[i];
+    column.data = channel_of(recording, i < 3 ? position->components[i] : quaternion->components[i - 3]);
+    pose.push_back(std::move(column));
+  }
+  std::vector<bool> used(recording.columns.size());
+  for (const auto* vector : {position, quaternion})
+    for (const ChannelReference& channel : vector->components) used[channel.column] = true;
+  for (std::size_t c = 0; c < used.size(); ++c)
+    if (!used[c]) pose.push_back(std::move(recording.columns[c]));
+  const std::string order = !quaternion->order_named ? " (x y z w assumed)" : quaternion->w_first ? " (w first)" : "";
+  std::string taken =
+      "pose: " + io::display_text(position->text) + " and " + io::display_text(quaternion->text) + order;
+  recording.columns = std::move(pose);
+  return taken;
+}
+
+}  // namespace tmaops::cli
