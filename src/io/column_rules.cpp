@@ -5,12 +5,13 @@
 #include <array>
 #include <map>
 
+#include "io/decimal.hpp"
+
 namespace tmaops::io {
 namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 bool is_separator(char c) { return c == '.' || c == '_' || c == '/' || c == '-' || c == ' ' || c == ':'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The words of a name in lower case: "robot0_eef_quat" is robot0, eef, quat; "vehicleYaw" is vehicle, yaw.
 std::vector<std::string> words_of(std::string_view name) {

@@ -19,7 +19,7 @@
 namespace tmaops::io {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 18;
+constexpr std::size_t kPackedPiece = std::size_t{1} << 18;
 constexpr int kGzip = MAX_WBITS + 16;  // zlib's way to ask for a gzip wrapper
 constexpr int kZstdLevel = 3;
 constexpr int kZstdLongestWindow = 27;  // 128 MiB, what zstd itself takes without being told
@@ -75,7 +75,7 @@ Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit
   } zlib;
   if (!zlib.good) throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no zlib stream", .needed = "memory"});
   Expanded all(packed.size, where, limit);
-  std::vector<char> piece(kPiece);
+  std::vector<char> piece(kPackedPiece);
   std::span<const std::byte> rest = packed.span();
   int status = Z_STREAM_END;  // between two members
   bool full = false;          // the last piece was: more may be waiting in the stream
@@ -179,7 +179,7 @@ Bytes decompress(const Bytes& packed, Compression compression, const std::string
 }
 
 struct Compressor::State {
-  State(Compression kind, Take to) : compression(kind), take(std::move(to)), piece(kPiece) {
+  State(Compression kind, Take to) : compression(kind), take(std::move(to)), piece(kPackedPiece) {
     if (kind == Compression::gzip) {
       // Without a time or a name in its header: the same text gives the same bytes.
       if (deflateInit2(&zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)

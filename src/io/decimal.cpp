@@ -13,8 +13,6 @@ constexpr std::int64_t kPowers[] = {1,       10,        100,        1'000,      
                                     100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
 constexpr int kMostIntegerDigits = 19;  // of an int64
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // "nan", "inf", "infinity" in any case.
 bool names_non_finite(std::string_view text) {
   std::string lower;

@@ -11,6 +11,11 @@ namespace tmaops::io {
 
 enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
 
+inline constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
+
+/// In every locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// Decimal digits between the unit and the nanosecond: 9, 6, 3, 0.
 constexpr int digits_to_nanoseconds(TimeUnit unit) { return 9 - 3 * static_cast<int>(unit); }
 /// "s", "ms", "us" or "ns".

@@ -5,14 +5,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "io/decimal.hpp"
+
 namespace tmaops::io {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDay = 86'400;                                                   // seconds
 constexpr std::int64_t kFirstYear = -62'135'596'800, kAfterLastYear = 253'402'300'800;  // years 1 and 10000
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Reader {
  public:

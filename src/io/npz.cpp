@@ -13,15 +13,15 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
-constexpr std::size_t kPiece = std::size_t{1} << 16;  // code points converted at a time
+constexpr std::size_t kConvertedPiece = std::size_t{1} << 16;  // code points converted at a time
 
 // Every text in the room of the longest, in UTF-32, a piece at a time.
 void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take& take) {
   std::vector<char32_t> piece;
-  piece.reserve(kPiece);
+  piece.reserve(kConvertedPiece);
   const auto put = [&](char32_t code) {
     piece.push_back(code);
-    if (piece.size() < kPiece) return;
+    if (piece.size() < kConvertedPiece) return;
     take(std::as_bytes(std::span(piece)));
     piece.clear();
   };
@@ -87,8 +87,10 @@ void NpzWriter::add(const std::string& name, const Array& array) {
   };
   if (!array.ragged()) return add(array, [&](const ZipWriter::Take& take) { take(array.span()); });
   const std::size_t longest = longest_text(array);
-  add({{ElementKind::text, "<U" + std::to_string(longest), 4 * longest}, array.shape},
-      [&](const ZipWriter::Take& take) { give_padded(array, longest, take); });
+  Array padded;
+  padded.type = {ElementKind::text, "<U" + std::to_string(longest), 4 * longest};
+  padded.shape = array.shape;
+  add(padded, [&](const ZipWriter::Take& take) { give_padded(array, longest, take); });
 }
 
 }  // namespace tmaops::io

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npz.hpp"
@@ -199,7 +200,6 @@ void add_times(NpzWriter& npz, std::set<std::string>& taken, const Recording& re
   const TimeColumn& time = recording.time;
   if (options.to_unit || time.form == TimeForm::number) return add_number_times(npz, taken, recording, options);
   if (time.form != TimeForm::pair) return npz.add(member_name(time.name, taken), datetime_array(recording));
-  constexpr std::int64_t kSecond = 1'000'000'000;
   std::vector<std::int64_t> seconds, nanoseconds;
   for (const std::int64_t stamp : recording.times) {
     nanoseconds.push_back((stamp % kSecond + kSecond) % kSecond);

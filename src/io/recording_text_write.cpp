@@ -3,6 +3,7 @@
 #include <set>
 
 #include "io/compression.hpp"
+#include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "io/iso_time.hpp"
 #include "io/kitti.hpp"
@@ -15,8 +16,6 @@
 namespace tmaops::io {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 class TextOutput {
  public:
   explicit TextOutput(OutputFile& file)
@@ -25,7 +24,7 @@ class TextOutput {
     text += '\n';
     pending_ += text;
     text.clear();
-    if (pending_.size() >= kPiece) flush();
+    if (pending_.size() >= kWrittenPiece) flush();
   }
   void finish() {
     flush();
@@ -33,7 +32,7 @@ class TextOutput {
   }
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 16;
+  static constexpr std::size_t kWrittenPiece = std::size_t{1} << 16;
   void flush() {
     compressor_.write(pending_);
     pending_.clear();

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
@@ -11,8 +12,6 @@
 
 namespace tmaops::io {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 // f32 stamps must be told apart: the resolution at the largest one within the mean step.
 void check_precision(const Array& array, const std::string& where) {

@@ -8,6 +8,7 @@
 
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
+#include "io/time_names.hpp"
 #include "io/utf8.hpp"
 #include "tmaops/error.hpp"
 
@@ -67,11 +68,9 @@ Array text_of(const Table& table, std::size_t column) {
 bool is_missing(std::string_view field) {
   field = without_blanks(field);
   if (field.empty()) return true;
-  std::array<char, 5> lower{};
-  if (field.size() > lower.size()) return false;
-  std::transform(field.begin(), field.end(), lower.begin(),
-                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
-  const std::string_view text(lower.data(), field.size());
+  constexpr std::size_t kLongest = 5;
+  if (field.size() > kLongest) return false;
+  const std::string text = lower_case(field);
   static constexpr std::array<std::string_view, 11> kMissing{"nan", "na",   "n/a",  "none", "null", "nat",
                                                              "#na", "#n/a", "<na>", "-nan", "+nan"};
   return std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end();

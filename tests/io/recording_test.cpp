@@ -135,12 +135,12 @@ TEST(Recording, says_which_column_is_the_time_and_why) {
   EXPECT_EQ(to_string(time("a,b\n1,2\n").choice), "position");
 
   const auto others = [&](const char* text) { return read_recording(folder.file("a.csv", text)).other_time_names; };
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(others("time,header.stamp,x\n1,2,3\n"), Names{"header.stamp"});
-  EXPECT_EQ(others("time,stamp.secs,stamp.nsecs\n1,2,3\n"), Names{"stamp.secs"});
-  EXPECT_EQ(others("seq,capture_time\n1,2\n"), Names{"capture_time"})
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(others("time,header.stamp,x\n1,2,3\n"), Texts{"header.stamp"});
+  EXPECT_EQ(others("time,stamp.secs,stamp.nsecs\n1,2,3\n"), Texts{"stamp.secs"});
+  EXPECT_EQ(others("seq,capture_time\n1,2\n"), Texts{"capture_time"})
       << "the first column was taken for want of a name";
-  EXPECT_EQ(others("time,exposure_time\n1,2\n"), Names{}) << "a usual name leaves no doubt";
+  EXPECT_EQ(others("time,exposure_time\n1,2\n"), Texts{}) << "a usual name leaves no doubt";
 }
 
 TEST(Recording, stamps_too_large_for_every_other_unit_are_nanoseconds) {
