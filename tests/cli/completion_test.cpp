@@ -21,8 +21,8 @@ std::string completed(const std::string& words) {
 
 TEST(Completion, bash_knows_the_options_of_option_groups) {
   EXPECT_EQ(completed("tmaops resample --h"), "--help --hz");
-  EXPECT_EQ(completed("tmaops resample --lik"), "--like");
-  EXPECT_EQ(completed("tmaops resample in.csv --times"), "--times --times-array");
+  EXPECT_EQ(completed("tmaops resample --lik"), "--like --like-unit");
+  EXPECT_EQ(completed("tmaops resample in.csv --times"), "--times --times-array --times-unit");
   EXPECT_EQ(completed("tmaops bench --fail"), "--fail-if-slower");
 }
 

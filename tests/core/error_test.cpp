@@ -92,6 +92,7 @@ TEST(ErrorCatalogue, numbers_never_change) {
                                           {"finished_in_part", 93},
                                           {"usage", 100},
                                           {"bad_environment", 101},
+                                          {"warnings_refused", 102},
                                           {"bad_tensor_map", 110},
                                           {"tensor_map_refused", 111},
                                           {"tile_not_modelled", 112},
