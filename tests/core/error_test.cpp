@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace tmaops {
 namespace {
@@ -130,9 +130,12 @@ TEST(Error, copies_share_the_details) {
 }
 
 TEST(Catalogue, no_mend_only_points_to_the_message) {
-  const std::regex pointer(R"((See the \w+ in the message|The message (has|lists)[^;]*)\.)");
-  for (const ErrorPage& page : error_catalogue())
-    EXPECT_FALSE(std::regex_match(std::string(page.mend), pointer)) << page.number << ": " << page.mend;
+  for (const ErrorPage& page : error_catalogue()) {
+    const std::string_view mend = page.mend;
+    const bool points =
+        mend.starts_with("See the ") || mend.starts_with("The message has") || mend.starts_with("The message lists");
+    EXPECT_FALSE(points && mend.find(';') == mend.npos) << page.number << ": " << mend;
+  }
 }
 
 }  // namespace
