@@ -15,11 +15,13 @@
 #include <functional>
 
 #include "fuzz/mutator.hpp"
+#include "io/compression.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "support/npy_bytes.hpp"
+#include "support/scratch.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::fuzz {
@@ -81,6 +83,12 @@ void read_as(io::FileFormat format, const std::string& input) {
   io::ReadOptions options;
   options.format = format;
   use(io::parse_recording(bytes_of(input), "fuzz", options));
+}
+
+void read_gzip(const std::string& input) {
+  const io::Bytes text = io::decompress(bytes_of(input), io::Compression::gzip, "fuzz.gz",
+                                        {.largest_ratio = 200, .believed_bytes = 1 << 16});
+  sink = sink + static_cast<double>(text.size);
 }
 
 /// Runs the mutations in a child, so that whatever ends it can be reported with its seed and iteration.
@@ -201,6 +209,47 @@ Corpus text_corpus(bool tum) {
   return corpus;
 }
 
+Corpus gzip_corpus() {
+  Corpus corpus{{}, {"\x1f\x8b\x08", std::string(4, '\0'), "\xff\xff"}};
+  for (const std::string text : {"t,x\n0,1\n1,2\n", ""}) {
+    std::string packed;
+    io::Compressor compressor(io::Compression::gzip, [&](std::string_view piece) { packed += piece; });
+    compressor.write(text);
+    compressor.finish();
+    corpus.files.push_back(packed);
+    corpus.files.push_back(packed + packed);
+  }
+  return corpus;
+}
+
+/// Times in other forms than numbers.
+Corpus times_corpus() {
+  Corpus corpus = text_corpus(false);
+  corpus.files = {"time,x\n2024-05-01T12:00:00.5Z,1\n2024-05-01T12:00:01Z,2\n",
+                  "time,x\n2024-02-29 23:59:59+02:00,1\n2024-03-01 00:00:00+02:00,2\n",
+                  "secs,nsecs,x\n1,5,1\n2,999999999,2\n", "seq,header.stamp.sec,header.stamp.nanosec\n1,1,0\n2,1,1\n"};
+  for (const char* word : {"-02:00", "Z", "T", "24:00", "60", "2024-13-01", "1677-", "2262-", "1000000000"})
+    corpus.words.emplace_back(word);
+  return corpus;
+}
+
+Corpus kitti_corpus() {
+  Corpus corpus = text_corpus(true);
+  corpus.files = {"1 0 0 1 0 1 0 2 0 0 1 3\n0 -1 0 1.5 1 0 0 2 0 0 1 3\n"};
+  return corpus;
+}
+
+TEST(Fuzz, gzip) { fuzz(gzip_corpus(), read_gzip); }
+TEST(Fuzz, times) {
+  fuzz(times_corpus(), [](const std::string& input) { read_as(io::FileFormat::csv, input); });
+}
+TEST(Fuzz, kitti) {
+  const test::Scratch folder;
+  io::ReadOptions options;
+  options.format = io::FileFormat::kitti;
+  options.kitti_times = folder.file("times.txt", "0\n0.5\n");
+  fuzz(kitti_corpus(), [&](const std::string& input) { use(io::parse_recording(bytes_of(input), "fuzz", options)); });
+}
 TEST(Fuzz, npy) { fuzz(npy_corpus(), read_npy); }
 TEST(Fuzz, npz) { fuzz(npz_corpus(), read_npz); }
 TEST(Fuzz, npz_recording) {
