@@ -20,7 +20,7 @@ Settings problem(const std::string& op, const std::vector<std::pair<std::string,
 
 std::string name_of(const Settings& settings) { return make_workload(settings, {})->info().name; }
 
-TEST(Cases, NamesAreThoseOfTheAnchors) {
+TEST(Cases, names_are_those_of_the_anchors) {
   EXPECT_EQ(name_of(problem("gemm", {{"mode", "RC"}, {"size", "1024"}})), "RC 1024");
   EXPECT_EQ(name_of(problem("gemm", {{"mode", "CR"}, {"m", "64"}, {"n", "4096"}, {"k", "7168"}})), "CR 64x4096x7168");
   EXPECT_EQ(name_of(problem("gemm", {{"case", "RC 64x4096x7168"}})), "RC 64x4096x7168");
@@ -36,7 +36,7 @@ TEST(Cases, NamesAreThoseOfTheAnchors) {
   EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "none"}})), "enc1/detr");
 }
 
-TEST(Cases, ShapesAreThoseOfTheAnchors) {
+TEST(Cases, shapes_are_those_of_the_anchors) {
   const auto seed = make_workload(problem("ms_deform_attn", {{"case", "seed/detr"}, {"dtype", "f16"}}), {});
   EXPECT_EQ(seed->tensor("value", 0).shape_text(), "(48, 19560, 1, 32)");
   EXPECT_EQ(seed->tensor("sampling_locations", 0).shape_text(), "(48, 15422, 1, 4, 8, 2)");
@@ -53,7 +53,7 @@ TEST(Cases, ShapesAreThoseOfTheAnchors) {
   EXPECT_EQ(to_values->tensor("grad_values", 0).shape_text(), "(2, 9, 3)");
 }
 
-TEST(Cases, MistakesAreNamedWithTheirPlace) {
+TEST(Cases, mistakes_are_named_with_their_place) {
   expect_error(
       ErrorCode::unknown_case,
       [] {
@@ -122,7 +122,7 @@ TEST(Cases, MistakesAreNamedWithTheirPlace) {
       ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }
 
-TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
+TEST(Cases, every_cpu_variant_passes_on_small_cases) {
   std::vector<Settings> problems;
   for (const char* dtype : {"f32", "f16", "bf16"}) {
     for (const char* mode : {"RC", "CR", "RR", "CC"})
@@ -183,7 +183,7 @@ TEST(Cases, EveryCpuVariantPassesOnSmallCases) {
   EXPECT_GE(report.rows.size(), 2 * problems.size()) << "the chosen variant and at least one other each";
 }
 
-TEST(Cases, TheDataSaysWhatAResamplingTouches) {
+TEST(Cases, the_data_says_what_a_resampling_touches) {
   const auto sparse = make_workload(problem("resample", {{"case", "64,4096->1024,32"}}), {});
   sparse->prepare(1, 1);
   EXPECT_LT(sparse->touched_bytes(), sparse->bytes() * 3 / 4) << "1,024 targets need 2,048 of 4,096 rows at most";
@@ -193,7 +193,7 @@ TEST(Cases, TheDataSaysWhatAResamplingTouches) {
   EXPECT_GT(dense->touched_bytes(), dense->bytes() * 9 / 10);
 }
 
-TEST(Cases, ColdInputsRotateOverSetsOfTheSameData) {
+TEST(Cases, cold_inputs_rotate_over_sets_of_the_same_data) {
   RunOptions options;
   options.hot = false;
   options.cold = true;
@@ -210,7 +210,7 @@ TEST(Cases, ColdInputsRotateOverSetsOfTheSameData) {
   }
 }
 
-TEST(Cases, AColdRunThatDoesNotFitTheCapIsRefusedInWords) {
+TEST(Cases, a_cold_run_that_does_not_fit_the_cap_is_refused_in_words) {
   RunOptions options;
   options.hot = false;
   options.cold = true;
@@ -221,7 +221,7 @@ TEST(Cases, AColdRunThatDoesNotFitTheCapIsRefusedInWords) {
   EXPECT_TRUE(report.rows.empty());
 }
 
-TEST(Cases, TheTypesOfOneCaseAreTimedTogetherOnACpu) {
+TEST(Cases, the_types_of_one_case_are_timed_together_on_a_cpu) {
   const auto gemm = [](const char* name, const char* dtype) {
     return problem("gemm", {{"case", name}, {"dtype", dtype}});
   };
@@ -246,7 +246,7 @@ TEST(Cases, TheTypesOfOneCaseAreTimedTogetherOnACpu) {
   }
 }
 
-TEST(Cases, UnknownVariantsAndPeersAreNamed) {
+TEST(Cases, unknown_variants_and_peers_are_named) {
   const auto run_one = [](const Settings& settings, std::vector<std::string> peers) {
     RunOptions options;
     options.peers = std::move(peers);
@@ -267,7 +267,7 @@ TEST(Cases, UnknownVariantsAndPeersAreNamed) {
       "Did you mean 'numpy'?");
 }
 
-TEST(Cases, AnInterruptEndsTheRunWithWhatItHas) {
+TEST(Cases, an_interrupt_ends_the_run_with_what_it_has) {
   RunOptions options;
   options.samples = 1000;
   options.min_time = 0;

@@ -18,7 +18,7 @@ void spin() {
   }
 }
 
-TEST(WaitUntilQuiet, OutlastsAThreadThatSpins) {
+TEST(WaitUntilQuiet, outlasts_a_thread_that_spins) {
   std::atomic<bool> over{false};
   std::thread worker([&] {
     spin();
@@ -29,7 +29,7 @@ TEST(WaitUntilQuiet, OutlastsAThreadThatSpins) {
   worker.join();
 }
 
-TEST(WaitUntilQuiet, OutlastsAChildThatSpins) {
+TEST(WaitUntilQuiet, outlasts_a_child_that_spins) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

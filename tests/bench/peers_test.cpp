@@ -32,7 +32,7 @@ void column_major_gemm(const cublas::Product& p, const float* first, const float
   }
 }
 
-TEST(CublasProduct, IsOursInEveryMode) {
+TEST(CublasProduct, is_ours_in_every_mode) {
   for (const char* mode : {"RC", "CR", "RR", "CC"}) {
     const auto workload = product(mode, {});
     workload->prepare(1, 1);
@@ -44,14 +44,14 @@ TEST(CublasProduct, IsOursInEveryMode) {
   }
 }
 
-TEST(CublasProduct, IsRefusedWithWhatThePeerDoesNotDo) {
+TEST(CublasProduct, is_refused_with_what_the_peer_does_not_do) {
   for (const auto& more : std::vector<std::pair<std::string, std::string>>{
            {"bias", "row"}, {"activation", "relu"}, {"beta", "0.5"}, {"alpha", "2"}, {"batch", "2"}})
     test::expect_error(
         ErrorCode::variant_refuses, [&] { cublas::product_of(*product("RC", {more})); }, "a plain product");
 }
 
-TEST(Peers, AreThoseOfTheOperatorAndDevice) {
+TEST(Peers, are_those_of_the_operator_and_device) {
   const auto names = [](const char* op, DeviceType type) {
     std::string all;
     for (const std::string_view peer : peer_names())

@@ -26,13 +26,13 @@ Row row(const std::string& implementation, Kind kind, double median, double spre
 
 Refusal refusal(bool requested, int code) { return {{}, "wgmma", "needs a GPU", requested, code}; }
 
-TEST(Report, RatesAreOfTheFloor) {
+TEST(Report, rates_are_of_the_floor) {
   const Row one = row("tmaops", Kind::variant, 100);
   EXPECT_DOUBLE_EQ(one.gbps(), 30);
   EXPECT_DOUBLE_EQ(one.tflops(), 0.06);
 }
 
-TEST(Tuning, TheFastestOfEachCaseOverBothTemperatures) {
+TEST(Tuning, the_fastest_of_each_case_over_both_temperatures) {
   const auto timed = [](const char* name, const char* dtype, const char* temperature, double us) {
     Row made = row(name, Kind::variant, us);
     made.info.tuned = "RC 256";
@@ -54,7 +54,7 @@ TEST(Tuning, TheFastestOfEachCaseOverBothTemperatures) {
   EXPECT_EQ(best[1].types, "bf16");
 }
 
-TEST(Report, ExitCodesSayWhatHappened) {
+TEST(Report, exit_codes_say_what_happened) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
   EXPECT_EQ(report.exit_code(), 0);
@@ -72,7 +72,7 @@ TEST(Report, ExitCodesSayWhatHappened) {
   EXPECT_EQ(report.exit_code(), 130);
 }
 
-TEST(Report, ItsJsonKeepsTheSchema) {
+TEST(Report, its_json_keeps_the_schema) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 12.5));
   report.rows.back().selected = "simd";
@@ -99,7 +99,7 @@ TEST(Report, ItsJsonKeepsTheSchema) {
   EXPECT_TRUE(first["host_launch_us"].is_null());
 }
 
-TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
+TEST(Report, clocks_and_counters_of_a_gpu_are_in_its_json) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 12.5));
   report.rows.back().clocks = Clocks{.sm_mhz = 1755, .held = {{"sw_power_cap", 0.25}}};
@@ -129,7 +129,7 @@ TEST(Report, ClocksAndCountersOfAGpuAreInItsJson) {
   EXPECT_EQ(together.size(), kBackToBackCounters + 1);
 }
 
-TEST(HostCost, IsTheLowerQuartileOfTheBursts) {
+TEST(HostCost, is_the_lower_quartile_of_the_bursts) {
   EXPECT_FALSE(undisturbed({}).has_value());
   const std::vector<HostCost> bursts{{9, 7}, {3, 2}, {3.5, 2.5}, {4, 9}, {80, 3}};
   const auto cost = undisturbed(bursts);
@@ -138,7 +138,7 @@ TEST(HostCost, IsTheLowerQuartileOfTheBursts) {
   EXPECT_EQ(cost->launch_us, 2.5);
 }
 
-TEST(Report, LoadsAreReportedAsThePublicationsDid) {
+TEST(Report, loads_are_reported_as_the_publications_did) {
   Report report;
   const auto add = [&](const std::string& name, const std::string& variant, double median) {
     report.rows.push_back(row(name, Kind::variant, median));
@@ -165,7 +165,7 @@ TEST(Report, LoadsAreReportedAsThePublicationsDid) {
   EXPECT_TRUE(document["rows"][0]["loads"]["cycles_per_block"].is_null());
 }
 
-TEST(Report, NaNNeverBecomesASilentNull) {
+TEST(Report, na_n_never_becomes_a_silent_null) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
   report.rows.back().error.relative = std::numeric_limits<double>::quiet_NaN();
@@ -173,7 +173,7 @@ TEST(Report, NaNNeverBecomesASilentNull) {
       ErrorCode::internal, [&] { bench::to_json(report, Json::object()); }, "not finite");
 }
 
-TEST(Report, BrokenDocumentsAreNamedAtTheFirstBreak) {
+TEST(Report, broken_documents_are_named_at_the_first_break) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
   const Json good = bench::to_json(report, Json::object());
@@ -211,7 +211,7 @@ class Compare : public testing::Test {
   }
 };
 
-TEST_F(Compare, OverlappingSpreadsAreNoChange) {
+TEST_F(Compare, overlapping_spreads_are_no_change) {
   EXPECT_EQ(change(100), Change::same);
   EXPECT_EQ(change(115), Change::same);  // 103.5 ... 126.5 overlaps 90 ... 110
   EXPECT_EQ(change(130), Change::slower);
@@ -219,7 +219,7 @@ TEST_F(Compare, OverlappingSpreadsAreNoChange) {
   EXPECT_EQ(change(130, 0.5), Change::same) << "noise as large as the change";
 }
 
-TEST_F(Compare, OnlyVariantsBeyondTheShareAreRegressions) {
+TEST_F(Compare, only_variants_beyond_the_share_are_regressions) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 130));
   report.rows.push_back(row("onednn", Kind::peer, 200));
@@ -231,7 +231,7 @@ TEST_F(Compare, OnlyVariantsBeyondTheShareAreRegressions) {
   EXPECT_TRUE(regressions(differences, 0.5).empty());
 }
 
-TEST_F(Compare, RowsOfOneFileOnlyAreNamed) {
+TEST_F(Compare, rows_of_one_file_only_are_named) {
   Report report;
   report.rows.push_back(row("blocked", Kind::variant, 1));
   const auto differences = compare(report, base());

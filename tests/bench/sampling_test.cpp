@@ -63,18 +63,18 @@ Sampled sampled(double seconds_each, RunOptions options) {
 
 using Calls = std::vector<std::int64_t>;
 
-TEST(Sampling, ShortCallsAreWarmedUpAndRepeated) {
+TEST(Sampling, short_calls_are_warmed_up_and_repeated) {
   const Sampled result = sampled(0.5e-3, {.min_time = 2e-3});
   EXPECT_EQ(result.calls, (Calls{1, 1, 4, 4, 4, 4, 4, 4}));  // an estimate, then three samples
   EXPECT_EQ(result.samples, std::vector<double>(3, 500.0));
 }
 
-TEST(Sampling, LongCallsAreNotWarmedUp) {
+TEST(Sampling, long_calls_are_not_warmed_up) {
   const Sampled result = sampled(0.06, {.min_time = 2e-3});
   EXPECT_EQ(result.calls, (Calls{1, 1, 1, 1, 1}));  // how long they are is not known before the first
 }
 
-TEST(Sampling, ColdInputsAreNotTouchedBefore) {
+TEST(Sampling, cold_inputs_are_not_touched_before) {
   const Sampled result = sampled(0.5e-3, {.hot = false, .cold = true, .min_time = 2e-3});
   EXPECT_EQ(result.calls, (Calls{1, 4, 4, 4}));
 }

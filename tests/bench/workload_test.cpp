@@ -61,50 +61,50 @@ Comparison outcome(const std::string& variant, double tolerance = 0, int sets = 
   return make_local(variant, Kind::variant, variant, calls, *timer)->verify(workload, sets - 1, tolerance);
 }
 
-TEST(Check, TakesARightResult) {
+TEST(Check, takes_a_right_result) {
   const Comparison result = outcome("right");
   EXPECT_TRUE(result.ok) << result.problem;
   EXPECT_EQ(result.relative, 0);
   EXPECT_EQ(result.max, 0);
 }
 
-TEST(Check, EverySetHoldsTheSameData) { EXPECT_TRUE(outcome("right", 0, 3).ok); }
+TEST(Check, every_set_holds_the_same_data) { EXPECT_TRUE(outcome("right", 0, 3).ok); }
 
-TEST(Check, CatchesWhatWasNotWritten) {
+TEST(Check, catches_what_was_not_written) {
   const Comparison result = outcome("forgets");
   EXPECT_FALSE(result.ok);
   EXPECT_EQ(result.problem, "output[3, 1] was not written");
 }
 
-TEST(Check, CatchesWritesAroundTheOutput) {
+TEST(Check, catches_writes_around_the_output) {
   EXPECT_EQ(outcome("overruns").problem, "wrote outside output");
   EXPECT_EQ(outcome("underruns").problem, "wrote outside output");
 }
 
-TEST(Check, CatchesOneWrongElement) {
+TEST(Check, catches_one_wrong_element) {
   const Comparison result = outcome("one wrong");
   EXPECT_FALSE(result.ok);
   EXPECT_NE(result.problem.find("[3, 1]"), std::string::npos) << result.problem;
   EXPECT_NEAR(result.max, 1, 1e-6);
 }
 
-TEST(Check, OneWrongElementDoesNotHideBehindALooseTolerance) {
+TEST(Check, one_wrong_element_does_not_hide_behind_a_loose_tolerance) {
   EXPECT_FALSE(outcome("one wrong", 1e-3).ok);  // off by half the root mean square
 }
 
-TEST(Check, CatchesNaN) {
+TEST(Check, catches_na_n) {
   const Comparison result = outcome("NaN");
   EXPECT_FALSE(result.ok);
   EXPECT_TRUE(std::isfinite(result.relative)) << "the row must stay printable";
 }
 
-TEST(Check, TheToleranceDecides) {
+TEST(Check, the_tolerance_decides) {
   EXPECT_FALSE(outcome("all a little").ok);
   EXPECT_TRUE(outcome("all a little", 2e-3).ok);
   EXPECT_NEAR(outcome("all a little", 2e-3).relative, 1e-3, 1e-6);
 }
 
-TEST(Workload, SetsAddedLaterHoldTheSameData) {
+TEST(Workload, sets_added_later_hold_the_same_data) {
   Doubling workload(DType::f32);
   workload.prepare(1, 2);
   workload.add_sets(4);
@@ -116,13 +116,13 @@ TEST(Workload, SetsAddedLaterHoldTheSameData) {
   EXPECT_TRUE(make_local("right", Kind::variant, "right", calls, *timer)->verify(workload, 3, 0).ok);
 }
 
-TEST(Workload, MoreMemoryThanThereIsIsAnError) {
+TEST(Workload, more_memory_than_there_is_is_an_error) {
   Doubling workload(DType::f32);
   test::expect_error(
       ErrorCode::out_of_memory, [&] { workload.prepare(1, std::numeric_limits<int>::max()); }, "GiB");
 }
 
-TEST(Random, DataDoesNotDependOnTheThreads) {
+TEST(Random, data_does_not_depend_on_the_threads) {
   Buffer one(DType::f32, Layout::contiguous({100000}));
   Buffer many(DType::f32, Layout::contiguous({100000}));
   set_num_threads(1);

@@ -19,7 +19,7 @@ class CompareCommand : public testing::Test {
   Scratch folder;
 };
 
-TEST_F(CompareCommand, SlowerThanAllowedEndsWithOne) {
+TEST_F(CompareCommand, slower_than_allowed_ends_with_one) {
   const ToolResult result =
       run_tool(short_bench(folder / "new.json", {"--compare", base(1e-3), "--fail-if-slower", "5%"}));
   EXPECT_EQ(result.exit_code, 1);
@@ -28,18 +28,18 @@ TEST_F(CompareCommand, SlowerThanAllowedEndsWithOne) {
   EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
 }
 
-TEST_F(CompareCommand, SlowerIsOnlyToldWithoutTheOption) {
+TEST_F(CompareCommand, slower_is_only_told_without_the_option) {
   EXPECT_EQ(run_tool(short_bench(folder / "new.json", {"--compare", base(1e-3)})).exit_code, 0);
 }
 
-TEST_F(CompareCommand, FasterIsTold) {
+TEST_F(CompareCommand, faster_is_told) {
   const ToolResult result =
       run_tool(short_bench(folder / "new.json", {"--compare", base(1e3), "--fail-if-slower", "5%"}));
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.out, "faster");
 }
 
-TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
+TEST_F(CompareCommand, a_run_that_is_done_in_part_is_compared_too) {
   const std::string problem = "gemm: {mode: RC, size: 32, dtype: f32, variant: [auto, wgmma_tma]}";
   const auto compare = [&](double factor) {
     return run_tool(short_bench(folder / "new.json",
@@ -54,7 +54,7 @@ TEST_F(CompareCommand, ARunThatIsDoneInPartIsComparedToo) {
   expect_text(slower.err, "E091", "RC 32");
 }
 
-TEST_F(CompareCommand, ABaseWithoutThisProblemPassesNothing) {
+TEST_F(CompareCommand, a_base_without_this_problem_passes_nothing) {
   const std::string other = base(1);
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--device", "cpu", "--force", "--compare", other});
@@ -67,7 +67,7 @@ TEST_F(CompareCommand, ABaseWithoutThisProblemPassesNothing) {
   EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
 }
 
-TEST_F(CompareCommand, ABrokenBaseIsFoundBeforeTheRun) {
+TEST_F(CompareCommand, a_broken_base_is_found_before_the_run) {
   const auto broken = folder.file("broken.json", "{\"schema\": 1}");
   const ToolResult result = run_tool(short_bench(folder / "new.json", {"--compare", broken.string()}));
   EXPECT_EQ(result.exit_code, 2);

@@ -11,7 +11,7 @@
 namespace tmaops::test {
 namespace {
 
-TEST(Bench, WritesATableAndAResultFile) {
+TEST(Bench, writes_a_table_and_a_result_file) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench(folder / "r.json", {"--peers", "copy", "--all-variants"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -33,7 +33,7 @@ TEST(Bench, WritesATableAndAResultFile) {
   EXPECT_TRUE(row["sm_mhz"].is_null());
 }
 
-TEST(Bench, TuningNeedsAGpu) {
+TEST(Bench, tuning_needs_a_gpu) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench(folder / "r.json", {"--tune", "--device", "cpu"}));
   EXPECT_EQ(result.exit_code, 2);
@@ -41,7 +41,7 @@ TEST(Bench, TuningNeedsAGpu) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
+TEST(Bench, json_goes_to_stdout_and_is_the_file) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench(folder / "r.json", {"--json", "--quiet"}));
   EXPECT_EQ(result.exit_code, 0);
@@ -49,7 +49,7 @@ TEST(Bench, JsonGoesToStdoutAndIsTheFile) {
   EXPECT_EQ(result.err, "");
 }
 
-TEST(Bench, AnExistingFileIsKeptWithoutForce) {
+TEST(Bench, an_existing_file_is_kept_without_force) {
   const Scratch folder;
   folder.file("r.json", "precious");
   const ToolResult result = run_tool(short_bench(folder / "r.json"));
@@ -64,7 +64,7 @@ TEST(Bench, AnExistingFileIsKeptWithoutForce) {
   EXPECT_TRUE(std::filesystem::exists(folder / "out/results.json"));
 }
 
-TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
+TEST(Bench, mistakes_in_a_configuration_have_file_line_and_column) {
   const Scratch folder;
   const auto expect_failure = [&](const std::string& text, const std::string& number, const std::string& place) {
     const auto config = folder.file("c.yaml", text);
@@ -85,21 +85,21 @@ TEST(Bench, MistakesInAConfigurationHaveFileLineAndColumn) {
   expect_failure("samples: 5\ngemm:\n", "E063", "2:1: gemm");
 }
 
-TEST(Bench, AnEmptyNameIsNoOutput) {
+TEST(Bench, an_empty_name_is_no_output) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench("", {}));
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E052");
 }
 
-TEST(Bench, AMissingConfigurationIsNamed) {
+TEST(Bench, a_missing_configuration_is_named) {
   const ToolResult result = run_tool({"bench", "no-such.yaml"});
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E040", "no-such.yaml");
   EXPECT_EQ(run_tool({"bench"}).exit_code, 2);
 }
 
-TEST(Bench, FlagsAreCheckedLikeTheConfiguration) {
+TEST(Bench, flags_are_checked_like_the_configuration) {
   const Scratch folder;
   for (const auto& [flag, value] : std::vector<std::pair<std::string, std::string>>{{"--samples", "2"},
                                                                                     {"--threads", "0"},
@@ -116,14 +116,14 @@ TEST(Bench, FlagsAreCheckedLikeTheConfiguration) {
   }
 }
 
-TEST(Bench, AskingForAGpuWhereNoneIsEndsWithFour) {
+TEST(Bench, asking_for_a_gpu_where_none_is_ends_with_four) {
   if (std::filesystem::exists("/dev/nvidia0")) GTEST_SKIP() << "this machine has a GPU";
   const ToolResult result = run_tool({"bench", "-p", kSmallProblem, "--device", "cuda"});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_TRUE(std::regex_search(result.err, std::regex("E07[0-7]"))) << result.err;
 }
 
-TEST(Bench, CountersNeedAGpu) {
+TEST(Bench, counters_need_a_gpu) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench(folder / "r.json", {"--counters", "--device", "cpu"}));
   EXPECT_EQ(result.exit_code, 2);
@@ -135,7 +135,7 @@ TEST(Bench, CountersNeedAGpu) {
   expect_text(configured.err, "counters: true", "a run on the CPU");
 }
 
-TEST(Bench, ASingleRunIsCheckedAndNotTimed) {
+TEST(Bench, a_single_run_is_checked_and_not_timed) {
   const Scratch folder;
   const ToolResult result =
       run_tool({"bench", "-p", kSmallProblem, "--single-run", "--json", "-o", (folder / "r.json").string()});
@@ -147,7 +147,7 @@ TEST(Bench, ASingleRunIsCheckedAndNotTimed) {
   EXPECT_TRUE(json["rows"][0]["us"].is_null());
 }
 
-TEST(Bench, ASingleRunTakesTheRowThatIsNamed) {
+TEST(Bench, a_single_run_takes_the_row_that_is_named) {
   const std::vector<std::string> command{"bench",          "-p",           kSmallProblem,
                                          "--all-variants", "--single-run", "--implementation"};
   const auto run = [&](const std::string& name) {
@@ -166,7 +166,7 @@ TEST(Bench, ASingleRunTakesTheRowThatIsNamed) {
   expect_text(unknown.err, "magic is left out", "tmaops", "reference");
 }
 
-TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
+TEST(Bench, a_single_run_is_of_one_problem_without_times) {
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{"--single-run", "-p", "gemm: {size: 48, dtype: f32}"},
         {"--single-run", "--counters"},
@@ -180,7 +180,7 @@ TEST(Bench, ASingleRunIsOfOneProblemWithoutTimes) {
   }
 }
 
-TEST(Bench, ABadThreadCountIsNamed) {
+TEST(Bench, a_bad_thread_count_is_named) {
   const Scratch folder;
   const ToolResult result = run_tool(short_bench(folder / "r.json"), {{"TMAOPS_NUM_THREADS", "0"}});
   EXPECT_EQ(result.exit_code, 2);
@@ -188,7 +188,7 @@ TEST(Bench, ABadThreadCountIsNamed) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST(Bench, NumbersDoNotDependOnTheLocale) {
+TEST(Bench, numbers_do_not_depend_on_the_locale) {
   const Scratch folder;
   const ToolResult result =
       run_tool(short_bench(folder / "r.json"), {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}});
@@ -197,7 +197,7 @@ TEST(Bench, NumbersDoNotDependOnTheLocale) {
   EXPECT_TRUE(read_json(folder / "r.json")["rows"][0]["us"]["median"].is_number());
 }
 
-TEST(Bench, AProblemLargerThanTheMemoryEndsWithFive) {
+TEST(Bench, a_problem_larger_than_the_memory_ends_with_five) {
   const Scratch folder;
   for (const char* size : {"300000", "4000000"}) {  // more than is free, and more than can be addressed
     const std::string problem = std::string("gemm: {dtype: f32, size: ") + size + "}";
@@ -207,7 +207,7 @@ TEST(Bench, AProblemLargerThanTheMemoryEndsWithFive) {
   }
 }
 
-TEST(Bench, WithoutPythonItsPeersAreLeftOut) {
+TEST(Bench, without_python_its_peers_are_left_out) {
   const Scratch folder;
   const ToolResult result =
       run_tool(short_bench(folder / "r.json", {"--peers", "torch_eager,numpy", "--python", "/no/python"}));
@@ -216,7 +216,7 @@ TEST(Bench, WithoutPythonItsPeersAreLeftOut) {
   EXPECT_EQ(read_json(folder / "r.json")["rows"].size(), 1u);
 }
 
-TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
+TEST(Bench, a_peer_that_dies_does_not_end_the_run) {
   const Scratch folder;
   const auto python =
       folder.file("python", "#!/bin/sh\nread line\necho '{\"versions\": \"none\"}'\nread line\nexit 3\n");
@@ -227,7 +227,7 @@ TEST(Bench, APeerThatDiesDoesNotEndTheRun) {
   expect_text(result.err, "torch_eager is left out", "it ended");
 }
 
-TEST(Bench, APythonPeerIsCheckedAndTimed) {
+TEST(Bench, a_python_peer_is_checked_and_timed) {
   const Scratch folder;
   const ToolResult result = run_tool({"bench", "-p", "resample: {case: '4,50->60,8'}", "--device", "cpu", "--samples",
                                       "5", "--min-time", "0", "--peers", "numpy", "-o", (folder / "r.json").string()});
@@ -241,7 +241,7 @@ TEST(Bench, APythonPeerIsCheckedAndTimed) {
   EXPECT_LT(json["rows"][1]["error"]["relative"], 1e-5);
 }
 
-TEST(Configs, EveryFileNamesProblemsThereAre) {
+TEST(Configs, every_file_names_problems_there_are) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs")) {
     const ToolResult result = run_tool({"list", "--config", entry.path().string(), "--device", "cpu", "--json"});
@@ -255,7 +255,7 @@ TEST(Configs, EveryFileNamesProblemsThereAre) {
   EXPECT_GE(count, 5);
 }
 
-TEST(Bench, AFileNameNeedsNoUtf8) {
+TEST(Bench, a_file_name_needs_no_utf8) {
   const Scratch folder;
   const auto config = folder.file("\xff\xfe.yaml", kSmallProblem + "\nsamples: 5\nmin_time: 0\n");
   const ToolResult result = run_tool({"bench", config.string(), "-o", (folder / "\xff.json").string()});
@@ -287,9 +287,9 @@ void expect_partial_file_after(int signals) {
   EXPECT_EQ(folder.names(), (std::set<std::string>{"r.json"}));
 }
 
-TEST(Bench, CtrlCLeavesAValidPartialFile) { expect_partial_file_after(1); }
+TEST(Bench, ctrl_c_leaves_a_valid_partial_file) { expect_partial_file_after(1); }
 
-TEST(Bench, ASignalThatArrivesTwiceAtOnceCountsOnce) { expect_partial_file_after(2); }
+TEST(Bench, a_signal_that_arrives_twice_at_once_counts_once) { expect_partial_file_after(2); }
 
 }  // namespace
 }  // namespace tmaops::test

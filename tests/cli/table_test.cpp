@@ -8,7 +8,7 @@
 namespace tmaops::cli {
 namespace {
 
-TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
+TEST(Table, columns_are_as_wide_as_their_widest_cell) {
   Table table({{"name"}, {"time", Align::right}, {"note"}});
   table.add({{"a"}, {"1.5"}, {"long note"}});
   table.add({{"longer name"}, {"100000"}, {"x"}});
@@ -18,15 +18,15 @@ TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
             "longer name  100000  x\n");
 }
 
-TEST(Table, WithoutRowsThereIsNone) { EXPECT_EQ(Table({{"name"}}).text(false), ""); }
+TEST(Table, without_rows_there_is_none) { EXPECT_EQ(Table({{"name"}}).text(false), ""); }
 
-TEST(Table, ColumnsWithoutTextAreLeftOut) {
+TEST(Table, columns_without_text_are_left_out) {
   Table table({{"a"}, {"empty"}, {"b"}});
   table.add({{"1"}, {""}, {"2"}});
   EXPECT_EQ(table.text(false), "a  b\n1  2\n");
 }
 
-TEST(Table, NoLineEndsWithSpaces) {
+TEST(Table, no_line_ends_with_spaces) {
   Table table({{"a"}, {"wide column"}, {"c", Align::right}});
   table.add({{"1"}, {"text"}, {"7"}});
   table.add({{"2"}, {"text"}, {""}});
@@ -40,7 +40,7 @@ TEST(Table, NoLineEndsWithSpaces) {
             "3\n");
 }
 
-TEST(Table, WidthsCountCharactersAndNotBytes) {
+TEST(Table, widths_count_characters_and_not_bytes) {
   Table table({{"a"}, {"b"}});
   table.add({{"\u00b5s \u2014"}, {"x"}});
   table.add({{"four"}, {"y"}});
@@ -51,13 +51,13 @@ TEST(Table, WidthsCountCharactersAndNotBytes) {
             "four  y\n");
 }
 
-TEST(Table, ColourChangesNoWidth) {
+TEST(Table, colour_changes_no_width) {
   Table table({{"a"}, {"b"}});
   table.add({{"bad", Style::bad}, {"x"}});
   EXPECT_EQ(table.text(true), "\033[1ma\033[0m    \033[1mb\033[0m\n\033[31mbad\033[0m  x\n");
 }
 
-TEST(Table, ColumnsThatDoNotFitAreFolded) {
+TEST(Table, columns_that_do_not_fit_are_folded) {
   Table table({{"name"}, {"one", Align::right}, {"two", Align::right}, {"three", Align::right}});
   table.add({{"a row"}, {"1"}, {"2"}, {"3"}});
   table.add_gap();
@@ -73,7 +73,7 @@ TEST(Table, ColumnsThatDoNotFitAreFolded) {
             "b       10\n");
 }
 
-TEST(Table, TextOfTheLastColumnIsWrapped) {
+TEST(Table, text_of_the_last_column_is_wrapped) {
   Table table({{"part"}, {"what was found"}});
   table.add({{"Highway"}, {"explicit vectors chosen at run time, several times the speed"}});
   table.add({{}, {"how: ask"}});
@@ -84,13 +84,13 @@ TEST(Table, TextOfTheLastColumnIsWrapped) {
             "         how: ask\n");
 }
 
-TEST(Table, CellsHoldNothingThatATerminalObeys) {
+TEST(Table, cells_hold_nothing_that_a_terminal_obeys) {
   Table table({{"a"}});
   table.add({{"\033]0;title\a\nx"}});
   EXPECT_EQ(table.text(false), "a\n\\x1b]0;title\\x07 x\n");
 }
 
-TEST(Console, HelpGoesOnBelowItsText) {
+TEST(Console, help_goes_on_below_its_text) {
   EXPECT_EQ(wrapped("  -o,--output FILE      Result file that is written when all is done\nshort\n", 44),
             "  -o,--output FILE      Result file that is\n"
             "                        written when all is\n"
@@ -99,7 +99,7 @@ TEST(Console, HelpGoesOnBelowItsText) {
   EXPECT_EQ(wrapped("a line of words\n", kAnyWidth), "a line of words\n");
 }
 
-TEST(Numbers, HaveThreeDigits) {
+TEST(Numbers, have_three_digits) {
   EXPECT_EQ(three_digits(0), "0.00");
   EXPECT_EQ(three_digits(9.994), "9.99");
   EXPECT_EQ(three_digits(9.996), "10.0");
@@ -108,7 +108,7 @@ TEST(Numbers, HaveThreeDigits) {
   EXPECT_EQ(three_digits(1234), "1234");
 }
 
-TEST(Numbers, UnitsChangeWhereAFourthDigitWouldAppear) {
+TEST(Numbers, units_change_where_a_fourth_digit_would_appear) {
   const auto time = [](double us) { return in_units(us, {"us", "ms", "s"}); };
   EXPECT_EQ(time(999.4), "999 us");
   EXPECT_EQ(time(999.6), "1.00 ms") << "not 1000 us";
@@ -128,7 +128,7 @@ bench::Row row(const std::string& implementation, bench::Kind kind, double media
   return made;
 }
 
-TEST(TimesTable, SaysHowEachRowComparesWithCopyAndOurs) {
+TEST(TimesTable, says_how_each_row_compares_with_copy_and_ours) {
   bench::Report report;
   report.rows = {row("tmaops", bench::Kind::variant, 100), row("copy", bench::Kind::ceiling, 50),
                  row("onednn", bench::Kind::peer, 2500), row("tmaops", bench::Kind::variant, 4e6, "RC 1024")};
@@ -142,7 +142,7 @@ gemm      RC 1024  f32    tmaops (blocked)   4.00 s  -10/+25 %   0.0            
 )");
 }
 
-TEST(VerifyTable, WrongRowsComeLast) {
+TEST(VerifyTable, wrong_rows_come_last) {
   bench::Report report;
   report.failed = {row("wgmma", bench::Kind::variant, 1)};
   report.rows = {row("tmaops", bench::Kind::variant, 1)};

@@ -21,7 +21,7 @@ void expect_pieces(const std::string& text, std::initializer_list<std::string> p
     EXPECT_NE(text.find(piece), std::string::npos) << "no '" << piece << "' in:\n" << text;
 }
 
-TEST(TensorMapCommand, DrawsAValidLoad) {
+TEST(TensorMapCommand, draws_a_valid_load) {
   const ToolResult result = tensormap({"--dims", "32,160,92", "--box", "32,2,2", "--at", "0,-1,3"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
@@ -33,7 +33,7 @@ TEST(TensorMapCommand, DrawsAValidLoad) {
                              "0x80      0,0,1*  8,0,1*  16,0,1* 24,0,1* 0,1,1   8,1,1   16,1,1  24,1,1\n"});
 }
 
-TEST(TensorMapCommand, ShowsTheSwizzleAndItsPhase) {
+TEST(TensorMapCommand, shows_the_swizzle_and_its_phase) {
   const ToolResult shifted = tensormap({"--dims", "64,64", "--box", "64,8", "--swizzle", "128B", "--base", "0x80"});
   EXPECT_EQ(shifted.exit_code, 0) << shifted.err;
   expect_pieces(shifted.out,
@@ -43,7 +43,7 @@ TEST(TensorMapCommand, ShowsTheSwizzleAndItsPhase) {
   expect_pieces(plain.out, {"8 wavefronts, 1 would do"});
 }
 
-TEST(TensorMapCommand, ExplainsThePublishedFailure) {
+TEST(TensorMapCommand, explains_the_published_failure) {
   const ToolResult result =
       tensormap({"--dtype", "f16", "--dims", "92,160,32", "--strides", "10240,64", "--box", "2,2,32"});
   EXPECT_EQ(result.exit_code, 1);
@@ -54,14 +54,14 @@ TEST(TensorMapCommand, ExplainsThePublishedFailure) {
   EXPECT_EQ(tensormap({"--dtype", "f16", "--dims", "32,160,92", "--box", "32,2,2"}).exit_code, 0);
 }
 
-TEST(TensorMapCommand, SaysWhenALoadWouldFault) {
+TEST(TensorMapCommand, says_when_a_load_would_fault) {
   const ToolResult result = tensormap({"--dims", "64,64", "--box", "16,4", "--at", "3,0"});
   EXPECT_EQ(result.exit_code, 1);
   expect_pieces(result.out,
                 {"valid\n", "this load would fault", "coordinate[0] = 3 x 2 B = 6 B, not a multiple of 16 B"});
 }
 
-TEST(TensorMapCommand, JsonHasEverything) {
+TEST(TensorMapCommand, json_has_everything) {
   const ToolResult good =
       tensormap({"--json", "--dtype", "f32", "--dims", "64,8", "--box", "8,4", "--fill", "nan", "--at", "60,6"});
   EXPECT_EQ(good.exit_code, 0) << good.err;
@@ -81,7 +81,7 @@ TEST(TensorMapCommand, JsonHasEverything) {
   EXPECT_EQ(json["load"], nullptr);
 }
 
-TEST(TensorMapCommand, WritesASvgOnceAndNeverHalf) {
+TEST(TensorMapCommand, writes_a_svg_once_and_never_half) {
   const Scratch folder;
   const std::string file = (folder / "tile.svg").string();
   const std::vector<std::string> arguments = {"--dims", "64,64", "--box", "64,8", "--swizzle", "128B", "--svg", file};
@@ -97,7 +97,7 @@ TEST(TensorMapCommand, WritesASvgOnceAndNeverHalf) {
   EXPECT_FALSE(std::filesystem::exists(folder / "bad.svg"));
 }
 
-TEST(TensorMapCommand, ChecksIm2colAndNewerGpus) {
+TEST(TensorMapCommand, checks_im2col_and_newer_gpus) {
   const std::vector<std::string> im2col = {"--dims",
                                            "64,32,16,4",
                                            "--lower-corner",
@@ -129,7 +129,7 @@ std::vector<std::string> proposed_options(const std::string& output) {
   return words;
 }
 
-TEST(TensorMapCommand, AProposalKeepsTheArchitecture) {
+TEST(TensorMapCommand, a_proposal_keeps_the_architecture) {
   const std::vector<std::string> arguments{"--dtype", "u4x16_align8", "--dims", "2", "--box", "4096", "--arch", "10.0"};
   const ToolResult result = tensormap(arguments);
   EXPECT_EQ(result.exit_code, 1);
@@ -140,7 +140,7 @@ TEST(TensorMapCommand, AProposalKeepsTheArchitecture) {
   EXPECT_EQ(tensormap({"--dims", "8,8", "--box", "8,8", "--arch", "9.0"}).out.find("--arch"), std::string::npos);
 }
 
-TEST(TensorMapCommand, AProposalKeepsTheLoadInItsOwnOrder) {
+TEST(TensorMapCommand, a_proposal_keeps_the_load_in_its_own_order) {
   const ToolResult result = tensormap(
       {"--dims", "92,160,32", "--box", "2,2,32", "--at", "3,-1,0", "--base", "0x400", "--l2-promotion", "128B"});
   EXPECT_EQ(result.exit_code, 1);
@@ -150,7 +150,7 @@ TEST(TensorMapCommand, AProposalKeepsTheLoadInItsOwnOrder) {
   EXPECT_EQ(tensormap(proposed_options(faults.out)).exit_code, 0) << "a load that faults there too is left out";
 }
 
-TEST(TensorMapCommand, EveryProposalIsValidAsPrinted) {
+TEST(TensorMapCommand, every_proposal_is_valid_as_printed) {
   int proposals = 0;
   for (const bool blackwell : {false, true}) {
     tma::RandomSpecs random({.seed = 12, .blackwell = blackwell});
@@ -174,20 +174,20 @@ TEST(TensorMapCommand, EveryProposalIsValidAsPrinted) {
   EXPECT_GT(proposals, 100);
 }
 
-TEST(TensorMapCommand, ASwizzleThatFlipsHalvesOf16BytesIsDrawn) {
+TEST(TensorMapCommand, a_swizzle_that_flips_halves_of16_bytes_is_drawn) {
   const ToolResult result =
       tensormap({"--dims", "64,64", "--box", "64,8", "--swizzle", "128B_ATOM_32B_FLIP_8B", "--arch", "10.0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_pieces(result.out, {"8 lanes that read 8 B of a row each"});
 }
 
-TEST(TensorMapCommand, NothingIsSaidOfAGpuWhereNoneWasAsked) {
+TEST(TensorMapCommand, nothing_is_said_of_a_gpu_where_none_was_asked) {
   const ToolResult result = tensormap({"--dtype", "u4x16_align8", "--dims", "256", "--box", "256"});
   expect_pieces(result.out, {"needs compute capability 10.0, not 9.0"});
   EXPECT_EQ(result.out.find("the GPU"), std::string::npos) << result.out;
 }
 
-TEST(TensorMapCommand, WrongOptionsAreNamed) {
+TEST(TensorMapCommand, wrong_options_are_named) {
   const auto refused = [](std::vector<std::string> arguments, std::initializer_list<std::string> pieces) {
     const ToolResult result = tensormap(std::move(arguments));
     EXPECT_EQ(result.exit_code, 2);
@@ -206,7 +206,7 @@ TEST(TensorMapCommand, WrongOptionsAreNamed) {
   refused({"--dims", "64,64,4", "--box", "8,8,1", "--pixels-per-column", "3"}, {"--box", "im2col"});
 }
 
-TEST(TensorMapCommand, ColourOnlyWhereItIsWanted) {
+TEST(TensorMapCommand, colour_only_where_it_is_wanted) {
   const std::vector<std::string> arguments = {"--dims", "64,64", "--box", "64,8"};
   EXPECT_EQ(tensormap(arguments).out.find('\033'), std::string::npos);
   std::vector<std::string> always = arguments;

@@ -20,20 +20,20 @@ Json parsed(const std::string& text) {
   return json;
 }
 
-TEST(Tool, VersionHasTheRevision) {
+TEST(Tool, version_has_the_revision) {
   const ToolResult result = run_tool({"--version"});
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.out, "tmaops 0.", " (");
   EXPECT_EQ(result.err, "");
 }
 
-TEST(Tool, WithoutArgumentsItPrintsItsHelp) {
+TEST(Tool, without_arguments_it_prints_its_help) {
   const ToolResult result = run_tool({});
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.out, "doctor", "bench", "verify", "resample", "explain", "completion", "Exit codes");
 }
 
-TEST(Tool, UnknownWordsEndWithTwoAndAHint) {
+TEST(Tool, unknown_words_end_with_two_and_a_hint) {
   ToolResult result = run_tool({"doctor", "--jsno"});
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E100", "--jsno", "Did you mean '--json'?", "tmaops doctor --help");
@@ -46,7 +46,7 @@ TEST(Tool, UnknownWordsEndWithTwoAndAHint) {
   expect_text(result.err, "--color");
 }
 
-TEST(Explain, PrintsAPageByNumberOrName) {
+TEST(Explain, prints_a_page_by_number_or_name) {
   const ToolResult by_number = run_tool({"explain", "e012"});
   EXPECT_EQ(by_number.exit_code, 0);
   expect_text(by_number.out, "E012", "dtype_mismatch", "exit code: 2", "What to do:");
@@ -56,14 +56,14 @@ TEST(Explain, PrintsAPageByNumberOrName) {
   EXPECT_EQ(parsed(run_tool({"explain", "E012", "--json"}).out)["number"], "E012");
 }
 
-TEST(Explain, ListsEverythingWithoutArgument) {
+TEST(Explain, lists_everything_without_argument) {
   const ToolResult result = run_tool({"explain"});
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.out, "E001", "E012", "E093");
   EXPECT_GT(parsed(run_tool({"--json", "explain"}).out).size(), 50u);
 }
 
-TEST(Explain, AnUnknownErrorIsWrongUsage) {
+TEST(Explain, an_unknown_error_is_wrong_usage) {
   const ToolResult result = run_tool({"explain", "dtype_missmatch"});
   EXPECT_EQ(result.exit_code, 2);
   expect_text(result.err, "E100", "Did you mean 'dtype_mismatch'?");
@@ -126,7 +126,7 @@ TEST(Doctor, python_without_torch_is_not_all_that_the_peers_need) {
   EXPECT_EQ(state_of(doctor({{"TMAOPS_PYTHON", "/no/python"}}), "Python"), "problem");
 }
 
-TEST(Color, IsOffInAPipeAndOnWhenAsked) {
+TEST(Color, is_off_in_a_pipe_and_on_when_asked) {
   EXPECT_EQ(run_tool({"doctor"}).out.find('\033'), std::string::npos);
   EXPECT_NE(run_tool({"doctor", "--color", "always"}).out.find('\033'), std::string::npos);
   EXPECT_NE(run_tool({"doctor", "--color", "always"}, {{"NO_COLOR", "1"}}).out.find('\033'), std::string::npos)
@@ -134,7 +134,7 @@ TEST(Color, IsOffInAPipeAndOnWhenAsked) {
   EXPECT_EQ(run_tool({"doctor", "--color", "never"}).out.find('\033'), std::string::npos);
 }
 
-TEST(List, NamesOperatorsAndVariants) {
+TEST(List, names_operators_and_variants) {
   const ToolResult result = run_tool({"list"});
   EXPECT_EQ(result.exit_code, 0);
   expect_text(result.out, "gemm", "ms_deform_attn_backward", "resample", "reference");
@@ -147,7 +147,7 @@ TEST(List, NamesOperatorsAndVariants) {
   expect_text(run_tool({"list", "resampel"}).err, "E024", "Did you mean 'resample'?");
 }
 
-TEST(List, AVersionNumberNamesOneVariant) {
+TEST(List, a_version_number_names_one_variant) {
   int numbered = 0;
   for (const Json& op : parsed(run_tool({"list", "--json"}).out)) {
     std::map<int, std::string> names;
@@ -161,7 +161,7 @@ TEST(List, AVersionNumberNamesOneVariant) {
   EXPECT_GT(numbered, 20);
 }
 
-TEST(List, SaysWhichVariantAProblemGets) {
+TEST(List, says_which_variant_a_problem_gets) {
   const Json json = parsed(run_tool({"list", "-p", "gemm: {mode: RC, size: 64, dtype: f32}", "--json"}).out);
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["case"], "RC 64");
@@ -174,14 +174,14 @@ TEST(List, SaysWhichVariantAProblemGets) {
   expect_text(run_tool({"list", "-p", "gemm: {size: 64}"}).out, "chosen");
 }
 
-TEST(Pipe, AReaderThatLeftIsNoFailure) {
+TEST(Pipe, a_reader_that_left_is_no_failure) {
   const std::string script = "set -o pipefail; \"$0\" explain | { exec <&-; sleep 0.3; }";
   const ToolResult result = Tool({"-c", script, TMAOPS_TOOL}, {}, "bash").wait();
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
 }
 
-TEST(Pipe, OutputThatCannotBeWrittenIsAFailure) {
+TEST(Pipe, output_that_cannot_be_written_is_a_failure) {
   for (const std::string arguments : {"explain", "list --json", "doctor", "--version", "bench --help"}) {
     const ToolResult result = Tool({"-c", "\"$0\" " + arguments + " > /dev/full", TMAOPS_TOOL}, {}, "bash").wait();
     EXPECT_EQ(result.exit_code, 2) << arguments;
@@ -189,7 +189,7 @@ TEST(Pipe, OutputThatCannotBeWrittenIsAFailure) {
   }
 }
 
-TEST(Pipe, ClosedStreamsDoNotEndInTheResultFile) {
+TEST(Pipe, closed_streams_do_not_end_in_the_result_file) {
   const Scratch folder;
   const std::string command = "\"$0\" bench -p 'gemm: {size: 8}' --all-variants --samples 5 --min-time 0 -o \"$1\"";
   for (const std::string closed : {" 2>&-", " >&- 2>&-", " <&- >&- 2>&-"}) {

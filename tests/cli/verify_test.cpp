@@ -6,13 +6,13 @@
 namespace tmaops::test {
 namespace {
 
-TEST(Verify, ChecksEveryVariant) {
+TEST(Verify, checks_every_variant) {
   const ToolResult result = run_tool({"verify", "-p", kSmallProblem, "--seed", "7"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   expect_text(result.out, "RC 32", "reference", "ok");
 }
 
-TEST(Verify, AWrongResultEndsWithOneAndTheCommandThatRepeatsIt) {
+TEST(Verify, a_wrong_result_ends_with_one_and_the_command_that_repeats_it) {
   // No f32 result keeps within 1e-12 of the reference, so this tolerance makes every variant fail.
   const ToolResult result =
       run_tool({"verify", "-p", "resample: {case: '4,50->60,8'}", "--tolerance", "1e-12", "--seed", "7"});
@@ -21,7 +21,7 @@ TEST(Verify, AWrongResultEndsWithOneAndTheCommandThatRepeatsIt) {
   expect_text(result.err, "E090", "tmaops verify -p 'resample: {case: \"4,50->60,8\"}' --seed 7");
 }
 
-TEST(Verify, TheRepeatingCommandIsTheSameProblem) {
+TEST(Verify, the_repeating_command_is_the_same_problem) {
   const ToolResult first = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
   const ToolResult second = run_tool({"verify", "-p", "resample: {case: \"4,50->60,8\"}", "--seed", "7", "--json"});
   EXPECT_EQ(Json::parse(first.out)["rows"], Json::parse(second.out)["rows"]) << "the same seed gives the same errors";

@@ -32,7 +32,7 @@ class ConvertRows : public testing::Test {};
 using Halves = testing::Types<float16, bfloat16>;
 TYPED_TEST_SUITE(ConvertRows, Halves);
 
-TYPED_TEST(ConvertRows, EveryValueToF32) {
+TYPED_TEST(ConvertRows, every_value_to_f32) {
   std::vector<TypeParam> all;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
     all.push_back(half_of<TypeParam>(static_cast<std::uint16_t>(bits)));
@@ -42,7 +42,7 @@ TYPED_TEST(ConvertRows, EveryValueToF32) {
     expect_same(out[i], static_cast<float>(all[i]), static_cast<std::int64_t>(i));
 }
 
-TYPED_TEST(ConvertRows, FromF32Rounded) {
+TYPED_TEST(ConvertRows, from_f32_rounded) {
   std::vector<float> in{0.0F,     -0.0F,    INFINITY,   -INFINITY,  NAN,        65504.0F, 65519.9F, 65520.0F,
                         0x1p-24F, 0x1p-25F, 0x1.8p-25F, 0x1.004p0F, 0x1.00cp0F, 1e-45F,   3e38F,    -3.4e38F};
   std::mt19937 random(7);
@@ -55,7 +55,7 @@ TYPED_TEST(ConvertRows, FromF32Rounded) {
     expect_same(static_cast<float>(out[i]), static_cast<float>(TypeParam(in[i])), static_cast<std::int64_t>(i));
 }
 
-TYPED_TEST(ConvertRows, StridesAndShortRowsTouchNothingElse) {
+TYPED_TEST(ConvertRows, strides_and_short_rows_touch_nothing_else) {
   for (const std::int64_t stride : {1, 3})
     for (const std::int64_t count : {0, 1, 7, 8, 9, 31, 255, 256, 257, 600}) {
       std::vector<TypeParam> row(static_cast<std::size_t>(count * stride + 5), TypeParam(-1.0F));
@@ -75,7 +75,7 @@ TYPED_TEST(ConvertRows, StridesAndShortRowsTouchNothingElse) {
     }
 }
 
-TEST(ConvertRowsOfF32, AreCopied) {
+TEST(ConvertRowsOfF32, are_copied) {
   const std::vector<float> in{1, 2, 3, 4, 5, 6};
   std::vector<float> out(3);
   load_f32(in.data(), DType::f32, 1, 2, 3, out.data());

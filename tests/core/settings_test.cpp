@@ -16,7 +16,7 @@ Settings one(std::string name, std::string value, bool quoted = false) {
   return settings;
 }
 
-TEST(Settings, NumbersAreReadWithTheirRange) {
+TEST(Settings, numbers_are_read_with_their_range) {
   EXPECT_EQ(one("m", "256").integer("m", 1, 0, 1024), 256);
   EXPECT_EQ(one("m", "256").integer("k", 7, 0, 1024), 7);
   EXPECT_EQ(one("x", "1e-3").number("x", 0, 0, 1), 1e-3);
@@ -27,7 +27,7 @@ TEST(Settings, NumbersAreReadWithTheirRange) {
   expect_error(ErrorCode::bad_value, [] { one("m", "99999999999999999999").integer("m", 1, 0, 1024); });
 }
 
-TEST(Settings, WordsAreNoNumbers) {
+TEST(Settings, words_are_no_numbers) {
   expect_error(
       ErrorCode::wrong_type, [] { one("m", "many").integer("m", 1, 0, 9); }, "'many'");
   expect_error(ErrorCode::wrong_type, [] { one("m", "1.5").integer("m", 1, 0, 9); });
@@ -37,7 +37,7 @@ TEST(Settings, WordsAreNoNumbers) {
       ErrorCode::wrong_type, [] { one("b", "yes").boolean("b", false); }, "true or false");
 }
 
-TEST(Settings, WhatIsWrongWithANumberIsSaid) {
+TEST(Settings, what_is_wrong_with_a_number_is_said) {
   expect_error(
       ErrorCode::wrong_type, [] { one("m", "1e3").integer("m", 1, 0, 9999); }, "'1e3'", "without exponent");
   expect_error(
@@ -49,7 +49,7 @@ TEST(Settings, WhatIsWrongWithANumberIsSaid) {
         ErrorCode::wrong_type, [&] { read(one("m", "20", true)); }, "Leave out the quotes");
 }
 
-TEST(Settings, ValuesOfOthersAreShownWithoutControlsAndShortened) {
+TEST(Settings, values_of_others_are_shown_without_controls_and_shortened) {
   try {
     one("m", "\033]0;title\a" + std::string(100'000, 'x')).integer("m", 1, 0, 9);
     FAIL();
@@ -61,7 +61,7 @@ TEST(Settings, ValuesOfOthersAreShownWithoutControlsAndShortened) {
   }
 }
 
-TEST(Settings, ChoicesNameTheNearestWord) {
+TEST(Settings, choices_name_the_nearest_word) {
   EXPECT_EQ(one("bias", "row").choice("bias", "none", {"none", "column", "row"}), 2);
   expect_error(
       ErrorCode::bad_value,
@@ -71,7 +71,7 @@ TEST(Settings, ChoicesNameTheNearestWord) {
       "Did you mean 'column'?");
 }
 
-TEST(Settings, UnknownKeysNameTheNearestOne) {
+TEST(Settings, unknown_keys_name_the_nearest_one) {
   expect_error(
       ErrorCode::unknown_key,
       [] {
@@ -80,7 +80,7 @@ TEST(Settings, UnknownKeysNameTheNearestOne) {
       "a.yaml:3:7", "Did you mean 'activation'?");
 }
 
-TEST(Settings, TextIsTheConfigurationsSyntax) {
+TEST(Settings, text_is_the_configurations_syntax) {
   Settings settings("resample", {});
   settings.add({"case", "32,500->256,256", {}, true});
   settings.add({"variant", "simd"});
@@ -89,7 +89,7 @@ TEST(Settings, TextIsTheConfigurationsSyntax) {
   EXPECT_EQ(settings.to_text(), "resample: {case: \"32,500->256,256\", variant: [simd, reference], dtype: f32}");
 }
 
-TEST(Spelling, FindsTheNearestNameOrNone) {
+TEST(Spelling, finds_the_nearest_name_or_none) {
   const std::string_view names[] = {"gemm", "resample", "ms_deform_attn"};
   EXPECT_EQ(did_you_mean("gem", names), "Did you mean 'gemm'?");
   EXPECT_EQ(did_you_mean("resmaple", names), "Did you mean 'resample'?");

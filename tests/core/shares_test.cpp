@@ -11,7 +11,7 @@
 namespace tmaops {
 namespace {
 
-TEST(Shares, AloneATakerGetsEverythingInOrderOfTheSharesFromItsOwnOn) {
+TEST(Shares, alone_a_taker_gets_everything_in_order_of_the_shares_from_its_own_on) {
   Shares shares(10, 2);
   std::vector<std::int64_t> taken;
   while (const Shares::Range one = shares.next(1))
@@ -20,7 +20,7 @@ TEST(Shares, AloneATakerGetsEverythingInOrderOfTheSharesFromItsOwnOn) {
   EXPECT_FALSE(shares.next(0));
 }
 
-TEST(Shares, TakersInTurnKeepToTheirOwnRuns) {
+TEST(Shares, takers_in_turn_keep_to_their_own_runs) {
   Shares shares(6, 2);
   for (std::int64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(shares.next(0).begin, i);
@@ -30,7 +30,7 @@ TEST(Shares, TakersInTurnKeepToTheirOwnRuns) {
   EXPECT_FALSE(shares.next(1));
 }
 
-TEST(Shares, InSlicesATakerTakesEverSmallerPartsOfItsOwn) {
+TEST(Shares, in_slices_a_taker_takes_ever_smaller_parts_of_its_own) {
   Shares shares(32, 2, 4);
   std::vector<std::int64_t> sizes;
   for (std::int64_t at = 16; at < 32;) {
@@ -44,7 +44,7 @@ TEST(Shares, InSlicesATakerTakesEverSmallerPartsOfItsOwn) {
   EXPECT_EQ(shares.next(0).begin, 0);
 }
 
-TEST(Shares, HaveNothingOrLessThanOneForEach) {
+TEST(Shares, have_nothing_or_less_than_one_for_each) {
   Shares none(0, 3);
   EXPECT_FALSE(none.next(0));
   Shares one(1, 3);
@@ -52,7 +52,7 @@ TEST(Shares, HaveNothingOrLessThanOneForEach) {
   EXPECT_FALSE(one.next(1));
 }
 
-TEST(Shares, CountBeyondThirtyTwoBitsInBlocks) {
+TEST(Shares, count_beyond_thirty_two_bits_in_blocks) {
   const std::int64_t count = (1LL << 33) + 5;
   Shares shares(count, 1);
   const Shares::Range first = shares.next(0);
@@ -61,7 +61,7 @@ TEST(Shares, CountBeyondThirtyTwoBitsInBlocks) {
   EXPECT_EQ(shares.next(0).begin, first.end);
 }
 
-TEST(Shares, DealOutEachIndexOnceToAnyNumberOfThreads) {
+TEST(Shares, deal_out_each_index_once_to_any_number_of_threads) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     for (int round = 0; round < 100; ++round) {

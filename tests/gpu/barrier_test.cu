@@ -56,7 +56,7 @@ __global__ void phases_kernel(int* out) {
   }
 }
 
-TEST(Barrier, PhaseEndsWithTheLastArrival) {
+TEST(Barrier, phase_ends_with_the_last_arrival) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> out(65);
   run<phases_kernel>({.grid = 1, .block = 64}, out.get());
@@ -83,7 +83,7 @@ __global__ void expect_kernel(const std::uint32_t* from, int* out) {
   out[2] = static_cast<int>(tile[31] + tile[63]);
 }
 
-TEST(Barrier, PhaseWaitsForAllExpectedBytes) {
+TEST(Barrier, phase_waits_for_all_expected_bytes) {
   TMAOPS_NEEDS_GPU();
   std::vector<std::uint32_t> values(64, 1);
   values[31] = 40;
@@ -117,7 +117,7 @@ __global__ void named_barrier_kernel(int* out) {
   out[32 + threadIdx.x] = met;
 }
 
-TEST(Barrier, NamedBarriersOrderWarps) {
+TEST(Barrier, named_barriers_order_warps) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> out(96);
   run<named_barrier_kernel>({.grid = 1, .block = 64}, out.get());
@@ -165,7 +165,7 @@ __global__ void pipeline_kernel(const std::uint32_t* from, int tiles, std::uint3
   }
 }
 
-TEST(Pipeline, EveryTileReachesEveryConsumerBeforeItsStageIsReused) {
+TEST(Pipeline, every_tile_reaches_every_consumer_before_its_stage_is_reused) {
   TMAOPS_NEEDS_GPU();
   constexpr int kTiles = 20;
   std::vector<std::uint32_t> values(kTiles * 256);
@@ -211,7 +211,7 @@ __global__ void cp_async_pipeline_kernel(const uint4* from, int tiles, std::uint
   }
 }
 
-TEST(Pipeline, CanBeFilledByCpAsync) {
+TEST(Pipeline, can_be_filled_by_cp_async) {
   TMAOPS_NEEDS_GPU();
   constexpr int kTiles = 11;
   std::vector<std::uint32_t> values(kTiles * 256), want(kTiles, 0);
@@ -230,7 +230,7 @@ __global__ void warp_kernel(int* out) {
   out[288 + t] = static_cast<int>(group_sum<4>(static_cast<float>(t)));
 }
 
-TEST(Warp, ElectsOneThreadAndSums) {
+TEST(Warp, elects_one_thread_and_sums) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> out(384);
   run<warp_kernel>({.grid = 1, .block = 96}, out.get());
@@ -256,7 +256,7 @@ __global__ void clocks_kernel(std::int64_t* out) {
   out[1] = static_cast<std::int64_t>(global_nanoseconds() - time);
 }
 
-TEST(Warp, ClocksAdvance) {
+TEST(Warp, clocks_advance) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::int64_t> out(2);
   run<clocks_kernel>({.grid = 1, .block = 1}, out.get());
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(384, 1) registers_kernel(const float* from, fl
   to[threadIdx.x - 128] = sum;
 }
 
-TEST(Warp, RegistersMoveBetweenWarpgroups) {
+TEST(Warp, registers_move_between_warpgroups) {
   TMAOPS_NEEDS_GPU();
   std::vector<float> values(400);
   for (std::size_t i = 0; i < 400; ++i) values[i] = static_cast<float>(i % 13);
@@ -311,7 +311,7 @@ __global__ void second_kernel(volatile int* alive, const volatile int* value, in
   out[0] = *value;
 }
 
-TEST(DependentLaunch, StartsEarlyAndSeesTheMemoryOfTheKernelBefore) {
+TEST(DependentLaunch, starts_early_and_sees_the_memory_of_the_kernel_before) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> alive(1, 0), value(1, 0), saw(1, 0), out(1, 0);
   cudaFuncAttributes loaded{};  // a kernel is loaded at its first use, which would wait for the one that runs

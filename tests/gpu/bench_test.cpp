@@ -33,7 +33,7 @@ class BenchOnGpu : public testing::Test {
   }
 };
 
-TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
+TEST_F(BenchOnGpu, every_resample_variant_passes_with_and_without_dependent_launch) {
   std::vector<Settings> problems;
   for (const char* dtype : {"f32", "f16", "bf16"})
     for (const char* name : {"3,50->40,8", "3,50->40,5/random", "2,700->300,64/random"})
@@ -47,7 +47,7 @@ TEST_F(BenchOnGpu, EveryResampleVariantPassesWithAndWithoutDependentLaunch) {
   for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
 }
 
-TEST_F(BenchOnGpu, AProblemRunsWhereWhatItAsksForDoes) {
+TEST_F(BenchOnGpu, a_problem_runs_where_what_it_asks_for_does) {
   const auto runs = [](const std::string& op, const std::vector<std::pair<std::string, std::string>>& values) {
     return runs_on(problem(op, values), kGpu);
   };
@@ -58,7 +58,7 @@ TEST_F(BenchOnGpu, AProblemRunsWhereWhatItAsksForDoes) {
   EXPECT_FALSE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f32"}})) << "no GPU variant multiplies f32";
 }
 
-TEST_F(BenchOnGpu, TuningTimesEveryTileAndItsTableDecides) {
+TEST_F(BenchOnGpu, tuning_times_every_tile_and_its_table_decides) {
   const Settings product = problem("gemm", {{"case", "RC 256"}, {"dtype", "f16"}});
   const Report report = run_on_gpu({product}, {.samples = 5, .min_time = 0, .tune = true});
   EXPECT_TRUE(report.failed.empty());
@@ -79,7 +79,7 @@ TEST_F(BenchOnGpu, TuningTimesEveryTileAndItsTableDecides) {
   unsetenv("TMAOPS_GEMM_TUNING");
 }
 
-TEST_F(BenchOnGpu, EveryVariantOfEveryOperatorPasses) {
+TEST_F(BenchOnGpu, every_variant_of_every_operator_passes) {
   std::vector<Settings> problems;
   for (const char* dtype : {"f16", "bf16"})
     for (const char* name : {"RC 256", "CR 256", "RR 129x70x33", "CC 129x70x33"})
@@ -110,7 +110,7 @@ TEST_F(BenchOnGpu, EveryVariantOfEveryOperatorPasses) {
   }
 }
 
-TEST_F(BenchOnGpu, CeilingsArePassedByTheirOwnChecks) {
+TEST_F(BenchOnGpu, ceilings_are_passed_by_their_own_checks) {
   const Report report =
       run_on_gpu({problem("ms_deform_attn", {{"case", "dec1/detr"}, {"dtype", "f16"}}),
                   problem("ms_deform_attn", {{"levels", "9x7 1x3 5x1"}, {"queries", "75"}, {"dtype", "f32"}})},
@@ -119,7 +119,7 @@ TEST_F(BenchOnGpu, CeilingsArePassedByTheirOwnChecks) {
   EXPECT_GE(report.rows.size(), 6u);
 }
 
-TEST_F(BenchOnGpu, ColdCasesAreTimedBesideTheCopy) {
+TEST_F(BenchOnGpu, cold_cases_are_timed_beside_the_copy) {
   const Report report = run_on_gpu({problem("resample", {{"case", "32,500->256,256"}, {"dtype", "bf16"}})},
                                    {.hot = false, .cold = true, .samples = kFewestSamples, .peers = {"copy"}});
   EXPECT_TRUE(report.failed.empty());

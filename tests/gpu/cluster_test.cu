@@ -35,7 +35,7 @@ __global__ void neighbour_kernel(int* out) {
   out[blockIdx.x * kThreads + threadIdx.x] = value[threadIdx.x];
 }
 
-TEST(Cluster, BlocksWriteIntoEachOther) {
+TEST(Cluster, blocks_write_into_each_other) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> out(2 * kCluster * kThreads);
   run<neighbour_kernel>({.grid = 2 * kCluster, .block = kThreads, .cluster = kCluster}, out.get());
@@ -99,7 +99,7 @@ __global__ void send_kernel(std::uint32_t* out) {
   cluster_sync();
 }
 
-TEST(Cluster, SendsCompleteOnABarrierOfAnotherBlock) {
+TEST(Cluster, sends_complete_on_a_barrier_of_another_block) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::uint32_t> out(kCluster * 320 + kThreads);
   run<send_kernel>({.grid = kCluster, .block = kThreads, .cluster = kCluster}, out.get());
@@ -168,7 +168,7 @@ void check_multicast(const char* what) {
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], values[i % values.size()]) << what << " " << i;
 }
 
-TEST(Cluster, MulticastFillsAllBlocks) {
+TEST(Cluster, multicast_fills_all_blocks) {
   TMAOPS_NEEDS_GPU();
   check_multicast<How::bulk>("bulk");
   check_multicast<How::tensor>("tensor");
@@ -211,7 +211,7 @@ void check_multicast_rank() {
   for (std::size_t i = 0; i < 256; ++i) ASSERT_EQ(got[i], values[i % 64]) << "rank " << rank << ", " << i;
 }
 
-TEST(Cluster, MulticastOfEveryRank) {
+TEST(Cluster, multicast_of_every_rank) {
   TMAOPS_NEEDS_GPU();
   check_multicast_rank<1>();
   check_multicast_rank<2>();

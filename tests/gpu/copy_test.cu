@@ -51,7 +51,7 @@ __global__ void bulk_load_kernel(const std::uint32_t* from, std::uint32_t* to, s
   for (int i = threadIdx.x; i < kWords; i += kThreads) to[i] = tile[i];
 }
 
-TEST(BulkCopy, LoadWaitsForItsBytes) {
+TEST(BulkCopy, load_waits_for_its_bytes) {
   TMAOPS_NEEDS_GPU();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords), again(kWords), out(2);
@@ -79,7 +79,7 @@ __global__ void bulk_store_kernel(std::uint32_t* to) {
   if (threadIdx.x == 0) wait_stores<0>();
 }
 
-TEST(BulkCopy, StoresKeepWhatWasThereBeforeTheBufferWasReused) {
+TEST(BulkCopy, stores_keep_what_was_there_before_the_buffer_was_reused) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::uint32_t> to(10 * kWords);
   run<bulk_store_kernel>({.grid = 1, .block = kThreads}, to.get());
@@ -99,7 +99,7 @@ __global__ void wait_stores_kernel(std::uint32_t* to, std::uint32_t* out) {
   out[0] = *static_cast<volatile std::uint32_t*>(to + kWords - 1);
 }
 
-TEST(BulkCopy, WaitStoresMeansVisible) {
+TEST(BulkCopy, wait_stores_means_visible) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::uint32_t> to(kWords), out(1);
   run<wait_stores_kernel>({.grid = 1, .block = kThreads}, to.get(), out.get());
@@ -119,7 +119,7 @@ __global__ void bulk_add_kernel(T* to) {
   }
 }
 
-TEST(BulkCopy, AddsElementByElementFromManyBlocks) {
+TEST(BulkCopy, adds_element_by_element_from_many_blocks) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<float> floats(kWords, 0);
   const DeviceArray<std::uint32_t> words(kWords, 0);
@@ -142,7 +142,7 @@ __global__ void prefetch_kernel(const std::uint32_t* from, std::uint32_t* to) {
   for (int i = threadIdx.x; i < kWords; i += kThreads) to[i] = from[i];
 }
 
-TEST(BulkCopy, PrefetchLeavesDataAlone) {
+TEST(BulkCopy, prefetch_leaves_data_alone) {
   TMAOPS_NEEDS_GPU();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords);
@@ -157,7 +157,7 @@ __global__ void load_now_kernel(const std::uint32_t* from, std::uint32_t* to) {
     reinterpret_cast<std::uint64_t*>(to)[i] = load_now(reinterpret_cast<const std::uint64_t*>(from) + i);
 }
 
-TEST(Vector, LoadNowReadsFourAndEightBytes) {
+TEST(Vector, load_now_reads_four_and_eight_bytes) {
   TMAOPS_NEEDS_GPU();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords);
@@ -181,7 +181,7 @@ __global__ void cp_async_kernel(const std::uint32_t* from, std::uint32_t* to, st
   for (int i = threadIdx.x; i < 384; i += kThreads) to[i] = tile[i];
 }
 
-TEST(CpAsync, CopiesAndFillsTheMaskedRestWithZero) {
+TEST(CpAsync, copies_and_fills_the_masked_rest_with_zero) {
   TMAOPS_NEEDS_GPU();
   auto want = numbers(384);
   const DeviceArray<std::uint32_t> from(want), to(384);
@@ -202,7 +202,7 @@ __global__ void cp_async_barrier_kernel(const std::uint32_t* from, std::uint32_t
   for (int i = 0; i < 4; ++i) to[other * 4 + i] = tile[other * 4 + i];
 }
 
-TEST(CpAsync, CompletesOnABarrier) {
+TEST(CpAsync, completes_on_a_barrier) {
   TMAOPS_NEEDS_GPU();
   const auto input = numbers(kThreads * 4);
   const DeviceArray<std::uint32_t> from(input), to(kThreads * 4);
@@ -216,7 +216,7 @@ __global__ void vector_kernel(const uint4* from, uint4* to) {
   store_16_streaming(to + kThreads + t, load_16_once(from + kThreads + t));
 }
 
-TEST(Vector, LoadsAndStoresSixteenBytes) {
+TEST(Vector, loads_and_stores_sixteen_bytes) {
   TMAOPS_NEEDS_GPU();
   const auto input = numbers(kThreads * 8);
   const DeviceArray<std::uint32_t> from(input), to(kThreads * 8);
@@ -234,7 +234,7 @@ __global__ void vector_add_kernel(float* f, __half* h, __nv_bfloat16* b) {
   add_16(b + lane * 8, *reinterpret_cast<const uint4*>(bfloats));
 }
 
-TEST(Vector, AddsSixteenBytesAtomically) {
+TEST(Vector, adds_sixteen_bytes_atomically) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<float> f(16, 0);
   const DeviceArray<__half> h(32, 0);
@@ -272,7 +272,7 @@ __global__ void matrix_kernel(std::uint32_t* registers, std::uint16_t* stored) {
   for (int i = 0; i < 8; ++i) stored[t * 8 + i] = back[t * 8 + i];
 }
 
-TEST(Matrix, LoadsAndStoresEightByEight) {
+TEST(Matrix, loads_and_stores_eight_by_eight) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::uint32_t> plain(128), transposed(128);
   const DeviceArray<std::uint16_t> stored(256), stored_transposed(256);

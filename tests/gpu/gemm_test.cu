@@ -124,7 +124,7 @@ class Draw {
 
 class GpuGemm : public ::testing::TestWithParam<int> {};
 
-TEST_P(GpuGemm, VariantsAgreeWithTheDefinitionOnRandomProblems) {
+TEST_P(GpuGemm, variants_agree_with_the_definition_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
   Draw draw(static_cast<std::uint64_t>(7000 + GetParam()));
@@ -139,7 +139,7 @@ TEST_P(GpuGemm, VariantsAgreeWithTheDefinitionOnRandomProblems) {
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuGemm, ::testing::Range(0, kSeeds));
 
 /// Several tiles in both directions, long K, all modes: what the pipelines and tile orders are made for.
-TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
+TEST(GpuGemmShapes, large_problems_of_every_mode) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
   // 2176 x 1544: 153 tiles of 128 x 192, the last 21 in pieces of 64 columns.
@@ -171,7 +171,7 @@ TEST(GpuGemmShapes, LargeProblemsOfEveryMode) {
 }
 
 /// What kernels for whole tiles of a known K take (cuda/whole_tiles.cuh), and neighbours that they must not take.
-TEST(GpuGemmShapes, WholeTilesOfEveryModeAndType) {
+TEST(GpuGemmShapes, whole_tiles_of_every_mode_and_type) {
   TMAOPS_NEEDS_GPU();
   test::GemmRunner runner;
   const std::int64_t sizes[][3] = {{64, 32, 256},    {1024, 288, 256},   {256, 96, 512},
@@ -191,7 +191,7 @@ TEST(GpuGemmShapes, WholeTilesOfEveryModeAndType) {
         }
 }
 
-TEST(GpuGemmShapes, NotANumberStaysInItsRowAndColumn) {
+TEST(GpuGemmShapes, not_a_number_stays_in_its_row_and_column) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t m = 200, n = 136, k = 72;
   std::vector<__half> a(m * k, __half(1.0F)), b(k * n, __half(0.5F));
@@ -220,7 +220,7 @@ TEST(GpuGemmShapes, NotANumberStaysInItsRowAndColumn) {
   }
 }
 
-TEST(GpuGemmShapes, PlanRunsInsideACapturedGraph) {
+TEST(GpuGemmShapes, plan_runs_inside_a_captured_graph) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t size = 256;
   const test::DeviceArray<__half> a(std::vector<__half>(size * size, __half(0.5F)));

@@ -30,7 +30,7 @@ Settings tiles(const std::string& variant) {
 
 double value(const Counters& counters, const char* name) { return counters.values[counter_index(name)]; }
 
-TEST_F(MeasuringOnGpu, EveryTimedRowHasTheClockItRanAt) {
+TEST_F(MeasuringOnGpu, every_timed_row_has_the_clock_it_ran_at) {
   const Report report = run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .peers = {"copy"}}, {});
   ASSERT_FALSE(report.rows.empty());
   for (const Row& row : report.rows) {
@@ -41,7 +41,7 @@ TEST_F(MeasuringOnGpu, EveryTimedRowHasTheClockItRanAt) {
   }
 }
 
-TEST_F(MeasuringOnGpu, EveryTimedRowHasWhatACallCostsTheHost) {
+TEST_F(MeasuringOnGpu, every_timed_row_has_what_a_call_costs_the_host) {
   Settings trajectories("resample", {"c.yaml", 1, 1});
   trajectories.add({"case", "32,100->256,32", {"c.yaml", 1, 1}, false});
   const Report report =
@@ -60,7 +60,7 @@ TEST_F(MeasuringOnGpu, EveryTimedRowHasWhatACallCostsTheHost) {
   }
 }
 
-TEST_F(MeasuringOnGpu, ABlockTakesTheCyclesOfMemoryAndNoMoreThanTheCall) {
+TEST_F(MeasuringOnGpu, a_block_takes_the_cycles_of_memory_and_no_more_than_the_call) {
   const Report report = run({tiles("tensor_levels")}, {.device = kGpu, .samples = kFewestSamples}, {});
   ASSERT_FALSE(report.rows.empty());
   const Row& row = report.rows.front();
@@ -72,7 +72,7 @@ TEST_F(MeasuringOnGpu, ABlockTakesTheCyclesOfMemoryAndNoMoreThanTheCall) {
   EXPECT_LT(row.block_cycles->max, 1e6);
 }
 
-TEST_F(MeasuringOnGpu, CountersAreThoseOfTheCall) {
+TEST_F(MeasuringOnGpu, counters_are_those_of_the_call) {
   std::unique_ptr<CounterReader> reader;
   try {
     reader = make_cuda_counters(kGpu);
@@ -126,7 +126,7 @@ TEST_F(MeasuringOnGpu, CountersAreThoseOfTheCall) {
   }
 }
 
-TEST_F(MeasuringOnGpu, WarmInputsComeFromTheCache) {
+TEST_F(MeasuringOnGpu, warm_inputs_come_from_the_cache) {
   std::unique_ptr<CounterReader> reader;
   try {
     reader = make_cuda_counters(kGpu);
@@ -156,7 +156,7 @@ TEST_F(MeasuringOnGpu, WarmInputsComeFromTheCache) {
   }
 }
 
-TEST_F(MeasuringOnGpu, CountersGoToTheRowsThatWereTimed) {
+TEST_F(MeasuringOnGpu, counters_go_to_the_rows_that_were_timed) {
   const Report report =
       run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
   if (!report.refused.empty()) GTEST_SKIP() << report.refused.front().reason;

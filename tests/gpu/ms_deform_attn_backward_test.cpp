@@ -86,7 +86,7 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
 
 class GpuMsDeformAttnBackward : public testing::TestWithParam<int> {};
 
-TEST_P(GpuMsDeformAttnBackward, VariantsAgreeWithTheReferenceOnRandomProblems) {
+TEST_P(GpuMsDeformAttnBackward, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(900 + GetParam()));
   for (int i = 0; i < 25; ++i) {
@@ -99,7 +99,7 @@ TEST_P(GpuMsDeformAttnBackward, VariantsAgreeWithTheReferenceOnRandomProblems) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttnBackward, testing::Range(0, 6));
 
-TEST(GpuMsDeformAttnBackwardShapes, MeasuredShapesInSmall) {
+TEST(GpuMsDeformAttnBackwardShapes, measured_shapes_in_small) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 50;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
@@ -124,7 +124,7 @@ TEST(GpuMsDeformAttnBackwardShapes, MeasuredShapesInSmall) {
     }
 }
 
-TEST(GpuMsDeformAttnBackwardShapes, EmptyProblemsClearTheGradients) {
+TEST(GpuMsDeformAttnBackwardShapes, empty_problems_clear_the_gradients) {
   TMAOPS_NEEDS_GPU();
   for (const auto& [batch, heads, channels, queries] :
        std::vector<std::array<std::int64_t, 4>>{{0, 2, 8, 5}, {2, 0, 8, 5}, {2, 2, 0, 5}, {2, 2, 8, 0}})
@@ -132,7 +132,7 @@ TEST(GpuMsDeformAttnBackwardShapes, EmptyProblemsClearTheGradients) {
 }
 
 /// pixel_lists_backward takes as many images at a time as its lists have room for: here one of three.
-TEST(GpuMsDeformAttnBackwardShapes, ManySamplesGoImageByImage) {
+TEST(GpuMsDeformAttnBackwardShapes, many_samples_go_image_by_image) {
   TMAOPS_NEEDS_GPU();
   Case c({.batch = 3, .heads = 1, .channels = 8, .queries = 70000, .levels = {{9, 13}}, .points = 64}, 21);
   Buffer grad_output = c.output();
@@ -152,7 +152,7 @@ TEST(GpuMsDeformAttnBackwardShapes, ManySamplesGoImageByImage) {
 }
 
 /// Infinite and NaN values stay with the points that sample them, and so do those of the incoming gradient.
-TEST(GpuMsDeformAttnBackwardShapes, NonFiniteDataStaysWhereItBelongs) {
+TEST(GpuMsDeformAttnBackwardShapes, non_finite_data_stays_where_it_belongs) {
   TMAOPS_NEEDS_GPU();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Case c({.heads = 2, .channels = 32, .queries = 300, .levels = {{16, 16}, {8, 8}}, .points = 4}, 5);
@@ -184,7 +184,7 @@ TEST(GpuMsDeformAttnBackwardShapes, NonFiniteDataStaysWhereItBelongs) {
 
 /// A point with a location that is not finite is skipped: it gives nothing to the value's gradient, and its own
 /// gradients are 0, even where its weight is NaN or infinite.
-TEST(GpuMsDeformAttnBackwardShapes, SkippedPointsHaveZeroGradientsWhateverTheirWeight) {
+TEST(GpuMsDeformAttnBackwardShapes, skipped_points_have_zero_gradients_whatever_their_weight) {
   TMAOPS_NEEDS_GPU();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kOdd[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
@@ -230,7 +230,7 @@ TEST(GpuMsDeformAttnBackwardShapes, SkippedPointsHaveZeroGradientsWhateverTheirW
     }
 }
 
-TEST(GpuMsDeformAttnBackwardShapes, PlanRunsInsideACapturedGraph) {
+TEST(GpuMsDeformAttnBackwardShapes, plan_runs_inside_a_captured_graph) {
   TMAOPS_NEEDS_GPU();
   Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);
   Buffer grad_output = c.output();

@@ -48,7 +48,7 @@ void check(FusedCase& c, int shift, std::map<std::string, int>& runs) {
 
 class GpuMsDeformAttnFused : public testing::TestWithParam<int> {};
 
-TEST_P(GpuMsDeformAttnFused, EqualsTheSeparateSteps) {
+TEST_P(GpuMsDeformAttnFused, equals_the_separate_steps) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(900 + GetParam()));
   std::map<std::string, int> runs;
@@ -64,7 +64,7 @@ TEST_P(GpuMsDeformAttnFused, EqualsTheSeparateSteps) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttnFused, testing::Range(0, 4));
 
-TEST(GpuMsDeformAttnFusedShapes, MeasuredShapesInSmall) {
+TEST(GpuMsDeformAttnFusedShapes, measured_shapes_in_small) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 1;
   std::map<std::string, int> runs;
@@ -89,7 +89,7 @@ TEST(GpuMsDeformAttnFusedShapes, MeasuredShapesInSmall) {
   EXPECT_EQ(runs["fused_vectors"], 24);
 }
 
-TEST(GpuMsDeformAttnFusedShapes, TheSelectedVariantIsTheVectorOne) {
+TEST(GpuMsDeformAttnFusedShapes, the_selected_variant_is_the_vector_one) {
   TMAOPS_NEEDS_GPU();
   FusedCase c({.channels = 32, .value_dtype = DType::f16}, {.softmax = true}, 2);
   const Mirror value(c.value()), offsets(c.offsets()), logits(c.logits()), output(c.output());

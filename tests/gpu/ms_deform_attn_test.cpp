@@ -59,7 +59,7 @@ void check(const Case& made, int shift = 0) {
 
 class GpuMsDeformAttn : public testing::TestWithParam<int> {};
 
-TEST_P(GpuMsDeformAttn, VariantsAgreeWithTheReferenceOnRandomProblems) {
+TEST_P(GpuMsDeformAttn, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(500 + GetParam()));
   for (int i = 0; i < 40; ++i) {
@@ -71,7 +71,7 @@ TEST_P(GpuMsDeformAttn, VariantsAgreeWithTheReferenceOnRandomProblems) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttn, testing::Range(0, 6));
 
-TEST(GpuMsDeformAttnShapes, MeasuredShapesInSmall) {
+TEST(GpuMsDeformAttnShapes, measured_shapes_in_small) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 1;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
@@ -96,7 +96,7 @@ TEST(GpuMsDeformAttnShapes, MeasuredShapesInSmall) {
 }
 
 /// Items with one, two and four groups of threads, in blocks that do not divide the queries.
-TEST(GpuMsDeformAttnShapes, DecodersOfThreeAndFourLevels) {
+TEST(GpuMsDeformAttnShapes, decoders_of_three_and_four_levels) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 70;
   for (const DType dtype : {DType::f16, DType::f32})
@@ -118,7 +118,7 @@ TEST(GpuMsDeformAttnShapes, DecodersOfThreeAndFourLevels) {
       }
 }
 
-TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
+TEST(GpuMsDeformAttnShapes, every_width_of_a_level) {
   TMAOPS_NEEDS_GPU();
   for (std::int64_t side = 1; side <= 12; ++side)
     for (const std::int64_t heads : {1, 2}) {
@@ -135,7 +135,7 @@ TEST(GpuMsDeformAttnShapes, EveryWidthOfALevel) {
 }
 
 /// 112 KiB in shared memory: 40 rows of 42 pixels and 8 of 14 in two planes of 32 bytes a pixel.
-TEST(GpuMsDeformAttnShapes, TheLargestThirdAndFourthLevelThatStayInSharedMemory) {
+TEST(GpuMsDeformAttnShapes, the_largest_third_and_fourth_level_that_stay_in_shared_memory) {
   TMAOPS_NEEDS_GPU();
   const int before = runs()["tma_resident"];
   check(Case({.batch = 1,
@@ -151,7 +151,7 @@ TEST(GpuMsDeformAttnShapes, TheLargestThirdAndFourthLevelThatStayInSharedMemory)
 }
 
 /// Images and heads of a few queries, so that blocks go through several.
-TEST(GpuMsDeformAttnShapes, EveryWidthFromTwoPixelsOnAndManyImages) {
+TEST(GpuMsDeformAttnShapes, every_width_from_two_pixels_on_and_many_images) {
   TMAOPS_NEEDS_GPU();
   for (std::int64_t side = 2; side <= 9; ++side)
     for (const std::int64_t points : {4, 8}) {
@@ -171,7 +171,7 @@ TEST(GpuMsDeformAttnShapes, EveryWidthFromTwoPixelsOnAndManyImages) {
 
 /// As many queries as the first level has pixels, or more: whole strips of 16 columns, narrower ones, and queries
 /// behind them; the last width has none.
-TEST(GpuMsDeformAttnShapes, QueriesThatArePixels) {
+TEST(GpuMsDeformAttnShapes, queries_that_are_pixels) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t width : {4, 12, 16, 20, 28, 32, 44, 18})
     for (const std::int64_t more : {0, 3, 40}) {
@@ -190,7 +190,7 @@ TEST(GpuMsDeformAttnShapes, QueriesThatArePixels) {
     }
 }
 
-TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
+TEST(GpuMsDeformAttnShapes, non_finite_values_go_only_to_outputs_that_sample_them) {
   TMAOPS_NEEDS_GPU();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
@@ -217,7 +217,7 @@ TEST(GpuMsDeformAttnShapes, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
       }
 }
 
-TEST(GpuMsDeformAttnShapes, NonFiniteWeightsReachTheirOutputsAlone) {
+TEST(GpuMsDeformAttnShapes, non_finite_weights_reach_their_outputs_alone) {
   TMAOPS_NEEDS_GPU();
   Case c({.batch = 1,
           .heads = 1,
@@ -247,7 +247,7 @@ TEST(GpuMsDeformAttnShapes, NonFiniteWeightsReachTheirOutputsAlone) {
   }
 }
 
-TEST(GpuMsDeformAttnShapes, EmptyProblemsDoNothing) {
+TEST(GpuMsDeformAttnShapes, empty_problems_do_nothing) {
   TMAOPS_NEEDS_GPU();
   for (const auto& [batch, heads, channels, queries] :
        std::vector<std::array<std::int64_t, 4>>{{0, 2, 8, 5}, {2, 0, 8, 5}, {2, 2, 0, 5}, {2, 2, 8, 0}})
@@ -255,7 +255,7 @@ TEST(GpuMsDeformAttnShapes, EmptyProblemsDoNothing) {
 }
 
 /// Two images 2^32 elements apart, the second one's levels listed out of order.
-TEST(GpuMsDeformAttnShapes, OffsetsBeyond32Bits) {
+TEST(GpuMsDeformAttnShapes, offsets_beyond32_bits) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t kApart = (std::int64_t{1} << 32) + 512;
   Case c({.heads = 1,
@@ -294,7 +294,7 @@ TEST(GpuMsDeformAttnShapes, OffsetsBeyond32Bits) {
   cudaFree(memory);
 }
 
-TEST(GpuMsDeformAttnShapes, PlanRunsInsideACapturedGraph) {
+TEST(GpuMsDeformAttnShapes, plan_runs_inside_a_captured_graph) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t points : {4, 8}) {
     Case c({.heads = 8,

@@ -6,7 +6,7 @@
 namespace tmaops {
 namespace {
 
-TEST(ProbeOnGpu, RulesAndDriverAgreeOrTheQuirkIsKnown) {
+TEST(ProbeOnGpu, rules_and_driver_agree_or_the_quirk_is_known) {
   TMAOPS_NEEDS_GPU();
   tma::load_driver(0);
   const test::DeviceArray<std::byte> memory(1 << 20);
@@ -22,7 +22,7 @@ TEST(ProbeOnGpu, RulesAndDriverAgreeOrTheQuirkIsKnown) {
   EXPECT_GT(run.accepted, 1000U);
 }
 
-TEST(ProbeOnGpu, LoadsAreWhatTheModelSays) {
+TEST(ProbeOnGpu, loads_are_what_the_model_says) {
   TMAOPS_NEEDS_GPU();
   const auto loader = probe::make_gpu_loader();
   const auto run = probe::run_loads(11, 200, *loader, {});

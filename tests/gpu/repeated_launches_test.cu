@@ -43,7 +43,7 @@ std::shared_ptr<const RepeatedLaunches> steps(int* sums, bool dependent, long lo
 }
 std::vector<int> after(int runs) { return std::vector<int>(4, (2 << runs) - 2); }
 
-TEST(RepeatedLaunches, NothingIsLaunchedWhenTheyAreNoted) {
+TEST(RepeatedLaunches, nothing_is_launched_when_they_are_noted) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<int> sums(4, 0);
   const auto launches = steps(sums.get(), false);
@@ -51,7 +51,7 @@ TEST(RepeatedLaunches, NothingIsLaunchedWhenTheyAreNoted) {
   EXPECT_EQ(sums.values(), after(0));
 }
 
-TEST(RepeatedLaunches, RunInOrderOnEveryKindOfStream) {
+TEST(RepeatedLaunches, run_in_order_on_every_kind_of_stream) {
   TMAOPS_NEEDS_GPU();
   const NewStream made;
   for (const bool dependent : {false, true})
@@ -64,7 +64,7 @@ TEST(RepeatedLaunches, RunInOrderOnEveryKindOfStream) {
     }
 }
 
-TEST(RepeatedLaunches, StreamsInTurnAndKernelsOneByOneGiveTheSame) {
+TEST(RepeatedLaunches, streams_in_turn_and_kernels_one_by_one_give_the_same) {
   TMAOPS_NEEDS_GPU();
   const NewStream a, b;
   const DeviceArray<int> sums(4, 0);
@@ -82,7 +82,7 @@ TEST(RepeatedLaunches, StreamsInTurnAndKernelsOneByOneGiveTheSame) {
   EXPECT_EQ(sums.values(), after(8));
 }
 
-TEST(RepeatedLaunches, AreCapturedAsKernelsAlsoBetweenRunsAsAGraph) {
+TEST(RepeatedLaunches, are_captured_as_kernels_also_between_runs_as_a_graph) {
   TMAOPS_NEEDS_GPU();
   const NewStream on;
   const DeviceArray<int> sums(4, 0);
@@ -105,7 +105,7 @@ TEST(RepeatedLaunches, AreCapturedAsKernelsAlsoBetweenRunsAsAGraph) {
   cudaGraphDestroy(graph);
 }
 
-TEST(RepeatedLaunches, AGraphIsMadeWhileAnotherStreamIsCaptured) {
+TEST(RepeatedLaunches, a_graph_is_made_while_another_stream_is_captured) {
   TMAOPS_NEEDS_GPU();
   const NewStream on, captured;
   const DeviceArray<int> sums(4, 0);
@@ -121,7 +121,7 @@ TEST(RepeatedLaunches, AGraphIsMadeWhileAnotherStreamIsCaptured) {
   EXPECT_EQ(sums.values(), after(3));
 }
 
-TEST(RepeatedLaunches, ThreadsMayShareThem) {
+TEST(RepeatedLaunches, threads_may_share_them) {
   TMAOPS_NEEDS_GPU();
   constexpr int kRuns = 50;
   const DeviceArray<int> sums(4, 0);
@@ -139,7 +139,7 @@ TEST(RepeatedLaunches, ThreadsMayShareThem) {
   EXPECT_EQ(sums.values(), std::vector<int>(4, 4 * kRuns));
 }
 
-TEST(RepeatedLaunches, MayBeGoneBeforeTheirKernelsRun) {
+TEST(RepeatedLaunches, may_be_gone_before_their_kernels_run) {
   TMAOPS_NEEDS_GPU();
   const NewStream on;
   const DeviceArray<int> sums(4, 0);

@@ -69,7 +69,7 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
 
 class GpuResampleBackward : public ::testing::TestWithParam<int> {};
 
-TEST_P(GpuResampleBackward, AgreesWithTheReferenceOnRandomProblems) {
+TEST_P(GpuResampleBackward, agrees_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(3000 + GetParam()));
   for (int i = 0; i < 20; ++i) {
@@ -86,7 +86,7 @@ TEST_P(GpuResampleBackward, AgreesWithTheReferenceOnRandomProblems) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuResampleBackward, ::testing::Range(0, 4));
 
-TEST(GpuResampleBackwardShapes, MeasuredShapesOfEachVariant) {
+TEST(GpuResampleBackwardShapes, measured_shapes_of_each_variant) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 17;
   for (const auto& [samples, targets, channels] : std::vector<std::array<std::int64_t, 3>>{{20000, 10000, 14},
@@ -115,7 +115,7 @@ TEST(GpuResampleBackwardShapes, MeasuredShapesOfEachVariant) {
     }
 }
 
-TEST(GpuResampleBackwardShapes, TargetsWhereNobodyExpectsThem) {
+TEST(GpuResampleBackwardShapes, targets_where_nobody_expects_them) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 60;
   for (const std::int64_t channels : {16, 5})

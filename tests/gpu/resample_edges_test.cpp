@@ -4,7 +4,7 @@
 namespace tmaops::test {
 namespace {
 
-TEST(GpuResampleEdges, NotANumberReachesOnlyTheTargetsBetweenItsNeighbours) {
+TEST(GpuResampleEdges, not_a_number_reaches_only_the_targets_between_its_neighbours) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 7}) {
     Buffer values(DType::f32, {1, 4, channels});
@@ -33,7 +33,7 @@ TEST(GpuResampleEdges, NotANumberReachesOnlyTheTargetsBetweenItsNeighbours) {
   }
 }
 
-TEST(GpuResampleEdges, AnInfiniteSampleBesideAnIntervalLeavesTheCurveFinite) {
+TEST(GpuResampleEdges, an_infinite_sample_beside_an_interval_leaves_the_curve_finite) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t kSamples = 6;
   constexpr std::int64_t kTargets = 2 * kSamples - 1;
@@ -77,7 +77,7 @@ TEST(GpuResampleEdges, AnInfiniteSampleBesideAnIntervalLeavesTheCurveFinite) {
 }
 
 /// y0 + w (y1 - y0), as documented: (1 - w) y0 + w y1 would be off by w roundings.
-TEST(GpuResampleEdges, AConstantStaysThatConstantHoweverFarItIsExtrapolated) {
+TEST(GpuResampleEdges, a_constant_stays_that_constant_however_far_it_is_extrapolated) {
   TMAOPS_NEEDS_GPU();
   constexpr std::int64_t kSamples = 40;
   constexpr std::int64_t kTargets = 90;
@@ -119,7 +119,7 @@ TEST(GpuResampleEdges, AConstantStaysThatConstantHoweverFarItIsExtrapolated) {
         }
 }
 
-TEST(GpuResampleEdges, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
+TEST(GpuResampleEdges, targets_outside_are_not_a_number_where_the_cpu_reports_an_error) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 7}) {
     Case c{.batch = 3, .samples = 40, .targets = 90, .channels = channels, .valid = true, .reach = 0.3};
@@ -129,7 +129,7 @@ TEST(GpuResampleEdges, TargetsOutsideAreNotANumberWhereTheCpuReportsAnError) {
   }
 }
 
-TEST(GpuResampleEdges, PlanRunsInsideACapturedGraph) {
+TEST(GpuResampleEdges, plan_runs_inside_a_captured_graph) {
   TMAOPS_NEEDS_GPU();
   const Case c{.batch = 2,
                .samples = 200,

@@ -7,7 +7,7 @@ namespace {
 
 class GpuResample : public ::testing::TestWithParam<int> {};
 
-TEST_P(GpuResample, VariantsAgreeWithTheReferenceOnRandomProblems) {
+TEST_P(GpuResample, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 + GetParam()));
   for (int i = 0; i < 25; ++i) {
@@ -18,7 +18,7 @@ TEST_P(GpuResample, VariantsAgreeWithTheReferenceOnRandomProblems) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuResample, ::testing::Range(0, 8));
 
-TEST(GpuResampleShapes, MeasuredShapesOfEachVariant) {
+TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
   TMAOPS_NEEDS_GPU();
   std::vector<Case> cases;
   for (const auto& [batch, samples, targets, channels] : std::vector<std::array<std::int64_t, 4>>{{3, 512, 512, 128},
@@ -55,7 +55,7 @@ TEST(GpuResampleShapes, MeasuredShapesOfEachVariant) {
     }
 }
 
-TEST(GpuResampleShapes, CurvesAndGroupsOfChannels) {
+TEST(GpuResampleShapes, curves_and_groups_of_channels) {
   TMAOPS_NEEDS_GPU();
   const auto quaternions = [](std::int64_t channels) {
     std::vector<ChannelGroup> groups;
@@ -90,7 +90,7 @@ TEST(GpuResampleShapes, CurvesAndGroupsOfChannels) {
         }
 }
 
-TEST(GpuResampleShapes, ShortTrajectoriesOfAnArm) {
+TEST(GpuResampleShapes, short_trajectories_of_an_arm) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 60;
   for (const DType dtype : {DType::bf16, DType::f16})
@@ -113,7 +113,7 @@ TEST(GpuResampleShapes, ShortTrajectoriesOfAnArm) {
 }
 
 // As many tiles as are resident at once: narrow_rows has a kernel for these, with dependent launch.
-TEST(GpuResampleShapes, LongTrajectoriesOfTwoArms) {
+TEST(GpuResampleShapes, long_trajectories_of_two_arms) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 70;
   int kind = 0;
@@ -139,7 +139,7 @@ TEST(GpuResampleShapes, LongTrajectoriesOfTwoArms) {
     }
 }
 
-TEST(GpuResampleShapes, LongCallsOfOneCurve) {
+TEST(GpuResampleShapes, long_calls_of_one_curve) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 80;
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
@@ -164,7 +164,7 @@ TEST(GpuResampleShapes, LongCallsOfOneCurve) {
       }
 }
 
-TEST(GpuResampleShapes, MoreTrajectoriesThanOneGridDimensionHolds) {
+TEST(GpuResampleShapes, more_trajectories_than_one_grid_dimension_holds) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 3})
     check({.batch = 70001,
@@ -177,7 +177,7 @@ TEST(GpuResampleShapes, MoreTrajectoriesThanOneGridDimensionHolds) {
           5);
 }
 
-TEST(GpuResampleShapes, RowsOfEveryWidthAndAlignment) {
+TEST(GpuResampleShapes, rows_of_every_width_and_alignment) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 100;
   for (std::int64_t channels = 1; channels <= 33; ++channels)

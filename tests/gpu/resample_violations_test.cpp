@@ -36,12 +36,12 @@ std::vector<std::int64_t> counted(const Times& times, const ResampleOptions& opt
   return on_gpu;
 }
 
-TEST(GpuResampleViolations, NoneInGoodTimes) {
+TEST(GpuResampleViolations, none_in_good_times) {
   TMAOPS_NEEDS_GPU();
   EXPECT_EQ(counted({}, {}), std::vector<std::int64_t>(6, 0));
 }
 
-TEST(GpuResampleViolations, EveryKindIsCounted) {
+TEST(GpuResampleViolations, every_kind_is_counted) {
   TMAOPS_NEEDS_GPU();
   Times times;
   times.source[5] = NAN;

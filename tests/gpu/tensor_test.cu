@@ -107,15 +107,15 @@ void check_all_ranks() {
   check_load<5, how>({{32, 3, 6, 5, 2}, {32, 1, 2, 2, 1}}, {{0, 2, 5, -1, 1}});
 }
 
-TEST(TensorCopy, LoadsBoxesOfRankOneToFiveAndFillsOutsideWithZero) {
+TEST(TensorCopy, loads_boxes_of_rank_one_to_five_and_fills_outside_with_zero) {
   TMAOPS_NEEDS_GPU();
   check_all_ranks<How::plain>();
 }
-TEST(TensorCopy, LoadsTheSameWithACacheHint) {
+TEST(TensorCopy, loads_the_same_with_a_cache_hint) {
   TMAOPS_NEEDS_GPU();
   check_all_ranks<How::hinted>();
 }
-TEST(TensorCopy, LoadsTheSameAfterAPrefetch) {
+TEST(TensorCopy, loads_the_same_after_a_prefetch) {
   TMAOPS_NEEDS_GPU();
   check_all_ranks<How::prefetched>();
 }
@@ -133,7 +133,7 @@ void check_swizzle(tma::Swizzle mode) {
   for (std::uint32_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[swizzled<swizzle>(i * 2) / 2], values[i]) << i;
 }
 
-TEST(TensorCopy, SwizzleIsTheFunctionOfTheAddress) {
+TEST(TensorCopy, swizzle_is_the_function_of_the_address) {
   TMAOPS_NEEDS_GPU();
   check_swizzle<Swizzle::b32>(tma::Swizzle::b32);
   check_swizzle<Swizzle::b64>(tma::Swizzle::b64);
@@ -168,7 +168,7 @@ void check_store(const Tensor<rank>& tensor, const At<rank>& at) {
   EXPECT_EQ(global.values(), want) << "rank " << rank;
 }
 
-TEST(TensorCopy, StoresBoxesAndLeavesOutWhatOverhangs) {
+TEST(TensorCopy, stores_boxes_and_leaves_out_what_overhangs) {
   TMAOPS_NEEDS_GPU();
   check_store<1>({{200}, {64}}, {{168}});
   check_store<2>({{40, 9}, {16, 4}}, {{8, 7}});
@@ -178,7 +178,7 @@ TEST(TensorCopy, StoresBoxesAndLeavesOutWhatOverhangs) {
 }
 
 // The kernel writes 16-bit numbers 1, 2, 3, ...; the map takes them in pairs as 32-bit numbers.
-TEST(TensorCopy, AddsBoxesOfManyBlocks) {
+TEST(TensorCopy, adds_boxes_of_many_blocks) {
   TMAOPS_NEEDS_GPU();
   const Tensor<2> tensor{{40, 9}, {16, 4}};
   const At<2> at{{8, 7}};
@@ -216,7 +216,7 @@ __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<
 
 // A 3 x 3 filter without padding over an image of 8 channels: the box of base pixels is the image less 2 on each side's
 // end, and tap (1, 2) shifts every pixel. 12 pixels starting at base pixel (w 3, h 1) run over the end of a row.
-TEST(TensorCopy, Im2colWalksOverTheRowsOfAnImage) {
+TEST(TensorCopy, im2col_walks_over_the_rows_of_an_image) {
   TMAOPS_NEEDS_GPU();
   constexpr int C = 8, W = 9, H = 6, N = 2, kPixels = 12;
   const auto values = test::counting(C * W * H * N);
@@ -241,7 +241,7 @@ TEST(TensorCopy, Im2colWalksOverTheRowsOfAnImage) {
   }
 }
 
-TEST(TensorCopy, Im2colOfRankThreeAndFive) {
+TEST(TensorCopy, im2col_of_rank_three_and_five) {
   TMAOPS_NEEDS_GPU();
   constexpr int C = 8, W = 9, kPixels = 5;
   const auto values = test::counting(C * W * 3 * 3 * 2);
@@ -273,7 +273,7 @@ __global__ void global_map_kernel(const CUtensorMap* map, std::uint16_t* to) {
   to[threadIdx.x] = tile[threadIdx.x];
 }
 
-TEST(TensorCopy, MapInGlobalMemoryAfterAnAcquire) {
+TEST(TensorCopy, map_in_global_memory_after_an_acquire) {
   TMAOPS_NEEDS_GPU();
   const auto values = test::counting(256);
   const DeviceArray<std::uint16_t> global(values), out(64);

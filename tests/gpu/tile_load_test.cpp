@@ -57,7 +57,7 @@ void check(const Case& shape, std::string_view variant, bool dependent) {
 
 class TileLoadOnGpu : public testing::TestWithParam<std::string> {};
 
-TEST_P(TileLoadOnGpu, LoadsEveryTileOnce) {
+TEST_P(TileLoadOnGpu, loads_every_tile_once) {
   TMAOPS_NEEDS_GPU();
   for (const bool dependent : {false, true}) {
     check({1, 1, 1, {{92, 160}}}, GetParam(), dependent);

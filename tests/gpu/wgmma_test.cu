@@ -132,12 +132,12 @@ void check_every_n(std::integer_sequence<int, i...>) {
   (check<T, 8 * (i + 1), Major::k, Major::k, Swizzle::b128, a_in_registers>("every N"), ...);
 }
 
-TEST(Wgmma, EveryNWithHalves) {
+TEST(Wgmma, every_n_with_halves) {
   TMAOPS_NEEDS_GPU();
   check_every_n<__half, false>(std::make_integer_sequence<int, 32>());
 }
 
-TEST(Wgmma, BfloatsAndRegisterOperands) {
+TEST(Wgmma, bfloats_and_register_operands) {
   TMAOPS_NEEDS_GPU();
   check<__nv_bfloat16, 8>("bf16");
   check<__nv_bfloat16, 72>("bf16");
@@ -155,7 +155,7 @@ void check_majors(const char* what) {
   check<__nv_bfloat16, 128, Major::mn, Major::mn, swizzle>(what);
 }
 
-TEST(Wgmma, EveryMajorAndSwizzle) {
+TEST(Wgmma, every_major_and_swizzle) {
   TMAOPS_NEEDS_GPU();
   check_majors<Swizzle::b128>("128B");
   check_majors<Swizzle::b64>("64B");
@@ -174,7 +174,7 @@ __global__ void tile_descriptor_kernel(std::uint64_t* out) {
   out[4] = shared_address(&tile);
 }
 
-TEST(Wgmma, TileDescriptorHasTheFieldsOfTheFormat) {
+TEST(Wgmma, tile_descriptor_has_the_fields_of_the_format) {
   TMAOPS_NEEDS_GPU();
   const DeviceArray<std::uint64_t> out(5);
   run<tile_descriptor_kernel>({.grid = 1, .block = 1}, out.get());

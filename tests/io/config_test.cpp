@@ -19,7 +19,7 @@ std::vector<std::string> texts(const std::vector<Settings>& problems) {
   return all;
 }
 
-TEST(Config, ListsExpandToProductsWithTheLastKeyFastest) {
+TEST(Config, lists_expand_to_products_with_the_last_key_fastest) {
   const RunConfig config = parse("gemm: {mode: [RC, CR], size: [256, 512], dtype: f16}\n");
   EXPECT_EQ(
       texts(config.problems),
@@ -27,20 +27,20 @@ TEST(Config, ListsExpandToProductsWithTheLastKeyFastest) {
                                 "gemm: {mode: CR, size: 256, dtype: f16}", "gemm: {mode: CR, size: 512, dtype: f16}"}));
 }
 
-TEST(Config, VersionsAndVariantsStayTogether) {
+TEST(Config, versions_and_variants_stay_together) {
   const RunConfig config = parse("gemm: {version: [1, 2], size: [256, 512], variant: simd}\n");
   ASSERT_EQ(config.problems.size(), 2u);
   EXPECT_EQ(config.problems[1].find_all("version").size(), 2u);
   EXPECT_EQ(config.problems[1].find("size")->value, "512");
 }
 
-TEST(Config, ASectionMayBeAListOfSections) {
+TEST(Config, a_section_may_be_a_list_of_sections) {
   const RunConfig config = parse("resample:\n  - {case: a}\n  - {case: [b, c]}\ngemm: {size: 1}\n");
   EXPECT_EQ(texts(config.problems), (std::vector<std::string>{"resample: {case: a}", "resample: {case: b}",
                                                               "resample: {case: c}", "gemm: {size: 1}"}));
 }
 
-TEST(Config, RunKeysAreRead) {
+TEST(Config, run_keys_are_read) {
   const RunConfig config = parse(
       "device: cpu\ntemperature: both\nsamples: 7\nmin_time: 0.5\nseed: 9\npeers: [copy, numpy]\nthreads: 3\nvariants: "
       "all\ncounters: true\n");
@@ -56,7 +56,7 @@ TEST(Config, RunKeysAreRead) {
   EXPECT_FALSE(parse("gemm: {size: 1}\n").counters);
 }
 
-TEST(Config, MistakesAreNamedWithTheirPlace) {
+TEST(Config, mistakes_are_named_with_their_place) {
   expect_error(
       ErrorCode::unknown_key, [] { parse("gemm: {size: 1}\ntempertaure: hot\n"); }, "c.yaml:2:1",
       "Did you mean 'temperature'?");
@@ -86,7 +86,7 @@ TEST(Config, MistakesAreNamedWithTheirPlace) {
       ErrorCode::bad_value, [] { parse("operators: [gemm, conv]\n"); }, "c.yaml:1:19", "'conv'");
 }
 
-TEST(Config, AProductWithoutEndIsRefused) {
+TEST(Config, a_product_without_end_is_refused) {
   std::string list = "[0";
   for (int i = 1; i < 200; ++i) list += ", " + std::to_string(i);
   list += "]";
@@ -94,7 +94,7 @@ TEST(Config, AProductWithoutEndIsRefused) {
       ErrorCode::bad_value, [&] { parse("gemm: {m: " + list + ", n: " + list + "}\n"); }, "10000");
 }
 
-TEST(Config, ProblemsOfAnOptionNameTheOption) {
+TEST(Config, problems_of_an_option_name_the_option) {
   EXPECT_EQ(texts(parse_problems("gemm: {size: [1, 2]}", "-p", kOperators)),
             (std::vector<std::string>{"gemm: {size: 1}", "gemm: {size: 2}"}));
   expect_error(

@@ -22,7 +22,7 @@ AskDriver faithful_driver(int compute_capability) {
   };
 }
 
-TEST(DescriptorMatrix, HasEveryMapRuleOnBothSides) {
+TEST(DescriptorMatrix, has_every_map_rule_on_both_sides) {
   const auto summaries = summarise(run_matrix(kAddress, 100, faithful_driver(100)));
   std::set<std::string_view> ids;
   for (const RuleSummary& one : summaries) {
@@ -35,7 +35,7 @@ TEST(DescriptorMatrix, HasEveryMapRuleOnBothSides) {
   }
 }
 
-TEST(DescriptorMatrix, AFaithfulDriverAgrees) {
+TEST(DescriptorMatrix, a_faithful_driver_agrees) {
   for (const RuleSummary& one : summarise(run_matrix(kAddress, 100, faithful_driver(100)))) {
     // Lists of wrong lengths cannot be passed; the quirk is what rules.def says the driver accepts.
     const std::string_view wanted = one.rule->id == "list_lengths"            ? "not asked"
@@ -48,7 +48,7 @@ TEST(DescriptorMatrix, AFaithfulDriverAgrees) {
   }
 }
 
-TEST(DescriptorMatrix, WhatAHopperCannotShowIsHidden) {
+TEST(DescriptorMatrix, what_a_hopper_cannot_show_is_hidden) {
   for (const RuleSummary& one : summarise(run_matrix(kAddress, 90, faithful_driver(90)))) {
     if (one.rule->id == "packed4_swizzle" || one.rule->id == "dim_packed_128") {
       EXPECT_EQ(one.verdict(), "hidden") << one.rule->id;
@@ -57,7 +57,7 @@ TEST(DescriptorMatrix, WhatAHopperCannotShowIsHidden) {
   }
 }
 
-TEST(DescriptorMatrix, ADriverThatDiffersAtOneEdgeIsFound) {
+TEST(DescriptorMatrix, a_driver_that_differs_at_one_edge_is_found) {
   const AskDriver faithful = faithful_driver(90);
   const auto rows = run_matrix(kAddress, 90, [&](const tma::TensorMapSpec& spec) {
     return spec.box.size() > 1 && spec.box[1] == 256 ? answer(false) : faithful(spec);
@@ -70,7 +70,7 @@ TEST(DescriptorMatrix, ADriverThatDiffersAtOneEdgeIsFound) {
   EXPECT_EQ((Report{.matrix = rows}).exit_code(), 1);
 }
 
-TEST(RandomSpecifications, AreCountedByVerdict) {
+TEST(RandomSpecifications, are_counted_by_verdict) {
   const AskDriver faithful = faithful_driver(90);
   const SpecificationRun agreeing =
       run_specifications({.seed = 3, .count = 5000, .address = kAddress}, 90, faithful, {});
@@ -91,7 +91,7 @@ TEST(RandomSpecifications, AreCountedByVerdict) {
   EXPECT_TRUE(never.disagreements.front().valid);
 }
 
-TEST(RandomSpecifications, StopWhenAskedTo) {
+TEST(RandomSpecifications, stop_when_asked_to) {
   Observer observer;
   observer.stop = [calls = 0]() mutable { return ++calls > 100; };
   EXPECT_EQ(run_specifications({.count = 5000, .address = kAddress}, 90, faithful_driver(90), observer).count, 100U);

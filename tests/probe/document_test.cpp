@@ -17,7 +17,7 @@ std::string content(const std::string& path) {
 
 nlohmann::ordered_json results() { return nlohmann::ordered_json::parse(content("results/h200/probe.json")); }
 
-TEST(ProbeDocument, TheCommittedRunIsCompleteAndExplained) {
+TEST(ProbeDocument, the_committed_run_is_complete_and_explained) {
   const auto json = results();
   EXPECT_EQ(json["status"], "complete");
   EXPECT_GE(json["specifications"]["count"], 100'000);
@@ -28,7 +28,7 @@ TEST(ProbeDocument, TheCommittedRunIsCompleteAndExplained) {
     EXPECT_TRUE(json["specifications"]["quirks"].contains(std::string(quirk.id))) << quirk.id;
 }
 
-TEST(ProbeDocument, HasTheSymptomOfEveryFault) {
+TEST(ProbeDocument, has_the_symptom_of_every_fault) {
   const std::string document = content("docs/tma.md");
   const auto json = results();
   EXPECT_EQ(json["faults"].size(), faults().size());
@@ -40,7 +40,7 @@ TEST(ProbeDocument, HasTheSymptomOfEveryFault) {
   }
 }
 
-TEST(ProbeDocument, HasItsNumbers) {
+TEST(ProbeDocument, has_its_numbers) {
   const std::string document = content("docs/tma.md");
   const auto json = results();
   const auto with_commas = [](std::int64_t number) {

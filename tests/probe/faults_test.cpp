@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Faults, NamesAreUniqueAndEveryOneHasAKernel) {
+TEST(Faults, names_are_unique_and_every_one_has_a_kernel) {
   std::set<std::string_view> names;
   for (const Fault& fault : faults()) {
     EXPECT_TRUE(names.insert(fault.name).second) << fault.name;
@@ -27,7 +27,7 @@ TEST(Faults, NamesAreUniqueAndEveryOneHasAKernel) {
   }
 }
 
-TEST(Faults, ExpectedOutcomesAreBeginnings) {
+TEST(Faults, expected_outcomes_are_beginnings) {
   const Fault fault{.name = "x", .expected = "wrong|error cudaErrorMisalignedAddress", .text = "x"};
   EXPECT_TRUE(is_expected(fault, "wrong: 1 of 512 elements"));
   EXPECT_TRUE(is_expected(fault, "error cudaErrorMisalignedAddress"));
@@ -36,7 +36,7 @@ TEST(Faults, ExpectedOutcomesAreBeginnings) {
   EXPECT_FALSE(is_expected(fault, ""));
 }
 
-TEST(Faults, OutcomesAreReadFromWhatTheProcessPrinted) {
+TEST(Faults, outcomes_are_read_from_what_the_process_printed) {
   EXPECT_EQ(outcome_of("outcome: wrong: 3 of 512 elements\n", 0, false), "wrong: 3 of 512 elements");
   EXPECT_EQ(outcome_of("tmaops: wait for the tile, stage 0, phase parity 0 did not end: block (0, 0, 0), thread 7\n"
                        "outcome: error cudaErrorLaunchFailure\n",
@@ -46,7 +46,7 @@ TEST(Faults, OutcomesAreReadFromWhatTheProcessPrinted) {
   EXPECT_EQ(outcome_of("nothing of the kind\n", 4, false), "failed: exit code 4");
 }
 
-TEST(ChildProcess, GivesItsOutputAndItsExitCode) {
+TEST(ChildProcess, gives_its_output_and_its_exit_code) {
   const Child child = run_child("/bin/sh", {"-c", "echo out; echo lost >&2; exit 3"}, milliseconds(10'000));
   EXPECT_EQ(child.printed, "out\n");
   EXPECT_EQ(child.exit_code, 3);
@@ -54,18 +54,18 @@ TEST(ChildProcess, GivesItsOutputAndItsExitCode) {
   EXPECT_EQ(run_child("/bin/sh", {"-c", "kill -9 $$"}, milliseconds(10'000)).exit_code, 128 + 9);
 }
 
-TEST(ChildProcess, IsEndedAfterItsTime) {
+TEST(ChildProcess, is_ended_after_its_time) {
   const Child child = run_child("/bin/sh", {"-c", "echo begun; exec sleep 600"}, milliseconds(300));
   EXPECT_TRUE(child.timed_out);
   EXPECT_EQ(child.printed, "begun\n");
   EXPECT_EQ(child.exit_code, 128 + 9);
 }
 
-TEST(ChildProcess, ThatCannotStartIsAnError) {
+TEST(ChildProcess, that_cannot_start_is_an_error) {
   EXPECT_THROW(run_child("/no/such/program", {}, milliseconds(1000)), Error);
 }
 
-TEST(Faults, EveryFaultIsStartedInAProcessOfItsOwn) {
+TEST(Faults, every_fault_is_started_in_a_process_of_its_own) {
   std::vector<std::string> seen;
   Observer observer;
   observer.progress = [&](std::size_t, std::size_t, const std::string& what) { seen.push_back(what); };

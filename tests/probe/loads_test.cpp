@@ -31,7 +31,7 @@ class ModelLoader : public Loader {
   std::vector<std::byte> memory_{};
 };
 
-TEST(ProbeLoads, TheModelAgreesWithItselfAndEverythingIsCovered) {
+TEST(ProbeLoads, the_model_agrees_with_itself_and_everything_is_covered) {
   ModelLoader loader(false);
   const LoadRun run = run_loads(1, 1500, loader, {});
   EXPECT_EQ(run.count, 1500U);
@@ -48,7 +48,7 @@ TEST(ProbeLoads, TheModelAgreesWithItselfAndEverythingIsCovered) {
   }
 }
 
-TEST(ProbeLoads, AWrongByteIsFoundWithItsPlace) {
+TEST(ProbeLoads, a_wrong_byte_is_found_with_its_place) {
   ModelLoader loader(true);
   const LoadRun run = run_loads(2, 30, loader, {});
   EXPECT_EQ(run.exact, 0U);
@@ -58,7 +58,7 @@ TEST(ProbeLoads, AWrongByteIsFoundWithItsPlace) {
   EXPECT_EQ(run.mismatches.front().want, 0xCC);
 }
 
-TEST(RandomLoads, TheSameSeedGivesTheSameSequence) {
+TEST(RandomLoads, the_same_seed_gives_the_same_sequence) {
   tma::RandomLoads a(5, kLoadMemoryBytes, kLoadWindowBytes), b(5, kLoadMemoryBytes, kLoadWindowBytes);
   for (int i = 0; i < 100; ++i) {
     const tma::RandomLoad one = a.next(), other = b.next();

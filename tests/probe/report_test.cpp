@@ -13,7 +13,7 @@ Report good() {
   return report;
 }
 
-TEST(ProbeReport, TheExitCodeSaysWhetherAllIsExplained) {
+TEST(ProbeReport, the_exit_code_says_whether_all_is_explained) {
   EXPECT_EQ(good().exit_code(), 0);
   Report report = good();
   report.specifications.disagreed = 1;
@@ -28,7 +28,7 @@ TEST(ProbeReport, TheExitCodeSaysWhetherAllIsExplained) {
   EXPECT_EQ(report.exit_code(), 130);
 }
 
-TEST(ProbeReport, TheDocumentHasEveryPart) {
+TEST(ProbeReport, the_document_has_every_part) {
   Report report = good();
   report.matrix = run_matrix(1024, 90, [](const auto&) { return tma::DriverAnswer{1, "CUDA_ERROR_INVALID_VALUE"}; });
   const auto json = to_json(report, {{"gpu", "a model"}});

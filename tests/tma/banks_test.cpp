@@ -13,7 +13,7 @@ std::vector<std::uint32_t> strided(std::uint32_t step, std::uint32_t lanes = 32)
   return addresses;
 }
 
-TEST(BankUse, KnownPatternsOfFourBytes) {
+TEST(BankUse, known_patterns_of_four_bytes) {
   EXPECT_EQ(bank_use(strided(4), 4).conflicts(), 0);
   EXPECT_EQ(bank_use(strided(8), 4).wavefronts, 2);     // every other bank
   EXPECT_EQ(bank_use(strided(128), 4).wavefronts, 32);  // a column of a 32-wide f32 array
@@ -23,7 +23,7 @@ TEST(BankUse, KnownPatternsOfFourBytes) {
   EXPECT_EQ(bank_use(strided(12), 4).conflicts(), 0);   // odd strides are free
 }
 
-TEST(BankUse, WideAccessesGoInHalfAndQuarterWarps) {
+TEST(BankUse, wide_accesses_go_in_half_and_quarter_warps) {
   EXPECT_EQ(bank_use(strided(8), 8).phases, 2);
   EXPECT_EQ(bank_use(strided(8), 8).conflicts(), 0);
   EXPECT_EQ(bank_use(strided(16), 16).phases, 4);
@@ -33,7 +33,7 @@ TEST(BankUse, WideAccessesGoInHalfAndQuarterWarps) {
   EXPECT_EQ(bank_use(strided(16, 8), 16).phases, 1);
 }
 
-TEST(BankUse, InactiveLanesCostNothing) {
+TEST(BankUse, inactive_lanes_cost_nothing) {
   std::vector<std::uint32_t> addresses(32, kInactiveLane);
   EXPECT_EQ(bank_use(addresses, 16).wavefronts, 0);
   addresses[3] = 0;
@@ -42,7 +42,7 @@ TEST(BankUse, InactiveLanesCostNothing) {
   EXPECT_EQ(bank_use(addresses, 16).wavefronts, 2);
 }
 
-TEST(BankUse, SwizzleMakesColumnsFree) {
+TEST(BankUse, swizzle_makes_columns_free) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 64});
   const TileLoad load{{0, 0}, 0};
   for (std::int64_t column = 0; column < 128; column += 16) {
@@ -59,14 +59,14 @@ TEST(BankUse, SwizzleMakesColumnsFree) {
   EXPECT_EQ(bank_use(column_access(narrow, load, 0, 0, 8), 16).wavefronts, 1);
 }
 
-TEST(BankUse, RowsPastTheTileAreInactive) {
+TEST(BankUse, rows_past_the_tile_are_inactive) {
   const TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 3});
   const auto addresses = column_access(spec, {{0, 0}, 0}, 0, 0);
   EXPECT_EQ(addresses[2], 256U);
   EXPECT_EQ(addresses[3], kInactiveLane);
 }
 
-TEST(BankUse, RefusesImpossibleAccesses) {
+TEST(BankUse, refuses_impossible_accesses) {
   using tmaops::test::expect_error;
   expect_error(
       ErrorCode::bad_parameter, [] { bank_use(strided(4), 3); }, "3 bytes per lane");

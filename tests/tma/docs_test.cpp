@@ -18,18 +18,18 @@ std::string document() {
   return text.str();
 }
 
-TEST(TmaDocument, HasTheRuleTable) {
+TEST(TmaDocument, has_the_rule_table) {
   EXPECT_NE(document().find("\n" + rules_table() + "\n"), std::string::npos)
       << "the table in docs/tma.md differs from src/tma/rules.def; `tmaops tensormap --rules` prints it";
 }
 
-TEST(TmaDocument, HasTheQuirkTable) {
+TEST(TmaDocument, has_the_quirk_table) {
   EXPECT_NE(document().find("\n" + quirks_table() + "\n"), std::string::npos)
       << "the table in docs/tma.md differs from src/tma/quirks.def; it should be\n"
       << quirks_table();
 }
 
-TEST(TmaDocument, NamesTheErrorsAboutMaps) {
+TEST(TmaDocument, names_the_errors_about_maps) {
   const std::string text = document();
   for (const ErrorPage& page : error_catalogue()) {
     if (page.number >= "E110" && page.number <= "E113") {

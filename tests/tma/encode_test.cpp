@@ -10,7 +10,7 @@ namespace {
 
 using tmaops::test::expect_error;
 
-TEST(Encode, AnInvalidMapIsExplainedWithoutADriver) {
+TEST(Encode, an_invalid_map_is_explained_without_a_driver) {
   TensorMapSpec spec;
   spec.dtype = ElementType::f16;
   spec.dims = {92, 160, 32};
@@ -23,7 +23,7 @@ TEST(Encode, AnInvalidMapIsExplainedWithoutADriver) {
       "--dims 32,160,92 --box 32,2,2");
 }
 
-TEST(Encode, AMapWithoutMemoryIsRefused) {
+TEST(Encode, a_map_without_memory_is_refused) {
   expect_error(
       ErrorCode::null_pointer,
       [] {
@@ -32,7 +32,7 @@ TEST(Encode, AMapWithoutMemoryIsRefused) {
       "address");
 }
 
-TEST(Encode, WithoutAGpuTheReasonIsNamed) {
+TEST(Encode, without_a_gpu_the_reason_is_named) {
   if (cuda_device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
   spec.address = 0x7f0000000000;
@@ -47,7 +47,7 @@ TEST(Encode, WithoutAGpuTheReasonIsNamed) {
   }
 }
 
-TEST(Encode, OnAGpuTheDescriptorIsMadeAndIsNotEmpty) {
+TEST(Encode, on_a_gpu_the_descriptor_is_made_and_is_not_empty) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
   spec.address = 0x7f0000000000;  // the driver does not look at the memory
@@ -57,12 +57,12 @@ TEST(Encode, OnAGpuTheDescriptorIsMadeAndIsNotEmpty) {
   EXPECT_NE(bits, 0U);
 }
 
-TEST(Encode, TheOpaqueTypeIsWhatAKernelParameterNeeds) {
+TEST(Encode, the_opaque_type_is_what_a_kernel_parameter_needs) {
   static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 128);
   static_assert(std::is_trivially_copyable_v<TensorMap> && std::is_standard_layout_v<TensorMap>);
 }
 
-TEST(Encode, TheDriverIsOnlyAskedWhatItsParametersCanHold) {
+TEST(Encode, the_driver_is_only_asked_what_its_parameters_can_hold) {
   const TensorMapSpec good = tiled_spec(ElementType::f16, {64, 64}, {64, 8});
   EXPECT_TRUE(fits_driver(good));
   const auto fits = [&](auto change) {

@@ -13,7 +13,7 @@ std::size_t count(const std::string& text, const std::string& piece) {
   return found;
 }
 
-TEST(Picture, EveryChunkOfTheTileIsDrawnOnce) {
+TEST(Picture, every_chunk_of_the_tile_is_drawn_once) {
   for (const Swizzle swizzle : {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::b128_atom32,
                                 Swizzle::b128_atom32_flip8, Swizzle::b128_atom64}) {
     TensorMapSpec spec = tiled_spec(ElementType::f32, {64, 64}, {8, 20});
@@ -34,7 +34,7 @@ TEST(Picture, EveryChunkOfTheTileIsDrawnOnce) {
   }
 }
 
-TEST(Picture, MarksFillWholeAndPartly) {
+TEST(Picture, marks_fill_whole_and_partly) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {60, 4}, {16, 2});
   spec.strides = {128};
   const Picture picture = draw(spec, {{48, 3}, 0});
@@ -45,7 +45,7 @@ TEST(Picture, MarksFillWholeAndPartly) {
   EXPECT_EQ(picture.fill, 20);
 }
 
-TEST(Picture, LongTilesAreCutInTextAndCompleteInTheDrawing) {
+TEST(Picture, long_tiles_are_cut_in_text_and_complete_in_the_drawing) {
   const Picture picture = draw(tiled_spec(ElementType::f16, {64, 256}, {64, 100}), {{0, 0}, 0});
   const std::string text = picture_text(picture, false, 10);
   EXPECT_EQ(count(text, "\n"), 12U);
@@ -57,7 +57,7 @@ TEST(Picture, LongTilesAreCutInTextAndCompleteInTheDrawing) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
-TEST(Picture, RefusesALoadThatWouldFault) {
+TEST(Picture, refuses_a_load_that_would_fault) {
   tmaops::test::expect_error(
       ErrorCode::bad_tile_load,
       [] {

@@ -7,7 +7,7 @@
 namespace tmaops::tma {
 namespace {
 
-TEST(Quirks, NamesAreUniqueAndTheDriverIsNamed) {
+TEST(Quirks, names_are_unique_and_the_driver_is_named) {
   std::set<std::string_view> ids;
   for (const Quirk& quirk : quirks()) {
     EXPECT_TRUE(ids.insert(quirk.id).second) << quirk.id << " twice";
@@ -16,7 +16,7 @@ TEST(Quirks, NamesAreUniqueAndTheDriverIsNamed) {
   }
 }
 
-TEST(Quirks, InterleaveWithAnotherSwizzleIsOneOnlyWhenNothingElseIsWrong) {
+TEST(Quirks, interleave_with_another_swizzle_is_one_only_when_nothing_else_is_wrong) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 32, 8}, {16, 2, 2});
   spec.interleave = Interleave::b32;
   const Quirk* found = quirk_of(spec, find_violations(spec, kHopper), true);
@@ -27,7 +27,7 @@ TEST(Quirks, InterleaveWithAnotherSwizzleIsOneOnlyWhenNothingElseIsWrong) {
   EXPECT_EQ(quirk_of(spec, find_violations(spec, kHopper), true), nullptr);
 }
 
-TEST(Quirks, LoadsTooLargeForTheHardwarePassWhereTheDriverRoundsDown) {
+TEST(Quirks, loads_too_large_for_the_hardware_pass_where_the_driver_rounds_down) {
   // 20 x 256 x 3 x 4 elements are loaded, 20 x 256 x 2 x 4 counted.
   TensorMapSpec spec = tiled_spec(ElementType::u32, {200, 5, 20, 5}, {20, 256, 16, 4});
   spec.element_strides = {1, 1, 7, 1};

@@ -80,7 +80,7 @@ bool naive_is_legal(const TensorMapSpec& s, int compute_capability) {
   return bytes <= 228 * 1024;
 }
 
-TEST(RandomSpecs, OrdinaryOnesAreLegal) {
+TEST(RandomSpecs, ordinary_ones_are_legal) {
   for (const bool blackwell : {false, true}) {
     RandomSpecs random({.seed = 3, .blackwell = blackwell});
     int too_large = 0;
@@ -95,7 +95,7 @@ TEST(RandomSpecs, OrdinaryOnesAreLegal) {
   }
 }
 
-TEST(RandomSpecs, TheRulesAgreeWithANaiveReadingOfTheHeader) {
+TEST(RandomSpecs, the_rules_agree_with_a_naive_reading_of_the_header) {
   for (const bool blackwell : {false, true}) {
     const int compute_capability = blackwell ? 100 : 90;
     RandomSpecs random({.seed = 2024, .blackwell = blackwell});
@@ -116,7 +116,7 @@ TEST(RandomSpecs, TheRulesAgreeWithANaiveReadingOfTheHeader) {
   }
 }
 
-TEST(RandomSpecs, EveryMapRuleIsBrokenBySome) {
+TEST(RandomSpecs, every_map_rule_is_broken_by_some) {
   RandomSpecs random({.seed = 5, .blackwell = true});
   std::vector<int> broken(rules().size());
   for (int i = 0; i < 100000; ++i) {
@@ -133,7 +133,7 @@ TEST(RandomSpecs, EveryMapRuleIsBrokenBySome) {
   }
 }
 
-TEST(RandomSpecs, TheSameSeedGivesTheSameSequence) {
+TEST(RandomSpecs, the_same_seed_gives_the_same_sequence) {
   RandomSpecs a({.seed = 42});
   RandomSpecs b({.seed = 42});
   RandomSpecs c({.seed = 43});

@@ -14,7 +14,7 @@ Proposal proposal_for(const TensorMapSpec& spec) {
 }
 
 // The program whose every descriptor failed with CUDA_ERROR_INVALID_VALUE: a 92 x 160 map of 32 channels.
-TEST(Repair, ThePublishedFailureIsExplainedAndReversed) {
+TEST(Repair, the_published_failure_is_explained_and_reversed) {
   TensorMapSpec spec;
   spec.dtype = ElementType::f16;
   spec.dims = {92, 160, 32};
@@ -33,7 +33,7 @@ TEST(Repair, ThePublishedFailureIsExplainedAndReversed) {
 }
 
 // What its author found from outside: 8 x 8 x 32 passes, 4 x 4 x 32 and 2 x 2 x 16 do not.
-TEST(Repair, TheSameProgramsOtherBoxesFollowTheRule) {
+TEST(Repair, the_same_programs_other_boxes_follow_the_rule) {
   const auto valid = [](std::vector<std::int64_t> box) {
     return check(tiled_spec(ElementType::f16, {96, 160, 32}, std::move(box))).valid();
   };
@@ -43,13 +43,13 @@ TEST(Repair, TheSameProgramsOtherBoxesFollowTheRule) {
   EXPECT_TRUE(check(tiled_spec(ElementType::f16, {32, 160, 92}, {32, 2, 2})).valid());
 }
 
-TEST(Repair, OddPitchIsPaddedThroughAllDimensions) {
+TEST(Repair, odd_pitch_is_padded_through_all_dimensions) {
   const Proposal proposal = proposal_for(tiled_spec(ElementType::f16, {33, 10, 4}, {8, 2, 2}));
   EXPECT_EQ(proposal.spec.strides, (std::vector<std::int64_t>{80, 800}));
   EXPECT_NE(proposal.change.find("rows padded to a multiple of 16 B"), std::string::npos);
 }
 
-TEST(Repair, ARowWiderThanTheSwizzleTakesTheNextSpanOrIsSplit) {
+TEST(Repair, a_row_wider_than_the_swizzle_takes_the_next_span_or_is_split) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 64}, {32, 8});
   spec.swizzle = Swizzle::b32;
   EXPECT_EQ(proposal_for(spec).spec.swizzle, Swizzle::b64);
@@ -60,17 +60,17 @@ TEST(Repair, ARowWiderThanTheSwizzleTakesTheNextSpanOrIsSplit) {
   EXPECT_NE(split.change.find("2 loads instead of one"), std::string::npos) << split.change;
 }
 
-TEST(Repair, ABoxOfMoreThan256IsSplit) {
+TEST(Repair, a_box_of_more_than256_is_split) {
   EXPECT_EQ(proposal_for(tiled_spec(ElementType::u8, {1024, 1024}, {256, 512})).spec.box[1], 256);
   EXPECT_EQ(proposal_for(tiled_spec(ElementType::u8, {1024, 1024}, {16, 300})).spec.box[1], 150);
 }
 
-TEST(Repair, AShortInnerBoxIsRoundedUp) {
+TEST(Repair, a_short_inner_box_is_rounded_up) {
   const Proposal proposal = proposal_for(tiled_spec(ElementType::f32, {64, 7}, {3, 7}));
   EXPECT_EQ(proposal.spec.box, (std::vector<std::int64_t>{4, 7}));
 }
 
-TEST(Repair, SeveralRepairsGoTogether) {
+TEST(Repair, several_repairs_go_together) {
   TensorMapSpec spec = tiled_spec(ElementType::i32, {33, 10}, {3, 2});
   spec.fill = Fill::nan;
   const Proposal proposal = proposal_for(spec);
@@ -79,25 +79,25 @@ TEST(Repair, SeveralRepairsGoTogether) {
   EXPECT_EQ(proposal.spec.fill, Fill::zero);
 }
 
-TEST(Repair, AStrideListWithTheInnermostStrideLosesIt) {
+TEST(Repair, a_stride_list_with_the_innermost_stride_loses_it) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 8}, {64, 8});
   spec.strides = {2, 144};
   EXPECT_EQ(proposal_for(spec).spec.strides, (std::vector<std::int64_t>{144}));
 }
 
-TEST(Repair, NothingIsProposedForAnEmptyTensor) {
+TEST(Repair, nothing_is_proposed_for_an_empty_tensor) {
   const Report report = check(tiled_spec(ElementType::f16, {64, 0}, {64, 1}));
   EXPECT_FALSE(report.valid());
   EXPECT_FALSE(report.proposal);
 }
 
-TEST(Repair, AnUnalignedViewIsToBeMoved) {
+TEST(Repair, an_unaligned_view_is_to_be_moved) {
   TensorMapSpec spec = tiled_spec(ElementType::f16, {64, 8}, {64, 8});
   spec.address = 0x7f0000000002;
   EXPECT_NE(proposal_for(spec).change.find("multiple of 16"), std::string::npos);
 }
 
-TEST(Repair, EveryProposalKeepsTheRulesAndDiffersFromWhatWasAsked) {
+TEST(Repair, every_proposal_keeps_the_rules_and_differs_from_what_was_asked) {
   RandomSpecs random({.seed = 11, .blackwell = true});
   int proposals = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -16,7 +16,7 @@ std::vector<Finding> findings_of(const RuleExample& example) {
   return find_violations(example.spec, example.compute_capability).all();
 }
 
-TEST(Rules, EveryRuleHasABreakingAndABoundaryExample) {
+TEST(Rules, every_rule_has_a_breaking_and_a_boundary_example) {
   for (const Rule& each : rules()) {
     bool broken = false;
     bool kept = false;
@@ -27,7 +27,7 @@ TEST(Rules, EveryRuleHasABreakingAndABoundaryExample) {
   }
 }
 
-TEST(Rules, BreakingExamplesAreFoundAndBoundaryExamplesAreNot) {
+TEST(Rules, breaking_examples_are_found_and_boundary_examples_are_not) {
   for (const RuleExample& example : rule_examples()) {
     const Rule& wanted = rule(example.id);
     bool found = false;
@@ -48,7 +48,7 @@ TEST(Rules, BreakingExamplesAreFoundAndBoundaryExamplesAreNot) {
   }
 }
 
-TEST(Rules, TheTableIsCompleteAndWellFormed) {
+TEST(Rules, the_table_is_complete_and_well_formed) {
   std::set<std::string_view> ids;
   for (const Rule& each : rules()) {
     EXPECT_TRUE(ids.insert(each.id).second) << each.id << " twice";
@@ -61,7 +61,7 @@ TEST(Rules, TheTableIsCompleteAndWellFormed) {
   }
 }
 
-TEST(Rules, EveryViolationIsReportedAtOnce) {
+TEST(Rules, every_violation_is_reported_at_once) {
   TensorMapSpec spec = tiled_spec(ElementType::u16, {60, 32}, {300, 0});
   spec.strides = {121};
   spec.fill = Fill::nan;
@@ -74,7 +74,7 @@ TEST(Rules, EveryViolationIsReportedAtOnce) {
                                              "element_stride_range", "fill_nan"}));
 }
 
-TEST(Rules, MessagesCarryTheNumbers) {
+TEST(Rules, messages_carry_the_numbers) {
   const auto only = [](const TensorMapSpec& spec) {
     const Report report = check(spec);
     return report.errors.empty() ? std::string("none") : report.errors.front().text;
@@ -88,7 +88,7 @@ TEST(Rules, MessagesCarryTheNumbers) {
             "dims[1] = 0, needs 1 to 4294967296 (an empty tensor has no map: skip the load)");
 }
 
-TEST(Rules, HugeAndNegativeNumbersAreReportedNotComputedWith) {
+TEST(Rules, huge_and_negative_numbers_are_reported_not_computed_with) {
   constexpr std::int64_t most = INT64_MAX;
   for (const std::int64_t value : {most, -most, INT64_MIN, most - 7}) {
     TensorMapSpec spec = tiled_spec(ElementType::f64, {value, value, value}, {value, value, value});

@@ -11,7 +11,7 @@ constexpr Swizzle kAll[] = {Swizzle::none,       Swizzle::b32,         Swizzle::
                             Swizzle::b128,       Swizzle::b128_atom32, Swizzle::b128_atom32_flip8,
                             Swizzle::b128_atom64};
 
-TEST(Swizzle, IsItsOwnInverseAndPermutesEveryLine) {
+TEST(Swizzle, is_its_own_inverse_and_permutes_every_line) {
   for (const Swizzle swizzle : kAll) {
     for (std::uint32_t line = 0; line < 64; ++line) {
       std::set<std::uint32_t> places;
@@ -27,7 +27,7 @@ TEST(Swizzle, IsItsOwnInverseAndPermutesEveryLine) {
   }
 }
 
-TEST(Swizzle, KeepsSpansAndAtomsTogether) {
+TEST(Swizzle, keeps_spans_and_atoms_together) {
   for (const Swizzle swizzle : {Swizzle::b32, Swizzle::b64, Swizzle::b128}) {
     const std::uint32_t span = swizzle == Swizzle::b32 ? 32 : swizzle == Swizzle::b64 ? 64 : 128;
     for (std::uint32_t address = 0; address < 4096; ++address) {
@@ -38,7 +38,7 @@ TEST(Swizzle, KeepsSpansAndAtomsTogether) {
 }
 
 // The programming guide's formula: smem[y][((y + offset) % P) ^ x] for 16-byte pieces x of 128-byte lines y.
-TEST(Swizzle, MatchesTheGuidesTable) {
+TEST(Swizzle, matches_the_guides_table) {
   for (const auto& [swizzle, pattern] :
        {std::pair{Swizzle::b128, 8U}, std::pair{Swizzle::b64, 4U}, std::pair{Swizzle::b32, 2U}}) {
     for (std::uint32_t base = 0; base < 8192; base += 128) {
@@ -50,7 +50,7 @@ TEST(Swizzle, MatchesTheGuidesTable) {
   }
 }
 
-TEST(Swizzle, RepeatsAfterItsPeriodAndNotBefore) {
+TEST(Swizzle, repeats_after_its_period_and_not_before) {
   for (const Swizzle swizzle : kAll) {
     const auto same_after = [&](std::uint32_t bytes) {
       for (std::uint32_t address = 0; address < 4096; ++address)

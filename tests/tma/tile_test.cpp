@@ -48,19 +48,19 @@ TensorMapSpec map64(std::vector<std::int64_t> box, Swizzle swizzle = Swizzle::no
 using Words = std::vector<std::uint16_t>;
 constexpr std::uint16_t U = kUnwritten;
 
-TEST(TileLoad, ADenseTileLiesRowAfterRow) {
+TEST(TileLoad, a_dense_tile_lies_row_after_row) {
   EXPECT_EQ(granules(map64({16, 4}), {{0, 0}, 0}), (Words{0, 8, 0x40, 0x48, 0x80, 0x88, 0xC0, 0xC8}));
   EXPECT_EQ(tile_layout(map64({16, 4})).transaction_bytes, 128);
 }
 
-TEST(TileLoad, Swizzle128MatchesTheHardware) {
+TEST(TileLoad, swizzle128_matches_the_hardware) {
   const Words got = granules(map64({64, 16}, Swizzle::b128), {{0, 0}, 0});
   EXPECT_EQ(Words(got.begin(), got.begin() + 24),
             (Words{0x00, 0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38, 0x48, 0x40, 0x58, 0x50,
                    0x68, 0x60, 0x78, 0x70, 0x90, 0x98, 0x80, 0x88, 0xB0, 0xB8, 0xA0, 0xA8}));
 }
 
-TEST(TileLoad, ANarrowRowStillTakesTheWholeSpan) {
+TEST(TileLoad, a_narrow_row_still_takes_the_whole_span) {
   EXPECT_EQ(granules(map64({16, 3}, Swizzle::b128), {{0, 0}, 0}),
             (Words{0x00, 0x08, U, U, U, U, U, U, 0x48, 0x40, U, U, U, U, U, U, U, U, 0x80, 0x88, U, U, U, U}));
   EXPECT_EQ(granules(map64({8, 3}, Swizzle::b32), {{0, 0}, 0}), (Words{0x00, U, 0x40, U, 0x80, U, U, U}));
@@ -69,7 +69,7 @@ TEST(TileLoad, ANarrowRowStillTakesTheWholeSpan) {
   EXPECT_EQ(tile_layout(map64({16, 16}, Swizzle::b128)).footprint, 2048);
 }
 
-TEST(TileLoad, ThePhaseOfTheSwizzleComesFromTheAbsoluteAddress) {
+TEST(TileLoad, the_phase_of_the_swizzle_comes_from_the_absolute_address) {
   EXPECT_EQ(
       granules(map64({16, 5}, Swizzle::b64), {{0, 0}, 128}),
       (Words{0x08, 0x00, U, U, 0x48, 0x40, U, U, U, U, 0x80, 0x88, U, U, 0xC0, 0xC8, U, U, 0x108, 0x100, U, U, U, U}));
@@ -79,18 +79,18 @@ TEST(TileLoad, ThePhaseOfTheSwizzleComesFromTheAbsoluteAddress) {
             (Words{0x00, 0x08, 0x40, 0x48, 0x80, 0x88, 0xC0, 0xC8}));
 }
 
-TEST(TileLoad, WhatLiesOutsideIsFillAndStillCounted) {
+TEST(TileLoad, what_lies_outside_is_fill_and_still_counted) {
   EXPECT_EQ(granules(map64({16, 4}), {{-8, -1}, 0}), (Words{0, 0, 0, 0x00, 0, 0x40, 0, 0x80}));
   EXPECT_EQ(granules(map64({16, 4}), {{56, 62}, 0}), (Words{0xFB8, 0, 0xFF8, 0, 0, 0, 0, 0}));
   EXPECT_EQ(granules(map64({16, 4}), {{1000, -1000}, 0}), Words(8, 0));
 }
 
-TEST(TileLoad, RankThreeWrapsIntoFillInTheMiddle) {
+TEST(TileLoad, rank_three_wraps_into_fill_in_the_middle) {
   TensorMapSpec spec = tiled_spec(ElementType::u16, {16, 3, 64}, {16, 3, 2});
   EXPECT_EQ(granules(spec, {{0, -1, 0}, 0}), (Words{0, 0, 0, 8, 0x10, 0x18, 0, 0, 0x30, 0x38, 0x40, 0x48, U, U, U, U}));
 }
 
-TEST(TileLoad, ElementStridesSkipRowsAndShortenTheTile) {
+TEST(TileLoad, element_strides_skip_rows_and_shorten_the_tile) {
   TensorMapSpec spec = map64({16, 4});
   spec.element_strides = {1, 2};
   EXPECT_EQ(granules(spec, {{0, 1}, 0}), (Words{0x40, 0x48, 0xC0, 0xC8, U, U, U, U}));
@@ -101,7 +101,7 @@ TEST(TileLoad, ElementStridesSkipRowsAndShortenTheTile) {
   EXPECT_EQ(granules(spec, {{0, 5}, 0}), (Words{0x140, 0x148, U, U, U, U, U, U}));
 }
 
-TEST(TileLoad, ZeroAndOverlappingStridesRepeatRows) {
+TEST(TileLoad, zero_and_overlapping_strides_repeat_rows) {
   TensorMapSpec spec = map64({16, 3});
   spec.strides = {0};
   EXPECT_EQ(granules(spec, {{0, 0}, 0}), (Words{0, 8, 0, 8, 0, 8, U, U}));
@@ -109,7 +109,7 @@ TEST(TileLoad, ZeroAndOverlappingStridesRepeatRows) {
   EXPECT_EQ(granules(spec, {{0, 0}, 0}), (Words{0, 8, 8, 0x10, 0x10, 0x18, U, U}));
 }
 
-TEST(TileLoad, NanFillIsTheSame16BitsInEveryType) {
+TEST(TileLoad, nan_fill_is_the_same16_bits_in_every_type) {
   for (const ElementType type :
        {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64, ElementType::tf32}) {
     TensorMapSpec spec = tiled_spec(type, {64, 4}, {16, 1});
@@ -126,7 +126,7 @@ TEST(TileLoad, NanFillIsTheSame16BitsInEveryType) {
   }
 }
 
-TEST(TileLoad, Tf32IsRoundedToNearestEvenAndNothingElseIsChanged) {
+TEST(TileLoad, tf32_is_rounded_to_nearest_even_and_nothing_else_is_changed) {
   EXPECT_EQ(converted(ElementType::tf32, 0x3f801fff), 0x3f802000U);
   EXPECT_EQ(converted(ElementType::tf32, 0x3f801000), 0x3f800000U);
   EXPECT_EQ(converted(ElementType::tf32, 0x3f803000), 0x3f804000U);
@@ -180,7 +180,7 @@ std::vector<std::byte> naive(const TensorMapSpec& spec, const TileLoad& load, co
   }
 }
 
-TEST(TileLoad, AgreesWithANaiveSimulationOnRandomLoads) {
+TEST(TileLoad, agrees_with_a_naive_simulation_on_random_loads) {
   RandomSpecs random({.seed = 77});
   std::vector<std::byte> tensor(1 << 20);
   for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<std::byte>(i * 2654435761U >> 13);
@@ -209,7 +209,7 @@ TEST(TileLoad, AgreesWithANaiveSimulationOnRandomLoads) {
   }
 }
 
-TEST(TileLoad, RefusesWhatItCannotKnowAndWhatWouldFault) {
+TEST(TileLoad, refuses_what_it_cannot_know_and_what_would_fault) {
   std::vector<std::byte> shared(4096);
   const std::vector<std::byte> tensor = counting(64 * 64);
   TensorMapSpec spec = map64({16, 4});

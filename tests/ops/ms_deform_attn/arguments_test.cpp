@@ -41,94 +41,94 @@ class Arguments : public testing::Test {
   }
 };
 
-TEST_F(Arguments, RankOfEachTensor) {
+TEST_F(Arguments, rank_of_each_tensor) {
   value = view(static_cast<const float*>(value.data), {2, 22, 8});
   expect(ErrorCode::shape_mismatch, "value", "(N, S, M, D)");
 }
-TEST_F(Arguments, RankOfLocations) {
+TEST_F(Arguments, rank_of_locations) {
   locations = view(static_cast<const float*>(locations.data), {2, 3, 2, 4, 2});
   expect(ErrorCode::shape_mismatch, "sampling_locations", "(N, Lq, M, L, P, 2)");
 }
-TEST_F(Arguments, RankOfWeights) {
+TEST_F(Arguments, rank_of_weights) {
   weights = view(static_cast<const float*>(weights.data), {2, 3, 2, 4});
   expect(ErrorCode::shape_mismatch, "attention_weights");
 }
-TEST_F(Arguments, RankOfOutput) {
+TEST_F(Arguments, rank_of_output) {
   output = view(static_cast<float*>(output.data), {2, 3, 2, 4});
   expect(ErrorCode::shape_mismatch, "output", "(N, Lq, M * D)");
 }
-TEST_F(Arguments, BatchOfLocations) {
+TEST_F(Arguments, batch_of_locations) {
   locations.shape[0] = 1;
   expect(ErrorCode::shape_mismatch, "sampling_locations", "(1, 3, 2, 2, 2, 2)");
 }
-TEST_F(Arguments, HeadsOfLocations) {
+TEST_F(Arguments, heads_of_locations) {
   locations.shape[2] = 1;
   expect(ErrorCode::shape_mismatch, "sampling_locations");
 }
-TEST_F(Arguments, LevelsOfLocations) {
+TEST_F(Arguments, levels_of_locations) {
   locations.shape[3] = 1;
   expect(ErrorCode::shape_mismatch, "sampling_locations");
 }
-TEST_F(Arguments, CoordinatesOfLocations) {
+TEST_F(Arguments, coordinates_of_locations) {
   locations.shape[5] = 1;
   expect(ErrorCode::shape_mismatch, "sampling_locations");
 }
-TEST_F(Arguments, QueriesOfWeights) {
+TEST_F(Arguments, queries_of_weights) {
   weights.shape[1] = 2;
   expect(ErrorCode::shape_mismatch, "attention_weights", "(2, 2, 2, 2, 2)");
 }
-TEST_F(Arguments, PointsOfWeights) {
+TEST_F(Arguments, points_of_weights) {
   weights.shape[4] = 1;
   expect(ErrorCode::shape_mismatch, "attention_weights");
 }
-TEST_F(Arguments, ShapeOfOutput) {
+TEST_F(Arguments, shape_of_output) {
   output.shape[2] = 7;
   expect(ErrorCode::shape_mismatch, "output", "(2, 3, 7)");
 }
 
-TEST_F(Arguments, LevelAreasMustAddUpToS) {
+TEST_F(Arguments, level_areas_must_add_up_to_s) {
   levels[1] = {2, 2};
   expect(ErrorCode::level_shapes_mismatch, "4x4 + 2x2 = 20", "S = 22");
 }
-TEST_F(Arguments, LevelAreasThatOverflow) {
+TEST_F(Arguments, level_areas_that_overflow) {
   levels[1] = {1LL << 40, 1LL << 40};
   expect(ErrorCode::size_overflow, "levels[1]");
 }
-TEST_F(Arguments, LevelWithoutPixels) {
+TEST_F(Arguments, level_without_pixels) {
   levels[1] = {0, 3};
   expect(ErrorCode::empty_level, "levels[1]", "0x3");
   levels[1] = {2, -3};
   expect(ErrorCode::empty_level, "levels[1]");
 }
-TEST_F(Arguments, NoLevels) {
+TEST_F(Arguments, no_levels) {
   levels.clear();
   expect(ErrorCode::empty_level, "levels");
 }
-TEST_F(Arguments, NoPoints) {
+TEST_F(Arguments, no_points) {
   locations.shape[4] = 0;
   expect(ErrorCode::empty_level, "sampling_locations");
 }
 
-TEST_F(Arguments, LevelStartCount) {
+TEST_F(Arguments, level_start_count) {
   starts = {0};
   expect(ErrorCode::bad_level_start, "level_start_index", "1 entries");
 }
-TEST_F(Arguments, LevelStartNegative) {
+TEST_F(Arguments, level_start_negative) {
   starts = {-1, 16};
   expect(ErrorCode::bad_level_start, "level_start_index[0]", "-1");
 }
-TEST_F(Arguments, LevelStartPastS) {
+TEST_F(Arguments, level_start_past_s) {
   starts = {0, 17};
   expect(ErrorCode::bad_level_start, "level_start_index[1]", "17", "S = 22");
   starts = {0, std::numeric_limits<std::int64_t>::max()};
   expect(ErrorCode::bad_level_start, "level_start_index[1]");
 }
-TEST_F(Arguments, LevelStartOverlap) {
+TEST_F(Arguments, level_start_overlap) {
   starts = {0, 15};
   expect(ErrorCode::bad_level_start, "level_start_index[1]", "ends at 16");
 }
 
-TEST_F(Arguments, RaggedPointsMustAddUp) {
+TEST_F(Arguments, ragged_points_must_add_up) {
   locations = view(static_cast<const float*>(locations.data), {2, 3, 2, 4, 2});
   weights = view(static_cast<const float*>(weights.data), {2, 3, 2, 4});
   ragged = {1, 2};
@@ -140,51 +140,51 @@ TEST_F(Arguments, RaggedPointsMustAddUp) {
   ragged = {3, 1};
   EXPECT_NO_THROW(call());
 }
-TEST_F(Arguments, RaggedPointsAllZero) {
+TEST_F(Arguments, ragged_points_all_zero) {
   locations = view(static_cast<const float*>(locations.data), {2, 3, 2, 0, 2});
   weights = view(static_cast<const float*>(weights.data), {2, 3, 2, 0});
   ragged = {0, 0};
   expect(ErrorCode::empty_level, "no sampling points");
 }
 
-TEST_F(Arguments, DtypesOutsideTheTable) {
+TEST_F(Arguments, dtypes_outside_the_table) {
   value.dtype = DType::i32;
   output.dtype = DType::i32;
   expect(ErrorCode::unsupported_dtype, "value", "i32", "bf16");
 }
-TEST_F(Arguments, DtypeOfLocations) {
+TEST_F(Arguments, dtype_of_locations) {
   locations.dtype = DType::i64;
   expect(ErrorCode::unsupported_dtype, "sampling_locations", "i64");
 }
-TEST_F(Arguments, DtypeOfWeights) {
+TEST_F(Arguments, dtype_of_weights) {
   weights.dtype = DType::u8;
   expect(ErrorCode::unsupported_dtype, "attention_weights", "u8");
 }
-TEST_F(Arguments, DtypeOfOutput) {
+TEST_F(Arguments, dtype_of_output) {
   output.dtype = DType::f16;
   expect(ErrorCode::dtype_mismatch, "output", "f16", "f32, as value");
 }
 
-TEST_F(Arguments, DevicesMustAgree) {
+TEST_F(Arguments, devices_must_agree) {
   locations.device = {DeviceType::cuda, 0};
   expect(ErrorCode::device_mismatch, "sampling_locations", "cuda:0", "cpu");
 }
-TEST_F(Arguments, DeviceOfWeights) {
+TEST_F(Arguments, device_of_weights) {
   weights.device = {DeviceType::cuda, 1};
   expect(ErrorCode::device_mismatch, "attention_weights", "cuda:1");
 }
-TEST_F(Arguments, DeviceOfOutput) {
+TEST_F(Arguments, device_of_output) {
   output.device = {DeviceType::cuda, 0};
   expect(ErrorCode::device_mismatch, "output");
 }
 
-TEST_F(Arguments, OutputWithOverlappingElements) {
+TEST_F(Arguments, output_with_overlapping_elements) {
   output.strides[1] = 0;
   expect(ErrorCode::bad_strides, "output");
   output.strides[1] = 7;
   expect(ErrorCode::bad_strides, "output");
 }
-TEST_F(Arguments, OutputInsideAnInput) {
+TEST_F(Arguments, output_inside_an_input) {
   output.data = good.value().data();
   expect(ErrorCode::overlap, "output", "value");
   output.data = good.locations().data();
@@ -192,47 +192,47 @@ TEST_F(Arguments, OutputInsideAnInput) {
   output.data = good.weights().data();
   expect(ErrorCode::overlap, "attention_weights");
 }
-TEST_F(Arguments, NullPointers) {
+TEST_F(Arguments, null_pointers) {
   value.data = nullptr;
   expect(ErrorCode::null_pointer, "value");
 }
-TEST_F(Arguments, NullLocations) {
+TEST_F(Arguments, null_locations) {
   locations.data = nullptr;
   expect(ErrorCode::null_pointer, "sampling_locations");
 }
-TEST_F(Arguments, NullWeights) {
+TEST_F(Arguments, null_weights) {
   weights.data = nullptr;
   expect(ErrorCode::null_pointer, "attention_weights");
 }
-TEST_F(Arguments, NullOutput) {
+TEST_F(Arguments, null_output) {
   output.data = nullptr;
   expect(ErrorCode::null_pointer, "output");
 }
-TEST_F(Arguments, PointerNotAMultipleOfTheElement) {
+TEST_F(Arguments, pointer_not_a_multiple_of_the_element) {
   value.data = static_cast<const char*>(value.data) + 1;
   expect(ErrorCode::misaligned, "value");
 }
-TEST_F(Arguments, StridesThatOverflow) {
+TEST_F(Arguments, strides_that_overflow) {
   value.strides[0] = std::numeric_limits<std::int64_t>::max() / 2;
   expect(ErrorCode::size_overflow, "value");
 }
-TEST_F(Arguments, ElementCountThatOverflows) {
+TEST_F(Arguments, element_count_that_overflows) {
   value.shape[0] = 1LL << 62;
   locations.shape[0] = 1LL << 62;
   weights.shape[0] = 1LL << 62;
   output.shape[0] = 1LL << 62;
   expect(ErrorCode::size_overflow);
 }
-TEST_F(Arguments, UnknownSampling) {
+TEST_F(Arguments, unknown_sampling) {
   options.sampling = static_cast<Sampling>(7);
   expect(ErrorCode::bad_parameter, "sampling", "7");
 }
-TEST_F(Arguments, UnknownVariant) {
+TEST_F(Arguments, unknown_variant) {
   options.variant = "fastest";
   expect(ErrorCode::unknown_variant, "fastest", "reference");
 }
 
-TEST_F(Arguments, NotAlignedTo16BytesIsFine) {
+TEST_F(Arguments, not_aligned_to16_bytes_is_fine) {
   // Inputs and output 4 bytes past a multiple of 16.
   std::vector<float> memory(4096);
   auto* base = reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 15) / 16 * 16);
@@ -251,7 +251,7 @@ TEST_F(Arguments, NotAlignedTo16BytesIsFine) {
   for (std::int64_t i = 0; i < want.layout().size(); ++i) EXPECT_NEAR(base[1 + i], want.get(i), 1e-5);
 }
 
-TEST_F(Arguments, PlanChecksBeforeItRuns) {
+TEST_F(Arguments, plan_checks_before_it_runs) {
   levels[0] = {5, 4};
   expect_error(ErrorCode::level_shapes_mismatch, [&] { MsDeformAttnPlan(value, levels, locations, weights, output); });
 }

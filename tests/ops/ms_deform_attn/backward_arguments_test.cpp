@@ -40,50 +40,50 @@ class BackwardArguments : public testing::Test {
   }
 };
 
-TEST_F(BackwardArguments, ShapeOfGradOutput) {
+TEST_F(BackwardArguments, shape_of_grad_output) {
   grad_output.shape[2] = 4;
   expect(ErrorCode::shape_mismatch, "grad_output", "(2, 3, 4)");
 }
-TEST_F(BackwardArguments, DtypeOfGradOutput) {
+TEST_F(BackwardArguments, dtype_of_grad_output) {
   grad_output.dtype = DType::f16;
   expect(ErrorCode::unsupported_dtype, "grad_output", "f16");
 }
-TEST_F(BackwardArguments, NullGradOutput) {
+TEST_F(BackwardArguments, null_grad_output) {
   grad_output.data = nullptr;
   expect(ErrorCode::null_pointer, "grad_output");
 }
-TEST_F(BackwardArguments, ShapeOfGradValue) {
+TEST_F(BackwardArguments, shape_of_grad_value) {
   gradients.value.shape[1] = 21;
   expect(ErrorCode::shape_mismatch, "gradients.value", "(2, 22, 2, 4), as value");
 }
-TEST_F(BackwardArguments, ShapeOfGradLocations) {
+TEST_F(BackwardArguments, shape_of_grad_locations) {
   gradients.sampling_locations.rank = 5;
   expect(ErrorCode::shape_mismatch, "gradients.sampling_locations");
 }
-TEST_F(BackwardArguments, ShapeOfGradWeights) {
+TEST_F(BackwardArguments, shape_of_grad_weights) {
   gradients.attention_weights.shape[4] = 1;
   expect(ErrorCode::shape_mismatch, "gradients.attention_weights");
 }
-TEST_F(BackwardArguments, DtypesOfGradients) {
+TEST_F(BackwardArguments, dtypes_of_gradients) {
   gradients.value.dtype = DType::f64;
   expect(ErrorCode::unsupported_dtype, "gradients.value", "f64");
 }
-TEST_F(BackwardArguments, GradientsMustNotOverlapAnything) {
+TEST_F(BackwardArguments, gradients_must_not_overlap_anything) {
   gradients.value.data = good.value().data();
   expect(ErrorCode::overlap, "gradients.value", "value");
   gradients.value = to_value;
   gradients.attention_weights.data = to_locations.data();
   expect(ErrorCode::overlap, "gradients.attention_weights", "gradients.sampling_locations");
 }
-TEST_F(BackwardArguments, GradientWithOverlappingElements) {
+TEST_F(BackwardArguments, gradient_with_overlapping_elements) {
   gradients.value.strides[0] = 0;
   expect(ErrorCode::bad_strides, "gradients.value");
 }
-TEST_F(BackwardArguments, DeviceOfAGradient) {
+TEST_F(BackwardArguments, device_of_a_gradient) {
   gradients.value.device = {DeviceType::cuda, 0};
   expect(ErrorCode::device_mismatch, "gradients.value");
 }
-TEST_F(BackwardArguments, InputsAreCheckedAsForward) {
+TEST_F(BackwardArguments, inputs_are_checked_as_forward) {
   expect_error(
       ErrorCode::level_shapes_mismatch,
       [&] {

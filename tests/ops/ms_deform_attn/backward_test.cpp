@@ -85,7 +85,7 @@ void expect_differences(Case& c, Buffer& input, const Buffer& gradient, const Bu
   }
 }
 
-TEST(BackwardReference, AgreesWithFiniteDifferences) {
+TEST(BackwardReference, agrees_with_finite_differences) {
   for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest}) {
     // Sides that are no powers of two: locations keep away from whole pixels, where the derivative jumps.
     Case c({.batch = 1,
@@ -109,7 +109,7 @@ TEST(BackwardReference, AgreesWithFiniteDifferences) {
   }
 }
 
-TEST_P(Backward, AgreesWithTheReferenceInEveryType) {
+TEST_P(Backward, agrees_with_the_reference_in_every_type) {
   for (const DType value : {DType::f64, DType::f32, DType::f16, DType::bf16})
     for (const DType points : {DType::f64, DType::f32, DType::f16, DType::bf16})
       for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
@@ -124,12 +124,12 @@ TEST_P(Backward, AgreesWithTheReferenceInEveryType) {
                            narrow);
 }
 
-TEST_P(Backward, TakesEveryNumberOfChannels) {
+TEST_P(Backward, takes_every_number_of_channels) {
   for (const std::int64_t channels : {1, 3, 4, 15, 16, 17, 30, 32, 33, 64, 71, 130})
     expect_reference(Case({.channels = channels}, 4));
 }
 
-TEST_P(Backward, TakesEveryNumberOfPointsAndLevels) {
+TEST_P(Backward, takes_every_number_of_points_and_levels) {
   for (const std::int64_t points : {1, 2, 5, 15, 16, 17, 33})
     for (const std::size_t levels : {1U, 2U, 5U}) {
       Shape shape{.channels = 5, .queries = 3, .points = points};
@@ -138,7 +138,7 @@ TEST_P(Backward, TakesEveryNumberOfPointsAndLevels) {
     }
 }
 
-TEST_P(Backward, TakesRaggedPointsAndStrides) {
+TEST_P(Backward, takes_ragged_points_and_strides) {
   expect_reference(Case({.levels = {{4, 4}, {8, 2}, {1, 1}}, .ragged = {3, 0, 4}}, 2));
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     expect_reference(Case({.strided = true}, seed));
@@ -146,7 +146,7 @@ TEST_P(Backward, TakesRaggedPointsAndStrides) {
   }
 }
 
-TEST_P(Backward, GivesZeroGradientsWithoutQueries) {
+TEST_P(Backward, gives_zero_gradients_without_queries) {
   Case c({.queries = 0}, 1);
   Buffer grad_output = c.output();
   Gradients got(c);
@@ -155,7 +155,7 @@ TEST_P(Backward, GivesZeroGradientsWithoutQueries) {
   EXPECT_TRUE(got.value.canaries_intact());
 }
 
-TEST_P(Backward, TakesEmptyBatchHeadsAndChannels) {
+TEST_P(Backward, takes_empty_batch_heads_and_channels) {
   for (const Shape& shape : {Shape{.batch = 0}, Shape{.heads = 0}, Shape{.channels = 0}}) {
     Case c(shape, 1);
     Buffer grad_output = c.output();
@@ -166,7 +166,7 @@ TEST_P(Backward, TakesEmptyBatchHeadsAndChannels) {
   }
 }
 
-TEST_P(Backward, WritesOnlyTheGradientsAskedFor) {
+TEST_P(Backward, writes_only_the_gradients_asked_for) {
   Case c({}, 5);
   Buffer grad_output = c.output();
   grad_output.fill_normal(c.random());
@@ -185,7 +185,7 @@ TEST_P(Backward, WritesOnlyTheGradientsAskedFor) {
   }
 }
 
-TEST_P(Backward, SameBitsForAnyNumberOfThreads) {
+TEST_P(Backward, same_bits_for_any_number_of_threads) {
   // One image and one head: with several threads, the levels are shared out.
   for (const std::int64_t heads : {1, 3}) {
     Case c({.batch = 1, .heads = heads, .channels = 20, .queries = 300, .levels = {{16, 20}, {7, 9}, {4, 4}}}, 6);
@@ -203,7 +203,7 @@ TEST_P(Backward, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_P(Backward, NonFiniteValuesGoOnlyToPointsThatTouchThem) {
+TEST_P(Backward, non_finite_values_go_only_to_points_that_touch_them) {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     Case c({.channels = 9, .queries = 40, .levels = {{8, 8}, {2, 4}}, .value_dtype = dtype}, 12);
     for (int i = 0; i < 10; ++i)
@@ -222,7 +222,7 @@ TEST_P(Backward, NonFiniteValuesGoOnlyToPointsThatTouchThem) {
   }
 }
 
-TEST_P(Backward, SkippedPointsPassNothingOn) {
+TEST_P(Backward, skipped_points_pass_nothing_on) {
   Case c({.batch = 1, .heads = 1, .channels = 4, .queries = 2, .levels = {{4, 4}, {2, 2}}, .points = 2}, 13);
   c.locations().fill([] { return 0.375; });
   for (std::int64_t i = 0; i < 8; ++i)
@@ -237,7 +237,7 @@ TEST_P(Backward, SkippedPointsPassNothingOn) {
   for (std::int64_t i = 4; i < 8; ++i) EXPECT_NE(got.weights.get(i), 0);
 }
 
-TEST_P(Backward, SkippedPointsHaveZeroGradientsWhateverTheirWeight) {
+TEST_P(Backward, skipped_points_have_zero_gradients_whatever_their_weight) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double location : {-3.0, 7.0, infinity, -infinity, nan})

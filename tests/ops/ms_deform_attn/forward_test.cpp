@@ -57,7 +57,7 @@ double sample_at(const std::string& variant, LevelShape level, const std::vector
   return output.front();
 }
 
-TEST_P(Forward, InterpolatesBetweenFourPixels) {
+TEST_P(Forward, interpolates_between_four_pixels) {
   const std::vector<float> value{1, 2, 10, 20};
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, value, 0, 0), 2 * 1);
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, value, 1, 0), 2 * 2);
@@ -66,7 +66,7 @@ TEST_P(Forward, InterpolatesBetweenFourPixels) {
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, value, 0.5, 0.5), 2 * 8.25);
 }
 
-TEST_P(Forward, FadesToZeroOverOnePixelOutside) {
+TEST_P(Forward, fades_to_zero_over_one_pixel_outside) {
   const std::vector<float> value{1, 2, 10, 20};
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, value, -0.5, 0), 2 * 0.5);
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, value, -1, 0), 0);
@@ -77,7 +77,7 @@ TEST_P(Forward, FadesToZeroOverOnePixelOutside) {
   EXPECT_EQ(sample_at(GetParam(), {1, 1}, {8}, -0.5, 0.5), 2 * 2);
 }
 
-TEST_P(Forward, NearestTakesThePixelOfTheDiscreteMethod) {
+TEST_P(Forward, nearest_takes_the_pixel_of_the_discrete_method) {
   if (!takes_sampling(Sampling::nearest)) GTEST_SKIP() << GetParam() << " refuses nearest";
   // floor(x * width + 1/2), clamped: at the pixel coordinate c that is floor(c + 1).
   const std::vector<float> value{1, 2, 3, 4};
@@ -89,7 +89,7 @@ TEST_P(Forward, NearestTakesThePixelOfTheDiscreteMethod) {
   EXPECT_EQ(sample_at(GetParam(), {1, 4}, value, 1e30F, -1e30F, Sampling::nearest), 2 * 4);
 }
 
-TEST_P(Forward, SkipsLocationsThatAreNotFinite) {
+TEST_P(Forward, skips_locations_that_are_not_finite) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
@@ -102,7 +102,7 @@ TEST_P(Forward, SkipsLocationsThatAreNotFinite) {
   EXPECT_EQ(sample_at(GetParam(), {2, 2}, {1, 2, 3, 4}, 0, -1e30F), 0);
 }
 
-TEST_P(Forward, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
+TEST_P(Forward, non_finite_values_go_only_to_outputs_that_sample_them) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> value{1, kNan, kInfinity, 4};
@@ -135,7 +135,7 @@ TEST_P(Forward, NonFiniteValuesGoOnlyToOutputsThatSampleThem) {
   }
 }
 
-TEST_P(Forward, NonFiniteWeightsGiveNonFiniteOutputs) {
+TEST_P(Forward, non_finite_weights_give_non_finite_outputs) {
   Case c({.channels = 16, .levels = {{4, 4}}, .points = 1, .odd_locations = false}, 8);
   c.locations().fill([] { return 0.4; });
   c.weights().fill([] { return std::numeric_limits<double>::infinity(); });
@@ -144,14 +144,14 @@ TEST_P(Forward, NonFiniteWeightsGiveNonFiniteOutputs) {
   for (const double x : got.values()) EXPECT_FALSE(std::isfinite(x));
 }
 
-TEST_P(Forward, TakesEveryNumberOfChannels) {
+TEST_P(Forward, takes_every_number_of_channels) {
   for (const std::int64_t channels :
        {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 30, 31, 32, 33, 48, 63, 64, 71, 96, 100, 1025})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       expect_reference(Case({.channels = channels, .value_dtype = dtype}, 1));
 }
 
-TEST_P(Forward, TakesEveryNumberOfPointsAndLevels) {
+TEST_P(Forward, takes_every_number_of_points_and_levels) {
   for (const std::int64_t points : {1, 2, 5, 8, 15, 16, 17, 33, 130})
     for (const std::size_t levels : {1U, 2U, 3U, 5U})
       for (const std::int64_t channels : {5, 16}) {
@@ -161,7 +161,7 @@ TEST_P(Forward, TakesEveryNumberOfPointsAndLevels) {
       }
 }
 
-TEST_P(Forward, TakesPointsOfSixteenBits) {
+TEST_P(Forward, takes_points_of_sixteen_bits) {
   for (const DType value : {DType::f32, DType::f16, DType::bf16})
     for (const DType points : {DType::f16, DType::bf16})
       for (const std::int64_t count : {3, 8, 16})
@@ -175,7 +175,7 @@ TEST_P(Forward, TakesPointsOfSixteenBits) {
                               6));
 }
 
-TEST_P(Forward, TakesRaggedPointsAndEmptyLevels) {
+TEST_P(Forward, takes_ragged_points_and_empty_levels) {
   for (const std::int64_t channels : {8, 16}) {
     const std::vector<LevelShape> levels{{4, 4}, {8, 2}, {1, 1}};
     expect_reference(Case({.channels = channels, .levels = levels, .ragged = {3, 0, 4}}, 2));
@@ -183,7 +183,7 @@ TEST_P(Forward, TakesRaggedPointsAndEmptyLevels) {
   }
 }
 
-TEST_P(Forward, TakesLevelsInAnyPlace) {
+TEST_P(Forward, takes_levels_in_any_place) {
   Case c({.channels = 16, .levels = {{8, 16}, {4, 4}, {2, 3}}}, 4);
   const std::vector<std::int64_t> starts{22, 0, 16};
   Buffer want = c.output();
@@ -197,7 +197,7 @@ TEST_P(Forward, TakesLevelsInAnyPlace) {
   EXPECT_NE(want.bits(), c.reference().bits());
 }
 
-TEST_P(Forward, EmptyBatchQueriesHeadsOrChannelsGiveAnEmptyOutput) {
+TEST_P(Forward, empty_batch_queries_heads_or_channels_give_an_empty_output) {
   for (const Shape& shape : {Shape{.batch = 0, .channels = 16}, Shape{.channels = 16, .queries = 0},
                              Shape{.heads = 0, .channels = 16}, Shape{.channels = 0}}) {
     const Case c(shape, 1);
@@ -208,7 +208,7 @@ TEST_P(Forward, EmptyBatchQueriesHeadsOrChannelsGiveAnEmptyOutput) {
   }
 }
 
-TEST_P(Forward, SameBitsForAnyNumberOfThreads) {
+TEST_P(Forward, same_bits_for_any_number_of_threads) {
   for (int i = 0; i < 4; ++i) {
     const DType dtype = i % 2 == 0 ? DType::f32 : DType::f16;
     const std::int64_t channels = i < 2 ? 20 : 32;
@@ -263,7 +263,7 @@ void scatter(const Buffer& from, void* to, const Layout& layout) {
 }
 
 // Rows that are whole cache lines are written past the caches, others are not.
-TEST_P(Forward, SameBitsWhereverTheOutputLies) {
+TEST_P(Forward, same_bits_wherever_the_output_lies) {
   constexpr std::size_t kLine = 64;
   constexpr unsigned char kUntouched = 0xA5;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -284,7 +284,7 @@ TEST_P(Forward, SameBitsWhereverTheOutputLies) {
   }
 }
 
-TEST_P(Forward, OffsetsPastTwoToThe31AreRight) {
+TEST_P(Forward, offsets_past_two_to_the_31_are_right) {
   Case c({.channels = 16, .queries = 3, .levels = {{2, 2}, {1, 1}}}, 7);
   constexpr std::int64_t kFar = (1LL << 31) + 48;  // elements
   // Far apart: the images; the pixels of one image; both in the output.
@@ -310,7 +310,7 @@ TEST_P(Forward, OffsetsPastTwoToThe31AreRight) {
   }
 }
 
-TEST_P(Forward, BroadcastInputsWithZeroAndNegativeStrides) {
+TEST_P(Forward, broadcast_inputs_with_zero_and_negative_strides) {
   Case c({.batch = 1, .heads = 1, .channels = 16, .queries = 4}, 9);
   Layout value = c.value().layout();
   value.shape[0] = 3;
@@ -335,7 +335,7 @@ TEST_P(Forward, BroadcastInputsWithZeroAndNegativeStrides) {
         EXPECT_NEAR(got.get((n * 4 + q) * 16 + d), want.get((3 - q) * 16 + d), 1e-5);
 }
 
-TEST(MsDeformAttnPlan, RunsAgainOnNewDataAndSaysItsVariant) {
+TEST(MsDeformAttnPlan, runs_again_on_new_data_and_says_its_variant) {
   Case c({}, 10);
   Buffer got = c.output();
   const MsDeformAttnPlan plan(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options());
@@ -349,7 +349,7 @@ TEST(MsDeformAttnPlan, RunsAgainOnNewDataAndSaysItsVariant) {
   expect_forward(got, c.reference(), "second run");
 }
 
-TEST(MsDeformAttnPlan, CopiesTheValueOnlyWhereItsPixelsAreReadOften) {
+TEST(MsDeformAttnPlan, copies_the_value_only_where_its_pixels_are_read_often) {
   for (const auto& each : forward::variants())
     if (each.name == "simd_packed" && !each.built()) GTEST_SKIP() << each.missing;
   const auto variant = [](std::int64_t queries) {
@@ -363,7 +363,7 @@ TEST(MsDeformAttnPlan, CopiesTheValueOnlyWhereItsPixelsAreReadOften) {
   EXPECT_EQ(variant(100), "simd");
 }
 
-TEST(MsDeformAttnRegistry, EndsWithTheReferenceThatTakesEverything) {
+TEST(MsDeformAttnRegistry, ends_with_the_reference_that_takes_everything) {
   EXPECT_EQ(variants("ms_deform_attn").back().name, "reference");
   EXPECT_EQ(variants("ms_deform_attn_backward").back().name, "reference_backward");
 }

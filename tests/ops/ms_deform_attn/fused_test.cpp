@@ -25,7 +25,7 @@ class Fused : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Variants, Fused, testing::ValuesIn(cpu_variants(forward::variants())),
                          [](const auto& test) { return test.param; });
 
-TEST_P(Fused, EqualsTheSeparateSteps) {
+TEST_P(Fused, equals_the_separate_steps) {
   std::mt19937_64 random(11);
   const auto pick = picker(random);
   for (int i = 0; i < 150; ++i) {
@@ -47,7 +47,7 @@ TEST_P(Fused, EqualsTheSeparateSteps) {
   }
 }
 
-TEST_P(Fused, OneReferencePointForAllLevels) {
+TEST_P(Fused, one_reference_point_for_all_levels) {
   FusedCase c({.levels = {{4, 8}, {5, 3}}}, {.reference_components = 2}, 3);
   ConstTensorView once = c.reference_points();
   once.strides[2] = 0;
@@ -61,7 +61,7 @@ TEST_P(Fused, OneReferencePointForAllLevels) {
   EXPECT_EQ(got.bits(), want.bits());
 }
 
-TEST_P(Fused, LogitsOfAnySize) {
+TEST_P(Fused, logits_of_any_size) {
   FusedCase c(
       {.batch = 1, .heads = 1, .channels = 16, .queries = 6, .levels = {{4, 4}}, .points = 3, .odd_locations = false},
       {.softmax = true, .reference_components = 2}, 4);
@@ -91,7 +91,7 @@ TEST_P(Fused, LogitsOfAnySize) {
   }
 }
 
-TEST(FusedSelection, PlainVariantsRefuseInWordsAndAnotherRuns) {
+TEST(FusedSelection, plain_variants_refuse_in_words_and_another_runs) {
   for (const Fusions& fusions : {Fusions{.softmax = true}, Fusions{.reference_components = 4}, Fusions{.masked = true},
                                  Fusions{.bordered = true}}) {
     FusedCase c({.channels = 16}, fusions, 5);
@@ -103,7 +103,7 @@ TEST(FusedSelection, PlainVariantsRefuseInWordsAndAnotherRuns) {
   }
 }
 
-TEST(FusedSelection, TheProblemNamesWhatIsFused) {
+TEST(FusedSelection, the_problem_names_what_is_fused) {
   const FusedCase c({}, {.softmax = true, .reference_components = 4, .masked = true, .bordered = true}, 5);
   EXPECT_NE(c.problem().text().find("fused: [softmax, reference4, mask, border]"), std::string::npos)
       << c.problem().text();
@@ -131,7 +131,7 @@ class FusedArguments : public testing::Test {
   }
 };
 
-TEST_F(FusedArguments, ReferencePoints) {
+TEST_F(FusedArguments, reference_points) {
   const ConstTensorView points = options.reference_points;
   options.reference_points.rank = 3;
   expect(ErrorCode::shape_mismatch, "reference_points", "(N, Lq, L, 2) or (N, Lq, L, 4)");
@@ -153,7 +153,7 @@ TEST_F(FusedArguments, ReferencePoints) {
   options.reference_points.data = out.data();
   expect(ErrorCode::overlap, "output", "reference_points");
 }
-TEST_F(FusedArguments, PaddingMask) {
+TEST_F(FusedArguments, padding_mask) {
   const ConstTensorView mask = options.padding_mask;
   options.padding_mask.rank = 1;
   expect(ErrorCode::shape_mismatch, "padding_mask", "(N, S)");
@@ -167,7 +167,7 @@ TEST_F(FusedArguments, PaddingMask) {
   options.padding_mask.data = out.data();
   expect(ErrorCode::overlap, "output", "padding_mask");
 }
-TEST_F(FusedArguments, BordersCountInTheLengthAndTheStarts) {
+TEST_F(FusedArguments, borders_count_in_the_length_and_the_starts) {
   starts = {20, 0};  // 6x6 + 4x5 pixels
   options.level_start_index = starts;
   ms_deform_attn(good.value(), levels, good.offsets(), good.logits(), out, options);
@@ -181,7 +181,7 @@ TEST_F(FusedArguments, BordersCountInTheLengthAndTheStarts) {
   levels[1] = {1, INT64_MAX - 1};
   expect(ErrorCode::size_overflow, "levels[1]");
 }
-TEST_F(FusedArguments, BackwardTakesNoneOfThem) {
+TEST_F(FusedArguments, backward_takes_none_of_them) {
   Case plain({}, 2);
   Buffer gradient(DType::f32, plain.value().layout());
   const Buffer grad_output = plain.output();

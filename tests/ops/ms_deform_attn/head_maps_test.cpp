@@ -18,7 +18,7 @@ std::vector<std::vector<LevelShape>> level_lists() {
   return {{{1, 1}}, {{40, 30}, {20, 15}, {10, 8}}, {{3, 100}, {1, 1}}, {{1, 1}, {2, 90}, {1, 3}, {5, 1}}};
 }
 
-TEST(HeadMaps, EveryCornerOfASampleUpToAPixelOffTheMapLiesInThem) {
+TEST(HeadMaps, every_corner_of_a_sample_up_to_a_pixel_off_the_map_lies_in_them) {
   for (const std::vector<LevelShape>& levels : level_lists()) {
     Case c({.channels = 32, .queries = 1, .levels = levels}, 1);
     Buffer output = c.output();
@@ -45,7 +45,7 @@ TEST(HeadMaps, EveryCornerOfASampleUpToAPixelOffTheMapLiesInThem) {
 }
 
 // Memory that held NaN a moment ago lies behind the map of the last head.
-TEST(HeadMaps, PointsOffAWideLevelBeforeSmallOnesWeighNothing) {
+TEST(HeadMaps, points_off_a_wide_level_before_small_ones_weigh_nothing) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::vector<LevelShape>& levels : level_lists()) {
       Case c({.batch = 1, .heads = 1, .channels = 32, .queries = 40, .levels = levels, .value_dtype = dtype}, 2);

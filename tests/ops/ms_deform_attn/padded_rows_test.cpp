@@ -17,7 +17,7 @@ constexpr int kLanes = 32;
 
 class PaddedRowsOf : public testing::TestWithParam<int> {};
 
-TEST_P(PaddedRowsOf, WritesAndReadsHaveNoBankConflicts) {
+TEST_P(PaddedRowsOf, writes_and_reads_have_no_bank_conflicts) {
   const PaddedRows rows{GetParam()};
   std::array<std::uint32_t, kLanes> addresses{};
   for (int sample = 0; sample < PaddedRows::kSamples; ++sample)
@@ -37,7 +37,7 @@ TEST_P(PaddedRowsOf, WritesAndReadsHaveNoBankConflicts) {
     }
 }
 
-TEST_P(PaddedRowsOf, EveryWordIsWrittenOnceAndReadOnce) {
+TEST_P(PaddedRowsOf, every_word_is_written_once_and_read_once) {
   const PaddedRows rows{GetParam()};
   std::multiset<int> written;
   std::multiset<int> read;

@@ -14,7 +14,7 @@ namespace {
 
 namespace forward = ops::ms_deform_attn;
 
-RC_GTEST_PROP(PairedMapsProperty, AgreeWithTheReferenceWithTheSameBitsForAnyNumberOfThreads, ()) {
+RC_GTEST_PROP(PairedMapsProperty, agree_with_the_reference_with_the_same_bits_for_any_number_of_threads, ()) {
   Shape shape;
   shape.batch = *rc::gen::inRange(1, 3);
   shape.heads = *rc::gen::inRange(1, 4);

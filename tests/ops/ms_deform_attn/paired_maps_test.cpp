@@ -58,7 +58,7 @@ void expect_every_finite_value_back(std::uint16_t infinite_bits, bool coded) {
   }
 }
 
-TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
+TEST(PairedMaps, every_finite_value_comes_back_exactly) {
   if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
   expect_every_finite_value_back<float16>(0x7c00, true);
   expect_every_finite_value_back<float16>(0x7c00, false);
@@ -66,7 +66,7 @@ TEST(PairedMaps, EveryFiniteValueComesBackExactly) {
 }
 
 // 2^112 times such a weight is beyond f32.
-TEST(PairedMaps, LargeWeightsAreRight) {
+TEST(PairedMaps, large_weights_are_right) {
   if (packed_variant() == nullptr) GTEST_SKIP() << "built without Highway";
   Case c({.channels = 32, .queries = 30, .levels = {{16, 16}, {4, 4}}, .value_dtype = DType::f16}, 3);
   std::mt19937_64 random(5);

@@ -38,13 +38,13 @@ bool built() {
   return false;
 }
 
-TEST(MsDeformAttnSelect, FewQueriesArePassedRoundByShuffles) {
+TEST(MsDeformAttnSelect, few_queries_are_passed_round_by_shuffles) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   for (const std::int64_t batch : {1, 8})
     EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").name, "shuffled_samples") << batch;
 }
 
-TEST(MsDeformAttnSelect, SoAreManyWherePixelsAreWholeLinesOfF32) {
+TEST(MsDeformAttnSelect, so_are_many_where_pixels_are_whole_lines_of_f32) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   for (const std::int64_t heads : {1, 8}) {
     forward::Problem problem = problem_of(48, 15422, 32);
@@ -56,13 +56,13 @@ TEST(MsDeformAttnSelect, SoAreManyWherePixelsAreWholeLinesOfF32) {
   }
 }
 
-TEST(MsDeformAttnSelect, ManyQueriesAndOddChannelsAreNot) {
+TEST(MsDeformAttnSelect, many_queries_and_odd_channels_are_not) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").name, "shuffled_samples");
   EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").name, "channel_per_thread");
 }
 
-TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
+TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_for_many_queries_of_an_image) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const auto chosen = [](std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t third_width,
                          std::int64_t points = 4) {
@@ -85,7 +85,7 @@ TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryForManyQueriesOfAnImage) {
 }
 
 /// Of all sizes that the third and fourth level may have together.
-TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryOnlyWhereItHoldsThem) {
+TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_only_where_it_holds_them) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   for (const int compute_capability : {90, 120}) {
     const DeviceInfo device = made_up_gpu(compute_capability);
@@ -114,7 +114,7 @@ TEST(MsDeformAttnSelect, LevelsStayInSharedMemoryOnlyWhereItHoldsThem) {
   }
 }
 
-TEST(MsDeformAttnBackwardSelect, ListsWhereManySamplesMeetOrSumsAreDeterministic) {
+TEST(MsDeformAttnBackwardSelect, lists_where_many_samples_meet_or_sums_are_deterministic) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   ops::ms_deform_attn_backward::Problem problem;
   problem.grad_value = true;

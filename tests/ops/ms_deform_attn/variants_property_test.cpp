@@ -33,7 +33,7 @@ Shape random_shape() {
   return shape;
 }
 
-RC_GTEST_PROP(MsDeformAttnProperty, EveryForwardVariantAgreesWithTheReference, ()) {
+RC_GTEST_PROP(MsDeformAttnProperty, every_forward_variant_agrees_with_the_reference, ()) {
   namespace forward = ops::ms_deform_attn;
   Case c(random_shape(), *rc::gen::arbitrary<std::uint64_t>());
   RC_LOG() << c.text();
@@ -49,7 +49,7 @@ RC_GTEST_PROP(MsDeformAttnProperty, EveryForwardVariantAgreesWithTheReference, (
   RC_ASSERT(!testing::Test::HasFailure());
 }
 
-RC_GTEST_PROP(MsDeformAttnProperty, EveryBackwardVariantAgreesWithTheReference, ()) {
+RC_GTEST_PROP(MsDeformAttnProperty, every_backward_variant_agrees_with_the_reference, ()) {
   namespace backward = ops::ms_deform_attn_backward;
   Case c(random_shape(), *rc::gen::arbitrary<std::uint64_t>());
   RC_LOG() << c.text();

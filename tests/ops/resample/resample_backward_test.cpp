@@ -13,7 +13,7 @@ namespace {
 
 class ResampleBackwardVariant : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(ResampleBackwardVariant, AgreesWithFiniteDifferences) {
+TEST_P(ResampleBackwardVariant, agrees_with_finite_differences) {
   for (const Interpolation mode :
        {Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest})
     for (const Outside outside : {Outside::hold, Outside::extrapolate})
@@ -51,7 +51,7 @@ TEST_P(ResampleBackwardVariant, AgreesWithFiniteDifferences) {
       }
 }
 
-TEST_P(ResampleBackwardVariant, WritesZeroWhereNoTargetTouches) {
+TEST_P(ResampleBackwardVariant, writes_zero_where_no_target_touches) {
   const std::vector<double> x{0, 1, 2, 3, 4, 5};
   const std::vector<double> q{2.25};
   const std::vector<float> grad_output{4};
@@ -67,7 +67,7 @@ TEST_P(ResampleBackwardVariant, WritesZeroWhereNoTargetTouches) {
   EXPECT_EQ(gradient, std::vector<float>(6, 0));
 }
 
-TEST_P(ResampleBackwardVariant, NanGradientsReachOnlyWhatTheTargetTouched) {
+TEST_P(ResampleBackwardVariant, nan_gradients_reach_only_what_the_target_touched) {
   const std::vector<double> x{0, 1, 10, 11};
   const std::vector<double> q{-1, 1, 5, 10.5};
   const std::vector<float> grad_output{NAN, NAN, NAN, 2};
@@ -81,7 +81,7 @@ TEST_P(ResampleBackwardVariant, NanGradientsReachOnlyWhatTheTargetTouched) {
   EXPECT_EQ(gradient[3], 1);
 }
 
-TEST_P(ResampleBackwardVariant, LongTrajectoriesAreCutWithoutATrace) {
+TEST_P(ResampleBackwardVariant, long_trajectories_are_cut_without_a_trace) {
   // One trajectory, long enough to be cut into slices: as the reference, on samples at the cuts too.
   for (const Outside outside : {Outside::hold, Outside::extrapolate, Outside::nan}) {
     CaseShape shape;
@@ -103,7 +103,7 @@ TEST_P(ResampleBackwardVariant, LongTrajectoriesAreCutWithoutATrace) {
   }
 }
 
-TEST_P(ResampleBackwardVariant, IsTheTransposeOfTheForwardPassOutside) {
+TEST_P(ResampleBackwardVariant, is_the_transpose_of_the_forward_pass_outside) {
   // <resample(y), g> = <y, resample_backward(g)> for targets that are extrapolated.
   const std::vector<double> x{0, 1, 2.5};
   const std::vector<double> q{-100, -0.25, 2.75, 60};
@@ -124,7 +124,7 @@ TEST_P(ResampleBackwardVariant, IsTheTransposeOfTheForwardPassOutside) {
   EXPECT_NEAR(forward_sum, backward_sum, 2e-6 * 1000);  // terms of up to 1,000
 }
 
-TEST_P(ResampleBackwardVariant, TargetsOfAnEmptyTrajectoryMustBeFinite) {
+TEST_P(ResampleBackwardVariant, targets_of_an_empty_trajectory_must_be_finite) {
   const std::vector<double> q{0.5, std::nan("")};
   const std::vector<float> g{1, 2};
   expect_error(
@@ -138,7 +138,7 @@ TEST_P(ResampleBackwardVariant, TargetsOfAnEmptyTrajectoryMustBeFinite) {
       "target_times[0, 1]");
 }
 
-TEST_P(ResampleBackwardVariant, ErrorsAreNamed) {
+TEST_P(ResampleBackwardVariant, errors_are_named) {
   using enum ErrorCode;
   const std::vector<double> x{0, 1, 2};
   std::vector<double> q{0.5, 1.5};
@@ -190,7 +190,7 @@ TEST_P(ResampleBackwardVariant, ErrorsAreNamed) {
 INSTANTIATE_TEST_SUITE_P(Variants, ResampleBackwardVariant, ::testing::ValuesIn(cpu_variants("resample_backward")),
                          [](const auto& variant) { return variant.param; });
 
-TEST(ResampleBackwardPlan, KeepsItsOwnOffsetsAndRunsAgain) {
+TEST(ResampleBackwardPlan, keeps_its_own_offsets_and_runs_again) {
   const std::vector<double> x{0, 1, 2, 0, 1};
   std::vector<double> q{0.5, 1.5, 0.5};
   const std::vector<float> grad_output{2, 4, 8};

@@ -32,7 +32,7 @@ class ResampleData : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(ResampleData, TimesMustIncreaseAndBeFinite) {
+TEST_P(ResampleData, times_must_increase_and_be_finite) {
   using enum ErrorCode;
   refuse(
       times_not_sorted, [](Call& c) { c.x[4] = 3; }, "source_times[1, 2]", "2 s after 3 s");
@@ -80,7 +80,7 @@ TEST_P(ResampleData, TimesMustIncreaseAndBeFinite) {
   }
 }
 
-TEST_P(ResampleData, TimesMustNotOverflow) {
+TEST_P(ResampleData, times_must_not_overflow) {
   using enum ErrorCode;
   refuse(
       time_overflow, [](Call& c) { c.x[0] = -1.5e308, c.x[2] = 1.5e308; }, "span");
@@ -120,7 +120,7 @@ TEST_P(ResampleData, TimesMustNotOverflow) {
   EXPECT_EQ(whole({0, high}, {low}, Outside::extrapolate), 0.0F);
 }
 
-TEST_P(ResampleData, SinglePrecisionTimesMustResolveTheSteps) {
+TEST_P(ResampleData, single_precision_times_must_resolve_the_steps) {
   using enum ErrorCode;
   const auto run = [&](double start, double step, Duplicates duplicates) {
     std::vector<float> x(200);
@@ -166,7 +166,7 @@ TEST_P(ResampleData, SinglePrecisionTimesMustResolveTheSteps) {
       "grid", "f64 or i64");
 }
 
-TEST_P(ResampleData, QuaternionsMustHaveANorm) {
+TEST_P(ResampleData, quaternions_must_have_a_norm) {
   using enum ErrorCode;
   for (const double bad : {0.0, std::nan(""), kInfinity}) {
     std::vector<float> values{0, 0, 0, 1, 0, 0, 0, static_cast<float>(bad), 0, 0, 1, 1};
@@ -189,7 +189,7 @@ TEST_P(ResampleData, QuaternionsMustHaveANorm) {
   }
 }
 
-TEST_P(ResampleData, TheFirstErrorIsReportedWhateverTheThreads) {
+TEST_P(ResampleData, the_first_error_is_reported_whatever_the_threads) {
   // Trajectories 3 and 7 of 16 are bad in different ways, in chunks of different threads.
   std::vector<double> x;
   for (int b = 0; b < 16; ++b)
@@ -207,7 +207,7 @@ TEST_P(ResampleData, TheFirstErrorIsReportedWhateverTheThreads) {
       "source_times[3, 250]");
 }
 
-TEST_P(ResampleData, TrajectoriesWithoutTargetsAreNotLookedAt) {
+TEST_P(ResampleData, trajectories_without_targets_are_not_looked_at) {
   const std::vector<float> values{1, 2, 5, 6};
   const std::vector<double> x{1, 0, 0, 1};
   const std::vector<double> q{0.5};
@@ -219,7 +219,7 @@ TEST_P(ResampleData, TrajectoriesWithoutTargetsAreNotLookedAt) {
   EXPECT_EQ(out[0], 5.5F);
 }
 
-TEST_P(ResampleData, OffsetsBeyondFourGigabytesWork) {
+TEST_P(ResampleData, offsets_beyond_four_gigabytes_work) {
   // Three rows 2^31 + 3 elements apart: 16 GB of addresses of which a few pages are ever touched.
   const std::int64_t apart = (std::int64_t{1} << 31) + 3;
   const std::size_t bytes = static_cast<std::size_t>(2 * apart + 16) * sizeof(float);
@@ -240,7 +240,7 @@ TEST_P(ResampleData, OffsetsBeyondFourGigabytesWork) {
   munmap(memory, bytes);
 }
 
-TEST_P(ResampleData, AnyNumberOfChannelsGivesTheSame) {
+TEST_P(ResampleData, any_number_of_channels_gives_the_same) {
   for (const std::int64_t channels : {1, 3, 30, 71, 1025}) {
     CaseShape shape;
     shape.channels = channels;
@@ -254,7 +254,7 @@ TEST_P(ResampleData, AnyNumberOfChannelsGivesTheSame) {
   }
 }
 
-TEST_P(ResampleData, RowsWrittenPastTheCachesAreTheSame) {
+TEST_P(ResampleData, rows_written_past_the_caches_are_the_same) {
   constexpr std::size_t kLine = 64;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
     CaseShape shape;
@@ -284,7 +284,7 @@ TEST_P(ResampleData, RowsWrittenPastTheCachesAreTheSame) {
   }
 }
 
-TEST_P(ResampleData, ExtremeValuesGoThrough) {
+TEST_P(ResampleData, extreme_values_go_through) {
   const std::vector<float> values{1e30F, -1e30F, -0.0F, 1e-40F, 1e30F};
   const std::vector<double> x{0, 1, 2, 3, 4};
   const std::vector<double> q{0.25, 0.5, 2, 3, 3.5};

@@ -23,7 +23,7 @@ void expect_refusal(ErrorCode code, const std::function<void(Call&)>& change, co
   expect_next_call_right("");
 }
 
-TEST(ResampleArguments, ShapesMustGoTogether) {
+TEST(ResampleArguments, shapes_must_go_together) {
   using enum ErrorCode;
   expect_refusal(
       shape_mismatch,
@@ -68,7 +68,7 @@ TEST(ResampleArguments, ShapesMustGoTogether) {
       shape_mismatch, [&](Call& c) { c.options.valid = view(mask.data(), {4}); }, "valid");
 }
 
-TEST(ResampleArguments, ElementTypesMustGoTogether) {
+TEST(ResampleArguments, element_types_must_go_together) {
   using enum ErrorCode;
   std::vector<std::int64_t> whole(12);
   std::vector<float> single(6);
@@ -101,7 +101,7 @@ TEST(ResampleArguments, ElementTypesMustGoTogether) {
       "valid", "u8");
 }
 
-TEST(ResampleArguments, OneDeviceOnly) {
+TEST(ResampleArguments, one_device_only) {
   using enum ErrorCode;
   const Device gpu{DeviceType::cuda, 0};
   expect_refusal(
@@ -114,7 +114,7 @@ TEST(ResampleArguments, OneDeviceOnly) {
       device_mismatch, [&](Call& c) { c.output.device = gpu; }, "output", "cuda:0");
 }
 
-TEST(ResampleArguments, MemoryMustBeUsable) {
+TEST(ResampleArguments, memory_must_be_usable) {
   using enum ErrorCode;
   expect_refusal(
       null_pointer, [](Call& c) { c.values.data = nullptr; }, "values", "(2, 3, 2)");
@@ -150,7 +150,7 @@ TEST(ResampleArguments, MemoryMustBeUsable) {
   });
 }
 
-TEST(ResampleArguments, ParametersHaveRanges) {
+TEST(ResampleArguments, parameters_have_ranges) {
   using enum ErrorCode;
   expect_refusal(
       bad_parameter, [](Call& c) { c.options.max_gap = -1.0; }, "max_gap", "0 or more");
@@ -230,7 +230,7 @@ TEST(ResampleArguments, ParametersHaveRanges) {
       "within 64 bits");
 }
 
-TEST(ResampleArguments, OffsetsMustFit) {
+TEST(ResampleArguments, offsets_must_fit) {
   using enum ErrorCode;
   using Offsets = std::vector<std::int64_t>;
   const auto packed = [](const Offsets& source, const Offsets& target, auto... pieces) {

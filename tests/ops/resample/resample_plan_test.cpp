@@ -9,7 +9,7 @@
 namespace tmaops::test {
 namespace {
 
-TEST(ResamplePlan, KeepsItsOwnOffsetsAndRunsAgain) {
+TEST(ResamplePlan, keeps_its_own_offsets_and_runs_again) {
   std::vector<float> values{0, 1, 2, 10, 20};
   const std::vector<double> x{0, 1, 2, 0, 1};
   std::vector<double> q{0.5, 1.5, 0.5};
@@ -31,7 +31,7 @@ TEST(ResamplePlan, KeepsItsOwnOffsetsAndRunsAgain) {
   EXPECT_FALSE(moved.variant().empty());
 }
 
-TEST(ResampleSelect, TakesTheFirstVariantThatCan) {
+TEST(ResampleSelect, takes_the_first_variant_that_can) {
   const std::vector<float> values(12);
   const std::vector<double> x{0, 1, 2};
   std::vector<float> out(12);

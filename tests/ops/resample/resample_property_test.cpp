@@ -93,7 +93,7 @@ void agrees(const CaseShape& shape) {
   }
 }
 
-RC_GTEST_PROP(Resample, EveryVariantAgreesWithTheReference, ()) {
+RC_GTEST_PROP(Resample, every_variant_agrees_with_the_reference, ()) {
   for (int i = 0; i < kShapes; ++i) agrees(random_shape());
 }
 
@@ -111,7 +111,7 @@ void steps_are_exact(CaseShape shape) {
   }
 }
 
-RC_GTEST_PROP(Resample, StepModesAreExact, ()) {
+RC_GTEST_PROP(Resample, step_modes_are_exact, ()) {
   for (int i = 0; i < kShapes; ++i) steps_are_exact(random_shape());
 }
 
@@ -129,7 +129,7 @@ void same_bits_for_threads(const CaseShape& shape) {
   set_num_threads(0);
 }
 
-RC_GTEST_PROP(Resample, TheSameBitsForAnyNumberOfThreads, ()) {
+RC_GTEST_PROP(Resample, the_same_bits_for_any_number_of_threads, ()) {
   for (int i = 0; i < kShapes; ++i) same_bits_for_threads(random_shape());
 }
 
@@ -172,7 +172,7 @@ void backward_agrees(const CaseShape& shape) {
   }
 }
 
-RC_GTEST_PROP(ResampleBackward, EveryVariantAgreesWithTheReference, ()) {
+RC_GTEST_PROP(ResampleBackward, every_variant_agrees_with_the_reference, ()) {
   for (int i = 0; i < kShapes; ++i) backward_agrees(random_backward_shape());
 }
 
@@ -203,7 +203,7 @@ void is_the_transpose(CaseShape shape) {
   }
 }
 
-RC_GTEST_PROP(ResampleBackward, IsTheTransposeOfForward, ()) {
+RC_GTEST_PROP(ResampleBackward, is_the_transpose_of_forward, ()) {
   for (int i = 0; i < kShapes; ++i) is_the_transpose(random_backward_shape());
 }
 

@@ -78,7 +78,7 @@ const std::vector<double> kX{0.0, 0.7, 1.5, 1.75, 3.0, 4.1, 5.0};
 const std::vector<double> kY{1.0, 2.0, -0.5, -0.25, -0.25, 3.0, 2.5};
 const std::vector<double> kQ{0.0, 0.35, 0.7, 1.2, 1.6, 2.0, 2.9, 3.5, 4.0, 4.7, 5.0};
 
-TEST_P(ResampleVariant, AgreesWithNumpyAndScipy) {
+TEST_P(ResampleVariant, agrees_with_numpy_and_scipy) {
   expect(run(kX, kY, kQ, {.interpolation = Interpolation::linear}),
          {1.0, 1.5, 2.0, 0.4375, -0.3999999999999999, -0.25, -0.25, 1.2272727272727277, 2.7045454545454555,
           2.6666666666666665, 2.5},
@@ -106,7 +106,7 @@ TEST_P(ResampleVariant, AgreesWithNumpyAndScipy) {
 
 // scipy.spatial.transform.Slerp over Rotation.from_quat of the same three quaternions (scipy 1.17.1), up to the sign,
 // which scipy does not keep.
-TEST_P(ResampleVariant, SlerpAgreesWithScipy) {
+TEST_P(ResampleVariant, slerp_agrees_with_scipy) {
   const std::vector<double> times{0.0, 1.0, 2.5};
   const std::vector<double> targets{0.0, 0.25, 0.9, 1.4, 2.5};
   const double want[5][4] = {{0.10259783520851541, 0.20519567041703082, 0.3077935056255462, 0.9233805168766387},
@@ -127,7 +127,7 @@ TEST_P(ResampleVariant, SlerpAgreesWithScipy) {
   }
 }
 
-TEST_P(ResampleVariant, SlerpKeepsTheDigitsOfNearQuaternions) {
+TEST_P(ResampleVariant, slerp_keeps_the_digits_of_near_quaternions) {
   // Half a rotation of 1e-7 rad about x: a slerp through acos(dot) would see an angle of 0.
   const double half = 0.5e-7;
   const Buffer values = buffer(DType::f64, {1, 2, 4}, {0, 0, 0, 1, std::sin(half), 0, 0, std::cos(half)});
@@ -142,7 +142,7 @@ TEST_P(ResampleVariant, SlerpKeepsTheDigitsOfNearQuaternions) {
   expect(output.values(), {0, 0, 0.6, 0.8}, 1e-15);
 }
 
-TEST_P(ResampleVariant, OutsideFollowsThePolicy) {
+TEST_P(ResampleVariant, outside_follows_the_policy) {
   const std::vector<double> x{1, 2, 4};
   const std::vector<double> y{10, 20, 10};
   const std::vector<double> q{0, 1, 4, 5};
@@ -163,7 +163,7 @@ TEST_P(ResampleVariant, OutsideFollowsThePolicy) {
   expect(run(x, y, {1, 4, 2}, {.outside = Outside::error}), {10, 10, 20});
 }
 
-TEST_P(ResampleVariant, SlerpExtrapolatesAtTheSameRate) {
+TEST_P(ResampleVariant, slerp_extrapolates_at_the_same_rate) {
   const double angle = 0.3;
   const Buffer values = buffer(DType::f64, {1, 2, 4}, {0, 0, 0, 1, 0, 0, std::sin(angle), std::cos(angle)});
   Buffer output(DType::f64, {1, 2, 4});
@@ -173,7 +173,7 @@ TEST_P(ResampleVariant, SlerpExtrapolatesAtTheSameRate) {
          1e-14);
 }
 
-TEST_P(ResampleVariant, OneSampleHoldsAndNoTargetsDoNothing) {
+TEST_P(ResampleVariant, one_sample_holds_and_no_targets_do_nothing) {
   for (const Outside outside : {Outside::hold, Outside::extrapolate})
     for (const Interpolation mode : {Interpolation::linear, Interpolation::previous, Interpolation::next,
                                      Interpolation::nearest, Interpolation::cubic})
@@ -186,7 +186,7 @@ TEST_P(ResampleVariant, OneSampleHoldsAndNoTargetsDoNothing) {
       ErrorCode::empty_trajectory, [&] { run({}, {}, {1}, {}); }, "trajectory 0", "1 targets");
 }
 
-TEST_P(ResampleVariant, EmptyBatchesAndChannelsAreFine) {
+TEST_P(ResampleVariant, empty_batches_and_channels_are_fine) {
   Buffer none(DType::f32, {0, 4, 3});
   resample(Buffer(DType::f32, {0, 5, 3}), Buffer(DType::f64, {0, 5}), Buffer(DType::f64, {0, 4}), none,
            {.variant = GetParam()});
@@ -196,7 +196,7 @@ TEST_P(ResampleVariant, EmptyBatchesAndChannelsAreFine) {
   EXPECT_TRUE(narrow.canaries_intact());
 }
 
-TEST_P(ResampleVariant, LargeGapsAreNotBridged) {
+TEST_P(ResampleVariant, large_gaps_are_not_bridged) {
   const std::vector<double> x{0, 1, 11, 12, 13};
   const std::vector<double> y{0, 1, 5, 9, 9};
   const std::vector<double> q{0.5, 1, 1.5, 10.9, 11, 11.5};
@@ -215,7 +215,7 @@ TEST_P(ResampleVariant, LargeGapsAreNotBridged) {
   expect(run({0, 10, 11, 21}, {1, 2, 3, 4}, {-1, 22}, {.outside = Outside::extrapolate, .max_gap = 2.0}), {1, 4});
 }
 
-TEST_P(ResampleVariant, DuplicateTimesAreAStepWhenAllowed) {
+TEST_P(ResampleVariant, duplicate_times_are_a_step_when_allowed) {
   const std::vector<double> x{0, 1, 1, 2};
   const std::vector<double> y{0, 10, 20, 30};
   expect_error(
@@ -230,7 +230,7 @@ TEST_P(ResampleVariant, DuplicateTimesAreAStepWhenAllowed) {
          {1, 4});
 }
 
-TEST_P(ResampleVariant, NonFiniteValuesReachOnlyTheirNeighbours) {
+TEST_P(ResampleVariant, non_finite_values_reach_only_their_neighbours) {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
       for (const Interpolation mode : {Interpolation::linear, Interpolation::cubic}) {
@@ -253,7 +253,7 @@ TEST_P(ResampleVariant, NonFiniteValuesReachOnlyTheirNeighbours) {
   EXPECT_TRUE(std::signbit(run({0, 1}, {-0.0, 1}, {0}, {})[0]));
 }
 
-TEST_P(ResampleVariant, ConstantsStayExactly) {
+TEST_P(ResampleVariant, constants_stay_exactly) {
   std::vector<double> x;
   std::vector<double> y;
   std::vector<double> q;
@@ -266,7 +266,7 @@ TEST_P(ResampleVariant, ConstantsStayExactly) {
     for (const double value : run(x, y, q, {.interpolation = mode}, DType::f32)) EXPECT_EQ(value, y[0]);
 }
 
-TEST_P(ResampleVariant, ConstantsStayExactlyFarOutside) {
+TEST_P(ResampleVariant, constants_stay_exactly_far_outside) {
   const double value = static_cast<double>(0.04F);
   for (const DType dtype : {DType::f64, DType::f32})
     expect(run({0, 1, 2}, {value, value, value}, {-1e5, -0.3, 2.7, 1e5}, {.outside = Outside::extrapolate}, dtype),
@@ -276,7 +276,7 @@ TEST_P(ResampleVariant, ConstantsStayExactlyFarOutside) {
            {0.25, 0.25, 0.25, 0.25});
 }
 
-TEST_P(ResampleVariant, ExtrapolatesByTheDocumentedFormula) {
+TEST_P(ResampleVariant, extrapolates_by_the_documented_formula) {
   // y0 + w (y1 - y0) with one rounding of the difference and two of the rest: within 4 units of the result, where
   // (1 - w) y0 + w y1 is off by as many units of w y1.
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
@@ -297,7 +297,7 @@ TEST_P(ResampleVariant, ExtrapolatesByTheDocumentedFormula) {
   }
 }
 
-TEST_P(ResampleVariant, NanosecondsAreExactAtTheLimits) {
+TEST_P(ResampleVariant, nanoseconds_are_exact_at_the_limits) {
   // Steps of 1 us at the largest and smallest stamps, where f64 resolves 512 ns and f32 half an hour.
   for (const std::int64_t base : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max() - 10'000,
                                   std::numeric_limits<std::int64_t>::min(), std::int64_t{-5000}}) {
@@ -325,7 +325,7 @@ TEST_P(ResampleVariant, NanosecondsAreExactAtTheLimits) {
   }
 }
 
-TEST_P(ResampleVariant, UnixSecondsInF64KeepTheirResolution) {
+TEST_P(ResampleVariant, unix_seconds_in_f64_keep_their_resolution) {
   // f64 resolves 0.24 us at UNIX time: weights of stamps that many units apart are exact.
   const double base = 1.7e9;
   const double unit = std::ldexp(1, -22);
@@ -342,7 +342,7 @@ TEST_P(ResampleVariant, UnixSecondsInF64KeepTheirResolution) {
   expect(run({0, 2}, {1, 2}, {1, middle}, {.interpolation = Interpolation::nearest}, DType::f32), {1, 2});
 }
 
-TEST_P(ResampleVariant, GridPointsAreProductsNotSums) {
+TEST_P(ResampleVariant, grid_points_are_products_not_sums) {
   // 0.1 * 3 rounded, not 0.1 + 0.1 + 0.1: as numpy's start + i * period, so that samples at these times are hit.
   std::vector<double> x;
   std::vector<double> y;
@@ -360,7 +360,7 @@ TEST_P(ResampleVariant, GridPointsAreProductsNotSums) {
   expect(output.values(), y);
 }
 
-TEST_P(ResampleVariant, TheMaskSaysWhatIsData) {
+TEST_P(ResampleVariant, the_mask_says_what_is_data) {
   Buffer output(DType::f32, {1, 5, 1});
   Buffer valid(DType::u8, {1, 5});
   const Buffer targets = buffer(DType::f64, {1, 5}, {-1, 0, 0.5, 5, 11});
@@ -375,7 +375,7 @@ TEST_P(ResampleVariant, TheMaskSaysWhatIsData) {
   EXPECT_EQ(valid.values(), (std::vector<double>{1, 1, 1, 0, 1}));
 }
 
-TEST_P(ResampleVariant, ReadsBroadcastAndReversedTensors) {
+TEST_P(ResampleVariant, reads_broadcast_and_reversed_tensors) {
   // Values with stride 0 over trajectories and channels from the last to the first; an output of every second row.
   const std::vector<float> data{0, 1, 2, 3, 4, 5};  // (3, 2)
   const std::vector<double> x{0, 1, 2};
@@ -389,7 +389,7 @@ TEST_P(ResampleVariant, ReadsBroadcastAndReversedTensors) {
             (std::vector<float>{1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1, 1, 0, -1, -1, 2, 1, -1, -1, 5, 4, -1, -1}));
 }
 
-TEST_P(ResampleVariant, AnErrorLeavesTheNextCallRight) {
+TEST_P(ResampleVariant, an_error_leaves_the_next_call_right) {
   expect_error(
       ErrorCode::times_not_sorted,
       [&] {

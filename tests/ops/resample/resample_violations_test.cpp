@@ -21,7 +21,7 @@ Counts counted(const std::vector<double>& x, const std::vector<double>& q, const
   return counts;
 }
 
-TEST(ResampleViolations, CountsEachKind) {
+TEST(ResampleViolations, counts_each_kind) {
   EXPECT_EQ(counted({0, 1, 2}, {0.5, 5}), (Counts{0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(counted({0, NAN, 2, INFINITY}, {0.5}), (Counts{2, 0, 0, 0, 0, 0}));
   EXPECT_EQ(counted({0, 3, 2, 2}, {0.5, NAN}), (Counts{0, 1, 1, 1, 0, 0}));
@@ -29,7 +29,7 @@ TEST(ResampleViolations, CountsEachKind) {
   EXPECT_EQ(counted({0, 1}, {-1, 0, 1, 2}, {.outside = Outside::error}), (Counts{0, 0, 0, 0, 2, 0}));
 }
 
-TEST(ResampleViolations, TrajectoriesWithoutTargetsAreNotLookedAt) {
+TEST(ResampleViolations, trajectories_without_targets_are_not_looked_at) {
   EXPECT_EQ(counted({1, 0, NAN}, {}), (Counts{0, 0, 0, 0, 0, 0}));
   const std::vector<std::int64_t> source_offsets{0, 0, 2, 4};
   const std::vector<std::int64_t> target_offsets{0, 1, 1, 2};
@@ -41,7 +41,7 @@ TEST(ResampleViolations, TrajectoriesWithoutTargetsAreNotLookedAt) {
   EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0}));
 }
 
-TEST(ResampleViolations, SharedStampsCountOnceForEachTrajectory) {
+TEST(ResampleViolations, shared_stamps_count_once_for_each_trajectory) {
   const std::vector<double> x{0, NAN};
   const std::vector<double> q{0.5, 0.75, 0.25};
   const auto counted_for = [&](const ConstTensorView& targets) {
@@ -53,7 +53,7 @@ TEST(ResampleViolations, SharedStampsCountOnceForEachTrajectory) {
   EXPECT_EQ(counted_for(view(q.data(), {3})), 1);  // with shared targets too there is one trajectory to look at
 }
 
-TEST(ResampleViolations, AGridHasNoViolationsOfItsOwn) {
+TEST(ResampleViolations, a_grid_has_no_violations_of_its_own) {
   const std::vector<double> x{0, 1, 2};
   Counts counts(static_cast<std::size_t>(kResampleViolations), -1);
   ResampleOptions options;
@@ -63,7 +63,7 @@ TEST(ResampleViolations, AGridHasNoViolationsOfItsOwn) {
   EXPECT_EQ(counts, (Counts{0, 0, 0, 0, 1, 0}));
 }
 
-TEST(ResampleViolations, RefusesCountsOfAnotherShapeOrType) {
+TEST(ResampleViolations, refuses_counts_of_another_shape_or_type) {
   const std::vector<double> x{0, 1, 2};
   Counts counts(5);
   expect_error(

@@ -24,7 +24,7 @@ struct Call {
   }
 };
 
-TEST(TileLoad, ChecksumWeighsEveryWordAndReadsOutsideAsZero) {
+TEST(TileLoad, checksum_weighs_every_word_and_reads_outside_as_zero) {
   Call call;
   // Image 1, level 0: a tile at (3, -1) of 4 x 3 pixels holds one pixel inside, (3, 0), as its pixel (dx 0, dy 1).
   call.value[static_cast<std::size_t>((14 + 3) * 32 + 4)].bits = 5;   // word 2 of the pixel, low half
@@ -43,7 +43,7 @@ TEST(TileLoad, ChecksumWeighsEveryWordAndReadsOutsideAsZero) {
   EXPECT_EQ(call.checksums[3], 7 * 1 + 11 * (2 * (16 + 1) + 1));
 }
 
-TEST(TileLoad, NamesTheArgumentThatIsWrong) {
+TEST(TileLoad, names_the_argument_that_is_wrong) {
   Call call;
   call.levels[0].width = 5;
   test::expect_error(
@@ -53,7 +53,7 @@ TEST(TileLoad, NamesTheArgumentThatIsWrong) {
       ErrorCode::empty_level, [&] { call.run(); }, "levels");
 }
 
-TEST(TileLoad, RefusesViewsThatAreNoTensorsByName) {
+TEST(TileLoad, refuses_views_that_are_no_tensors_by_name) {
   std::vector<LevelShape> levels{{1, 2}};
   std::vector<float16> pixels(2 * 32);
   std::vector<std::int32_t> places(4), sums(2);
@@ -67,7 +67,7 @@ TEST(TileLoad, RefusesViewsThatAreNoTensorsByName) {
   test::expect_refused("tile_load: checksums", checksums, once);
 }
 
-TEST(TileLoad, TextIsTheConfigurationsSyntax) {
+TEST(TileLoad, text_is_the_configurations_syntax) {
   const op::Problem problem{1, 1000, 8, {{92, 160}, {46, 80}}};
   EXPECT_EQ(problem.text(), "tile_load: {batch: 1, queries: 1000, points: 8, levels: [92x160, 46x80]}");
   EXPECT_EQ(problem.tiles(), 16000);
