@@ -6,6 +6,7 @@
 #include "tmaops/export.hpp"
 #include "tmaops/gemm.hpp"
 #include "tmaops/ms_deform_attn.hpp"
+#include "tmaops/plan.hpp"
 #include "tmaops/registry.hpp"
 #include "tmaops/resample.hpp"
 #include "tmaops/tensor.hpp"

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/device_info.hpp"
+#include "core/work.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 
@@ -33,6 +36,8 @@ struct VariantAttributes {
   int least_shared_memory = -1;
   std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
   std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
+  bool study = false;        // study: there to be compared, never chosen by itself, not in the installed library
+  bool configs = false;      // configs: the variant exports configs()
 };
 
 namespace variant_attributes {
@@ -44,12 +49,16 @@ template <std::string_view VariantAttributes::*member>
 struct Text {
   std::string_view value;
 };
+template <bool VariantAttributes::*member>
+struct Word {};
 constexpr Number<&VariantAttributes::version> version(int n) { return {n}; }
 constexpr Number<&VariantAttributes::registers> regs(int n) { return {n}; }
 constexpr Number<&VariantAttributes::shared_memory> smem(int n) { return {n}; }
 constexpr Number<&VariantAttributes::least_shared_memory> smem_least(int n) { return {n}; }
 constexpr Text<&VariantAttributes::sass> sass(std::string_view text) { return {text}; }
 constexpr Text<&VariantAttributes::needs> needs(std::string_view text) { return {text}; }
+inline constexpr Word<&VariantAttributes::study> study{};
+inline constexpr Word<&VariantAttributes::configs> configs{};
 
 template <int VariantAttributes::*member>
 constexpr void apply(VariantAttributes& to, Number<member> from) {
@@ -58,6 +67,10 @@ constexpr void apply(VariantAttributes& to, Number<member> from) {
 template <std::string_view VariantAttributes::*member>
 constexpr void apply(VariantAttributes& to, Text<member> from) {
   to.*member = from.value;
+}
+template <bool VariantAttributes::*member>
+constexpr void apply(VariantAttributes& to, Word<member>) {
+  to.*member = true;
 }
 
 template <class... Attribute>
@@ -68,9 +81,35 @@ constexpr VariantAttributes collect(Attribute... attribute) {
 }
 }  // namespace variant_attributes
 
-/// One line of a variants.def. launch and supports are null for a variant left out of this build.
-template <class Problem, class Arguments>
+/// The configuration of an operator whose variants have a single way to run.
+struct OneWay {
+  static std::string text() { return {}; }
+  friend bool operator==(OneWay, OneWay) = default;
+};
+
+/// One line of a variants.def. The functions are null for a variant left out of this build.
+/// Config is a plain struct with text(): how the variant is set up, "64x128, 3 stages".
+template <class Problem, class Arguments, class Config = void>
 struct Variant {
+  std::string_view op;
+  std::string_view name;
+  DeviceType device;
+  std::string_view arch;
+  std::string_view description;
+  VariantAttributes attributes;
+  std::string_view missing;  // why it was left out; empty when it is built
+  Support (*supports)(const Problem&, const DeviceInfo&);
+  Work (*plan)(const Problem&, const Arguments&, const Config&);
+  /// The ways to run a problem that it supports. Null: there is one, Config().
+  std::vector<Config> (*configs)(const Problem&, const DeviceInfo&);
+
+  bool built() const { return plan != nullptr; }
+  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing}; }
+};
+
+/// The contract before Work, until every operator has the one above.
+template <class Problem, class Arguments>
+struct Variant<Problem, Arguments, void> {
   std::string_view op;
   std::string_view name;
   DeviceType device;
@@ -88,8 +127,8 @@ struct Variant {
   VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing}; }
 };
 
-template <class Problem, class Arguments>
-using VariantTable = std::span<const Variant<Problem, Arguments>>;
+template <class Problem, class Arguments, class Config = void>
+using VariantTable = std::span<const Variant<Problem, Arguments, Config>>;
 
 /// No, in words, where a block cannot have so many bytes of shared memory on a device.
 Support fits_shared_memory(std::int64_t bytes, const DeviceInfo& device);
@@ -99,8 +138,8 @@ Support fits_shared_memory(std::int64_t bytes, const DeviceInfo& device);
 Support fits_device(std::string_view arch, const VariantAttributes& attributes, const DeviceInfo& device);
 
 /// Whether a variant takes a problem on a device: built, right device, what the line asks of it, supports().
-template <class Problem, class Arguments>
-Support try_variant(const Variant<Problem, Arguments>& variant, const Problem& problem, const DeviceInfo& device) {
+template <class Problem, class Arguments, class Config>
+Support try_variant(const Variant<Problem, Arguments, Config>& variant, const Problem& problem, const DeviceInfo& device) {
   if (!variant.built()) return Support::no(std::string(variant.missing));
   if (variant.device != device.device.type)
     return Support::no(variant.device == DeviceType::cuda ? "runs on a GPU, the tensors are on the CPU"
@@ -112,8 +151,8 @@ Support try_variant(const Variant<Problem, Arguments>& variant, const Problem& p
 
 /// The variant of that name, which a caller asked for. Throws Error unknown_variant, or variant_refuses with
 /// the reason.
-template <class Problem, class Arguments>
-const Variant<Problem, Arguments>& named_variant(VariantTable<Problem, Arguments> table, std::string_view name,
+template <class Problem, class Arguments, class Config>
+const Variant<Problem, Arguments, Config>& named_variant(std::span<const Variant<Problem, Arguments, Config>> table, std::string_view name,
                                                  const Problem& problem, const DeviceInfo& device) {
   std::string names;
   for (const auto& variant : table) {
@@ -131,12 +170,13 @@ const Variant<Problem, Arguments>& named_variant(VariantTable<Problem, Arguments
                                            .needed = "one of " + names});
 }
 
-/// The first variant of the table that takes the problem. Throws Error variant_refuses with every reason.
-template <class Problem, class Arguments>
-const Variant<Problem, Arguments>& first_variant(VariantTable<Problem, Arguments> table, const Problem& problem,
+/// The first variant of the table that takes the problem, studies left out. Throws Error variant_refuses with every reason.
+template <class Problem, class Arguments, class Config>
+const Variant<Problem, Arguments, Config>& first_variant(std::span<const Variant<Problem, Arguments, Config>> table, const Problem& problem,
                                                  const DeviceInfo& device) {
   std::string reasons;
   for (const auto& variant : table) {
+    if (variant.attributes.study) continue;
     const Support support = try_variant(variant, problem, device);
     if (support) return variant;
     reasons += "\n          " + std::string(variant.name) + ": " + support.reason;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/work.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -28,15 +29,6 @@ class RepeatedLaunches {
 
  protected:
   RepeatedLaunches() = default;
-};
-
-/// While one lives, nothing is repeated as a graph: for profilers that count launches.
-class KernelsOneByOne {
- public:
-  KernelsOneByOne();
-  ~KernelsOneByOne();
-  KernelsOneByOne(const KernelsOneByOne&) = delete;
-  KernelsOneByOne& operator=(const KernelsOneByOne&) = delete;
 };
 
 }  // namespace tmaops

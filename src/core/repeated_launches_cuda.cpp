@@ -28,8 +28,6 @@ PFN_cuLaunchKernelEx_v11060 driver_launch() {
   return reinterpret_cast<PFN_cuLaunchKernelEx_v11060>(address);
 }
 
-std::atomic<int> one_by_one{0};
-
 struct Launch {
   std::string_view where;
   LaunchConfig shape;
@@ -73,7 +71,7 @@ class CudaLaunches : public RepeatedLaunches, public detail::LaunchNotes {
   void run(Stream stream) const override {
     if (launches_.empty()) return;
     const CurrentDevice current(device_);
-    if (one_by_one.load(std::memory_order_relaxed) == 0 && launch_graph(stream)) return;
+    if (!KernelsOneByOne::wanted() && launch_graph(stream)) return;
     for (const Launch& launch : launches_) {
       CUlaunchConfig config = launch.config;
       config.hStream = static_cast<CUstream>(stream);
@@ -184,9 +182,6 @@ void launch_by_runtime(std::string_view where, const LaunchConfig& config, Strea
 }
 
 }  // namespace detail
-
-KernelsOneByOne::KernelsOneByOne() { ++one_by_one; }
-KernelsOneByOne::~KernelsOneByOne() { --one_by_one; }
 
 std::shared_ptr<const RepeatedLaunches> RepeatedLaunches::of(Device device, const std::function<void()>& launch) {
   if (device.type != DeviceType::cuda) return nullptr;

@@ -5,7 +5,4 @@ namespace tmaops {
 
 std::shared_ptr<const RepeatedLaunches> RepeatedLaunches::of(Device, const std::function<void()>&) { return nullptr; }
 
-KernelsOneByOne::KernelsOneByOne() = default;
-KernelsOneByOne::~KernelsOneByOne() = default;
-
 }  // namespace tmaops

@@ -13,8 +13,8 @@
 namespace tmaops::bench {
 
 /// Whether each variant of an operator takes a problem.
-template <class Problem, class Arguments>
-std::vector<VariantChoice> choices(VariantTable<Problem, Arguments> table, const Problem& problem,
+template <class Problem, class Arguments, class Config>
+std::vector<VariantChoice> choices(std::span<const Variant<Problem, Arguments, Config>> table, const Problem& problem,
                                    const DeviceInfo& device) {
   std::vector<VariantChoice> all;
   for (const auto& variant : table) all.push_back({variant.info(), try_variant(variant, problem, device)});

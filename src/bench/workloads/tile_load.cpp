@@ -80,7 +80,7 @@ class TileLoadWorkload : public Workload {
     return choices(ops::tile_load::variants(), this->problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(ops::tile_load::select(problem(), device_info(info_.device)).name);
+    return std::string(ops::tile_load::select(problem(), device_info(info_.device)).variant->name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
@@ -96,8 +96,8 @@ class TileLoadWorkload : public Workload {
     Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
     const TileLoadConfig& c = config_;
     std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));
-    ops::tile_load::Plan(tensor("value", 0), levels(c), tensor("coordinates", 0),
-                         view(sums.data(), {c.batch, c.queries, c.levels, c.points}), "reference")
+    ops::tile_load::plan_tile_load(tensor("value", 0), levels(c), tensor("coordinates", 0),
+                                   view(sums.data(), {c.batch, c.queries, c.levels, c.points}), {"reference"})
         .run();
     for (std::size_t i = 0; i < sums.size(); ++i) {
       expected.elements.push_back(static_cast<std::int64_t>(i));
@@ -114,11 +114,12 @@ class TileLoadWorkload : public Workload {
                                         tensor("checksums", 0));
   }
   Call call(const std::string& variant, int set, bool dependent, const TensorView& cycles = {}) const {
-    auto plan = std::make_shared<ops::tile_load::Plan>(tensor("value", set), levels(config_),
-                                                       tensor("coordinates", set), tensor("checksums", set), variant);
-    plan->arguments().dependent_launch = dependent;
-    plan->arguments().cycles = static_cast<std::int64_t*>(cycles.data);
-    plan->arguments().cycle_count = cycles.data == nullptr ? 0 : static_cast<int>(cycles.size());
+    auto plan = std::make_shared<Plan>(ops::tile_load::plan_tile_load(
+        tensor("value", set), levels(config_), tensor("coordinates", set), tensor("checksums", set),
+        {.variant = variant,
+         .dependent_launch = dependent,
+         .cycles = static_cast<std::int64_t*>(cycles.data),
+         .cycle_count = cycles.data == nullptr ? 0 : static_cast<int>(cycles.size())}));
     return [plan](Stream stream) { plan->run(stream); };
   }
 

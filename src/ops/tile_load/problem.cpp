@@ -1,6 +1,7 @@
 #include "ops/tile_load/problem.hpp"
 
 #include "core/checks.hpp"
+#include "core/plan.hpp"
 
 namespace tmaops::ops::tile_load {
 
@@ -29,7 +30,7 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.dtype("value", value, {DType::f16});
   checks.dtype("coordinates", coordinates, {DType::i32});
   checks.dtype("checksums", checksums, {DType::i32});
-  Problem problem{value.shape[0], coordinates.shape[1], coordinates.shape[3], {levels.begin(), levels.end()}};
+  Problem problem{value.shape[0], coordinates.shape[1], coordinates.shape[3], {levels.begin(), levels.end()}, value.device};
   if (levels.empty() || count > kMaxLevels)
     checks.fail(ErrorCode::empty_level, "levels", std::to_string(count) + " levels",
                 "1 to " + std::to_string(kMaxLevels));
@@ -62,15 +63,16 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   return problem;
 }
 
-Plan::Plan(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
-           const TensorView& checksums, std::string_view variant)
-    : problem_(make_problem(value, levels, coordinates, checksums)),
-      arguments_{.value = value.data,
-                 .coordinates = static_cast<const std::int32_t*>(coordinates.data),
-                 .checksums = static_cast<std::uint32_t*>(checksums.data)},
-      variant_(&select(problem_, device_info(value.device), variant)) {
-  if (variant_->prepare != nullptr && problem_.tiles() > 0)
-    arguments_.prepared = variant_->prepare(problem_, arguments_);
+Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
+                    const TensorView& checksums, const Options& options) {
+  const Problem problem = make_problem(value, levels, coordinates, checksums);
+  return make_plan(select(problem, device_info(value.device), options.variant), problem,
+                   Arguments{.value = value.data,
+                             .coordinates = static_cast<const std::int32_t*>(coordinates.data),
+                             .checksums = static_cast<std::uint32_t*>(checksums.data),
+                             .cycles = options.cycles,
+                             .cycle_count = options.cycle_count,
+                             .dependent_launch = options.dependent_launch});
 }
 
 }  // namespace tmaops::ops::tile_load

@@ -3,15 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/choose.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
 #include "tmaops/ms_deform_attn.hpp"
+#include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::ops::tile_load {
@@ -27,6 +28,7 @@ struct Problem {
   std::int64_t queries = 0;
   std::int64_t points = 0;
   std::vector<LevelShape> levels{};
+  Device device{};
   std::int64_t length() const;  // pixels of all levels of one image
   std::int64_t tiles() const { return batch * queries * static_cast<std::int64_t>(levels.size()) * points; }
   /// "tile_load: {batch: 1, queries: 1000, points: 8, levels: [92x160]}".
@@ -42,8 +44,9 @@ struct Arguments {
   std::int64_t* cycles = nullptr;
   int cycle_count = 0;
   bool dependent_launch = false;  // programmatic dependent launch
-  std::shared_ptr<const void> prepared{};
 };
+
+using Config = OneWay;
 
 /// Checks the arguments. value (B, S, 32) f16 contiguous; coordinates (B, Q, L, P, 2) and checksums (B, Q, L, P) i32
 /// contiguous. Coordinates may lie outside: such pixels read as zero. Throws Error: shape_mismatch,
@@ -51,25 +54,19 @@ struct Arguments {
 Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
                      const ConstTensorView& coordinates, const TensorView& checksums);
 
-VariantTable<Problem, Arguments> variants();
+VariantTable<Problem, Arguments, Config> variants();
 std::vector<VariantInfo> variant_list();
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
 
-/// The plan of a call: a variant and its host work. The buffers must outlive it.
-class Plan {
- public:
-  Plan(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
-       const TensorView& checksums, std::string_view variant = "");
-  /// Arguments of the launch, to set the measuring ones.
-  Arguments& arguments() { return arguments_; }
-  const Problem& problem() const { return problem_; }
-  std::string_view variant() const { return variant_->name; }
-  void run(Stream stream = nullptr) const { variant_->launch(problem_, arguments_, stream); }
-
- private:
-  Problem problem_;
-  Arguments arguments_;
-  const Variant<Problem, Arguments>* variant_;
+struct Options {
+  std::string_view variant{};  // empty: the best one for the problem
+  bool dependent_launch = false;
+  std::int64_t* cycles = nullptr;  // Arguments::cycles
+  int cycle_count = 0;
 };
+
+/// The plan of a call. The buffers must outlive it.
+Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
+                    const TensorView& checksums, const Options& options = {});
 
 }  // namespace tmaops::ops::tile_load

@@ -11,7 +11,9 @@ namespace tmaops::ops::tile_load::reference {
 
 Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream) {
+namespace {
+
+void run(const Problem& problem, const Arguments& arguments) {
   const auto* value = static_cast<const unsigned char*>(arguments.value);
   std::int64_t tile = 0;
   for (std::int64_t b = 0; b < problem.batch; ++b)
@@ -34,6 +36,12 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
         level_start += level.height * level.width;
       }
     }
+}
+
+}  // namespace
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return cpu_work(run, problem, arguments);
 }
 
 }  // namespace tmaops::ops::tile_load::reference

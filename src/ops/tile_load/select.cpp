@@ -3,14 +3,15 @@
 
 namespace tmaops::ops::tile_load {
 
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
-  if (!name.empty()) return named_variant(variants(), name, problem, device);
-  // Below some 100,000 tiles a launch is over before a second round of loads could begin: blocks that stay only cost.
-  // H200, inputs in L2: 8,000 tiles 1.6-1.8 us (plain) against 1.85-2.0 in two runs, 23.7 million 892 us against 658.
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+  if (!name.empty()) return named_choice(variants(), name, problem, device);
+  // Few tiles: the launch of `plain` is over before blocks that stay begin a second round (docs/findings/tile_load.md,
+  // T7). The other variants stand in the order of the table.
   constexpr std::int64_t kFewTiles = 200'000;
-  if (device.device.type == DeviceType::cuda && problem.tiles() < kFewTiles)
-    if (const auto& plain = named_variant(variants(), "plain", problem, device); plain.built()) return plain;
-  return first_variant(variants(), problem, device);
+  const bool few = device.device.type == DeviceType::cuda && problem.tiles() < kFewTiles;
+  return best_choice(variants(), problem, device, [&](const auto& variant, const Config&) -> std::optional<double> {
+    return few && variant.name == "plain" ? 0 : 1;
+  });
 }
 
 }  // namespace tmaops::ops::tile_load

@@ -18,8 +18,8 @@ struct Call {
   std::vector<std::int32_t> checksums = std::vector<std::int32_t>(2 * 1 * 2 * 1, -1);
   std::int64_t length = 14;
   void run() {
-    op::Plan(view(value.data(), {2, length, 32}), levels, view(coordinates.data(), {2, 1, 2, 1, 2}),
-             view(checksums.data(), {2, 1, 2, 1}), "reference")
+    op::plan_tile_load(view(value.data(), {2, length, 32}), levels, view(coordinates.data(), {2, 1, 2, 1, 2}),
+                       view(checksums.data(), {2, 1, 2, 1}), {"reference"})
         .run();
   }
 };
@@ -60,7 +60,7 @@ TEST(TileLoad, refuses_views_that_are_no_tensors_by_name) {
   ConstTensorView value = view(std::as_const(pixels).data(), {1, 2, 32});
   ConstTensorView coordinates = view(std::as_const(places).data(), {1, 1, 1, 2, 2});
   TensorView checksums = view(sums.data(), {1, 1, 1, 2});
-  const auto once = [&] { op::Plan(value, levels, coordinates, checksums, "reference").run(); };
+  const auto once = [&] { op::plan_tile_load(value, levels, coordinates, checksums, {"reference"}).run(); };
   once();
   test::expect_refused("tile_load: value", value, once);
   test::expect_refused("tile_load: coordinates", coordinates, once);

@@ -1,6 +1,6 @@
 // Version 6: tensor loads the way a first TMA kernel is written. Warp 0 issues 32 boxes, one barrier tells the whole
 // block, and a block barrier gives the stage back. One launch per level, each with a rank-4 map.
-#include "ops/tile_load/cuda/tensor_box.cuh"
+#include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_block {
 namespace {
@@ -60,14 +60,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
-  return make_maps(problem, arguments, 4);
-}
-
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   constexpr ResidentShape shape{.blocks_per_multiprocessor = kBlocksPerMultiprocessor};
-  launch_each_level<kernel>(
-      kSite, problem, arguments, [&](std::int64_t) { return shape; }, stream);
+  return each_level_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 4),
+                         [&](const Problem&, std::int64_t) { return shape; });
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_block

@@ -1,10 +1,10 @@
-// What the variants with tensor maps share: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/maps.hpp),
+// What the variants with tensor maps share: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/shared/maps.hpp),
 // rings that load through them, and launches.
 #pragma once
 
 #include "device/tensor_copy.cuh"
-#include "ops/tile_load/cuda/warp_ring.cuh"
-#include "ops/tile_load/maps.hpp"
+#include "ops/tile_load/shared/warp_ring.cuh"
+#include "ops/tile_load/shared/maps.hpp"
 
 namespace tmaops::ops::tile_load {
 
@@ -40,23 +40,24 @@ __device__ __forceinline__ void run_levels(const DeviceProblem& problem, const L
   cycles.stop();
 }
 
-template <auto kernel>
-void launch_levels(const LaunchSite& site, const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>(site, resident_grid(arguments, problem.tiles(), ring_shape(problem.tiles())), stream,
-                        device_problem(problem, arguments), *static_cast<const LevelMaps*>(arguments.prepared.get()));
+inline Work levels_work(void (*kernel)(DeviceProblem, LevelMaps), const LaunchSite& site, const Problem& problem,
+                        const Arguments& arguments, const LevelMaps& maps) {
+  Work work(site, problem.device);
+  work.add(kernel, resident_grid(problem, arguments, problem.tiles(), ring_shape(problem, problem.tiles())),
+           device_problem(problem, arguments), maps);
+  return work;
 }
 
 /// A launch for each level in turn; `shape` of its number of tiles.
-template <auto kernel, class Shape>
-void launch_each_level(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const Shape& shape,
-                       Stream stream) {
-  if (problem.tiles() == 0) return;
-  const auto& maps = *static_cast<const LevelMaps*>(arguments.prepared.get());
+template <class Shape>
+Work each_level_work(void (*kernel)(DeviceProblem, tma::TensorMap), const LaunchSite& site, const Problem& problem,
+                     const Arguments& arguments, const LevelMaps& maps, const Shape& shape) {
+  Work work(site, problem.device);
   for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
     const DeviceProblem one = level_problem(problem, arguments, level);
-    launch_kernel<kernel>(site, resident_grid(arguments, one.tiles, shape(one.tiles)), stream, one, maps.level[level]);
+    work.add(kernel, resident_grid(problem, arguments, one.tiles, shape(problem, one.tiles)), one, maps.level[level]);
   }
+  return work;
 }
 
 }  // namespace tmaops::ops::tile_load

@@ -1,8 +1,6 @@
 // Tensor maps of the levels: one per level, since the levels have different widths.
 #pragma once
 
-#include <memory>
-
 #include "ops/tile_load/problem.hpp"
 #include "tmaops/tensor_map.hpp"
 
@@ -15,6 +13,6 @@ struct LevelMaps {
 /// Innermost first: {channels, width, height, batch} for rank 4, {channels, 1, width, height, batch} for rank 5, where
 /// the 1 is the head of deformable attention's value, {width * channels, height, batch} for rank 3. Box: 2 x 2 pixels
 /// of all channels; zero outside.
-std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Arguments& arguments, int rank);
+LevelMaps make_maps(const Problem& problem, const Arguments& arguments, int rank);
 
 }  // namespace tmaops::ops::tile_load

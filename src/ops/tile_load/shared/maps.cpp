@@ -1,9 +1,9 @@
-#include "ops/tile_load/maps.hpp"
+#include "ops/tile_load/shared/maps.hpp"
 
 namespace tmaops::ops::tile_load {
 
-std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Arguments& arguments, int rank) {
-  auto maps = std::make_shared<LevelMaps>();
+LevelMaps make_maps(const Problem& problem, const Arguments& arguments, int rank) {
+  LevelMaps maps;
   auto address = reinterpret_cast<std::uintptr_t>(arguments.value);
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const LevelShape& level = problem.levels[l];
@@ -27,7 +27,7 @@ std::shared_ptr<const LevelMaps> make_maps(const Problem& problem, const Argumen
       spec.box = {kChannels, 1, 2, 2, 1};
       spec.l2_promotion = tma::L2Promotion::b128;
     }
-    maps->level[l] = tma::encode(spec);
+    maps.level[l] = tma::encode(spec);
     address += static_cast<std::uintptr_t>(level.height * level.width * kPixelBytes);
   }
   return maps;

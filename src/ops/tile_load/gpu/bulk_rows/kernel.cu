@@ -2,7 +2,7 @@
 // outside the level is zeroed by hand, which a tensor map does for free.
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
-#include "ops/tile_load/cuda/warp_ring.cuh"
+#include "ops/tile_load/shared/warp_ring.cuh"
 
 namespace tmaops::ops::tile_load::bulk_rows {
 namespace {
@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>(kSite, problem, arguments, ring_shape(problem.tiles()), stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return resident_work(kernel, kSite, problem, arguments, ring_shape(problem, problem.tiles()));
 }
 
 }  // namespace tmaops::ops::tile_load::bulk_rows

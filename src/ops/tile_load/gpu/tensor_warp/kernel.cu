@@ -1,6 +1,6 @@
 // Version 7: adds to tensor_block a barrier for every warp, so that no warp waits for another's tiles, and eight
 // threads that issue one box each. One launch per level, each with a rank-4 map.
-#include "ops/tile_load/cuda/tensor_box.cuh"
+#include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_warp {
 namespace {
@@ -19,12 +19,8 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
-  return make_maps(problem, arguments, 4);
-}
-
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_each_level<kernel>(kSite, problem, arguments, ring_shape, stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return each_level_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 4), ring_shape);
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_warp

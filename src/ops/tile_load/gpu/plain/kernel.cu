@@ -1,5 +1,5 @@
 // Version 1: what one writes first. Four threads per tile, four independent 16-byte loads each, nothing else in flight.
-#include "ops/tile_load/cuda/gather.cuh"
+#include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::plain {
 namespace {
@@ -29,11 +29,12 @@ __global__ void __launch_bounds__(kBlockThreads) kernel(const __grid_constant__ 
 
 Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  if (problem.tiles() == 0) return;
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
   const auto blocks = static_cast<unsigned>((problem.tiles() + kTilesPerBlock - 1) / kTilesPerBlock);
-  launch_kernel<kernel>(kSite, {.grid = blocks, .block = kBlockThreads, .dependent = arguments.dependent_launch},
-                        stream, device_problem(problem, arguments));
+  work.add(kernel, {.grid = blocks, .block = kBlockThreads, .dependent = arguments.dependent_launch},
+           device_problem(problem, arguments));
+  return work;
 }
 
 }  // namespace tmaops::ops::tile_load::plain

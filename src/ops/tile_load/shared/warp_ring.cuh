@@ -7,7 +7,7 @@
 
 #include "device/barrier.cuh"
 #include "device/shared_memory.cuh"
-#include "ops/tile_load/cuda/gather.cuh"
+#include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load {
 
@@ -89,9 +89,9 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
 }
 
 /// Large blocks give some 10 % more where there are many tiles; small ones start earlier.
-inline ResidentShape ring_shape(std::int64_t tiles) {
+inline ResidentShape ring_shape(const Problem& problem, std::int64_t tiles) {
   constexpr std::int64_t few_rounds = 8;
-  const std::int64_t round = multiprocessors() * kRingBlocksPerMultiprocessor * (kRingThreads / kLanesPerTile);
+  const std::int64_t round = device_info(problem.device).multiprocessors * kRingBlocksPerMultiprocessor * (kRingThreads / kLanesPerTile);
   const int threads = tiles < few_rounds * round ? kBlockThreads : kRingThreads;
   return {.threads = threads,
           .blocks_per_multiprocessor = kRingBlocksPerMultiprocessor * kRingThreads / threads,

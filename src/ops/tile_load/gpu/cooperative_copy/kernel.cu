@@ -1,7 +1,7 @@
 // Version 3: the block copies 32 tiles into shared memory with plain loads, neighbouring threads neighbouring 16 bytes,
 // and reads them from there. Adds a round trip through shared memory and two block barriers to plain.
 #include "device/shared_memory.cuh"
-#include "ops/tile_load/cuda/gather.cuh"
+#include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::cooperative_copy {
 namespace {
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>(kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::cooperative_copy

@@ -1,6 +1,6 @@
 // Version 8: adds to tensor_warp that all levels run in one launch, through one rank-5 map per level with the axes of
 // deformable attention's value: {channels, heads, width, height, batch}.
-#include "ops/tile_load/cuda/tensor_box.cuh"
+#include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_levels {
 namespace {
@@ -14,12 +14,8 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-std::shared_ptr<const void> prepare(const Problem& problem, const Arguments& arguments) {
-  return make_maps(problem, arguments, 5);
-}
-
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_levels<kernel>(kSite, problem, arguments, stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return levels_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 5));
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_levels

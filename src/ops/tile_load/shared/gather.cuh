@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/cuda_launch.hpp"
+#include "core/cuda_status.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "device/watchdog.cuh"
@@ -200,29 +200,25 @@ struct ResidentShape {
   int shared_bytes = 0;
 };
 
-inline std::int64_t multiprocessors() {
-  int device = 0;
-  check_cuda(cudaGetDevice(&device), "tile_load");
-  return device_info({DeviceType::cuda, device}).multiprocessors;
-}
 
 /// As many blocks as there is work for, at most those that stay.
-inline LaunchConfig resident_grid(const Arguments& arguments, std::int64_t tiles, const ResidentShape& shape) {
+inline LaunchShape resident_grid(const Problem& problem, const Arguments& arguments, std::int64_t tiles,
+                                 const ResidentShape& shape) {
   const std::int64_t tiles_per_block = shape.threads / kLanesPerTile;
   const std::int64_t wanted = (tiles + tiles_per_block - 1) / tiles_per_block;
-  return {.grid = static_cast<unsigned>(std::min(wanted, multiprocessors() * shape.blocks_per_multiprocessor)),
+  return {.grid = static_cast<unsigned>(std::min<std::int64_t>(
+              wanted, device_info(problem.device).multiprocessors * shape.blocks_per_multiprocessor)),
           .block = static_cast<unsigned>(shape.threads),
           .shared_bytes = shape.shared_bytes,
           .dependent = arguments.dependent_launch};
 }
 
 /// All levels in one launch of a kernel that goes round.
-template <auto kernel>
-void launch_resident(const LaunchSite& site, const Problem& problem, const Arguments& arguments,
-                     const ResidentShape& shape, Stream stream) {
-  if (problem.tiles() == 0) return;
-  launch_kernel<kernel>(site, resident_grid(arguments, problem.tiles(), shape), stream,
-                        device_problem(problem, arguments));
+inline Work resident_work(void (*kernel)(DeviceProblem), const LaunchSite& site, const Problem& problem,
+                          const Arguments& arguments, const ResidentShape& shape) {
+  Work work(site, problem.device);
+  work.add(kernel, resident_grid(problem, arguments, problem.tiles(), shape), device_problem(problem, arguments));
+  return work;
 }
 
 }  // namespace tmaops::ops::tile_load

@@ -1,7 +1,7 @@
 // Version 4: cp.async in place of load and store to shared memory. Every thread reads back only the 16-byte pieces it
 // has copied itself, so there is no barrier at all; two tiles are in flight per four threads.
 #include "device/cp_async.cuh"
-#include "ops/tile_load/cuda/gather.cuh"
+#include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::cp_async {
 namespace {
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>(kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::cp_async

@@ -1,6 +1,6 @@
 // Version 2: the manual version at its best. Adds to plain: blocks that stay, two tiles (eight 16-byte loads) in flight
 // per thread, and the coordinates of the next two tiles read while these are loaded.
-#include "ops/tile_load/cuda/gather.cuh"
+#include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::plain_prefetch {
 namespace {
@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
 
-void launch(const Problem& problem, const Arguments& arguments, Stream stream) {
-  launch_resident<kernel>(kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor}, stream);
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::plain_prefetch

@@ -1,0 +1,145 @@
+// What a call runs, as a value: kernels with their parameters, memsets, or a function on the CPU.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/launch_site.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace tmaops {
+
+/// Blocks of a grid or threads of a block.
+struct Extent {
+  unsigned x, y, z;
+  /// A plain number is an extent along x. NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr Extent(unsigned along_x = 1, unsigned along_y = 1, unsigned along_z = 1)
+      : x(along_x), y(along_y), z(along_z) {}
+};
+
+/// Shape and attributes of one launch.
+struct LaunchShape {
+  Extent grid{};
+  Extent block{};
+  int shared_bytes = 0;    // dynamic shared memory per block
+  unsigned cluster = 1;    // blocks per cluster along x; grid.x must be a multiple
+  bool dependent = false;  // programmatic dependent launch: may start before the kernel in front of it ends, so
+                           // the kernel itself must call device::wait_for_previous_kernel before its first global read
+};
+
+/// The parameters of a launch and their addresses. Copies share them: nobody writes them after they are made.
+class KernelParameters {
+ public:
+  template <class... Parameter>
+  explicit KernelParameters(std::shared_ptr<std::tuple<Parameter...>> values) : values_(values) {
+    static_assert(sizeof...(Parameter) <= kMost);
+    std::apply(
+        [&](auto&... each) {
+          std::size_t i = 0;
+          ((addresses_[i++] = &each), ...);
+        },
+        *values);
+  }
+  /// As cudaLaunchKernelExC and cuLaunchKernelEx take them: both only read.
+  void** addresses() const { return const_cast<void**>(addresses_.data()); }
+
+ private:
+  static constexpr std::size_t kMost = 6;
+  std::shared_ptr<void> values_;
+  std::array<void*, kMost> addresses_{};
+};
+
+/// What a call runs. A variant's plan() makes it; nothing decides after that.
+class Work {
+ public:
+  struct Kernel {
+    LaunchShape shape;
+    const void* function;  // the runtime's handle
+    KernelParameters parameters;
+  };
+  struct Memset {
+    void* to;
+    int byte;
+    std::size_t bytes;
+  };
+  using Step = std::variant<Kernel, Memset>;
+
+  /// Nothing to do: an empty problem.
+  Work() = default;
+  /// On the CPU. `call` may be run any number of times, by one thread at a time.
+  explicit Work(std::function<void()> call) : call_(std::move(call)) {}
+  /// On a GPU, for add() and add_memset(). `site` names the work in errors and holds its kernels to smem(...).
+  Work(const LaunchSite& site, Device device) : site_(site), device_(device) {}
+
+  /// A kernel behind those added before. `given` becomes the kernel's own parameter types.
+  /// Throws Error internal when the shape asks for more shared memory than the site allows.
+  template <class... Parameter, class... Given>
+  void add(void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
+    check(shape);
+    steps_.emplace_back(
+        Kernel{shape, reinterpret_cast<const void*>(kernel),
+               KernelParameters(std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...))});
+  }
+  void add_memset(void* to, int byte, std::size_t bytes) { steps_.emplace_back(Memset{to, byte, bytes}); }
+  /// Keeps memory that the kernels use for as long as the work or a copy of it lives.
+  void keep(std::shared_ptr<const void> memory) { kept_.push_back(std::move(memory)); }
+
+  /// Runs everything once: on a stream of the device, or on the CPU before it returns. Throws Error cuda_failed.
+  void run(Stream stream) const;
+
+  const LaunchSite& site() const { return site_; }
+  Device device() const { return device_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::function<void()>& call() const { return call_; }
+
+ private:
+  void check(const LaunchShape& shape) const;
+
+  LaunchSite site_{""};
+  Device device_{};
+  std::vector<Step> steps_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::function<void()> call_;
+};
+
+/// `run` with a copy of what it is to work on: what most variants on the CPU are.
+template <class Problem, class Arguments>
+Work cpu_work(void (*run)(const Problem&, const Arguments&), const Problem& problem, const Arguments& arguments) {
+  return Work([run, problem, arguments] { run(problem, arguments); });
+}
+
+/// Work that is made ready once and run many times: kernels are looked up, and become a graph when they are repeated on
+/// one stream. Replaying it costs the host less than a launch (docs/findings/host.md, H2).
+class RepeatedWork {
+ public:
+  /// Throws Error cuda_failed when a kernel cannot be loaded.
+  static std::unique_ptr<const RepeatedWork> of(Work work);
+  virtual ~RepeatedWork() = default;
+  RepeatedWork(const RepeatedWork&) = delete;
+  RepeatedWork& operator=(const RepeatedWork&) = delete;
+  /// As Work::run(), from any thread.
+  virtual void run(Stream stream) const = 0;
+
+ protected:
+  RepeatedWork() = default;
+};
+
+/// While one lives, nothing is repeated as a graph: for profilers that count launches.
+class KernelsOneByOne {
+ public:
+  KernelsOneByOne();
+  ~KernelsOneByOne();
+  KernelsOneByOne(const KernelsOneByOne&) = delete;
+  KernelsOneByOne& operator=(const KernelsOneByOne&) = delete;
+  /// Whether one lives, in any thread.
+  static bool wanted();
+};
+
+}  // namespace tmaops
