@@ -50,9 +50,85 @@ function(tmaops_cuda_together result name)
   set(${result} "${files}" PARENT_SCOPE)
 endfunction()
 
-# Variants whose kernel files are compiled together, a group per string; any other file is compiled alone. What takes half a
-# minute by itself stays alone, so that two processors have work to the end. Variants with dynamic shared memory and
-# variants with arrays of a fixed size stay apart: the alignment of the former (1024 bytes) rounds up what the latter take.
+# How many bytes of variants are compiled together, at most half a minute: more saves reading headers, less gives two
+# processors work to the end. Kernels with wgmma take ptxas three times as long.
+set(TMAOPS_BYTES_TOGETHER_sm90a 16000)
+set(TMAOPS_BYTES_TOGETHER_sm90 45000)
+
+# The kernel files of a room's variants for `arch` as they are compiled, as part of a target. In groups, in the order of
+# variants.def: variants of one home whose shared memory is of one kind. Dynamic shared memory and arrays of a fixed
+# size stay apart, since the alignment of the former (1024 bytes) rounds up what the latter take.
+# Which variant a kernel is of, its namespace says. Global properties for each <op or room>_<variant>: TMAOPS_TARGET_*,
+# TMAOPS_OBJECT_*, the end of its object's name as an expression, and TMAOPS_NEIGHBOURS_*, the others in it.
+function(tmaops_kernel_files room arch target result)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/ops/${room}/variants.cpp)
+    tmaops_kernel_files_of_older_layout(${room} files ${ARGN})
+    foreach(source IN LISTS ARGN)
+      cmake_path(GET source STEM name)
+      set_property(GLOBAL PROPERTY TMAOPS_TARGET_${room}_${name} ${target})
+    endforeach()
+    set(${result} "${files}" PARENT_SCOPE)
+    return()
+  endif()
+  set(folders ${ARGN})
+  list(TRANSFORM folders REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES folders)
+  set(files "")
+  foreach(folder IN LISTS folders)
+    string(REGEX MATCH "src/ops/(.*)/gpu/([a-z0-9_]+)$" matched ${folder})
+    string(REPLACE "/" "_" home ${CMAKE_MATCH_1})
+    set(name ${CMAKE_MATCH_2})
+    set(bytes 0)
+    set(kind fixed)
+    file(GLOB variant_files CONFIGURE_DEPENDS ${folder}/*.cu ${folder}/*.cuh)
+    foreach(file IN LISTS variant_files)
+      file(SIZE ${file} size)
+      math(EXPR bytes "${bytes} + ${size}")
+      file(STRINGS ${file} dynamic REGEX "kSite[.]smem" LIMIT_COUNT 1)
+      if(dynamic)
+        set(kind dynamic)
+      endif()
+    endforeach()
+    set(key ${home}_${kind})
+    math(EXPR together "0${bytes_${key}} + ${bytes}")
+    if(NOT DEFINED group_${key} OR together GREATER TMAOPS_BYTES_TOGETHER_${arch})
+      set(group_${key} ${home}_${name})
+      set(together ${bytes})
+      list(APPEND groups ${home}_${name})
+    endif()
+    set(bytes_${key} ${together})
+    set(group ${group_${key}})
+    list(APPEND names_${group} ${name})
+    list(APPEND homes_${group} ${home})
+    foreach(source IN LISTS ARGN)
+      cmake_path(GET source PARENT_PATH parent)
+      if(parent STREQUAL folder)
+        list(APPEND sources_${group} ${source})
+      endif()
+    endforeach()
+  endforeach()
+  foreach(group IN LISTS groups)
+    tmaops_cuda_together(as_compiled ${group} ${sources_${group}})
+    list(APPEND files ${as_compiled})
+    list(GET homes_${group} 0 home)
+    foreach(name IN LISTS names_${group})
+      set(neighbours ${names_${group}})
+      list(REMOVE_ITEM neighbours ${name})
+      if(as_compiled STREQUAL "${sources_${group}}")  # single files
+        set(object "/gpu/${name}/[a-z_]+[.]cu")
+        set(neighbours "")
+      else()
+        set(object "/${group}[.]cu")
+      endif()
+      set_property(GLOBAL PROPERTY TMAOPS_TARGET_${home}_${name} ${target})
+      set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${home}_${name} "${object}")
+      set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${home}_${name} ${neighbours})
+    endforeach()
+  endforeach()
+  set(${result} "${files}" PARENT_SCOPE)
+endfunction()
+
+# The older layout: variants that are compiled together, a group per string; any other file is compiled alone.
 set(tmaops_together_ms_deform_attn
   "vector16 shuffled_samples cp_async_pipeline shared_padded fused_vectors channel_per_thread"
   "tma_resident tma_tile"
@@ -60,21 +136,12 @@ set(tmaops_together_ms_deform_attn
 set(tmaops_together_resample
   "bulk_window touched_rows narrow_rows curve_window"
   "async_pipeline persistent warp_search element_search window_gather row_gather count_violations")
-set(tmaops_together_tile_load
-  "plain_prefetch plain cp_async cooperative_copy tensor_block"
-  "tensor_levels tensor_warp tensor_merged bulk_rows")
 
-# The kernel files of a room's variants as they are compiled. Which variant a kernel is of, its namespace says.
-# Global properties: TMAOPS_OBJECT_<room>_<variant>, the end of its object's name as an expression, and
-# TMAOPS_NEIGHBOURS_<room>_<variant>, the others in it.
-function(tmaops_kernel_files room result)
+function(tmaops_kernel_files_of_older_layout room result)
   set(files "")
   set(groups "")
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)
-    if(source MATCHES "/gpu/([a-z0-9_]+)/[^/]*$")
-      set(name ${CMAKE_MATCH_1})
-    endif()
     set(group ${name})
     foreach(together IN LISTS tmaops_together_${room})
       if(" ${together} " MATCHES " ${name} ")
@@ -91,7 +158,7 @@ function(tmaops_kernel_files room result)
     list(APPEND files ${as_compiled})
     foreach(name IN LISTS names_${group})
       if(as_compiled STREQUAL "${sources_${group}}")  # single files
-        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/(cuda/${name}|([a-z]+/)?gpu/${name}/[a-z_]+)[.]cu")
+        set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${room}_${name} "/${room}/cuda/${name}[.]cu")
       else()
         set(neighbours ${names_${group}})
         list(REMOVE_ITEM neighbours ${name})

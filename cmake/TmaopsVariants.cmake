@@ -5,11 +5,13 @@
 # is the folder <home>/cpu/<name>/ (for cuda <home>/gpu/<name>/), or the file <home>/reference.cpp for a name that starts with
 # `reference`. The home of an operator is its room, <room>/forward where that exists, and <room>/backward for <room>_backward.
 # A line without a folder, or a folder without a line, stops the configure.
-# (Rooms with a variants.cpp have the older layout: <room>/cpu/<name>.cpp and <room>/cuda/<name>.cu.) A variant whose needs("library") is missing, and
-# a cuda variant without a toolkit, is left out and keeps its line in the table with the reason.
-# Result: generated/<op>_variants.inc for every op named in the room, generated/<room>_sites.hpp with the LaunchSite of
-# every cuda variant, and the lists <room>_CPU_SOURCES, <room>_CUDA_SOURCES_<arch>; the operators are appended to
-# tmaops_operators.
+# (Rooms with a variants.cpp have the older layout: <room>/cpu/<name>.cpp and <room>/cuda/<name>.cu.)
+# A variant whose needs("library") is missing, and a cuda variant without a toolkit, is left out: its line stays in the table
+# with the reason. A variant marked `study` is not in the installed library, nor is an operator with nothing but studies.
+#
+# Result: generated/<op>_variants.inc and generated/<op>_table.cpp for every op named in the room, generated/<room>_sites.hpp
+# with the LaunchSite of every cuda variant, and the lists of sources <room>_<what> and <room>_<what>_studies, where <what> is
+# SOURCES (C++), TABLES or KERNELS_<arch>. tmaops_operators and tmaops_studied_operators are appended to.
 
 # Folder of an operator below src/ops: <room>, <room>/forward, or <room>/<what> for <room>_<what>.
 function(tmaops_home result room op)
@@ -34,7 +36,6 @@ function(tmaops_read_variants room)
   endif()
 
   set(named "")
-  set(cpu_sources "")
   set(ops "")
   set(sites "")
   foreach(line IN LISTS lines)
@@ -93,6 +94,14 @@ function(tmaops_read_variants room)
       set(host_sources "")
     endif()
 
+    string(REGEX REPLACE "^\"[^\"]*\"" "" attributes "${rest}")
+    set(part "")
+    if(attributes MATCHES "[ ,]study[,)]")
+      set(part _studies)
+    else()
+      list(APPEND chosen_ops ${op})
+    endif()
+
     set(missing "")
     if(device STREQUAL "cuda" AND NOT TMAOPS_HAVE_CUDA)
       set(missing "${TMAOPS_MISSING_cuda}")
@@ -115,19 +124,18 @@ function(tmaops_read_variants room)
       endif()
     endif()
     if(missing)
-      string(APPEND text_${op} "TMAOPS_VARIANT_LEFT_OUT(\"${missing}\", ${op}, ${name}, ${device}, ${arch}, ${rest}\n")
+      set(line "TMAOPS_VARIANT_LEFT_OUT(\"${missing}\", ${op}, ${name}, ${device}, ${arch}, ${rest}")
     else()
-      string(REGEX REPLACE "^\"[^\"]*\"" "" attributes "${rest}")
       if(attributes MATCHES "[ ,]configs[,)]")
         string(REPLACE "TMAOPS_VARIANT(" "TMAOPS_VARIANT_WITH_CONFIGS(" line "${line}")
       endif()
-      string(APPEND text_${op} "${line}\n")
-      list(APPEND cpu_sources ${host_sources})
-      if(device STREQUAL "cuda")
-        list(APPEND cuda_sources_${arch} ${kernel_sources})
-        list(APPEND archs ${arch})
-      endif()
+      list(APPEND SOURCES${part} ${host_sources})
+      list(APPEND KERNELS_${arch}${part} ${kernel_sources})
     endif()
+    if(part)
+      set(line "#ifndef TMAOPS_WITHOUT_STUDIES\n${line}\n#endif")
+    endif()
+    string(APPEND text_${op} "${line}\n")
   endforeach()
 
   # What no line names.
@@ -148,26 +156,51 @@ function(tmaops_read_variants room)
       "// Made by CMake from src/ops/${room}/variants.def.\n#pragma once\n\n#include \"core/launch_site.hpp\"\n\n${sites}" @ONLY)
   endif()
   foreach(op IN LISTS ops)
+    set(part "")
+    if(NOT op IN_LIST chosen_ops)
+      set(part _studies)
+      list(APPEND studied ${op})
+    endif()
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${op}_variants.inc CONTENT "${text_${op}}" @ONLY)
     if(folders_${op})
       file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${op}_table.cpp CONTENT
         "// Made by CMake from src/ops/${room}/variants.def.\n#include <vector>\n\n#include \"${problem_${op}}\"\n\nnamespace tmaops::ops::${op} {\n#define TMAOPS_VARIANTS_INC \"${op}_variants.inc\"\n#include \"core/operator_table.inc\"\n}  // namespace tmaops::ops::${op}\n" @ONLY)
-      list(APPEND cpu_sources ${PROJECT_BINARY_DIR}/generated/${op}_table.cpp)
+      list(APPEND TABLES${part} ${PROJECT_BINARY_DIR}/generated/${op}_table.cpp)
     endif()
   endforeach()
+
+  # What the variants share: a study's alone where the room has nothing else.
+  file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${directory}/*.cpp)
+  list(FILTER shared EXCLUDE REGEX "/reference[^/]*\\.cpp$|/(cpu|gpu)/")
+  set(tables ${shared})
+  list(FILTER tables INCLUDE REGEX "/variants[a-z_]*\\.cpp$")  # of the older layout
+  list(FILTER shared EXCLUDE REGEX "/variants[a-z_]*\\.cpp$")
+  list(APPEND TABLES ${tables})
+  set(part "")
+  if(NOT chosen_ops)
+    set(part _studies)
+  endif()
+  list(APPEND SOURCES${part} ${shared})
+
   set(tmaops_operators ${tmaops_operators} ${ops} PARENT_SCOPE)
-  set(${room}_CPU_SOURCES "${cpu_sources}" PARENT_SCOPE)
-  foreach(arch IN LISTS archs)
-    set(${room}_CUDA_SOURCES_${arch} "${cuda_sources_${arch}}" PARENT_SCOPE)
+  set(tmaops_studied_operators ${tmaops_studied_operators} ${studied} PARENT_SCOPE)
+  foreach(part "" _studies)
+    foreach(what SOURCES TABLES KERNELS_sm90a KERNELS_sm90)
+      set(${room}_${what}${part} "${${what}${part}}" PARENT_SCOPE)
+    endforeach()
   endforeach()
 endfunction()
 
 # generated/operators.inc: TMAOPS_OPERATOR(op) for every operator, in alphabetical order.
-function(tmaops_write_operators operators)
-  list(SORT operators)
+function(tmaops_write_operators)
+  list(SORT tmaops_operators)
   set(text "// Made by CMake from the variants.def files.\n")
-  foreach(op IN LISTS operators)
-    string(APPEND text "TMAOPS_OPERATOR(${op})\n")
+  foreach(op IN LISTS tmaops_operators)
+    set(line "TMAOPS_OPERATOR(${op})\n")
+    if(op IN_LIST tmaops_studied_operators)
+      set(line "#ifndef TMAOPS_WITHOUT_STUDIES\n${line}#endif\n")
+    endif()
+    string(APPEND text "${line}")
   endforeach()
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/operators.inc CONTENT "${text}" @ONLY)
 endfunction()

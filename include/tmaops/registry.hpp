@@ -21,6 +21,7 @@ struct VariantInfo {
   int version = 0;               // N of the ladder ("version: N" in a configuration); 0: none
   bool built = true;             // false: left out of this build
   std::string_view missing{};    // why it was left out, and how to get it
+  bool study = false;            // there to be compared: never chosen by itself
 };
 
 /// Operators in alphabetical order, backward passes apart ("ms_deform_attn_backward").

@@ -11,12 +11,20 @@
 namespace tmaops::bench {
 namespace {
 
+/// Not of an operator that is a study as a whole.
+bool has_choice(const std::vector<VariantChoice>& variants) {
+  return std::ranges::any_of(variants, [](const VariantChoice& variant) { return !variant.info.study; });
+}
+
 void add_named(const Settings& problem, const std::vector<VariantChoice>& variants, WantedVariants& wanted) {
   std::string names = "auto, all";
   for (const VariantChoice& variant : variants) names += ", " + std::string(variant.info.name);
   for (const Setting* setting : problem.find_all("variant")) {
     if (setting->value == "auto") wanted.chosen = true;
-    if (setting->value == "all") wanted.all = wanted.chosen = true;
+    if (setting->value == "all") {
+      wanted.all = true;
+      wanted.chosen = wanted.chosen || has_choice(variants);
+    }
     if (setting->value == "auto" || setting->value == "all") continue;
     const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == setting->value; });
     if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
@@ -52,8 +60,8 @@ WantedVariants wanted_variants(const Settings& problem, const std::vector<Varian
   add_named(problem, variants, wanted);
   add_versions(problem, variants, wanted);
   if (!problem.has("variant") && !problem.has("version")) {
-    wanted.chosen = true;
-    wanted.all = all_variants;
+    wanted.chosen = has_choice(variants);
+    wanted.all = all_variants || !wanted.chosen;
   }
   return wanted;
 }

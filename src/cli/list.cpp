@@ -34,6 +34,7 @@ Json to_json(const VariantInfo& variant) {
             {"arch", variant.arch},
             {"description", variant.description}};
   json["version"] = variant.version > 0 ? Json(variant.version) : Json(nullptr);
+  json["study"] = variant.study;
   json["built"] = variant.built;
   json["missing"] = variant.built ? Json(nullptr) : Json(variant.missing);
   return json;
@@ -52,7 +53,7 @@ int list_operators(const Globals& globals, const ListOptions& options) {
   std::string text;
   const bool color = use_color(globals, Stream::data);
   for (const std::string_view name : names) {
-    Table table({{"  variant"}, {"device"}, {"version", Align::right}, {"what it is"}});
+    Table table({{"  variant"}, {"device"}, {"version", Align::right}, {""}, {"what it is"}});
     Json entry{{"operator", name}, {"variants", Json::array()}};
     for (const VariantInfo& variant : variants(name)) {
       entry["variants"].push_back(to_json(variant));
@@ -60,6 +61,7 @@ int list_operators(const Globals& globals, const ListOptions& options) {
           {{"  " + std::string(variant.name), variant.built ? Style::plain : Style::faint},
            {device_name(variant)},
            {variant.version > 0 ? std::to_string(variant.version) : ""},
+           {variant.study ? "study" : ""},
            {std::string(variant.description) + (variant.built ? "" : " [" + std::string(variant.missing) + "]")}});
     }
     json.push_back(std::move(entry));
@@ -107,6 +109,9 @@ int list_problems(const Globals& globals, const ListOptions& options) {
     std::vector<std::string_view> runs;  // what `bench` would run
     for (const std::size_t named : wanted.named)
       if (variants[named].support) runs.push_back(variants[named].info.name);
+    if (wanted.all && !wanted.chosen)
+      for (const bench::VariantChoice& variant : variants)
+        if (variant.support) runs.push_back(variant.info.name);
     std::string chosen;
     try {
       if (wanted.chosen) chosen = workload->selected();

@@ -104,7 +104,7 @@ struct Variant {
   std::vector<Config> (*configs)(const Problem&, const DeviceInfo&);
 
   bool built() const { return plan != nullptr; }
-  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing}; }
+  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study}; }
 };
 
 /// The contract before Work, until every operator has the one above.
@@ -124,7 +124,7 @@ struct Variant<Problem, Arguments, void> {
   std::shared_ptr<const void> (*prepare)(const Problem&, const Arguments&);
 
   bool built() const { return launch != nullptr; }
-  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing}; }
+  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study}; }
 };
 
 template <class Problem, class Arguments, class Config = void>
@@ -176,8 +176,8 @@ const Variant<Problem, Arguments, Config>& first_variant(std::span<const Variant
                                                  const DeviceInfo& device) {
   std::string reasons;
   for (const auto& variant : table) {
-    if (variant.attributes.study) continue;
-    const Support support = try_variant(variant, problem, device);
+    const Support support = variant.attributes.study ? Support::no("a study, which runs where it is named")
+                                                     : try_variant(variant, problem, device);
     if (support) return variant;
     reasons += "\n          " + std::string(variant.name) + ": " + support.reason;
   }

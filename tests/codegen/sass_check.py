@@ -2,8 +2,9 @@
 """Reads the machine code in objects made by nvcc and checks what it promises; needs neither a GPU nor a disassembler.
 
   sass_check.py list OBJECT                          what each kernel uses and contains
-  sass_check.py variant OBJECT VARIANTS_DEF NAME [NEIGHBOUR ...]
-                                                     a line of variants.def against its object; with neighbours in it
+  sass_check.py variant OBJECTS VARIANTS_DEF NAME [NEIGHBOUR ...]
+                                                     a line of variants.def against its object, or several between
+                                                     semicolons; with neighbours in it
                                                      against the kernels in its namespace, and every line's registers
                                                      and shared memory against kernels in no variant's
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
@@ -175,7 +176,7 @@ def check_variant(path, definitions, name, *neighbours):
         return f"{len(variant)}{variant}" in kernel.name  # as mangled
 
     line = Line(definitions, name)
-    found = list(kernels(path).values())
+    found = [kernel for part in path.split(";") for kernel in kernels(part).values()]
     shared_kernels = []  # of the room's headers: any variant here may launch them, so each line holds for them
     if neighbours:
         shared_kernels = [kernel for kernel in found

@@ -4,6 +4,8 @@
   check_symbols.py nothing-of-tmaops LIBRARY        no symbol of tmaops: it was linked in, and stays inside
   check_symbols.py hidden-archive ARCHIVE           no symbol of tmaops that a library would export into which it is linked
   check_symbols.py api LIBRARY INCLUDE_DIR          what the headers mark with TMAOPS_API, and nothing else
+  check_symbols.py studies ARCHIVE FULL SOURCE_DIR  no variant marked `study` in the archive, nor an operator with nothing
+                                                    but studies; the full archive of the tool and the tests has them
 """
 import pathlib
 import re
@@ -36,6 +38,30 @@ def declared(include):
     return names
 
 
+def studies(source):
+    """Namespaces of what only studies need."""
+    found = []
+    for file in pathlib.Path(source).glob("src/ops/*/variants.def"):
+        lines = re.findall(r'^TMAOPS_(?:PLANNED_)?VARIANT\((\w+), (\w+), \w+, \w+, "[^"]*"(.*)\)$',
+                           file.read_text(encoding="utf-8"), re.MULTILINE)
+        chosen = {op for op, _, attributes in lines if not re.search(r"\bstudy\b", attributes)}
+        found += sorted({f"tmaops::ops::{op}::" for op, _, _ in lines if op not in chosen})
+        found += [f"tmaops::ops::{op}::{name}::" for op, name, attributes in lines
+                  if op in chosen and re.search(r"\bstudy\b", attributes)]
+    return found
+
+
+def check_studies(archive, full, source):
+    wanted = studies(source)
+    texts = [subprocess.run(["nm", "-C", "--defined-only", file], capture_output=True, text=True, check=True).stdout
+             for file in (archive, full)]
+    wrong = [f"{archive}: holds {name}" for name in wanted if name in texts[0]]
+    if not any(name in texts[1] for name in wanted):
+        wrong.append(f"{full}: holds none of {', '.join(wanted)}")
+    print("\n".join(wrong) or f"{archive}: none of the {len(wanted)} studies")
+    return 1 if wrong else 0
+
+
 def name_of(symbol):
     """The last part of a symbol's name, without its arguments; the class of a typeinfo or vtable."""
     return re.sub(r"\(.*| const$|\[abi:\w+\]", "", symbol.split(" for ")[-1]).split("::")[-1]
@@ -43,6 +69,8 @@ def name_of(symbol):
 
 def main():
     what, library = sys.argv[1:3]
+    if what == "studies":
+        return check_studies(*sys.argv[2:])
     symbols = visible(library) if what == "hidden-archive" else exported(library)
     if what in ("nothing-of-tmaops", "hidden-archive"):
         wrong = [symbol for symbol in symbols if "tmaops" in symbol]

@@ -30,6 +30,10 @@ int main() {
                          view(weight.data(), {1, 1, 1, 1, 1}), view(&output, {1, 1, 1}));
   if (output != 5.0F) return std::puts("ms_deform_attn is wrong"), 1;
 
+  for (const std::string_view op : tmaops::operators())
+    for (const tmaops::VariantInfo& variant : tmaops::variants(op))
+      if (variant.study) return std::puts("a study is in the installed library"), 1;
+
   std::printf("tmaops %s works\n", tmaops::version().data());
   return 0;
 }

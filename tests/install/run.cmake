@@ -1,6 +1,6 @@
 # Installs the build into an empty prefix, then configures, builds and runs the consumer against it.
-# The archive exports nothing, nor does a library of a client's into which it is linked.
-# cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DPYTHON=... -P run.cmake
+# The archive exports nothing, nor does a library of a client's into which it is linked; it holds no variant marked `study`.
+# cmake -DBUILD_DIR=... -DFULL_LIBRARY=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DPYTHON=... -P run.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
@@ -11,6 +11,7 @@ step(${WORK_DIR}/build/plugin_host)
 if(PYTHON)
   file(GLOB_RECURSE archive ${WORK_DIR}/prefix/libtmaops.a)
   step(${PYTHON} ${SOURCE_DIR}/check_symbols.py hidden-archive ${archive})
+  step(${PYTHON} ${SOURCE_DIR}/check_symbols.py studies ${archive} ${FULL_LIBRARY} ${SOURCE_DIR}/../..)
   step(${PYTHON} ${SOURCE_DIR}/check_symbols.py nothing-of-tmaops ${WORK_DIR}/build/libplugin.so)
 endif()
 find_program(PKG_CONFIG pkg-config)

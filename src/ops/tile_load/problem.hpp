@@ -59,7 +59,7 @@ std::vector<VariantInfo> variant_list();
 Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
 
 struct Options {
-  std::string_view variant{};  // empty: the best one for the problem
+  std::string_view variant{};  // must be named: none is chosen
   bool dependent_launch = false;
   std::int64_t* cycles = nullptr;  // Arguments::cycles
   int cycle_count = 0;
