@@ -107,6 +107,27 @@ Json row_json(const Report& report, const Row& row) {
   return json;
 }
 
+void write(const Json& value, const std::string& indent, std::string& text) {
+  const bool object = value.is_object();
+  if (value.empty() || !(object || value.is_array())) {
+    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return;
+  }
+  const std::string inner = indent + "  ";
+  std::string separator = object ? "{\n" : "[\n";
+  for (const auto& [key, item] : value.items()) {
+    text += separator + inner;
+    if (object) {
+      text += Json(key).dump() + ": ";
+      write(item, inner, text);
+    } else {
+      text += item.dump(-1, ' ', false, Json::error_handler_t::replace);
+    }
+    separator = ",\n";
+  }
+  text += "\n" + indent + (object ? "}" : "]");
+}
+
 [[noreturn]] void fail_schema(const std::string& source, const std::string& where, const std::string& needed) {
   throw Error(ErrorCode::bad_format,
               {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
@@ -211,6 +232,12 @@ Json to_json(const Report& report, const Json& config) {
                                    {"implementation", refusal.implementation},
                                    {"reason", refusal.reason}});
   return document;
+}
+
+std::string to_text(const Json& document) {
+  std::string text;
+  write(document, "", text);
+  return text + "\n";
 }
 
 void check_schema(const Json& document, const std::string& source) {

@@ -75,6 +75,9 @@ nlohmann::ordered_json machine_json();
 /// and a silent null would read as "not measured".
 nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_json& config);
 
+/// The text of a file: objects are indented, and each element of a list is one line. Invalid UTF-8 is replaced.
+std::string to_text(const nlohmann::ordered_json& document);
+
 /// Checks a document against schema 1; throws Error bad_format that names the first place that breaks it.
 void check_schema(const nlohmann::ordered_json& document, const std::string& source);
 

@@ -188,8 +188,7 @@ int run_bench(const Globals& globals, const BenchOptions& options) {
   const bench::Report report = run_problems(config, run, observer);
   refusals.finish();
 
-  const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
-  const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = bench::to_text(bench::to_json(report, config_json(config, options.config)));
   if (file) {
     file->write(text);
     file->commit();

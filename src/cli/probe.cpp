@@ -75,7 +75,7 @@ int run_probe(const Globals& globals, const ProbeOptions& options) {
   const probe::Report report = run_parts(options, observer);
   progress.clear();
 
-  const std::string text = probe::to_json(report, bench::machine_json()).dump(1) + "\n";
+  const std::string text = bench::to_text(probe::to_json(report, bench::machine_json()));
   if (file) {
     file->write(text);
     file->commit();

@@ -29,7 +29,7 @@ int run_verify(const Globals& globals, const RunFlags& flags) {
   refusals.finish();
 
   if (globals.json)
-    print_data(bench::to_json(report, config_json(config, flags.config)).dump(2) + "\n");
+    print_data(bench::to_text(bench::to_json(report, config_json(config, flags.config))));
   else
     print_data(verify_table(report, use_color(globals, Stream::data), line_width(Stream::data)));
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));

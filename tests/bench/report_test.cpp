@@ -165,6 +165,14 @@ TEST(Report, loads_are_reported_as_the_publications_did) {
   EXPECT_TRUE(document["rows"][0]["loads"]["cycles_per_block"].is_null());
 }
 
+TEST(Report, its_text_has_one_row_per_line) {
+  const Json document{{"schema", 1}, {"machine", {{"cpu", "x"}}}, {"rows", {{{"us", {{"median", 1.5}}}}, {{"us", nullptr}}}}};
+  EXPECT_EQ(to_text(document),
+            "{\n  \"schema\": 1,\n  \"machine\": {\n    \"cpu\": \"x\"\n  },\n"
+            "  \"rows\": [\n    {\"us\":{\"median\":1.5}},\n    {\"us\":null}\n  ]\n}\n");
+  EXPECT_EQ(Json::parse(to_text(document)), document);
+}
+
 TEST(Report, na_n_never_becomes_a_silent_null) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
