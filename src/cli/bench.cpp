@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "bench/runner.hpp"
-#include "bench/tuning.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/run/tuning.hpp"
 #include "cli/bench_compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/compare.hpp"
+#include "bench/run/compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/result_table.hpp"
 #include "core/display.hpp"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench/wanted_variants.hpp"
-#include "bench/workload.hpp"
+#include "bench/workloads/wanted_variants.hpp"
+#include "bench/workloads/workload.hpp"
 #include "cli/commands.hpp"
 #include "cli/configurations.hpp"
 #include "cli/console.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/report.hpp"
+#include "bench/run/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "bench/peers/peers.hpp"
-#include "bench/wanted_variants.hpp"
-#include "bench/workload.hpp"
+#include "bench/workloads/wanted_variants.hpp"
+#include "bench/workloads/workload.hpp"
 #include "cli/commands.hpp"
 #include "cli/configurations.hpp"
 #include "cli/console.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 #include "io/config.hpp"
 #include "tmaops/tensor.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "bench/runner.hpp"
-#include "bench/tuning.hpp"
-#include "bench/wanted_variants.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/run/tuning.hpp"
+#include "bench/workloads/wanted_variants.hpp"
 #include "core/device_info.hpp"
 #include "support/scratch.hpp"
 

@@ -2,10 +2,10 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "bench/counters.hpp"
-#include "bench/cuda/kernels.hpp"
-#include "bench/device.hpp"
-#include "bench/runner.hpp"
+#include "bench/measure/counters.hpp"
+#include "bench/measure/cuda.hpp"
+#include "bench/measure/kernels.hpp"
+#include "bench/run/runner.hpp"
 #include "core/cuda_status.hpp"
 #include "core/device_info.hpp"
 

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/buffer.hpp"
-#include "bench/implementation.hpp"
-#include "bench/random.hpp"
+#include "bench/measure/implementation.hpp"
+#include "bench/workloads/buffer.hpp"
+#include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"
 
 namespace tmaops::bench {

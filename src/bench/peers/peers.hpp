@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/implementation.hpp"
-#include "bench/report.hpp"
-#include "bench/runner.hpp"
+#include "bench/measure/implementation.hpp"
+#include "bench/run/report.hpp"
+#include "bench/run/runner.hpp"
 
 namespace tmaops::bench {
 
