@@ -141,7 +141,7 @@ def check_text(name, text, read):
     marks = sorted([*re.finditer(r"^#+ .*$", text, re.MULTILINE), *COMMENT.finditer(text)], key=lambda mark: mark.start())
     for mark in [*marks, None]:
         end = mark.start() if mark else len(text)
-        scope, start = figures(text[start:end]), mark.end() if mark else end
+        scope, begin, start = figures(text[start:end]), start, mark.end() if mark else end
         comment = mark and mark[0].startswith("<!--") and mark[1].strip()
         lines = comment.split("\n") if comment else []
         head, covered, given = Reference(), set(), False
@@ -174,8 +174,11 @@ def check_text(name, text, read):
             if abs(value - float(number.replace(",", ""))) > 0.5 * 10**-digits * (1 + 1e-6):
                 found.append(f"{name}: {number} {unit or ''} is {value:.{digits + 2}f} ({source})")
         if not given:
-            found += [f"{name}: {number} {unit} says not where it comes from; see docs/bench.md, \"Figures in documents\""
-                      for number, unit in dict.fromkeys(scope) if (number, unit) not in covered]
+            for number, unit in dict.fromkeys(scope):
+                if (number, unit) not in covered:
+                    at = re.compile(rf"(?<![\w.,]){re.escape(number)}(?!\w)").search(text, begin)
+                    line = text.count("\n", 0, at.start() if at else begin) + 1
+                    found.append(f"{name}:{line}: {number} {unit} has no source; see docs/bench.md, \"Figures in documents\"")
     return found
 
 
@@ -233,7 +236,7 @@ def self_test():
     passes("10.0 us\n<!-- figures h200/gemm; hot\n10.0 us: RC 1; tmaops\n-->\n")
     passes("10.0 us\n<!-- figures 10.0 us: h200/gemm; RC 1; tmaops -->\n")
     passes("10.1 us\n<!-- figures 10.1 us: h200/gemm; RC 1; tmaops -->\n", "is 10.040")
-    passes("takes 10 us\n", "10 us says not where it comes from")
+    passes("takes 10 us\n", "a.md:1: 10 us has no source")
     passes("10 to 1,234 us\n<!-- figures h200/gemm; tmaops\n10: RC 1\n1,234: RC 2\n-->\n")
     passes("10 to 1,234 us\n<!-- figures h200/gemm; tmaops\n10: min\n1,234: max\n-->\n")
     passes("1.2 to 2.00x\n<!-- figures h200/gemm\n1.2: cublas / tmaops; min\n2.00x: cublas / tmaops; max\n-->\n")
@@ -248,7 +251,7 @@ def self_test():
     passes("50 ms\n<!-- figures 50 ms: given, a setting -->\n")
     passes("50 ms, 20 times\n<!-- figures given: settings -->\n")
     passes("`9 us`\n```\n# 9 us\n```\n<!-- table a -->\n9 us\n<!-- /table -->\n64 x 32 tiles, 4.8 TB, 2x2\n")
-    passes("10 us\n## Next\n<!-- figures h200/gemm; RC 1; tmaops -->\n", "10 us says not")
+    passes("10 us\n## Next\n<!-- figures h200/gemm; RC 1; tmaops -->\n", "10 us has no source")
     assert check_lessons("g.md", "# G\n### G1: A.\n3 us (single run,\nnot kept)\n### G2: B.\n4 us\n") == [
         "g.md: G2 has figures and names neither a result file nor a command; see its README"]
     assert check_comments("a.yaml", "x: 1  # 3 us. Published: 5 % and\n# 2 us on a GPU.\n") == [
