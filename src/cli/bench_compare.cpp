@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/measure/machine.hpp"
 #include "bench/run/compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/result_table.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "bench/measure/machine.hpp"
 #include "bench/run/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "bench/measure/counters.hpp"
-#include "bench/measure/cuda.hpp"
 #include "bench/measure/kernels.hpp"
+#include "bench/measure/timer.hpp"
 #include "bench/run/runner.hpp"
 #include "core/cuda_status.hpp"
 #include "core/device_info.hpp"

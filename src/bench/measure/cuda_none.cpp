@@ -1,6 +1,8 @@
 // Without CUDA no workload is ever on a GPU: device_info() has thrown before.
 #include "bench/measure/counters.hpp"
-#include "bench/measure/cuda.hpp"
+#include "bench/measure/timer.hpp"
+#include "bench/peers/ceilings.hpp"
+#include "bench/workloads/device_buffer.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {

@@ -7,7 +7,6 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/run/report.hpp"
 #include "core/cache_size.hpp"
 #include "core/device_info.hpp"
 #include "tmaops/threads.hpp"

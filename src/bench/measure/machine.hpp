@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tmaops::bench {
@@ -18,5 +19,7 @@ struct Machine {
 };
 
 const Machine& machine();
+/// The same with the number of threads and the GPU, for the result file.
+nlohmann::ordered_json machine_json();
 
 }  // namespace tmaops::bench

@@ -4,23 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "bench/measure/call_graph.hpp"
-#include "bench/measure/cuda.hpp"
 #include "bench/measure/kernels.hpp"
-#include "bench/workloads/random.hpp"
+#include "bench/measure/timer.hpp"
 #include "core/cuda_status.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 namespace {
 
-constexpr std::size_t kCanaryBytes = 256;
-constexpr int kCanary = 0xA5;
 /// Calls that are timed on the host at a time, and about how long they take the GPU, in seconds. The queue of launches
 /// takes 1,024 before the host has to wait; a call has a few kernels at most. Fewer than 16 show the first calls of a
 /// burst, which cost up to 0.3 us more or less than the others.
@@ -111,114 +106,7 @@ class CudaTimer : public Timer {
   cudaEvent_t end_{};
 };
 
-/// The better of a kernel and cudaMemcpyAsync. Its calls() are the kernel's: the other launches none that could be
-/// counted.
-class CudaCopy : public InProcess {
- public:
-  CudaCopy(const Workload& workload, Timer& timer) : InProcess("copy", Kind::ceiling, "", timer) {
-    chunks_ = static_cast<std::int64_t>(workload.info().floor_bytes / 2 / 16) + 1;
-    const Layout layout = Layout::contiguous({chunks_ * 4});
-    Buffer random(DType::f32, layout);
-    fill_normal(random.view(), 1);
-    for (int set = 0; set < workload.sets(); ++set) {
-      from_.emplace_back(DType::f32, layout, workload.info().device);
-      to_.emplace_back(DType::f32, layout, workload.info().device);
-      from_.back().upload(random.view().data);
-      to_.back().poison();
-      void* to = to_.back().view().data;
-      const void* from = from_.back().view().data;
-      calls_.push_back([=, chunks = chunks_](Stream stream) { launch_copy(to, from, chunks, stream); });
-      engine_.push_back([=, bytes = static_cast<std::size_t>(chunks_) * 16](Stream stream) {
-        check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream)),
-                   "copy");
-      });
-    }
-  }
-
-  Comparison verify(Workload&, int set, double) override {
-    const auto i = static_cast<std::size_t>(set);
-    const auto bytes = static_cast<std::size_t>(chunks_) * 16;
-    std::vector<std::byte> want(bytes), got(bytes);
-    from_.at(i).download(want.data());
-    bool same = true;
-    for (const std::vector<Call>* calls : {&calls_, &engine_}) {
-      to_.at(i).poison();
-      timer_.run(calls->at(i));
-      to_[i].download(got.data());
-      same = same && got == want && to_[i].canaries_intact();
-    }
-    return {.ok = same, .problem = same ? "" : "the copy differs from its source"};
-  }
-  double seconds(std::int64_t first, std::int64_t count) override {
-    return std::min(timer_.seconds(calls_, first, count), timer_.seconds(engine_, first, count));
-  }
-
- private:
-  std::int64_t chunks_ = 0;
-  std::vector<DeviceBuffer> from_;
-  std::vector<DeviceBuffer> to_;
-  std::vector<Call> engine_;
-};
-
-class CudaEmpty : public InProcess {
- public:
-  explicit CudaEmpty(Timer& timer)
-      : InProcess("empty", Kind::ceiling, "", timer, {[](Stream stream) { launch_empty(stream); }}) {}
-  Comparison verify(Workload&, int, double) override {
-    timer_.run(calls_.front());
-    return {.ok = true};
-  }
-  /// What a launch costs the host on this machine: the floor of everybody's.
-  std::optional<HostCost> host_cost(double seconds_each) override {
-    return timer_.host_cost(calls_, seconds_each, false);
-  }
-};
-
 }  // namespace
 
-DeviceBuffer::DeviceBuffer(DType dtype, const Layout& layout, Device device)
-    : bytes_(static_cast<std::size_t>(layout.size()) * size_of(dtype)) {
-  check_cuda(cudaSetDevice(device.index), "bench");
-  void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, bytes_ + 2 * kCanaryBytes), "tensor " + layout.shape_text());
-  base_ = static_cast<std::byte*>(memory);
-  view_ = TensorView(base_ + kCanaryBytes, dtype, layout, device);
-  check_cuda(cudaMemset(base_, kCanary, kCanaryBytes), "bench: canaries");
-  check_cuda(cudaMemset(base_ + kCanaryBytes + bytes_, kCanary, kCanaryBytes), "bench: canaries");
-}
-
-DeviceBuffer::~DeviceBuffer() {
-  if (base_ != nullptr) cudaFree(base_);
-}
-
-void DeviceBuffer::upload(const void* from) {
-  check_cuda(cudaMemcpy(view_.data, from, bytes_, cudaMemcpyHostToDevice), "bench: upload");
-}
-
-void DeviceBuffer::download(void* to) const {
-  check_cuda(cudaMemcpy(to, view_.data, bytes_, cudaMemcpyDeviceToHost), "bench: download");
-}
-
-void DeviceBuffer::poison() {
-  check_cuda(cudaMemset(view_.data, 0xFF, bytes_), "bench: poison");
-  check_cuda(cudaDeviceSynchronize(), "bench: poison");  // the timer's stream does not wait for the default one
-}
-
-bool DeviceBuffer::canaries_intact() const {
-  std::array<unsigned char, 2 * kCanaryBytes> bytes{};
-  check_cuda(cudaMemcpy(bytes.data(), base_, kCanaryBytes, cudaMemcpyDeviceToHost), "bench: canaries");
-  check_cuda(
-      cudaMemcpy(bytes.data() + kCanaryBytes, base_ + kCanaryBytes + bytes_, kCanaryBytes, cudaMemcpyDeviceToHost),
-      "bench: canaries");
-  return std::ranges::all_of(bytes, [](unsigned char byte) { return byte == kCanary; });
-}
-
 std::unique_ptr<Timer> make_cuda_timer(Device device) { return std::make_unique<CudaTimer>(device); }
-std::unique_ptr<Implementation> make_cuda_copy(const Workload& workload, Timer& timer) {
-  return std::make_unique<CudaCopy>(workload, timer);
-}
-std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer& timer) {
-  return std::make_unique<CudaEmpty>(timer);
-}
-
 }  // namespace tmaops::bench

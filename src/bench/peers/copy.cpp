@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/measure/implementation.hpp"
+#include "bench/peers/ceilings.hpp"
 #include "bench/workloads/buffer.hpp"
 #include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "bench/measure/cuda.hpp"
+#include "bench/peers/ceilings.hpp"
 #include "bench/peers/gather.hpp"
 #include "bench/peers/peer_refuses.hpp"
 #include "bench/workloads/element.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "bench/measure/cuda.hpp"
+#include "bench/peers/ceilings.hpp"
 #include "bench/peers/peer_refuses.hpp"
 #include "tmaops/error.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "bench/measure/cuda.hpp"
 #include "bench/measure/machine.hpp"
 #include "tmaops/error.hpp"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "bench/measure/machine.hpp"
 #include "tmaops/version.hpp"
 
 namespace tmaops::bench {

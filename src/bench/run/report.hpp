@@ -68,9 +68,6 @@ std::optional<double> of_copy(const Report& report, const Row& row);
 /// Of a case that measures loading: how many times as fast as the fastest variant that loads by hand.
 std::optional<double> vs_manual(const Report& report, const Row& row);
 
-/// What the numbers were measured on.
-nlohmann::ordered_json machine_json();
-
 /// The result file. `config` is put in as it is. Throws Error internal when a number is not finite: JSON has no NaN,
 /// and a silent null would read as "not measured".
 nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_json& config);

@@ -6,7 +6,6 @@
 #include <memory>
 #include <new>
 
-#include "bench/measure/cuda.hpp"
 #include "bench/run/block_cycles.hpp"
 #include "bench/run/cold_inputs.hpp"
 #include "bench/run/implementations.hpp"

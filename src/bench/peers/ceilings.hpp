@@ -1,4 +1,4 @@
-// What measuring on a GPU needs: a timer and the ceilings. One implementation with CUDA (cuda/), one without.
+// What bounds every implementation of a case: moving its bytes, launching, and loading its samples.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,8 @@
 
 namespace tmaops::bench {
 
-/// Events around replays of a graph of the calls; an untimed replay runs before each timed one, so that the GPU is
-/// never waited for.
-std::unique_ptr<Timer> make_cuda_timer(Device device);
+/// A copy on all threads that reads and writes as many bytes as the case's floor.
+std::unique_ptr<Implementation> make_copy(const Workload& workload, Timer& timer);
 
 /// The better of cudaMemcpyAsync, which has a fast and a slow mode, and a kernel of one 16-byte load and store per
 /// thread: as many bytes read and written as the case's floor.
