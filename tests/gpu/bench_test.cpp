@@ -21,9 +21,8 @@ Settings problem(const std::string& op, const std::vector<std::pair<std::string,
 constexpr Device kGpu{DeviceType::cuda, 0};
 
 Report run_on_gpu(const std::vector<Settings>& problems, RunOptions options) {
-  options.device = kGpu;
   options.all_variants = true;
-  return run(problems, options, {});
+  return run(problems, kGpu, options, {});
 }
 
 class BenchOnGpu : public testing::Test {
@@ -121,7 +120,7 @@ TEST_F(BenchOnGpu, ceilings_are_passed_by_their_own_checks) {
 
 TEST_F(BenchOnGpu, cold_cases_are_timed_beside_the_copy) {
   const Report report = run_on_gpu({problem("resample", {{"case", "32,500->256,256"}, {"dtype", "bf16"}})},
-                                   {.hot = false, .cold = true, .samples = kFewestSamples, .peers = {"copy"}});
+                                   {.temperature = "cold", .samples = kFewestSamples, .peers = {"copy"}});
   EXPECT_TRUE(report.failed.empty());
   bool copied = false;
   for (const Row& row : report.rows) {

@@ -31,7 +31,7 @@ Settings tiles(const std::string& variant) {
 double value(const Counters& counters, const char* name) { return counters.values[counter_index(name)]; }
 
 TEST_F(MeasuringOnGpu, every_timed_row_has_the_clock_it_ran_at) {
-  const Report report = run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .peers = {"copy"}}, {});
+  const Report report = run({tiles("plain")}, kGpu, {.samples = kFewestSamples, .peers = {"copy"}}, {});
   ASSERT_FALSE(report.rows.empty());
   for (const Row& row : report.rows) {
     ASSERT_TRUE(row.clocks.has_value()) << row.implementation;
@@ -44,9 +44,8 @@ TEST_F(MeasuringOnGpu, every_timed_row_has_the_clock_it_ran_at) {
 TEST_F(MeasuringOnGpu, every_timed_row_has_what_a_call_costs_the_host) {
   Settings trajectories("resample", {"c.yaml", 1, 1});
   trajectories.add({"case", "32,100->256,32", {"c.yaml", 1, 1}, false});
-  const Report report =
-      run({tiles("plain"), trajectories},
-          {.device = kGpu, .hot = false, .cold = true, .samples = kFewestSamples, .peers = {"copy", "empty"}}, {});
+  const Report report = run({tiles("plain"), trajectories}, kGpu,
+                            {.temperature = "cold", .samples = kFewestSamples, .peers = {"copy", "empty"}}, {});
   ASSERT_FALSE(report.rows.empty());
   for (const Row& row : report.rows) {
     EXPECT_EQ(row.host.has_value(), row.implementation != "copy") << row.info.op << " " << row.implementation;
@@ -61,7 +60,7 @@ TEST_F(MeasuringOnGpu, every_timed_row_has_what_a_call_costs_the_host) {
 }
 
 TEST_F(MeasuringOnGpu, a_block_takes_the_cycles_of_memory_and_no_more_than_the_call) {
-  const Report report = run({tiles("tensor_levels")}, {.device = kGpu, .samples = kFewestSamples}, {});
+  const Report report = run({tiles("tensor_levels")}, kGpu, {.samples = kFewestSamples}, {});
   ASSERT_FALSE(report.rows.empty());
   const Row& row = report.rows.front();
   ASSERT_TRUE(row.block_cycles.has_value());
@@ -158,7 +157,7 @@ TEST_F(MeasuringOnGpu, warm_inputs_come_from_the_cache) {
 
 TEST_F(MeasuringOnGpu, counters_go_to_the_rows_that_were_timed) {
   const Report report =
-      run({tiles("plain")}, {.device = kGpu, .samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
+      run({tiles("plain")}, kGpu, {.samples = kFewestSamples, .counters = true, .peers = {"copy"}}, {});
   if (!report.refused.empty()) GTEST_SKIP() << report.refused.front().reason;
   ASSERT_GE(report.rows.size(), 2u);
   for (const Row& row : report.rows) {

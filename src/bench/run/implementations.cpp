@@ -8,8 +8,8 @@
 
 namespace tmaops::bench {
 
-std::vector<std::unique_ptr<Implementation>> Contenders::of(const Settings& problem, const Workload& workload,
-                                                            bool in_process) {
+std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Settings& problem,
+                                                                       const Workload& workload, bool in_process) {
   Found found;
   if (options_.tune) {
     add_tunings(workload, found);
@@ -21,12 +21,12 @@ std::vector<std::unique_ptr<Implementation>> Contenders::of(const Settings& prob
   return found;
 }
 
-void Contenders::add_tunings(const Workload& workload, Found& to) {
+void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
   for (const std::string& name : workload.candidates()) add_variant(workload, name, name, to);
   if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
 }
 
-void Contenders::add_variants(const Settings& problem, const Workload& workload, Found& to) {
+void ImplementationFactory::add_variants(const Settings& problem, const Workload& workload, Found& to) {
   const auto variants = workload.variants();
   const WantedVariants wanted = wanted_variants(problem, variants, options_.all_variants);
   std::string chosen;
@@ -46,18 +46,18 @@ void Contenders::add_variants(const Settings& problem, const Workload& workload,
     if (variant.support) {
       add_variant(workload, name, name, to);
     } else {
-      const bool no_device = variant.info.device == DeviceType::cuda && options_.device.type == DeviceType::cpu;
+      const bool no_device = variant.info.device == DeviceType::cuda && device_.type == DeviceType::cpu;
       log_.refuse({workload.info(), name, variant.support.reason, named, no_device ? 4 : 2});
     }
   }
 }
 
-void Contenders::add_variant(const Workload& workload, const std::string& name, const std::string& variant,
-                             Found& to) const {
+void ImplementationFactory::add_variant(const Workload& workload, const std::string& name, const std::string& variant,
+                                        Found& to) const {
   std::vector<Call> calls;
   for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
   to.push_back(make_local(name, Kind::variant, variant, std::move(calls), timer_));
-  if (options_.device.type == DeviceType::cpu || options_.tune) return;
+  if (device_.type == DeviceType::cpu || options_.tune) return;
   // Dependent launch changes small cases by a third: a row of its own.
   std::vector<Call> dependent;
   for (int set = 0; set < workload.sets(); ++set)
@@ -67,7 +67,7 @@ void Contenders::add_variant(const Workload& workload, const std::string& name, 
         make_local(name + std::string(kDependentSuffix), Kind::variant, variant, std::move(dependent), timer_));
 }
 
-void Contenders::add_peers(const Workload& workload, bool in_process, Found& to) {
+void ImplementationFactory::add_peers(const Workload& workload, bool in_process, Found& to) {
   peers_.next_workload();
   for (const std::string& peer : options_.peers) {
     if (!Peers::applies(peer, workload.info()) || (in_process && !Peers::in_process(peer))) continue;
@@ -81,7 +81,7 @@ void Contenders::add_peers(const Workload& workload, bool in_process, Found& to)
 }
 
 /// Of a single run only the one that is wanted.
-void Contenders::keep_wanted(const Workload& workload, Found& found) {
+void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) {
   const auto wanted = options_.implementation.empty()
                           ? found.begin()
                           : std::ranges::find(found, options_.implementation, &Implementation::name);

@@ -7,17 +7,21 @@
 
 #include "bench/measure/implementation.hpp"
 #include "bench/peers/peers.hpp"
+#include "bench/run/options.hpp"
 #include "bench/run/recorder.hpp"
-#include "bench/run/runner.hpp"
 #include "bench/workloads/workload.hpp"
 #include "core/settings.hpp"
 
 namespace tmaops::bench {
 
-class Contenders {
+class ImplementationFactory {
  public:
-  Contenders(const RunOptions& options, const Observer& observer, Timer& timer, RunLog& log)
-      : options_(options), timer_(timer), log_(log), peers_(options, observer, timer) {}
+  ImplementationFactory(Device device, const RunOptions& options, const Observer& observer, Timer& timer, Recorder& log)
+      : device_(device),
+        options_(options),
+        timer_(timer),
+        log_(log),
+        peers_({options.python, observer.interrupted, observer.note}, timer) {}
 
   /// All that take the workload, bound to every set of its tensors. Refuses those that were asked for and do not.
   /// `in_process`: without the peers that run in a process of their own. Throws Error as wanted_variants() does.
@@ -33,9 +37,10 @@ class Contenders {
   void add_peers(const Workload& workload, bool in_process, Found& to);
   void keep_wanted(const Workload& workload, Found& found);
 
+  Device device_;
   const RunOptions& options_;
   Timer& timer_;
-  RunLog& log_;
+  Recorder& log_;
   Peers peers_;
 };
 

@@ -2,17 +2,26 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "bench/run/report.hpp"
-#include "bench/run/runner.hpp"
 #include "bench/workloads/workload.hpp"
 
 namespace tmaops::bench {
 
-class RunLog {
+/// What happens meanwhile. Every function may be left out.
+struct Observer {
+  std::function<void(std::size_t done, std::size_t total, const std::string& what)> progress{};
+  std::function<void(const Row&)> row{};
+  std::function<void(const Refusal&)> refused{};
+  std::function<void(const std::string&)> note{};
+  std::function<bool()> interrupted{};
+};
+
+class Recorder {
  public:
-  explicit RunLog(const Observer& observer) : observer_(observer) {}
+  explicit Recorder(const Observer& observer) : observer_(observer) {}
 
   bool interrupted() const { return observer_.interrupted && observer_.interrupted(); }
   void note(const std::string& text) const;

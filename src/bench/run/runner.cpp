@@ -33,33 +33,35 @@ Row row_of(const Workload& workload, const Implementation& implementation, const
           .error = error};
 }
 
-class Run {
+class Runner {
  public:
-  Run(const RunOptions& options, const Observer& observer)
-      : options_(options),
-        timer_(options.device.type == DeviceType::cuda ? make_cuda_timer(options.device) : make_cpu_timer()),
+  Runner(Device device, const RunOptions& options, const Observer& observer)
+      : device_(device),
+        options_(options),
+        timer_(device.type == DeviceType::cuda ? make_cuda_timer(device) : make_cpu_timer()),
         log_(observer),
-        contenders_(options, observer, *timer_, log_) {}
+        factory_(device, options, observer, *timer_, log_) {}
 
   Report all(const std::vector<Settings>& problems) {
     check_options();
     // A mistake in the last problem is reported before the first one is timed.
     for (const Settings& problem : problems)
-      wanted_variants(problem, make_workload(problem, options_.device)->variants(), options_.all_variants);
+      wanted_variants(problem, make_workload(problem, device_)->variants(), options_.all_variants);
     std::vector<std::string> temperatures;
     if (!options_.time) temperatures = {""};
-    if (options_.time && options_.hot && !(options_.single_run && options_.cold)) temperatures.emplace_back("hot");
-    if (options_.time && options_.cold) temperatures.emplace_back("cold");
+    if (options_.time && options_.hot() && !(options_.single_run && options_.cold())) temperatures.emplace_back("hot");
+    if (options_.time && options_.cold()) temperatures.emplace_back("cold");
     log_.expect(problems.size() * temperatures.size() * (options_.counters ? 2 : 1));
     if (const std::string why = timer_->clocks_problem(); options_.time && !why.empty())
       log_.note("what holds SM clocks down is not recorded: " + why);
     if (const auto state = options_.counters ? counters_state() : CountersState{}; !state.problem.empty())
       log_.note("there will be no counters: " + state.problem);
-    each(groups_of(problems, options_), temperatures, [this](Group group, const std::string& t) { work(group, t); });
+    each(timing_groups(problems, device_, options_), temperatures,
+         [this](Group group, const std::string& t) { work(group, t); });
     // When all is timed, since launches stay a hundredth slower once CUPTI has been at work.
     if (options_.counters) {
       log_.tell_refusals(false);
-      each(groups_of(problems, options_), temperatures, [this](Group group, const std::string& t) {
+      each(timing_groups(problems, device_, options_), temperatures, [this](Group group, const std::string& t) {
         for (const Settings& problem : group) count(problem, t);
       });
     }
@@ -83,7 +85,7 @@ class Run {
   }
 
   void check_options() const {
-    if (options_.counters && options_.device.type == DeviceType::cpu)
+    if (options_.counters && device_.type == DeviceType::cpu)
       throw Error(ErrorCode::usage, {.where = "--counters (or counters: true)",
                                      .got = "a run on the CPU",
                                      .needed = "a GPU, whose hardware counters are read: --device cuda"});
@@ -99,7 +101,7 @@ class Run {
 
   /// Null, and refused, when there is not enough memory.
   std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature, bool checked) {
-    std::unique_ptr<Workload> workload = make_workload(problem, options_.device);
+    std::unique_ptr<Workload> workload = make_workload(problem, device_);
     log_.progress(*workload, checked ? "data and reference" : "data", 0);
     try {
       const bool cold = temperature == "cold";
@@ -127,8 +129,8 @@ class Run {
   }
 
   /// False when interrupted.
-  bool check(const Settings& problem, Running& one, const std::string& temperature) {
-    for (auto& implementation : contenders_.of(problem, *one.workload, false)) {
+  bool check(const Settings& problem, TimedProblem& one, const std::string& temperature) {
+    for (auto& implementation : factory_.of(problem, *one.workload, false)) {
       if (log_.interrupted()) return false;
       log_.progress(*one.workload, "checking " + implementation->name(), 0.1);
       add_verified(*one.workload, std::move(implementation), one.timed, temperature);
@@ -137,13 +139,13 @@ class Run {
   }
 
   void work(Group group, const std::string& temperature) {
-    std::vector<Running> running;
-    contenders_.forget();
+    std::vector<TimedProblem> running;
+    factory_.forget();
     for (const Settings& problem : group) {
       std::unique_ptr<Workload> workload = prepared(problem, temperature, true);
       if (!workload) continue;
       const CaseInfo info = workload->info();
-      Running& one = running.emplace_back(std::move(workload));
+      TimedProblem& one = running.emplace_back(std::move(workload));
       try {
         if (!check(problem, one, temperature)) return;
         continue;
@@ -156,7 +158,7 @@ class Run {
       running.pop_back();  // its memory is of use to the others
     }
     if (options_.time && !options_.single_run) sample_in_turn(running, options_, *timer_, log_);
-    for (Running& one : running) {
+    for (TimedProblem& one : running) {
       if (options_.single_run) {
         for (const Timed& timed : one.timed) launch_once(*one.workload, *timed.implementation);
       } else if (options_.time) {
@@ -176,9 +178,9 @@ class Run {
     const std::unique_ptr<Workload> workload = prepared(problem, temperature, false);  // was checked
     if (!workload) return;
     try {
-      if (!counters_) counters_ = make_cuda_counters(options_.device);
+      if (!counters_) counters_ = make_cuda_counters(device_);
       std::vector<std::pair<Row*, const Implementation*>> counted;
-      const auto implementations = contenders_.of(problem, *workload, true);
+      const auto implementations = factory_.of(problem, *workload, true);
       for (const auto& implementation : implementations) {
         if (log_.interrupted()) return;
         Row* row = log_.find(row_of(*workload, *implementation, temperature, {}));
@@ -255,18 +257,19 @@ class Run {
     log_.add(std::move(row));
   }
 
+  Device device_;
   const RunOptions& options_;
   std::unique_ptr<Timer> timer_;
-  RunLog log_;
-  Contenders contenders_;
+  Recorder log_;
+  ImplementationFactory factory_;
   std::unique_ptr<CounterReader> counters_;
   bool counters_failed_ = false;
 };
 
 }  // namespace
 
-Report run(const std::vector<Settings>& problems, const RunOptions& options, const Observer& observer) {
-  return Run(options, observer).all(problems);
+Report run(const std::vector<Settings>& problems, Device device, const RunOptions& options, const Observer& observer) {
+  return Runner(device, options, observer).all(problems);
 }
 
 }  // namespace tmaops::bench

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostCalls = 100000;
 /// One sample: seconds of `calls` calls, after the process has come to rest.
 double sample(Timed& one, const RunOptions& options, Timer& timer) {
   wait_until_quiet();
-  if (one.estimate < kLongCall && options.hot)
+  if (one.estimate < kLongCall && options.hot())
     one.implementation->seconds(one.next, one.estimate == 0 ? 1 : kWarmCalls);
   timer.take_clocks();
   const double seconds = one.implementation->seconds(one.next, one.calls);
@@ -32,7 +32,7 @@ double sample(Timed& one, const RunOptions& options, Timer& timer) {
 
 }  // namespace
 
-void sample_in_turn(std::vector<Running>& running, const RunOptions& options, Timer& timer, RunLog& log) {
+void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& options, Timer& timer, Recorder& log) {
   const auto try_sample = [&](const Workload& workload, Timed& one, double& seconds) {
     if (one.lost) return false;
     try {
@@ -45,7 +45,7 @@ void sample_in_turn(std::vector<Running>& running, const RunOptions& options, Ti
     return !one.lost;
   };
   std::vector<std::pair<const Workload*, Timed*>> order;
-  for (Running& problem : running)
+  for (TimedProblem& problem : running)
     for (Timed& one : problem.timed) order.emplace_back(problem.workload.get(), &one);
   for (const auto& [workload, one] : order) {
     if (!try_sample(*workload, *one, one->estimate)) continue;

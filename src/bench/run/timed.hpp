@@ -27,7 +27,7 @@ struct Timed {
 };
 
 /// A problem while it is worked on.
-struct Running {
+struct TimedProblem {
   std::unique_ptr<Workload> workload;
   std::vector<Timed> timed{};
 };

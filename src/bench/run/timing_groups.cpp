@@ -7,13 +7,13 @@
 
 namespace tmaops::bench {
 
-std::vector<Group> groups_of(const std::vector<Settings>& problems, const RunOptions& options) {
+std::vector<Group> timing_groups(const std::vector<Settings>& problems, Device device, const RunOptions& options) {
   const bool compiles = std::ranges::find(options.peers, "torch_compile") != options.peers.end();
-  const bool together = options.device.type == DeviceType::cpu && !compiles;
+  const bool together = device.type == DeviceType::cpu && !compiles;
   std::vector<Group> groups;
   CaseInfo last;
   for (const Settings& problem : problems) {
-    CaseInfo info = make_workload(problem, options.device)->info();
+    CaseInfo info = make_workload(problem, device)->info();
     if (together && !groups.empty() && info.op == last.op && info.name == last.name)
       groups.back() = {groups.back().data(), groups.back().size() + 1};
     else

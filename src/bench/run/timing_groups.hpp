@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "bench/run/runner.hpp"
+#include "bench/run/options.hpp"
 #include "core/settings.hpp"
 
 namespace tmaops::bench {
@@ -16,6 +16,6 @@ using Group = std::span<const Settings>;
 /// types, are one group: the memory of a shared machine varies by more from minute to minute than types differ. Each is
 /// one by itself on a GPU, whose memory the copies for cold inputs fill, and with torch.compile, which keeps the
 /// kernels of one problem. Throws Error for settings that make no sense.
-std::vector<Group> groups_of(const std::vector<Settings>& problems, const RunOptions& options);
+std::vector<Group> timing_groups(const std::vector<Settings>& problems, Device device, const RunOptions& options);
 
 }  // namespace tmaops::bench

@@ -177,7 +177,7 @@ TEST(Cases, every_cpu_variant_passes_on_small_cases) {
   RunOptions options;
   options.time = false;
   options.all_variants = true;
-  const Report report = run(problems, options, {});
+  const Report report = run(problems, {}, options, {});
   for (const Row& row : report.failed)
     ADD_FAILURE() << row.info.problem << ": " << row.implementation << ": " << row.error.problem;
   for (const Refusal& refusal : report.refused) EXPECT_FALSE(refusal.requested) << refusal.reason;
@@ -196,12 +196,11 @@ TEST(Cases, the_data_says_what_a_resampling_touches) {
 
 TEST(Cases, cold_inputs_rotate_over_sets_of_the_same_data) {
   RunOptions options;
-  options.hot = false;
-  options.cold = true;
+  options.temperature = "cold";
   options.samples = kFewestSamples;
   options.min_time = 0;
   options.cold_bytes = std::int64_t{4} << 30;
-  const Report report = run({problem("resample", {{"case", "64,4096->1024,64"}})}, options, {});
+  const Report report = run({problem("resample", {{"case", "64,4096->1024,64"}})}, {}, options, {});
   ASSERT_EQ(report.rows.size() + report.refused.size(), 1u);
   if (report.refused.empty()) {
     EXPECT_EQ(report.rows[0].temperature, "cold");
@@ -213,10 +212,9 @@ TEST(Cases, cold_inputs_rotate_over_sets_of_the_same_data) {
 
 TEST(Cases, a_cold_run_that_does_not_fit_the_cap_is_refused_in_words) {
   RunOptions options;
-  options.hot = false;
-  options.cold = true;
+  options.temperature = "cold";
   options.cold_bytes = 1 << 20;
-  const Report report = run({problem("gemm", {{"size", "64"}, {"dtype", "f32"}})}, options, {});
+  const Report report = run({problem("gemm", {{"size", "64"}, {"dtype", "f32"}})}, {}, options, {});
   ASSERT_EQ(report.refused.size(), 1u);
   EXPECT_NE(report.refused[0].reason.find("copies of the tensors"), std::string::npos) << report.refused[0].reason;
   EXPECT_TRUE(report.rows.empty());
@@ -230,7 +228,7 @@ TEST(Cases, the_types_of_one_case_are_timed_together_on_a_cpu) {
                                        gemm("RC 8", "f16")};
   const auto sizes = [&](const RunOptions& options) {
     std::vector<std::size_t> found;
-    for (const Group& group : groups_of(problems, options)) found.push_back(group.size());
+    for (const Group& group : timing_groups(problems, {}, options)) found.push_back(group.size());
     return found;
   };
   EXPECT_EQ(sizes({}), (std::vector<std::size_t>{2, 1, 1}));
@@ -239,7 +237,7 @@ TEST(Cases, the_types_of_one_case_are_timed_together_on_a_cpu) {
   RunOptions options;
   options.samples = kFewestSamples;
   options.min_time = 0;
-  const Report report = run(problems, options, {});
+  const Report report = run(problems, {}, options, {});
   ASSERT_EQ(report.rows.size(), problems.size());
   for (std::size_t i = 0; i < problems.size(); ++i) {
     EXPECT_EQ(report.rows[i].info.dtype, problems[i].find("dtype")->value);
@@ -251,7 +249,7 @@ TEST(Cases, unknown_variants_and_peers_are_named) {
   const auto run_one = [](const Settings& settings, std::vector<std::string> peers) {
     RunOptions options;
     options.peers = std::move(peers);
-    run({settings}, options, {});
+    run({settings}, {}, options, {});
   };
   expect_error(
       ErrorCode::unknown_variant,
@@ -276,7 +274,7 @@ TEST(Cases, an_interrupt_ends_the_run_with_what_it_has) {
   Observer observer;
   observer.interrupted = [&asked] { return ++asked > 40; };
   const Report report =
-      run({problem("gemm", {{"size", "8"}, {"dtype", "f32"}}), problem("gemm", {{"size", "16"}, {"dtype", "f32"}})},
+      run({problem("gemm", {{"size", "8"}, {"dtype", "f32"}}), problem("gemm", {{"size", "16"}, {"dtype", "f32"}})}, {},
           options, observer);
   EXPECT_EQ(report.exit_code(), 130);
   ASSERT_EQ(report.rows.size(), 1u);

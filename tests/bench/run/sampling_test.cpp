@@ -49,13 +49,13 @@ struct Sampled {
 Sampled sampled(double seconds_each, RunOptions options) {
   Sampled result;
   options.samples = 3;
-  std::vector<Running> running(1);
+  std::vector<TimedProblem> running(1);
   running[0].workload = std::make_unique<Nothing>();
   Timed timed;
   timed.implementation = std::make_unique<Counted>(seconds_each, result.calls);
   running[0].timed.push_back(std::move(timed));
   const Observer observer;
-  RunLog log(observer);
+  Recorder log(observer);
   sample_in_turn(running, options, *make_cpu_timer(), log);
   result.samples = running[0].timed[0].samples;
   return result;
@@ -75,7 +75,7 @@ TEST(Sampling, long_calls_are_not_warmed_up) {
 }
 
 TEST(Sampling, cold_inputs_are_not_touched_before) {
-  const Sampled result = sampled(0.5e-3, {.hot = false, .cold = true, .min_time = 2e-3});
+  const Sampled result = sampled(0.5e-3, {.temperature = "cold", .min_time = 2e-3});
   EXPECT_EQ(result.calls, (Calls{1, 4, 4, 4}));
 }
 

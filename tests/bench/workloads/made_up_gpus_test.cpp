@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/run/options.hpp"
 #include "bench/workloads/workload.hpp"
 #include "io/config.hpp"
 #include "ops/gemm/problem.hpp"
@@ -44,7 +45,9 @@ std::vector<Settings> measured_problems() {
   for (const auto& file : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs")) {
     const std::string name = file.path().filename();
     if (!name.starts_with("h200_") && !name.starts_with("seed_") && name != "tile_load.yaml") continue;
-    for (Settings& problem : io::read_config(file.path(), workload_operators()).problems) all.push_back(problem);
+    for (Settings& problem :
+         io::read_configuration(file.path(), {option_keys(), option_list_keys(), workload_operators()}).problems)
+      all.push_back(problem);
   }
   return all;
 }
