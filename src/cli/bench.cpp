@@ -5,8 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "bench/runner.hpp"
-#include "bench/tuning.hpp"
+#include "bench/peers/peers.hpp"
+#include "bench/run/runner.hpp"
+#include "bench/run/tuning.hpp"
 #include "cli/bench_compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
@@ -14,8 +15,8 @@
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusals.hpp"
+#include "cli/request.hpp"
 #include "cli/result_table.hpp"
-#include "cli/run_options.hpp"
 #include "core/device_info.hpp"
 #include "core/spelling.hpp"
 #include "io/file_error.hpp"
@@ -27,23 +28,13 @@ namespace {
 
 constexpr const char* kDefaultOutput = "out/results.json";
 
-struct BenchOptions : RunFlags {
+struct BenchArguments : Arguments {
   std::optional<std::string> output;  // none: kDefaultOutput, which is replaced without asking; "-": stdout
   bool no_output = false;
   bool force = false;
-  std::string peers;  // comma-separated; replaces the configuration's
-  bool peers_given = false;
-  std::string temperature;
-  std::string samples;
-  std::string min_time;
-  std::string max_time;
-  std::string python;
+  std::vector<std::string> peers;  // with options.peers_by_name: instead of the configuration's
   std::string compare;
   std::string fail_if_slower;
-  bool counters = false;
-  bool single_run = false;
-  std::string implementation;
-  bool tune = false;
   std::string tuning;  // file; empty: gemm's own place
 };
 
@@ -57,16 +48,22 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-io::RunConfig read_config(const BenchOptions& options) {
-  io::RunConfig config = read_run(options);
-  io::apply(option_values({{"temperature", &options.temperature},
-                           {"samples", &options.samples},
-                           {"min_time", &options.min_time},
-                           {"max_time", &options.max_time}}),
-            config);
-  config.counters = (config.counters || options.counters) && !options.single_run;
-  if (options.peers_given) config.peers = split(options.peers);  // in a configuration they are wishes
-  return config;
+Request read_bench_request(const BenchArguments& arguments) {
+  Request request = read_request(arguments);
+  bench::RunOptions& options = request.options;
+  options.counters = options.counters && !options.single_run;
+  if (options.peers_by_name) options.peers = arguments.peers;
+  if (!options.single_run && !options.implementation.empty())
+    throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
+  if (!options.single_run) return request;
+  if (request.problems.size() != 1)
+    throw Error(ErrorCode::usage, {.where = "--single-run",
+                                   .got = std::to_string(request.problems.size()) + " problems",
+                                   .needed = "one problem: name it with -p"});
+  options.peers.clear();  // but the one that is to run
+  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
+    options.peers.push_back(options.implementation);
+  return request;
 }
 
 /// Everything there is to say about the numbers.
@@ -77,16 +74,16 @@ std::string tables(const bench::Report& report, bool color, std::size_t width) {
   return text;
 }
 
-bool to_stdout(const BenchOptions& options) { return options.output == "-"; }
-std::string output_name(const BenchOptions& options) { return options.output.value_or(kDefaultOutput); }
+bool to_stdout(const BenchArguments& arguments) { return arguments.output == "-"; }
+std::string output_name(const BenchArguments& arguments) { return arguments.output.value_or(kDefaultOutput); }
 
 /// The result file, opened before the work, so that a bad name costs no time; it appears when all is done. None for
 /// stdout, /dev/null and --no-output, and for a single run, which has no times to keep, unless a file is named.
-std::optional<io::OutputFile> open_output(const BenchOptions& options) try {
-  if (options.no_output || to_stdout(options) || options.output == "/dev/null") return {};
-  if (options.single_run && !options.output) return {};
-  const std::filesystem::path output(output_name(options));
-  if (!options.output) {
+std::optional<io::OutputFile> open_output(const BenchArguments& arguments) try {
+  if (arguments.no_output || to_stdout(arguments) || arguments.output == "/dev/null") return {};
+  if (arguments.options.single_run && !arguments.output) return {};
+  const std::filesystem::path output(output_name(arguments));
+  if (!arguments.output) {
     std::error_code status;
     std::filesystem::create_directories(output.parent_path(), status);
     if (status)
@@ -96,27 +93,13 @@ std::optional<io::OutputFile> open_output(const BenchOptions& options) try {
                    .needed = "a folder in which files can be made"});
   }
   return std::optional<io::OutputFile>(std::in_place, output,
-                                       io::OutputOptions{.force = options.force || !options.output});
+                                       io::OutputOptions{.force = arguments.force || !arguments.output});
 } catch (const Error& error) {
   if (error.code() != ErrorCode::cannot_write) throw;
   ErrorDetails details = error.details();
   details.mend +=
       std::string(details.mend.empty() ? "" : " ") + "Name another file with -o, or do without one: --no-output.";
   throw Error(error.code(), details);
-}
-
-/// A single run is of one problem, and starts no peer but the one that is asked for. Throws Error usage.
-void check_single_run(const BenchOptions& options, io::RunConfig& config) {
-  if (!options.single_run && !options.implementation.empty())
-    throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
-  if (!options.single_run) return;
-  if (config.problems.size() != 1)
-    throw Error(ErrorCode::usage, {.where = "--single-run",
-                                   .got = std::to_string(config.problems.size()) + " problems",
-                                   .needed = "one problem: name it with -p"});
-  config.peers.clear();
-  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
-    config.peers.push_back(options.implementation);
 }
 
 /// The table that --tune adds to, with its file open for writing: what is wrong with either costs no time.
@@ -148,35 +131,28 @@ class TuningFile {
   std::string name_;
 };
 
-int run_bench(const Globals& globals, const BenchOptions& options) {
-  io::RunConfig config = read_config(options);
-  check_single_run(options, config);
-  if (!options.fail_if_slower.empty()) {
-    parse_share(options.fail_if_slower);
-    if (options.compare.empty())
+int run_bench(const Globals& globals, const BenchArguments& arguments) {
+  const Request request = read_bench_request(arguments);
+  if (!arguments.fail_if_slower.empty()) {
+    parse_share(arguments.fail_if_slower);
+    if (arguments.compare.empty())
       throw Error(ErrorCode::usage, {.where = "--fail-if-slower", .got = "no base", .needed = "--compare BASE.json"});
   }
   nlohmann::ordered_json base;
-  if (!options.compare.empty()) base = read_results(options.compare);
-  bench::RunOptions run = run_options(config);
-  run.python = options.python;
-  run.counters = config.counters;
-  run.single_run = options.single_run;
-  run.implementation = options.implementation;
-  run.tune = options.tune;
+  if (!arguments.compare.empty()) base = read_results(arguments.compare);
+  prepare_run(request.options);
   std::optional<TuningFile> tuning;
-  if (options.tune) {
-    if (config.device != "cuda")
+  if (request.options.tune) {
+    if (request.options.device != "cuda")
       throw Error(ErrorCode::usage,
-                  {.where = "--tune", .got = "device " + config.device, .needed = "a GPU: --device cuda"});
-    tuning.emplace(options.tuning);
-  } else if (!options.tuning.empty()) {
-    setenv("TMAOPS_GEMM_TUNING", options.tuning.c_str(), 1);
+                  {.where = "--tune", .got = "device " + request.options.device, .needed = "a GPU: --device cuda"});
+    tuning.emplace(arguments.tuning);
+  } else if (!arguments.tuning.empty()) {
+    setenv("TMAOPS_GEMM_TUNING", arguments.tuning.c_str(), 1);
   }
 
-  run.peers_by_name = options.peers_given;
   const StopOnInterrupt guard;
-  std::optional<io::OutputFile> file = open_output(options);
+  std::optional<io::OutputFile> file = open_output(arguments);
 
   Progress progress(globals);
   Refusals refusals(globals, progress);
@@ -185,84 +161,84 @@ int run_bench(const Globals& globals, const BenchOptions& options) {
     progress.clear();
     print_note(globals, text);
   };
-  const bench::Report report = run_problems(config, run, observer);
+  const bench::Report report = run_problems(request, observer);
   refusals.finish();
 
-  const nlohmann::ordered_json document = bench::to_json(report, config_json(config, options.config));
-  const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = bench::to_text(bench::to_json(report, config_json(request, arguments.config)));
   if (file) {
     file->write(text);
     file->commit();
   }
-  const bool json = globals.json || to_stdout(options);
+  const bool json = globals.json || to_stdout(arguments);
   const Stream stream = json ? Stream::notes : Stream::data;
   std::string table;
-  if (!options.single_run)
+  if (!request.options.single_run)
     table = tables(report, use_color(globals, stream), line_width(stream));
   else if (!report.rows.empty() || !report.failed.empty())
     table = verify_table(report, use_color(globals, stream), line_width(stream));
   print_data(json ? text : table);
-  if (to_stdout(options) && !globals.quiet) print_styled(table);
-  for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
+  if (to_stdout(arguments) && !globals.quiet) print_styled(table);
+  for (const bench::Row& row : report.failed) print_problem(failure_text(row, request.options.seed));
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
-    print_note(globals, "results: " + io::display(output_name(options)) +
+    print_note(globals, "results: " + io::display(output_name(arguments)) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
-  if ((code == 0 || code == 3) && !options.compare.empty())
-    report_changes(report, base, options.compare, options.fail_if_slower, globals, stream);
+  if ((code == 0 || code == 3) && !arguments.compare.empty())
+    report_changes(report, base, arguments.compare, arguments.fail_if_slower, globals, stream);
   return code;
 }
 
 }  // namespace
 
 void add_bench_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<BenchOptions>();
+  auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = app.add_subcommand("bench", "Check and time the operators");
-  add_run_flags(*command, *options);
+  add_run_arguments(*command, *arguments);
   CLI::Option* output = command->add_option(
-      "-o,--output", options->output, "Result file (JSON, schema 1), '-' for stdout [out/results.json, replaced]");
-  command->add_flag("--no-output", options->no_output, "Write no result file")->excludes(output);
-  command->add_flag("-f,--force", options->force, "Replace the result file when it exists");
-  const CLI::Option* peers =
-      command->add_option("--peers", options->peers, "Peers to time beside, with commas between; '' for none")
-          ->type_name("{" + joined(bench::peer_names(), ",") + "}");
+      "-o,--output", arguments->output, "Result file (JSON, schema 1), '-' for stdout [out/results.json, replaced]");
+  command->add_flag("--no-output", arguments->no_output, "Write no result file")->excludes(output);
+  command->add_flag("-f,--force", arguments->force, "Replace the result file when it exists");
   command
-      ->add_option("--temperature", options->temperature,
-                   "Inputs in the caches (hot), rotated past them (cold), or both")
+      ->add_option_function<std::string>(
+          "--peers",
+          [arguments](const std::string& names) {
+            arguments->options.peers_by_name = true;
+            arguments->peers = split(names);
+          },
+          "Peers to time beside, with commas between; '' for none")
+      ->type_name("{" + joined(bench::peer_names(), ",") + "}");
+  add_given(*command, *arguments, "temperature", "Inputs in the caches (hot), rotated past them (cold), or both")
       ->type_name("{hot,cold,both}");
-  command->add_option("--samples", options->samples, "Samples of each implementation");
-  command->add_option("--min-time", options->min_time, "Seconds that one sample lasts at least");
-  command->add_option("--max-time", options->max_time,
-                      "Seconds after which an implementation with 5 samples gets no more");
-  command->add_option("--python", options->python,
+  add_given(*command, *arguments, "samples", "Samples of each implementation");
+  add_given(*command, *arguments, "min_time", "Seconds that one sample lasts at least");
+  add_given(*command, *arguments, "max_time", "Seconds after which an implementation with 5 samples gets no more");
+  command->add_option("--python", arguments->options.python,
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
-  CLI::Option* compare = command->add_option("--compare", options->compare, "Result file to compare with");
-  command->add_option("--fail-if-slower", options->fail_if_slower,
+  CLI::Option* compare = command->add_option("--compare", arguments->compare, "Result file to compare with");
+  command->add_option("--fail-if-slower", arguments->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5% or 0.05");
-  CLI::Option* counters = command->add_flag(
-      "--counters", options->counters,
-      "Read hardware counters (CUPTI) of every row when all is timed, medians of 11 runs; needs a GPU");
+  CLI::Option* counters =
+      add_given_flag(*command, *arguments, "--counters", "counters", "true",
+                     "Read hardware counters (CUPTI) of every row when all is timed, medians of 11 runs; needs a GPU");
   command
-      ->add_flag("--single-run", options->single_run,
+      ->add_flag("--single-run", arguments->options.single_run,
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")
       ->excludes(counters)
       ->excludes(compare);
-  command->add_option("--implementation", options->implementation,
+  command->add_option("--implementation", arguments->options.implementation,
                       "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
   command
-      ->add_flag("--tune", options->tune,
+      ->add_flag("--tune", arguments->options.tune,
                  "Time every variant and tile of gemm instead, and keep what was fastest for later calls")
       ->excludes(compare)
       ->excludes("--single-run");
-  command->add_option("--tuning", options->tuning,
+  command->add_option("--tuning", arguments->tuning,
                       "gemm's table of measured choices, used or, with --tune, written; 'off' for none "
                       "[$TMAOPS_GEMM_TUNING, then ~/.cache/tmaops/gemm_tuning.yaml]");
-  command->callback([&globals, options, peers] {
-    options->peers_given = peers->count() > 0;
-    globals.run = [&globals, options] { return run_bench(globals, *options); };
-  });
+  command->callback(
+      [&globals, arguments] { globals.run = [&globals, arguments] { return run_bench(globals, *arguments); }; });
 }
 
 }  // namespace tmaops::cli

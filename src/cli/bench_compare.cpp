@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "bench/compare.hpp"
+#include "bench/measure/machine.hpp"
+#include "bench/run/compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/result_table.hpp"
 #include "core/display.hpp"

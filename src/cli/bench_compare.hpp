@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bench/report.hpp"
+#include "bench/run/report.hpp"
 #include "cli/console.hpp"
 
 namespace tmaops::cli {

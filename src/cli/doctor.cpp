@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/counters.hpp"
-#include "bench/machine.hpp"
-#include "bench/nvml.hpp"
+#include "bench/measure/counters.hpp"
+#include "bench/measure/machine.hpp"
+#include "bench/measure/nvml.hpp"
 #include "bench/peers/python_process.hpp"
-#include "bench/report.hpp"
+#include "bench/run/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/table.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bench/report.hpp"
+#include "bench/run/report.hpp"
 #include "cli/console.hpp"
 
 namespace tmaops::cli {

@@ -5,12 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench/wanted_variants.hpp"
-#include "bench/workload.hpp"
+#include "bench/workloads/wanted_variants.hpp"
+#include "bench/workloads/workload.hpp"
 #include "cli/commands.hpp"
 #include "cli/configurations.hpp"
 #include "cli/console.hpp"
-#include "cli/run_options.hpp"
+#include "cli/request.hpp"
 #include "cli/table.hpp"
 #include "core/display.hpp"
 #include "tmaops/error.hpp"
@@ -21,11 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct ListOptions {
-  std::vector<std::string> operators;
-  std::vector<std::string> problems;
-  std::string config;
-  std::string device;
+struct ListArguments : Arguments {
+  std::vector<std::string> words;  // operators, or a configuration
 };
 
 Json to_json(const VariantInfo& variant) {
@@ -45,10 +42,10 @@ std::string device_name(const VariantInfo& variant) {
   return "cuda " + std::string(variant.arch);
 }
 
-int list_operators(const Globals& globals, const ListOptions& options) {
+int list_operators(const Globals& globals, const ListArguments& arguments) {
   std::vector<std::string_view> names = operators();
-  for (const std::string& name : options.operators) variants(name);  // throws for an unknown one
-  if (!options.operators.empty()) names.assign(options.operators.begin(), options.operators.end());
+  for (const std::string& name : arguments.words) variants(name);  // throws for an unknown one
+  if (!arguments.words.empty()) names.assign(arguments.words.begin(), arguments.words.end());
   Json json = Json::array();
   std::string text;
   const bool color = use_color(globals, Stream::data);
@@ -83,26 +80,28 @@ bool is_configuration(const std::string& word) {
 }
 
 /// Takes the configuration out of the words. Throws Error usage when there are two.
-void take_configuration(ListOptions& options) {
-  for (const std::string& word : options.operators) {
+void take_configuration(ListArguments& arguments) {
+  for (const std::string& word : arguments.words) {
     if (!is_configuration(word)) continue;
-    if (!options.config.empty())
+    if (!arguments.config.empty())
       throw Error(ErrorCode::usage,
                   {.where = "list",
-                   .got = "'" + display_text(word) + "' beside '" + display_text(options.config) + "'",
+                   .got = "'" + display_text(word) + "' beside '" + display_text(arguments.config) + "'",
                    .needed = "one configuration"});
-    options.config = word;
+    arguments.config = word;
   }
-  std::erase_if(options.operators, is_configuration);
+  std::erase_if(arguments.words, is_configuration);
 }
 
-int list_problems(const Globals& globals, const ListOptions& options) {
-  const io::RunConfig config = read_problems({options.config, options.problems, options.operators, options.device});
+int list_problems(const Globals& globals, const ListArguments& arguments) {
+  Arguments with_operators = arguments;
+  for (const std::string& name : arguments.words) with_operators.given.add({"operators", name, {"list"}});
+  const Request request = read_request(with_operators);
   Json json = Json::array();
   std::string text;
   const bool color = use_color(globals, Stream::data);
-  for (const Settings& problem : config.problems) {
-    const Device device = resolve_device(config.device, problem);
+  for (const Settings& problem : request.problems) {
+    const Device device = resolve_device(request.options.device, problem);
     const auto workload = bench::make_workload(problem, device);
     const auto variants = workload->variants();
     const bench::WantedVariants wanted = bench::wanted_variants(problem, variants, false);
@@ -149,18 +148,18 @@ int list_problems(const Globals& globals, const ListOptions& options) {
 }  // namespace
 
 void add_list_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<ListOptions>();
+  auto arguments = std::make_shared<ListArguments>();
   CLI::App* command = app.add_subcommand("list", "List operators and variants; with -p, which one would run and why");
-  command->add_option("OPERATOR", options->operators, "Only these operators; or a configuration, as for bench");
-  command->add_option("-p,--problem", options->problems, "A problem: 'gemm: {mode: RC, size: 256}' (may be repeated)")
+  command->add_option("OPERATOR", arguments->words, "Only these operators; or a configuration, as for bench");
+  command->add_option("-p,--problem", arguments->problems, "A problem: 'gemm: {mode: RC, size: 256}' (may be repeated)")
       ->allow_extra_args(false);
-  command->add_option("--config", options->config, "The problems of a configuration");
-  command->add_option("--device", options->device, "Where the problems would run")->type_name("{auto,cpu,cuda}");
-  command->callback([&globals, options] {
-    globals.run = [&globals, options] {
-      take_configuration(*options);
-      const bool problems = !options->problems.empty() || !options->config.empty();
-      return problems ? list_problems(globals, *options) : list_operators(globals, *options);
+  command->add_option("--config", arguments->config, "The problems of a configuration");
+  add_given(*command, *arguments, "device", "Where the problems would run")->type_name("{auto,cpu,cuda}");
+  command->callback([&globals, arguments] {
+    globals.run = [&globals, arguments] {
+      take_configuration(*arguments);
+      const bool problems = !arguments->problems.empty() || !arguments->config.empty();
+      return problems ? list_problems(globals, *arguments) : list_operators(globals, *arguments);
     };
   });
 }

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "bench/report.hpp"
+#include "bench/measure/machine.hpp"
+#include "bench/run/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
@@ -75,7 +76,7 @@ int run_probe(const Globals& globals, const ProbeOptions& options) {
   const probe::Report report = run_parts(options, observer);
   progress.clear();
 
-  const std::string text = probe::to_json(report, bench::machine_json()).dump(1) + "\n";
+  const std::string text = bench::to_text(probe::to_json(report, bench::machine_json()));
   if (file) {
     file->write(text);
     file->commit();

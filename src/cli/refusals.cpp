@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 #include "cli/console.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_table.hpp"

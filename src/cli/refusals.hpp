@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report.hpp"
+#include "bench/run/report.hpp"
 
 namespace tmaops::cli {
 

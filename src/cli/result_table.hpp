@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/compare.hpp"
-#include "bench/report.hpp"
+#include "bench/run/compare.hpp"
+#include "bench/run/report.hpp"
 #include "cli/console.hpp"
 
 namespace tmaops::cli {

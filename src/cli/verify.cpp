@@ -2,47 +2,48 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "bench/runner.hpp"
+#include "bench/run/runner.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusals.hpp"
+#include "cli/request.hpp"
 #include "cli/result_table.hpp"
-#include "cli/run_options.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
 
-int run_verify(const Globals& globals, const RunFlags& flags) {
-  io::RunConfig config = read_run(flags);
-  config.all_variants = true;
-  bench::RunOptions run = run_options(config);
-  run.time = false;
+int run_verify(const Globals& globals, const Arguments& arguments) {
+  Request request = read_request(arguments);
+  request.options.all_variants = true;
+  request.options.time = false;
+  prepare_run(request.options);
 
   Progress progress(globals);
   const StopOnInterrupt guard;
   Refusals refusals(globals, progress);
   const bench::Observer observer = terminal_observer(progress, refusals);
-  const bench::Report report = run_problems(config, run, observer);
+  const bench::Report report = run_problems(request, observer);
   refusals.finish();
 
   if (globals.json)
-    print_data(bench::to_json(report, config_json(config, flags.config)).dump(2) + "\n");
+    print_data(bench::to_text(bench::to_json(report, config_json(request, arguments.config))));
   else
     print_data(verify_table(report, use_color(globals, Stream::data), line_width(Stream::data)));
-  for (const bench::Row& row : report.failed) print_problem(failure_text(row, config.seed));
+  for (const bench::Row& row : report.failed) print_problem(failure_text(row, request.options.seed));
   return report.exit_code();
 }
 
 }  // namespace
 
 void add_verify_command(CLI::App& app, Globals& globals) {
-  auto flags = std::make_shared<RunFlags>();
+  auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("verify", "Check every variant against the reference");
-  add_run_flags(*command, *flags);
-  command->callback([&globals, flags] { globals.run = [&globals, flags] { return run_verify(globals, *flags); }; });
+  add_run_arguments(*command, *arguments);
+  command->callback(
+      [&globals, arguments] { globals.run = [&globals, arguments] { return run_verify(globals, *arguments); }; });
 }
 
 }  // namespace tmaops::cli

@@ -8,8 +8,9 @@
 namespace tmaops::io {
 namespace {
 
-constexpr std::string_view kRunKeys[] = {"device", "operators", "temperature", "samples",   "min_time", "max_time",
-                                         "seed",   "peers",     "threads",     "tolerance", "variants", "counters"};
+bool among(std::span<const std::string_view> keys, const std::string& key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
 
 [[noreturn]] void fail_type(const YamlEntry& entry, const std::string& needed) {
   fail_at(ErrorCode::wrong_type, entry.value.place, display_text(entry.key), entry.value.describe(), needed);
@@ -43,7 +44,7 @@ void expand(const std::string& op, const YamlNode& section, std::vector<Settings
   std::vector<Settings> expanded{Settings(op, section.place)};
   for (const YamlEntry& entry : section.entries) {
     const auto values = scalars(entry);
-    if (std::ranges::find(kVariantKeys, entry.key) != std::end(kVariantKeys)) {
+    if (among(kVariantKeys, entry.key)) {
       for (Settings& problem : expanded)
         for (const YamlNode* value : values) problem.add(setting(entry, *value));
       continue;
@@ -72,64 +73,32 @@ void add_section(const YamlEntry& entry, std::vector<Settings>& problems) {
           did_you_mean(entry.key, known));
 }
 
-std::vector<std::string> words(const Settings& settings, std::string_view name) {
-  std::vector<std::string> found;
-  for (const Setting* one : settings.find_all(name)) found.push_back(one->value);
-  return found;
-}
-
 }  // namespace
 
-RunConfig parse_config(const YamlNode& document, std::span<const std::string_view> operators) {
+Configuration parse_configuration(const YamlNode& document, const KnownKeys& known) {
   if (document.kind != YamlNode::Kind::map)
     fail_at(ErrorCode::wrong_type, document.place, "", document.describe(),
             "a mapping with an operator, for example gemm");
-  RunConfig config;
-  Settings run;
+  Configuration configuration;
   for (const YamlEntry& entry : document.entries) {
-    if (std::ranges::find(operators, entry.key) != operators.end()) {
-      add_section(entry, config.problems);
-    } else if (std::ranges::find(kRunKeys, entry.key) != std::end(kRunKeys)) {
-      const bool takes_list = entry.key == "operators" || entry.key == "peers";
-      if (entry.key == "peers" && entry.value.kind == YamlNode::Kind::list && entry.value.items.empty()) continue;
+    if (among(known.operators, entry.key)) {
+      add_section(entry, configuration.problems);
+    } else if (among(known.options, entry.key)) {
+      const bool takes_list = among(known.lists, entry.key);
+      if (takes_list && entry.value.kind == YamlNode::Kind::list && entry.value.items.empty()) continue;
       if (entry.value.kind != YamlNode::Kind::scalar && !takes_list) fail_type(entry, "one value");
-      for (const YamlNode* value : scalars(entry)) run.add(setting(entry, *value));
+      for (const YamlNode* value : scalars(entry)) configuration.options.add(setting(entry, *value));
     } else {
-      std::vector<std::string_view> known(std::begin(kRunKeys), std::end(kRunKeys));
-      known.insert(known.end(), operators.begin(), operators.end());
-      fail_unknown(entry, known);
+      std::vector<std::string_view> keys(known.options.begin(), known.options.end());
+      keys.insert(keys.end(), known.operators.begin(), known.operators.end());
+      fail_unknown(entry, keys);
     }
   }
-
-  apply(run, config);
-  config.threads = run.integer("threads", config.threads, 0, 1024);
-  config.all_variants = run.choice("variants", "auto", {"auto", "all"}) == 1;
-  config.counters = run.boolean("counters", false);
-  config.peers = words(run, "peers");
-  config.operators = words(run, "operators");
-  for (const Setting* one : run.find_all("operators"))
-    if (std::ranges::find(operators, one->value) == operators.end())
-      run.fail(ErrorCode::bad_value, *one, "one of " + joined(operators));
-  return config;
+  return configuration;
 }
 
-void apply(const Settings& given, RunConfig& config) {
-  // Other names of a GPU, which as spellings are nearer to 'cpu'.
-  if (const Setting* device = given.find("device"))
-    for (const std::string_view other : {"gpu", "GPU", "cuda:", "nvidia"})
-      if (device->value.starts_with(other))
-        given.fail(ErrorCode::bad_value, *device, "one of auto, cpu, cuda", "Did you mean 'cuda'?");
-  config.device = given.word("device", config.device, {"auto", "cpu", "cuda"});
-  config.temperature = given.word("temperature", config.temperature, {"hot", "cold", "both"});
-  config.samples = given.integer("samples", config.samples, 5, 10000);
-  config.min_time = given.number("min_time", config.min_time, 0, 10);
-  config.max_time = given.number("max_time", config.max_time, 0, 3600);
-  config.seed = static_cast<std::uint64_t>(given.integer("seed", static_cast<std::int64_t>(config.seed), 0, INT64_MAX));
-  config.tolerance = given.number("tolerance", config.tolerance, 0, 1);
-}
-
-RunConfig read_config(const std::filesystem::path& path, std::span<const std::string_view> operators) {
-  return parse_config(read_yaml_file(path), operators);
+Configuration read_configuration(const std::filesystem::path& path, const KnownKeys& known) {
+  return parse_configuration(read_yaml_file(path), known);
 }
 
 std::vector<Settings> parse_problems(const std::string& text, const std::string& source,
@@ -140,7 +109,7 @@ std::vector<Settings> parse_problems(const std::string& text, const std::string&
             "an operator and its problem: 'gemm: {size: 256}'");
   std::vector<Settings> problems;
   for (const YamlEntry& entry : document.entries) {
-    if (std::ranges::find(operators, entry.key) == operators.end()) fail_unknown(entry, operators);
+    if (!among(operators, entry.key)) fail_unknown(entry, operators);
     add_section(entry, problems);
   }
   return problems;

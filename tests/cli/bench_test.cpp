@@ -102,7 +102,7 @@ TEST(Bench, a_missing_configuration_is_named) {
 TEST(Bench, flags_are_checked_like_the_configuration) {
   const Scratch folder;
   for (const auto& [flag, value] : std::vector<std::pair<std::string, std::string>>{{"--samples", "2"},
-                                                                                    {"--threads", "0"},
+                                                                                    {"--threads", "-1"},
                                                                                     {"--seed", "x"},
                                                                                     {"--temperature", "warm"},
                                                                                     {"--device", "gpu"},

@@ -38,7 +38,7 @@ def check_keys(source, pattern, section):
         found.append(f"docs/configuration.md: {section} does not name the key {key}")
 
 
-check_keys("src/io/config.cpp", r"kRunKeys\[\] = \{(.*?)\}", "The run")
+check_keys("src/bench/run/options.cpp", r"kOptionKeys\[\] = \{(.*?)\}", "The run")
 for operator, source in {"gemm": "gemm", "ms_deform_attn": "ms_deform_attn_cases", "resample": "resample_case",
                          "tile_load": "tile_load"}.items():
     check_keys(f"src/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)

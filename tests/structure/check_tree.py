@@ -128,7 +128,7 @@ def self_test():
         ("src/ops/gemm/cuda/a.cu", 'asm volatile("");\n', "inline PTX"),
         ("src/ops/gemm/cuda/a.cu", 'launch_kernel<kernel<T, 2>>("gemm: a", config);', "without kSite"),
         ("src/ops/gemm/cuda/a.cuh", "auto& s = device::dynamic_shared<Storage<2>>();", "without kSite"),
-        ("src/probe/a.cpp", '#include "bench/machine.hpp"\n', "probe may not include"),
+        ("src/probe/a.cpp", '#include "bench/measure/machine.hpp"\n', "probe may not include"),
         ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
         ("src/io/a.cpp", "std::thread worker;", "ThreadSanitizer does not test io"),

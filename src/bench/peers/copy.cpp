@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/buffer.hpp"
-#include "bench/implementation.hpp"
-#include "bench/random.hpp"
+#include "bench/peers/ceilings.hpp"
+#include "bench/workloads/buffer.hpp"
+#include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"
 
 namespace tmaops::bench {

@@ -1,9 +1,9 @@
 // cuBLAS as its users call it: cublasGemmEx, f32 sums, its own choice of algorithm.
 #include <memory>
 
-#include "bench/device_buffer.hpp"
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/peers.hpp"
+#include "bench/workloads/device_buffer.hpp"
 
 namespace tmaops::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "bench/measure/shared_library.hpp"
 #include "bench/peers/peer_refuses.hpp"
-#include "bench/shared_library.hpp"
 
 namespace tmaops::bench::cublas {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/workload.hpp"
+#include "bench/workloads/workload.hpp"
 
 namespace tmaops::bench::cublas {
 

@@ -2,10 +2,10 @@
 #include <array>
 #include <memory>
 
-#include "bench/device_buffer.hpp"
 #include "bench/peers/cublas_library.hpp"
-#include "bench/peers/fastest.hpp"
+#include "bench/peers/fastest_algorithm.hpp"
 #include "bench/peers/peers.hpp"
+#include "bench/workloads/device_buffer.hpp"
 
 namespace tmaops::bench {
 namespace {

@@ -1,7 +1,7 @@
 // CUTLASS: the fastest of a few of its kernels.
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/cutlass_kernels.hpp"
-#include "bench/peers/fastest.hpp"
+#include "bench/peers/fastest_algorithm.hpp"
 #include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
 #include "tmaops/error.hpp"

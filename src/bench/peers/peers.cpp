@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "bench/device.hpp"
+#include "bench/peers/ceilings.hpp"
 #include "bench/peers/peer_refuses.hpp"
 #include "tmaops/error.hpp"
 
@@ -18,8 +18,7 @@ constexpr std::array<std::string_view, 11> kPeers{"copy",        "empty",       
 
 std::span<const std::string_view> peer_names() { return kPeers; }
 
-Peers::Peers(const RunOptions& options, const Observer& observer, Timer& timer)
-    : options_(options), observer_(observer), timer_(timer) {}
+Peers::Peers(PythonSettings python, Timer& timer) : python_settings_(std::move(python)), timer_(timer) {}
 
 bool Peers::applies(std::string_view peer, const CaseInfo& info) {
   const bool on_gpu = info.device.type == DeviceType::cuda;
@@ -77,8 +76,8 @@ void Peers::start_python() {
   if (python_) return;
   if (no_python_.empty()) {
     try {
-      python_ = std::make_unique<PythonPeers>(options_, observer_);
-      if (observer_.note) observer_.note("peers: " + python_->versions());
+      python_ = std::make_unique<PythonPeers>(python_settings_);
+      if (python_settings_.note) python_settings_.note("peers: " + python_->versions());
       return;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::interrupted) throw;

@@ -1,14 +1,14 @@
 // What a variant is compared with: ceilings, and other libraries that do the same work.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/implementation.hpp"
-#include "bench/report.hpp"
-#include "bench/runner.hpp"
+#include "bench/measure/implementation.hpp"
 
 namespace tmaops::bench {
 
@@ -26,13 +26,20 @@ std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& t
 /// case. Only in builds with CUTLASS.
 std::unique_ptr<Implementation> make_cutlass(const Workload& workload, Timer& timer);
 
+/// What peers in Python need of the run.
+struct PythonSettings {
+  std::string interpreter{};                       // empty: TMAOPS_PYTHON, then python3
+  std::function<bool()> interrupted{};             // may be left out
+  std::function<void(const std::string&)> note{};  // may be left out
+};
+
 /// Peers that live in a Python process of their own, which is started once and kept for the run. It gets the
 /// workload's inputs through shared memory, and its outputs come back the same way to be checked.
 class PythonPeers {
  public:
   /// Starts the interpreter. Throws Error cannot_read with what to install when there is none, or when numpy is
   /// missing.
-  PythonPeers(const RunOptions& options, const Observer& observer);
+  explicit PythonPeers(const PythonSettings& settings);
   ~PythonPeers();
   PythonPeers(const PythonPeers&) = delete;
   PythonPeers& operator=(const PythonPeers&) = delete;
@@ -51,10 +58,13 @@ class PythonPeers {
   std::shared_ptr<Process> process_;
 };
 
+/// Names of all peers and ceilings.
+std::span<const std::string_view> peer_names();
+
 /// Every peer and ceiling by name.
 class Peers {
  public:
-  Peers(const RunOptions& options, const Observer& observer, Timer& timer);
+  Peers(PythonSettings python, Timer& timer);
 
   /// Whether a peer does this operator's work on this device at all; where it does not, it is left out without a word.
   static bool applies(std::string_view peer, const CaseInfo& info);
@@ -71,8 +81,7 @@ class Peers {
  private:
   void start_python();
 
-  const RunOptions& options_;
-  const Observer& observer_;
+  PythonSettings python_settings_;
   Timer& timer_;
   std::unique_ptr<PythonPeers> python_;
   std::string no_python_{};  // why, once it is known

@@ -70,21 +70,21 @@ std::size_t byte_size(const TensorSpec& spec) {
 
 class PythonPeers::Process {
  public:
-  Process(const RunOptions& options, const Observer& observer)
-      : lines_({interpreter(options.python), script()},
+  explicit Process(const PythonSettings& settings)
+      : lines_({interpreter(settings.interpreter), script()},
                // The first two halve OpenBLAS where a system sets them.
                {{"OPENBLAS_CORETYPE", ""},
                 {"OPENBLAS_L2_SIZE", ""},
                 {"OMP_NUM_THREADS", std::to_string(num_threads())},
                 {"OPENBLAS_NUM_THREADS", std::to_string(num_threads())},
                 {"PYTHONDONTWRITEBYTECODE", "1"}},
-               observer.interrupted) {
+               settings.interrupted) {
     try {
       versions = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;
       throw Error(ErrorCode::cannot_read,
-                  {.where = interpreter(options.python), .got = "", .needed = error.details().needed});
+                  {.where = interpreter(settings.interpreter), .got = "", .needed = error.details().needed});
     }
   }
 
@@ -188,8 +188,7 @@ class PythonPeer : public Implementation {
 
 }  // namespace
 
-PythonPeers::PythonPeers(const RunOptions& options, const Observer& observer)
-    : process_(std::make_shared<Process>(options, observer)) {}
+PythonPeers::PythonPeers(const PythonSettings& settings) : process_(std::make_shared<Process>(settings)) {}
 PythonPeers::~PythonPeers() = default;
 
 const std::string& PythonPeers::versions() const { return process_->versions; }

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/random.hpp"
-#include "bench/workload.hpp"
+#include "bench/workloads/random.hpp"
+#include "bench/workloads/workload.hpp"
 #include "core/registry.hpp"
 
 namespace tmaops::bench {

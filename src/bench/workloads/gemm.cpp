@@ -8,8 +8,8 @@
 #include <cmath>
 #include <memory>
 
-#include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/element.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/element.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "bench/workloads/ms_deform_attn_inputs.hpp"
 #include "ops/ms_deform_attn/problem.hpp"

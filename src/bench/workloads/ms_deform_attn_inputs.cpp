@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "bench/element.hpp"
-#include "bench/random.hpp"
+#include "bench/workloads/element.hpp"
+#include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"
 
 namespace tmaops::bench {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/element.hpp"
 #include "bench/workloads/resample_case.hpp"
 #include "ops/resample/options.hpp"
 #include "ops/resample/problem.hpp"

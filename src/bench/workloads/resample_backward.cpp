@@ -1,8 +1,8 @@
 // The gradient of a resampling to its values: random normal gradients of the output.
 #include <memory>
 
-#include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/element.hpp"
 #include "bench/workloads/resample_case.hpp"
 #include "ops/resample/problem_backward.hpp"
 

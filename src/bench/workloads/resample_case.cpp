@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "bench/element.hpp"
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/element.hpp"
 #include "core/parallel.hpp"
 #include "ops/resample/options.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/workload.hpp"
+#include "bench/workloads/workload.hpp"
 #include "core/settings.hpp"
 #include "tmaops/resample.hpp"
 

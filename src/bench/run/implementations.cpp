@@ -1,0 +1,99 @@
+#include "bench/run/implementations.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/workloads/wanted_variants.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+
+std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Settings& problem,
+                                                                       const Workload& workload, bool in_process) {
+  Found found;
+  if (options_.tune) {
+    add_tunings(workload, found);
+    return found;
+  }
+  add_variants(problem, workload, found);
+  if (options_.time) add_peers(workload, in_process, found);
+  if (options_.single_run) keep_wanted(workload, found);
+  return found;
+}
+
+void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
+  for (const std::string& name : workload.candidates()) add_variant(workload, name, name, to);
+  if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
+}
+
+void ImplementationFactory::add_variants(const Settings& problem, const Workload& workload, Found& to) {
+  const auto variants = workload.variants();
+  const WantedVariants wanted = wanted_variants(problem, variants, options_.all_variants);
+  std::string chosen;
+  if (wanted.chosen) {
+    try {
+      chosen = workload.selected();
+      add_variant(workload, "tmaops", chosen, to);
+    } catch (const Error& error) {
+      log_.refuse({workload.info(), "tmaops", reason_of(error), true, error.exit_code()});
+    }
+  }
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const VariantChoice& variant = variants[i];
+    const std::string name(variant.info.name);
+    const bool named = std::ranges::find(wanted.named, i) != wanted.named.end();
+    if (!named && !(wanted.all && name != chosen)) continue;
+    if (variant.support) {
+      add_variant(workload, name, name, to);
+    } else {
+      const bool no_device = variant.info.device == DeviceType::cuda && device_.type == DeviceType::cpu;
+      log_.refuse({workload.info(), name, variant.support.reason, named, no_device ? 4 : 2});
+    }
+  }
+}
+
+void ImplementationFactory::add_variant(const Workload& workload, const std::string& name, const std::string& variant,
+                                        Found& to) const {
+  std::vector<Call> calls;
+  for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
+  to.push_back(make_local(name, Kind::variant, variant, std::move(calls), timer_));
+  if (device_.type == DeviceType::cpu || options_.tune) return;
+  // Dependent launch changes small cases by a third: a row of its own.
+  std::vector<Call> dependent;
+  for (int set = 0; set < workload.sets(); ++set)
+    if (Call call = workload.bind_dependent(variant, set)) dependent.push_back(std::move(call));
+  if (!dependent.empty())
+    to.push_back(
+        make_local(name + std::string(kDependentSuffix), Kind::variant, variant, std::move(dependent), timer_));
+}
+
+void ImplementationFactory::add_peers(const Workload& workload, bool in_process, Found& to) {
+  peers_.next_workload();
+  for (const std::string& peer : options_.peers) {
+    if (!Peers::applies(peer, workload.info()) || (in_process && !Peers::in_process(peer))) continue;
+    try {
+      to.push_back(peers_.make(peer, workload));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses && error.exit_code() != 5) throw;
+      log_.refuse({workload.info(), peer, reason_of(error), options_.peers_by_name, error.exit_code()});
+    }
+  }
+}
+
+/// Of a single run only the one that is wanted.
+void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) {
+  const auto wanted = options_.implementation.empty()
+                          ? found.begin()
+                          : std::ranges::find(found, options_.implementation, &Implementation::name);
+  std::unique_ptr<Implementation> kept;
+  std::string names;
+  for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
+  if (wanted != found.end()) kept = std::move(*wanted);
+  found.clear();
+  if (kept)
+    found.push_back(std::move(kept));
+  else if (!options_.implementation.empty())
+    log_.refuse({workload.info(), options_.implementation, "no row of this problem; there are: " + names, true, 2});
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,255 @@
+#include "bench/run/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "bench/measure/machine.hpp"
+#include "tmaops/version.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double finite(double value, const Row& row, const char* what) {
+  if (!std::isfinite(value))
+    throw Error(ErrorCode::internal,
+                {.where = "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
+                 .got = std::string(what) + " that is not finite",
+                 .needed = {}});
+  return value;
+}
+
+/// Four significant digits more than any clock has; keeps the files readable.
+double rounded(double value) {
+  if (value == 0) return 0;
+  const double scale = std::pow(10.0, 6 - std::ceil(std::log10(std::abs(value))));
+  return std::isfinite(scale) ? std::round(value * scale) / scale : value;
+}
+
+/// Null, or the number.
+Json number(std::optional<double> value, const Row& row, const char* what) {
+  return value ? Json(rounded(finite(*value, row, what))) : Json(nullptr);
+}
+
+Json counters_json(const Counters& counters, const Row& row) {
+  Json json{{"kernels", counters.kernels}, {"runs", counters.runs}};
+  Json spread = Json::object();
+  for (std::size_t i = 0; i < kCounters.size(); ++i) {
+    const char* name = kCounters[i].name;
+    json[name] = rounded(finite(counters.values[i], row, name));
+    spread[name] = {rounded(finite(counters.p10[i], row, name)), rounded(finite(counters.p90[i], row, name))};
+  }
+  json["p10_p90"] = std::move(spread);
+  if (const auto& all = counters.back_to_back) {
+    Json together{{"calls", all->calls}};
+    for (std::size_t i = 0; i < kBackToBackCounters; ++i)
+      together[kCounters[i].name] = rounded(finite(all->values[i], row, kCounters[i].name));
+    json["back_to_back"] = std::move(together);
+  }
+  return json;
+}
+
+Json loads_json(const Report& report, const Row& row) {
+  const double seconds = row.us->median * 1e-6;
+  Json json{{"count", row.info.loads},
+            {"per_second", rounded(finite(row.info.loads / seconds, row, "a rate"))},
+            {"ns_each", rounded(finite(seconds * 1e9 / row.info.loads, row, "a time"))},
+            {"vs_manual", number(vs_manual(report, row), row, "a ratio")}};
+  json["cycles_per_block"] = nullptr;
+  if (row.block_cycles)
+    json["cycles_per_block"] = {{"mean", rounded(row.block_cycles->mean)},
+                                {"min", row.block_cycles->min},
+                                {"max", row.block_cycles->max},
+                                {"blocks", row.block_cycles->n}};
+  return json;
+}
+
+Json row_json(const Report& report, const Row& row) {
+  Json json{{"operator", row.info.op},
+            {"case", row.info.name},
+            {"implementation", row.implementation},
+            {"kind", to_string(row.kind)}};
+  json["selected"] = row.selected.empty() ? Json(nullptr) : Json(row.selected);
+  json["dtype"] = row.info.dtype;
+  json["device"] = to_string(row.info.device);
+  json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);
+  if (row.us) {
+    json["us"] = {{"median", rounded(finite(row.us->median, row, "a median"))},
+                  {"p10", rounded(finite(row.us->p10, row, "a percentile"))},
+                  {"p90", rounded(finite(row.us->p90, row, "a percentile"))},
+                  {"n", row.us->n},
+                  {"mean", rounded(finite(row.us->mean, row, "a mean"))},
+                  {"min", rounded(finite(row.us->min, row, "a minimum"))},
+                  {"max", rounded(finite(row.us->max, row, "a maximum"))},
+                  {"std", rounded(finite(row.us->deviation, row, "a deviation"))}};
+    json["gbps"] = rounded(finite(row.gbps(), row, "a bandwidth"));
+    json["tflops"] = rounded(finite(row.tflops(), row, "a rate"));
+  } else {
+    json["us"] = json["gbps"] = json["tflops"] = nullptr;
+  }
+  json["of_copy"] = number(of_copy(report, row), row, "a share");
+  json["sm_mhz"] = nullptr;  // a CPU has no SM clock
+  json["clock_held"] = nullptr;
+  if (row.clocks) {
+    json["sm_mhz"] = std::round(row.clocks->sm_mhz);
+    json["clock_held"] = Json::object();
+    for (const auto& [reason, share] : row.clocks->held) json["clock_held"][reason] = rounded(share);
+  }
+  using Us = std::optional<double>;
+  json["host_us"] = number(row.host ? Us(row.host->call_us) : Us(), row, "a time of the host");
+  json["host_launch_us"] = number(row.host ? Us(row.host->launch_us) : Us(), row, "a time of the host");
+  json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
+                   {"max", finite(row.error.max, row, "an error")}};
+  json["verified"] = row.verified;
+  if (row.us && row.info.loads > 0) json["loads"] = loads_json(report, row);
+  if (row.counters) json["counters"] = counters_json(*row.counters, row);
+  return json;
+}
+
+void write(const Json& value, const std::string& indent, std::string& text) {
+  const bool object = value.is_object();
+  if (value.empty() || !(object || value.is_array())) {
+    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return;
+  }
+  const std::string inner = indent + "  ";
+  std::string separator = object ? "{\n" : "[\n";
+  for (const auto& [key, item] : value.items()) {
+    text += separator + inner;
+    if (object) {
+      text += Json(key).dump() + ": ";
+      write(item, inner, text);
+    } else {
+      text += item.dump(-1, ' ', false, Json::error_handler_t::replace);
+    }
+    separator = ",\n";
+  }
+  text += "\n" + indent + (object ? "}" : "]");
+}
+
+[[noreturn]] void fail_schema(const std::string& source, const std::string& where, const std::string& needed) {
+  throw Error(ErrorCode::bad_format,
+              {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
+}
+
+void check_row(const Json& row, const std::string& source, const std::string& where) {
+  if (!row.is_object()) fail_schema(source, where, "an object");
+  for (const char* key : {"operator", "case", "implementation", "kind", "dtype", "device"})
+    if (!row.contains(key) || !row[key].is_string()) fail_schema(source, where + "." + key, "a text");
+  constexpr std::array<std::string_view, 3> kinds{"variant", "peer", "ceiling"};
+  if (std::ranges::find(kinds, row["kind"].get<std::string>()) == kinds.end())
+    fail_schema(source, where + ".kind", "variant, peer or ceiling");
+  for (const char* key : {"selected", "temperature"})
+    if (!row.contains(key) || !(row[key].is_string() || row[key].is_null()))
+      fail_schema(source, where + "." + key, "a text or null");
+  for (const char* key : {"gbps", "tflops", "sm_mhz"})
+    if (!row.contains(key) || !(row[key].is_number() || row[key].is_null()))
+      fail_schema(source, where + "." + key, "a number or null");
+  if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null()))
+    fail_schema(source, where + ".us", "an object or null");
+  if (row["us"].is_object())
+    for (const char* key : {"median", "p10", "p90", "n"})  // a time of 0 would pass every comparison
+      if (!row["us"].contains(key) || !row["us"][key].is_number() || !(row["us"][key].get<double>() > 0))
+        fail_schema(source, where + ".us." + key, "a number above 0");
+  if (!row.contains("error") || !row["error"].is_object()) fail_schema(source, where + ".error", "an object");
+  for (const char* key : {"relative", "max"})
+    if (!row["error"].contains(key) || !row["error"][key].is_number())
+      fail_schema(source, where + ".error." + key, "a number");
+  if (!row.contains("verified") || !row["verified"].is_boolean())
+    fail_schema(source, where + ".verified", "true or false");
+}
+
+}  // namespace
+
+std::string reason_of(const Error& error) {
+  const ErrorDetails& details = error.details();
+  const std::string got = details.got.empty() || details.needed.empty() ? details.got : details.got + "; needed: ";
+  return details.needed.empty() && got.empty() ? std::string(error_page(error.code()).title) : got + details.needed;
+}
+
+double Row::gbps() const { return us && us->median > 0 ? info.floor_bytes / us->median * 1e-3 : 0; }
+double Row::tflops() const { return us && us->median > 0 ? info.flops / us->median * 1e-6 : 0; }
+
+bool same_case(const Row& a, const Row& b) {
+  return a.info.op == b.info.op && a.info.name == b.info.name && a.info.dtype == b.info.dtype &&
+         a.temperature == b.temperature;
+}
+
+const Row* row_beside(const Report& report, const Row& row, std::string_view implementation) {
+  for (const Row& other : report.rows)
+    if (other.us && other.implementation == implementation && same_case(other, row)) return &other;
+  return nullptr;
+}
+
+std::optional<double> of_copy(const Report& report, const Row& row) {
+  const Row* copy = row_beside(report, row, "copy");
+  if (!row.us || row.kind == Kind::ceiling || copy == nullptr || !(copy->gbps() > 0)) return {};
+  return row.gbps() / copy->gbps();
+}
+
+std::optional<double> vs_manual(const Report& report, const Row& row) {
+  if (!row.us || row.kind == Kind::ceiling || !(row.us->median > 0)) return {};
+  std::optional<double> manual;
+  for (const Row& other : report.rows) {
+    if (!other.us || !same_case(other, row) || other.implementation.ends_with(kDependentSuffix)) continue;
+    if (std::ranges::find(row.info.manual, other.selected) == row.info.manual.end()) continue;
+    if (!manual || other.us->median < *manual) manual = other.us->median;
+  }
+  if (!manual) return {};
+  return *manual / row.us->median;
+}
+
+int Report::exit_code() const {
+  if (status == Status::partial) return 130;
+  if (!failed.empty()) return 1;
+  int code = 0;
+  for (const Refusal& refusal : refused)
+    if (refusal.requested) code = std::max(code, refusal.exit_code);
+  const bool done = std::ranges::any_of(rows, [](const Row& row) { return row.kind == Kind::variant; });
+  return code != 0 && done ? 3 : code;
+}
+
+Json to_json(const Report& report, const Json& config) {
+  Json document{{"schema", 1}, {"status", report.status == Status::complete ? "complete" : "partial"}};
+  document["machine"] = machine_json();
+  document["revision"] = revision();
+  document["config"] = config;
+  document["rows"] = Json::array();
+  for (const Row& row : report.rows) document["rows"].push_back(row_json(report, row));
+  document["failed"] = Json::array();
+  for (const Row& row : report.failed)
+    document["failed"].push_back({{"operator", row.info.op},
+                                  {"case", row.info.name},
+                                  {"dtype", row.info.dtype},
+                                  {"implementation", row.implementation},
+                                  {"problem", row.error.problem}});
+  document["refused"] = Json::array();
+  for (const Refusal& refusal : report.refused)
+    document["refused"].push_back({{"operator", refusal.info.op},
+                                   {"case", refusal.info.name},
+                                   {"dtype", refusal.info.dtype},
+                                   {"implementation", refusal.implementation},
+                                   {"reason", refusal.reason}});
+  return document;
+}
+
+std::string to_text(const Json& document) {
+  std::string text;
+  write(document, "", text);
+  return text + "\n";
+}
+
+void check_schema(const Json& document, const std::string& source) {
+  if (!document.is_object()) fail_schema(source, "document", "an object");
+  if (!document.contains("schema") || document["schema"] != 1) fail_schema(source, "schema", "1");
+  for (const char* key : {"machine", "config"})
+    if (!document.contains(key) || !document[key].is_object()) fail_schema(source, key, "an object");
+  if (!document.contains("revision") || !document["revision"].is_string()) fail_schema(source, "revision", "a text");
+  if (!document.contains("rows") || !document["rows"].is_array()) fail_schema(source, "rows", "a list");
+  std::size_t index = 0;
+  for (const Json& row : document["rows"]) check_row(row, source, "rows[" + std::to_string(index++) + "]");
+}
+
+}  // namespace tmaops::bench

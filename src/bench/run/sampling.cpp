@@ -1,0 +1,74 @@
+#include "bench/run/sampling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+/// Calls longer than this need no untimed calls before them: what these would warm up is a small part of them.
+constexpr double kLongCall = 0.05;
+/// So many untimed calls before a sample, which on a CPU has few: there 10 MB of pixels that are read here and there
+/// take three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring.md, M1).
+constexpr std::int64_t kWarmCalls = 4;
+constexpr std::int64_t kMostCalls = 100000;
+
+/// One sample: seconds of `calls` calls, after the process has come to rest.
+double sample(Timed& one, const RunOptions& options, Timer& timer) {
+  wait_until_quiet();
+  if (one.estimate < kLongCall && options.hot())
+    one.implementation->seconds(one.next, one.estimate == 0 ? 1 : kWarmCalls);
+  timer.take_clocks();
+  const double seconds = one.implementation->seconds(one.next, one.calls);
+  if (const auto reading = timer.take_clocks()) one.clocks.push_back(*reading);
+  one.next += one.calls;
+  one.spent += seconds;
+  return seconds;
+}
+
+}  // namespace
+
+void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& options, Timer& timer, Recorder& log) {
+  const auto try_sample = [&](const Workload& workload, Timed& one, double& seconds) {
+    if (one.lost) return false;
+    try {
+      seconds = sample(one, options, timer);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::variant_refuses) throw;
+      one.lost = true;
+      log.refuse({workload.info(), one.implementation->name(), reason_of(error), options.peers_by_name, 2});
+    }
+    return !one.lost;
+  };
+  std::vector<std::pair<const Workload*, Timed*>> order;
+  for (TimedProblem& problem : running)
+    for (Timed& one : problem.timed) order.emplace_back(problem.workload.get(), &one);
+  for (const auto& [workload, one] : order) {
+    if (!try_sample(*workload, *one, one->estimate)) continue;
+    one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options.min_time / std::max(one->estimate, 1e-8))), 1,
+                                          kMostCalls);
+  }
+  // Another order each round: what ran before decides how warm the chip is, and its clock.
+  std::mt19937_64 generator(options.seed);
+  for (std::int64_t round = 0; round < options.samples; ++round) {
+    if (!order.empty())
+      log.progress(*order.front().first, "timing",
+                   0.3 + 0.7 * static_cast<double>(round) / static_cast<double>(options.samples));
+    std::ranges::shuffle(order, generator);
+    for (const auto& [workload, one] : order) {
+      if (log.interrupted()) return;
+      if (one->lost || (round >= kFewestSamples && one->spent > options.max_time)) continue;
+      double seconds = 0;
+      if (!try_sample(*workload, *one, seconds)) continue;
+      const double each = seconds / static_cast<double>(one->calls);
+      one->samples.push_back(each * 1e6);
+      if (const auto cost = one->implementation->host_cost(each)) one->host.push_back(*cost);
+    }
+  }
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,50 @@
+#include "bench/run/tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tmaops::bench {
+namespace {
+
+struct Candidate {
+  ops::gemm::TunedChoice choice;
+  double logarithms = 0;  // of its times
+  int times = 0;
+};
+
+}  // namespace
+
+std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const std::string& gpu) {
+  std::vector<Candidate> candidates;
+  for (const Row& row : rows) {
+    if (row.info.tuned.empty() || !row.verified || !row.us) continue;
+    auto known = std::ranges::find_if(candidates, [&](const Candidate& one) {
+      return one.choice.product == row.info.tuned && one.choice.types == row.info.dtype &&
+             one.choice.choice == row.implementation;
+    });
+    if (known == candidates.end())
+      known = candidates.insert(candidates.end(), {{gpu, row.info.tuned, row.info.dtype, row.implementation, 0}});
+    known->logarithms += std::log(row.us->median);
+    ++known->times;
+    known->choice.microseconds = std::exp(known->logarithms / known->times);
+  }
+  // A candidate that was lost on the way is not compared by fewer times than the others of its case.
+  std::vector<ops::gemm::TunedChoice> best;
+  std::vector<int> times;
+  for (const Candidate& one : candidates) {
+    const auto same = std::ranges::find_if(best, [&](const ops::gemm::TunedChoice& other) {
+      return other.product == one.choice.product && other.types == one.choice.types;
+    });
+    const auto at = static_cast<std::size_t>(same - best.begin());
+    if (same == best.end()) {
+      best.push_back(one.choice);
+      times.push_back(one.times);
+    } else if (one.times > times[at] || (one.times == times[at] && one.choice.microseconds < best[at].microseconds)) {
+      best[at] = one.choice;
+      times[at] = one.times;
+    }
+  }
+  return best;
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,80 @@
+#include "bench/workloads/wanted_variants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "tmaops/error.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+/// Not of an operator that is a study as a whole.
+bool has_choice(const std::vector<VariantChoice>& variants) {
+  return std::ranges::any_of(variants, [](const VariantChoice& variant) { return !variant.info.study; });
+}
+
+void add_named(const Settings& problem, const std::vector<VariantChoice>& variants, WantedVariants& wanted) {
+  std::string names = "auto, all";
+  for (const VariantChoice& variant : variants) names += ", " + std::string(variant.info.name);
+  for (const Setting* setting : problem.find_all("variant")) {
+    if (setting->value == "auto") wanted.chosen = true;
+    if (setting->value == "all") {
+      wanted.all = true;
+      wanted.chosen = wanted.chosen || has_choice(variants);
+    }
+    if (setting->value == "auto" || setting->value == "all") continue;
+    const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == setting->value; });
+    if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
+    wanted.named.push_back(static_cast<std::size_t>(found - variants.begin()));
+  }
+}
+
+void add_versions(const Settings& problem, const std::vector<VariantChoice>& variants, WantedVariants& wanted) {
+  for (const Setting* setting : problem.find_all("version")) {
+    const auto number = setting->quoted ? std::nullopt : parse_integer(setting->value);
+    if (!number) problem.fail(ErrorCode::wrong_type, *setting, "a number");
+    bool found = false;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (variants[i].info.version != *number || *number == 0) continue;
+      wanted.named.push_back(i);
+      found = true;
+    }
+    if (found) continue;
+    std::string versions;
+    for (const VariantChoice& variant : variants)
+      if (variant.info.version > 0)
+        versions += (versions.empty() ? "" : ", ") + fmt::format("{} ({})", variant.info.version, variant.info.name);
+    problem.fail(
+        ErrorCode::unknown_variant, *setting,
+        versions.empty() ? "a variant's name: this operator's variants have no version numbers" : "one of " + versions);
+  }
+}
+
+}  // namespace
+
+WantedVariants wanted_variants(const Settings& problem, const std::vector<VariantChoice>& variants, bool all_variants) {
+  WantedVariants wanted;
+  add_named(problem, variants, wanted);
+  add_versions(problem, variants, wanted);
+  if (!problem.has("variant") && !problem.has("version")) {
+    wanted.chosen = has_choice(variants);
+    wanted.all = all_variants || !wanted.chosen;
+  }
+  return wanted;
+}
+
+bool runs_on(const Settings& problem, Device device) try {
+  const auto workload = make_workload(problem, device);
+  const auto variants = workload->variants();
+  const WantedVariants wanted = wanted_variants(problem, variants, false);
+  if (std::ranges::any_of(wanted.named, [&](std::size_t i) { return variants[i].support.ok; })) return true;
+  return (wanted.chosen || wanted.all) && std::ranges::any_of(variants, [](const auto& v) { return v.support.ok; });
+} catch (const Error& error) {  // which types an operator takes depends on the device
+  if (error.code() == ErrorCode::unsupported_dtype || error.code() == ErrorCode::dtype_mismatch) return false;
+  throw;
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,25 @@
+// Which variants a problem asks for by its settings `variant` and `version`.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/workloads/workload.hpp"
+#include "core/settings.hpp"
+
+namespace tmaops::bench {
+
+struct WantedVariants {
+  bool chosen = false;               // the operator's own choice
+  bool all = false;                  // every variant that takes the problem
+  std::vector<std::size_t> named{};  // indices into the operator's list
+};
+
+/// `all_variants` holds for problems that name none. Throws Error unknown_variant and wrong_type.
+WantedVariants wanted_variants(const Settings& problem, const std::vector<VariantChoice>& variants, bool all_variants);
+
+/// Whether a variant that the problem asks for, or the operator would choose, takes it on this device. Throws Error for
+/// settings that make no sense, and those of device_info.
+bool runs_on(const Settings& problem, Device device);
+
+}  // namespace tmaops::bench

@@ -1,0 +1,291 @@
+#include "bench/workloads/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+#include "bench/workloads/element.hpp"
+#include "core/parallel.hpp"
+#include "core/spelling.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+constexpr std::int64_t kGrain = 1 << 15;
+constexpr double kMostBytes = 1LL << 60;
+
+/// First element that still holds the poison (all bits one), or -1.
+std::int64_t first_poisoned(const TensorView& tensor) {
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data);
+  std::int64_t found = -1;
+  std::mutex mutex;
+  parallel_for(tensor.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      bool poisoned = true;
+      for (std::int64_t b = 0; b < size; ++b) poisoned = poisoned && bytes[i * size + b] == 0xFF;
+      if (!poisoned) continue;
+      const std::scoped_lock lock(mutex);
+      if (found < 0 || i < found) found = i;
+      return;
+    }
+  });
+  return found;
+}
+
+/// Row-major index of a memory offset of a dense tensor, as "[1, 5, 3]".
+std::string index_text(const Layout& layout, std::int64_t offset) {
+  std::vector<std::pair<std::int64_t, int>> by_stride;
+  for (int i = 0; i < layout.rank; ++i)
+    if (layout.shape[static_cast<std::size_t>(i)] > 1)
+      by_stride.emplace_back(layout.strides[static_cast<std::size_t>(i)], i);
+  std::ranges::sort(by_stride, std::greater{});
+  std::array<std::int64_t, kMaxRank> at{};
+  for (const auto& [stride, dimension] : by_stride) {
+    at[static_cast<std::size_t>(dimension)] = offset / stride;
+    offset %= stride;
+  }
+  std::string text;
+  for (int i = 0; i < layout.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(at[static_cast<std::size_t>(i)]);
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
+    : info_(std::move(info)), specs_(std::move(tensors)) {
+  // Each tensor apart from the others, aligned as a Buffer is, below 2^57 as tensor maps need it.
+  std::uintptr_t address = (std::uintptr_t{1} << 46) + 64;
+  for (const TensorSpec& spec : specs_) {
+    const auto count = static_cast<double>(spec.layout.size());
+    bytes_ += count * static_cast<double>(size_of(spec.dtype));
+    if (bytes_ > kMostBytes)
+      throw Error(ErrorCode::size_overflow, {.where = info_.op + " " + info_.name + ": " + spec.name,
+                                             .got = spec.layout.shape_text(),
+                                             .needed = "tensors of less than 2^60 bytes in all"});
+    places_.push_back(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
+    const auto bytes = static_cast<std::uintptr_t>(spec.layout.size()) * size_of(spec.dtype);
+    address += (bytes / 4096 + 1) * 4096;
+  }
+}
+
+std::int64_t Workload::bytes() const { return static_cast<std::int64_t>(bytes_); }
+
+std::int64_t Workload::touched_bytes() const {
+  return info_.floor_bytes > 0 ? std::min(bytes(), static_cast<std::int64_t>(info_.floor_bytes)) : bytes();
+}
+
+void Workload::prepare(std::uint64_t seed, int sets, bool checked) {
+  expect_memory(on_gpu() ? 1 : sets);  // on a GPU the sets live there
+  if (sets_.empty()) sets_.push_back(new_set());
+  sets_.resize(1);
+  device_sets_.clear();
+  making_data_ = true;
+  fill(seed);
+  if (checked) expected_ = reference(seed);
+  making_data_ = false;
+  copy_until(sets);
+}
+
+void Workload::add_sets(int sets) {
+  if (!on_gpu()) expect_memory(sets - this->sets());
+  copy_until(sets);
+}
+
+void Workload::expect_memory(int sets) const {
+  const double needed = static_cast<double>(bytes()) * sets * 1.1;
+  if (const auto available = static_cast<double>(available_memory()); needed > available)
+    throw Error(ErrorCode::out_of_memory,
+                {.where = info_.op + " " + info_.name,
+                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
+                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
+}
+
+Workload::Set Workload::new_set() const {
+  Set made;
+  for (const TensorSpec& spec : specs_) made.emplace_back(spec.dtype, spec.layout);
+  return made;
+}
+
+void Workload::copy_until(int sets) {
+  if (on_gpu()) return upload(sets);
+  while (this->sets() < sets) {
+    Set next = new_set();
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      const auto* from = static_cast<const std::byte*>(sets_.front()[i].view().data);
+      auto* to = static_cast<std::byte*>(next[i].view().data);
+      parallel_for(static_cast<std::int64_t>(next[i].bytes()), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
+        if (!specs_[i].output) std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+      });
+    }
+    sets_.push_back(std::move(next));
+  }
+}
+
+std::size_t Workload::index(std::string_view name) const {
+  const auto found = std::ranges::find(specs_, name, &TensorSpec::name);
+  if (found == specs_.end())
+    throw Error(ErrorCode::internal, {.where = info_.op, .got = "tensor '" + std::string(name) + "'", .needed = {}});
+  return static_cast<std::size_t>(found - specs_.begin());
+}
+
+TensorView Workload::tensor(std::string_view name, int set) const {
+  const std::size_t i = index(name);
+  if (sets_.empty()) return {places_[i], specs_[i].dtype, specs_[i].layout, info_.device};
+  if (info_.device.type == DeviceType::cpu || making_data_) return sets_.at(static_cast<std::size_t>(set))[i].view();
+  if (!device_sets_.empty()) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
+  TensorView shape = sets_.front()[i].view();  // before prepare(): nothing reads the memory
+  shape.device = info_.device;
+  return shape;
+}
+
+TensorView Workload::host(std::string_view name, int set) const {
+  return sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set))[index(name)].view();
+}
+
+void Workload::fetch(std::string_view name, int set) const {
+  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].download(host(name, set).data);
+}
+
+void Workload::put(std::string_view name, int set) {
+  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].upload(host(name, set).data);
+}
+
+int Workload::sets() const { return static_cast<int>(on_gpu() ? device_sets_.size() : sets_.size()); }
+
+void Workload::upload(int sets) {
+  while (this->sets() < sets) {
+    std::vector<DeviceBuffer> next;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      next.emplace_back(specs_[i].dtype, specs_[i].layout, info_.device);
+      if (!specs_[i].output) next.back().upload(sets_.front()[i].view().data);
+    }
+    device_sets_.push_back(std::move(next));
+  }
+}
+
+void Workload::poison(int set) {
+  if (on_gpu()) {
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      if (specs_[i].output) device_sets_.at(static_cast<std::size_t>(set))[i].poison();
+    return;
+  }
+  for (std::size_t i = 0; i < specs_.size(); ++i)
+    if (specs_[i].output) sets_.at(static_cast<std::size_t>(set))[i].poison();
+}
+
+Comparison Workload::check(int set, double tolerance) {
+  const double allowed = tolerance > 0 ? tolerance : this->tolerance();
+  Set& buffers = sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set));
+  Comparison result{.ok = true};
+  const auto fail = [&result](std::string problem) {
+    if (result.ok) result.problem = std::move(problem);
+    result.ok = false;
+  };
+  if (on_gpu()) {
+    const auto& device = device_sets_.at(static_cast<std::size_t>(set));
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
+      if (specs_[i].output) fetch(specs_[i].name, set);
+    }
+  }
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (!buffers[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
+    if (!specs_[i].output) continue;
+    if (const std::int64_t at = first_poisoned(buffers[i].view()); at >= 0)
+      fail(specs_[i].name + index_text(specs_[i].layout, at) + " was not written");
+  }
+  for (const Expected& expected : expected_) {
+    const TensorSpec& spec = specs_[index(expected.tensor)];
+    const void* data = buffers[index(expected.tensor)].view().data;
+    double difference = 0;
+    double norm = 0;
+    double largest = 0;
+    std::size_t worst = 0;
+    for (std::size_t i = 0; i < expected.elements.size(); ++i) {
+      const double want = expected.values[i];
+      const double got = load(spec.dtype, data, expected.elements[i]);
+      if (got == want || (std::isnan(got) && std::isnan(want))) {
+        if (std::isfinite(want)) norm += want * want;
+        continue;
+      }
+      const double off = std::abs(got - want);
+      if (!std::isfinite(off)) {
+        fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[i]), got,
+                         want));
+        continue;
+      }
+      if (off > largest) worst = i;
+      largest = std::max(largest, off);
+      difference += off * off;
+      norm += want * want;
+    }
+    const double relative = norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+    result.relative = std::max(result.relative, relative);
+    result.max = std::max(result.max, largest);
+    if (relative > allowed)
+      fail(fmt::format("{}: relative error {:.3g}, allowed {:.3g}; worst at {}: {} should be {}", spec.name, relative,
+                       allowed, index_text(spec.layout, expected.elements[worst]),
+                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
+    // One wrong element among millions hardly moves the norm: no element may be off by 100 times the allowed part of
+    // the root mean square (rounding of a large element reaches a few times of it).
+    const double rms = expected.elements.empty() ? 0 : std::sqrt(norm / static_cast<double>(expected.elements.size()));
+    if (largest > 100 * allowed * rms && relative <= allowed)
+      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[worst]),
+                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
+  }
+  return result;
+}
+
+double Workload::peer_tolerance() const {
+  const DType input = specs_.front().dtype;
+  return std::max(tolerance(), rounding_tolerance(input == DType::f64 ? DType::f32 : input));
+}
+
+double rounding_tolerance(DType output) {
+  switch (output) {
+    case DType::f64:
+      return 1e-13;
+    case DType::f16:
+      return 4e-4;  // half a unit in the last place is 2^-12 to 2^-11 of the value
+    case DType::bf16:
+      return 3e-3;  // 2^-9 to 2^-8
+    default:
+      return 1e-5;  // sums in f32, with products in any order
+  }
+}
+
+std::span<const std::string_view> workload_operators() {
+  static constexpr std::string_view names[] = {"gemm", "ms_deform_attn", "resample", "tile_load"};
+  return names;
+}
+
+namespace {
+
+std::unique_ptr<Workload> make(const Settings& problem, Device device) {
+  if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
+  if (problem.section() == "gemm") return make_gemm_workload(problem, device);
+  if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
+  if (problem.section() == "resample") return make_resample_workload(problem, device);
+  throw Error(ErrorCode::unknown_key, {.where = problem.place().text(),
+                                       .got = "operator '" + problem.section() + "'",
+                                       .needed = "one of " + joined(workload_operators())});
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) try {
+  return make(problem, device);
+} catch (const Error& error) {  // of the library, which does not know where the problem stands
+  const ErrorDetails& details = error.details();
+  const std::string place = problem.place().text();
+  if (error.exit_code() == 4 || details.where.starts_with(problem.place().source)) throw;
+  throw Error(
+      error.code(),
+      {.where = place + ": " + details.where, .got = details.got, .needed = details.needed, .mend = details.mend});
+}
+
+}  // namespace tmaops::bench

@@ -1,0 +1,167 @@
+// One case of an operator: its data, its variants, and what the right output is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/workloads/buffer.hpp"
+#include "bench/workloads/device_buffer.hpp"
+#include "core/registry.hpp"
+#include "core/settings.hpp"
+#include "tmaops/tensor.hpp"
+
+namespace tmaops::bench {
+
+/// One call of an operator on fixed buffers. On the CPU it returns when the result is there; on a GPU it launches.
+using Call = std::function<void(Stream)>;
+
+/// What the rows of a case have in common.
+struct CaseInfo {
+  std::string op{};       // "ms_deform_attn_backward"
+  std::string name{};     // "enc1/detr", as in the anchors
+  std::string dtype{};    // "f16", or "bf16->f32" where the output differs
+  std::string problem{};  // in the configuration's syntax: what repeats it
+  Device device{};
+  double floor_bytes = 0;  // each input read once, each output written once
+  double flops = 0;
+  /// Where loading is what is measured: loads of one call, and the variants that load by hand.
+  double loads = 0;
+  std::vector<std::string> manual{};
+  /// How the operator's table of measured choices names the case; empty where it has none.
+  std::string tuned{};
+};
+
+struct VariantChoice {
+  VariantInfo info;
+  Support support;
+};
+
+/// How an output compares with the reference.
+struct Comparison {
+  bool ok = false;
+  double relative = 0;    // |got - want| / |want|, Frobenius norms
+  double max = 0;         // largest |got - want|
+  std::string problem{};  // what is wrong, in words, when not ok
+};
+
+/// The values some elements of an output must have. Elements are offsets in memory.
+struct Expected {
+  std::string tensor;
+  std::vector<std::int64_t> elements;
+  std::vector<double> values;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype;
+  Layout layout;
+  bool output = false;
+};
+
+class Workload {
+ public:
+  Workload(CaseInfo info, std::vector<TensorSpec> tensors);
+  virtual ~Workload() = default;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  const CaseInfo& info() const { return info_; }
+  const std::vector<TensorSpec>& tensors() const { return specs_; }
+  /// Bytes of all tensors of one set.
+  std::int64_t bytes() const;
+  /// What a call touches of them: the floor bytes, where these are less. Known after prepare() where data decides.
+  std::int64_t touched_bytes() const;
+
+  /// Every variant of the operator, best first, and whether it takes the case. Needs no data.
+  virtual std::vector<VariantChoice> variants() const = 0;
+  /// Name of the variant that the operator chooses. Throws Error variant_refuses.
+  virtual std::string selected() const = 0;
+  /// Every way to run the case that `--tune` compares, as bind() takes it; empty where there is nothing to choose.
+  virtual std::vector<std::string> candidates() const { return {}; }
+  /// What a peer needs to know besides the tensors.
+  virtual nlohmann::json peer_parameters() const = 0;
+
+  /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
+  void prepare(std::uint64_t seed, int sets) { prepare(seed, sets, true); }
+  /// The same without what check() needs.
+  void prepare_unchecked(std::uint64_t seed, int sets) { prepare(seed, sets, false); }
+  /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
+  void add_sets(int sets);
+  int sets() const;
+  /// On a GPU: memory of the GPU, but of the host while the data and the reference are made. Before prepare() there is
+  /// no memory, and the address is made up: enough to ask the variants, which read nothing.
+  TensorView tensor(std::string_view name, int set) const;
+  /// Where the tensor lies in the host's memory: the tensor itself on the CPU. On a GPU the inputs, which are the same
+  /// in all sets, and room for the outputs.
+  TensorView host(std::string_view name, int set) const;
+  /// Brings an output from its GPU to host(), and the other way. Nothing to do on the CPU.
+  void fetch(std::string_view name, int set) const;
+  void put(std::string_view name, int set);
+  /// A planned call of a variant on one set.
+  virtual Call bind(const std::string& variant, int set) const = 0;
+  /// The same with programmatic dependent launch; empty where the operator has none.
+  virtual Call bind_dependent(const std::string&, int) const { return {}; }
+  /// Most blocks whose cycles bind_counting() counts; 0 where the operator counts none.
+  virtual std::int64_t counted_blocks() const { return 0; }
+  /// A call as bind()'s that raises an entry of `cycles` (i64, counted_blocks() of them, on the GPU) for every block to
+  /// the cycles the block took.
+  virtual Call bind_counting(const std::string&, int, const TensorView&) const { return {}; }
+
+  /// Makes sure that what check() sees was written after this.
+  void poison(int set);
+  /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
+  /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
+  Comparison check(int set, double tolerance);
+  /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
+  double peer_tolerance() const;
+
+ protected:
+  /// Fills the inputs of set 0 with random data and returns what the reference makes of them.
+  virtual void fill(std::uint64_t seed) = 0;
+  virtual std::vector<Expected> reference(std::uint64_t seed) const = 0;
+  /// Relative error (Frobenius) that a correct variant stays below.
+  virtual double tolerance() const = 0;
+
+  CaseInfo info_;
+
+ private:
+  using Set = std::vector<Buffer>;
+  void prepare(std::uint64_t seed, int sets, bool checked);
+  std::size_t index(std::string_view name) const;
+  /// Memory for one set, unfilled.
+  Set new_set() const;
+  bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
+  /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
+  void expect_memory(int sets) const;
+  void copy_until(int sets);
+  void upload(int sets);
+
+  std::vector<TensorSpec> specs_;
+  double bytes_ = 0;           // of one set
+  std::vector<void*> places_;  // made-up addresses of the tensors, until there are sets
+  std::vector<Set> sets_;      // of a workload on a GPU only the first, which its data and outputs pass through
+  std::vector<std::vector<DeviceBuffer>> device_sets_;
+  bool making_data_ = false;
+  std::vector<Expected> expected_;
+};
+
+/// Tolerance for results rounded once to a type, with sums in f32.
+double rounding_tolerance(DType output);
+
+/// Operators that have workloads, in the order of the table: the sections a configuration may have.
+std::span<const std::string_view> workload_operators();
+
+/// The workload of one problem. Throws Error unknown_key to unknown_case for bad settings, and the device errors.
+std::unique_ptr<Workload> make_workload(const Settings& problem, Device device);
+
+std::unique_ptr<Workload> make_gemm_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_ms_deform_attn_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device device);
+std::unique_ptr<Workload> make_tile_load_workload(const Settings& problem, Device device);
+
+}  // namespace tmaops::bench
