@@ -57,32 +57,29 @@ if(TMAOPS_HIGHWAY)
   set(TMAOPS_HAVE_highway ${hwy_FOUND})
 endif()
 
-# --- oneDNN: CPU matrix multiplication ------------------------------------------------------------------------------
-# Debian's dnnl-config.cmake asks for the OpenCL headers, which the CPU engine does not need: find the library itself.
-option(TMAOPS_ONEDNN "Use oneDNN (2.6 to 3.x) where it is installed" ON)
-find_path(TMAOPS_ONEDNN_INCLUDE oneapi/dnnl/dnnl.hpp)
-find_library(TMAOPS_ONEDNN_LIBRARY dnnl)
-mark_as_advanced(TMAOPS_ONEDNN_INCLUDE TMAOPS_ONEDNN_LIBRARY)
-set(TMAOPS_HAVE_onednn OFF)
-if(TMAOPS_ONEDNN AND TMAOPS_ONEDNN_INCLUDE AND TMAOPS_ONEDNN_LIBRARY)
-  set(TMAOPS_HAVE_onednn ON)
-  add_library(tmaops_onednn INTERFACE)
-  target_include_directories(tmaops_onednn SYSTEM INTERFACE ${TMAOPS_ONEDNN_INCLUDE})
-  target_link_libraries(tmaops_onednn INTERFACE ${TMAOPS_ONEDNN_LIBRARY} ${CMAKE_DL_LIBS})
-endif()
+# Finds a library by its header, because Debian's CMake files of some ask for more than tmaops uses.
+function(tmaops_find_library name title header library)
+  string(TOUPPER ${name} option)
+  option(TMAOPS_${option} "Use ${title} where it is installed" ON)
+  find_path(TMAOPS_${option}_INCLUDE ${header})
+  find_library(TMAOPS_${option}_LIBRARY ${library})
+  mark_as_advanced(TMAOPS_${option}_INCLUDE TMAOPS_${option}_LIBRARY)
+  set(TMAOPS_HAVE_${name} OFF PARENT_SCOPE)
+  if(TMAOPS_${option} AND TMAOPS_${option}_INCLUDE AND TMAOPS_${option}_LIBRARY)
+    set(TMAOPS_HAVE_${name} ON PARENT_SCOPE)
+    add_library(tmaops_${name} INTERFACE)
+    target_include_directories(tmaops_${name} SYSTEM INTERFACE ${TMAOPS_${option}_INCLUDE})
+    target_link_libraries(tmaops_${name} INTERFACE ${TMAOPS_${option}_LIBRARY} ${CMAKE_DL_LIBS})
+  endif()
+endfunction()
 
-# --- zstd: compressed text files of the tool ------------------------------------------------------------------------
-option(TMAOPS_ZSTD "Use libzstd where it is installed" ON)
-find_path(TMAOPS_ZSTD_INCLUDE zstd.h)
-find_library(TMAOPS_ZSTD_LIBRARY zstd)
-mark_as_advanced(TMAOPS_ZSTD_INCLUDE TMAOPS_ZSTD_LIBRARY)
-set(TMAOPS_HAVE_zstd OFF)
-if(TMAOPS_ZSTD AND TMAOPS_ZSTD_INCLUDE AND TMAOPS_ZSTD_LIBRARY)
-  set(TMAOPS_HAVE_zstd ON)
-  add_library(tmaops_zstd INTERFACE)
-  target_include_directories(tmaops_zstd SYSTEM INTERFACE ${TMAOPS_ZSTD_INCLUDE})
-  target_link_libraries(tmaops_zstd INTERFACE ${TMAOPS_ZSTD_LIBRARY})
-endif()
+# --- oneDNN: CPU matrix multiplication ------------------------------------------------------------------------------
+# Versions 2.6 to 3.x. Debian's dnnl-config.cmake asks for the OpenCL headers, which the CPU engine does not need.
+tmaops_find_library(onednn oneDNN oneapi/dnnl/dnnl.hpp dnnl)
+
+# --- libzip and zstd: npz archives and compressed text files of the tool --------------------------------------------
+tmaops_find_library(libzip libzip zip.h zip)
+tmaops_find_library(zstd libzstd zstd.h zstd)
 
 # --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
 # Headers alone, and off without a folder: its kernels take minutes to compile.
@@ -99,7 +96,7 @@ if(TMAOPS_CUTLASS_DIR AND TMAOPS_HAVE_CUDA)
 endif()
 
 # What is not in: why, and how to get it. `tmaops doctor` and the refusals of variants and peers say the same.
-foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "zstd|zstd|libzstd-dev")
+foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "libzip|libzip|libzip-dev" "zstd|zstd|libzstd-dev")
   string(REPLACE "|" ";" part ${part})
   list(GET part 0 name)
   list(GET part 1 title)

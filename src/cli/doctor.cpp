@@ -126,10 +126,15 @@ constexpr OptionalLibrary kLibraries[] = {
 #else
     {"oneDNN", false, "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_HOW_ONEDNN},
 #endif
+#ifdef TMAOPS_HAVE_LIBZIP
+    {"libzip", true, "", ""},
+#else
+    {"libzip", false, "reading npz archives", TMAOPS_HOW_LIBZIP},
+#endif
 #ifdef TMAOPS_HAVE_ZSTD
     {"zstd", true, "", ""},
 #else
-    {"zstd", false, "recordings compressed as .zst", "install libzstd-dev and build again"},
+    {"zstd", false, "recordings compressed as .zst", TMAOPS_HOW_ZSTD},
 #endif
 #ifdef TMAOPS_HAVE_CUTLASS
     {"CUTLASS", true, "", ""},

@@ -10,7 +10,6 @@
 
 #include "io/file_error.hpp"
 #include "io/time_names.hpp"
-#include "io/zip_limits.hpp"
 #include "tmaops/error.hpp"
 #ifdef TMAOPS_HAVE_ZSTD
 #include <zstd.h>
@@ -21,6 +20,8 @@ namespace {
 
 constexpr std::size_t kPackedPiece = std::size_t{1} << 18;
 constexpr int kGzip = MAX_WBITS + 16;  // zlib's way to ask for a gzip wrapper
+constexpr int kRawDeflate = -MAX_WBITS;
+constexpr std::size_t kZlibStep = std::size_t{1} << 30;  // zlib counts in 32 bits
 constexpr int kZstdLevel = 3;
 constexpr int kZstdLongestWindow = 27;  // 128 MiB, what zstd itself takes without being told
 
@@ -155,7 +156,7 @@ namespace {
   throw Error(ErrorCode::bad_format, {.where = where,
                                       .got = "zstd, and tmaops was built without it",
                                       .needed = "gzip or plain text",
-                                      .mend = "For zstd " + std::string(how_to_get_zstd()) + "."});
+                                      .mend = "zstd needs libzstd: " + std::string(how_to_get_zstd()) + "."});
 }
 }  // namespace
 #endif
@@ -180,10 +181,11 @@ Bytes decompress(const Bytes& packed, Compression compression, const std::string
 
 struct Compressor::State {
   State(Compression kind, Take to) : compression(kind), take(std::move(to)), piece(kPackedPiece) {
-    if (kind == Compression::gzip) {
-      // Without a time or a name in its header: the same text gives the same bytes.
-      if (deflateInit2(&zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        throw Error(ErrorCode::out_of_memory, {.where = "gzip", .got = "no stream", .needed = "256 KiB of memory"});
+    if (uses_zlib()) {
+      // The header of gzip gets no time and no name: the same text gives the same bytes.
+      const int wrapper = kind == Compression::gzip ? kGzip : kRawDeflate;
+      if (deflateInit2(&zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, wrapper, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        throw Error(ErrorCode::out_of_memory, {.where = "zlib", .got = "no stream", .needed = "256 KiB of memory"});
     } else if (kind == Compression::zstd) {
 #ifdef TMAOPS_HAVE_ZSTD
       zstd.reset(ZSTD_createCCtx());
@@ -196,10 +198,12 @@ struct Compressor::State {
     }
   }
   ~State() {
-    if (compression == Compression::gzip) deflateEnd(&zlib);
+    if (uses_zlib()) deflateEnd(&zlib);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+
+  bool uses_zlib() const { return compression == Compression::gzip || compression == Compression::deflate; }
 
   void deflate_all(std::string_view text, int flush) {
     do {
@@ -242,14 +246,14 @@ Compressor::~Compressor() = default;
 
 void Compressor::write(std::string_view text) {
   if (state_->compression == Compression::none) return state_->take(text);
-  if (state_->compression == Compression::gzip) return state_->deflate_all(text, Z_NO_FLUSH);
+  if (state_->uses_zlib()) return state_->deflate_all(text, Z_NO_FLUSH);
 #ifdef TMAOPS_HAVE_ZSTD
   state_->zstd_all(text, ZSTD_e_continue);
 #endif
 }
 
 void Compressor::finish() {
-  if (state_->compression == Compression::gzip) state_->deflate_all({}, Z_FINISH);
+  if (state_->uses_zlib()) state_->deflate_all({}, Z_FINISH);
 #ifdef TMAOPS_HAVE_ZSTD
   if (state_->compression == Compression::zstd) state_->zstd_all({}, ZSTD_e_end);
 #endif

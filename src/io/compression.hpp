@@ -1,4 +1,5 @@
-// Compressed text files: gzip (RFC 1952) and, where libzstd is built in, Zstandard (RFC 8878).
+// Compressed text files: gzip (RFC 1952) and, where libzstd is built in, Zstandard (RFC 8878). Members of a zip archive
+// are written as raw deflate (RFC 1951).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace tmaops::io {
 
-enum class Compression : std::uint8_t { none, gzip, zstd };
+enum class Compression : std::uint8_t { none, gzip, zstd, deflate };
 
 /// By the last extension: .gz, .zst.
 Compression compression_of(const std::filesystem::path& path);
@@ -25,8 +26,8 @@ Compression detect_compression(std::string_view bytes);
 bool has_zstd();
 std::string_view how_to_get_zstd();
 
-/// How far text may expand: these bytes, and beyond them so many times the packed ones. Text of measured values is
-/// packed 3 : 1 to 20 : 1.
+/// How far text may expand: to `believed_bytes`, and beyond them to `largest_ratio` times the packed bytes. Text of
+/// measured values is packed 3 : 1 to 20 : 1.
 struct ExpansionLimit {
   std::uint64_t largest_ratio = 200;
   std::uint64_t believed_bytes = std::uint64_t{16} << 20;

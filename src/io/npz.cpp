@@ -15,14 +15,19 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 constexpr std::size_t kConvertedPiece = std::size_t{1} << 16;  // code points converted at a time
 
-// Every text in the room of the longest, in UTF-32, a piece at a time.
+template <class T>
+std::string_view bytes_of(std::span<T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+// Every text in UTF-32, filled up with zeros to the length of the longest, a piece at a time.
 void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take& take) {
   std::vector<char32_t> piece;
   piece.reserve(kConvertedPiece);
   const auto put = [&](char32_t code) {
     piece.push_back(code);
     if (piece.size() < kConvertedPiece) return;
-    take(std::as_bytes(std::span(piece)));
+    take(bytes_of(std::span(piece)));
     piece.clear();
   };
   for (std::int64_t i = 0; i < array.size(); ++i) {
@@ -30,7 +35,7 @@ void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take&
     for (std::string_view rest = ragged_text(array, i); !rest.empty(); ++count) put(take_code_point(rest));
     for (; count < longest; ++count) put(0);
   }
-  take(std::as_bytes(std::span(piece)));
+  take(bytes_of(std::span(piece)));
 }
 
 }  // namespace
@@ -80,12 +85,12 @@ void NpzWriter::add(const std::string& name, const Array& array) {
     zip_.add(
         name + std::string(kSuffix),
         [&](const ZipWriter::Take& take) {
-          take(std::as_bytes(std::span(header)));
+          take(header);
           data(take);
         },
         deflate_);
   };
-  if (!array.ragged()) return add(array, [&](const ZipWriter::Take& take) { take(array.span()); });
+  if (!array.ragged()) return add(array, [&](const ZipWriter::Take& take) { take(bytes_of(array.span())); });
   const std::size_t longest = longest_text(array);
   Array padded;
   padded.type = {ElementKind::text, "<U" + std::to_string(longest), 4 * longest};

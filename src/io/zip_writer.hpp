@@ -1,10 +1,9 @@
-// Writing zip archives: one member after the other, the same bytes for the same input.
+// Writing zip archives: one member after the other, the same bytes for the same input. libzip seeks back to fill in the
+// headers, and the tool's output may be a pipe.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,25 +13,26 @@ namespace tmaops::io {
 class OutputFile;
 
 /// Appends members to an OutputFile. Sizes and CRC are known before the header is written, so the archive needs no
-/// seeking and no data descriptors; zip64 fields are there only where a number needs them. Time stamps are constant.
+/// seeking and no data descriptors. It has zip64 fields only where a number needs them. Time stamps are constant.
 class ZipWriter {
  public:
   explicit ZipWriter(OutputFile& file) : file_(file) {}
-  /// Gives its bytes to `take`, piece by piece; every call gives the same ones.
-  using Take = std::function<void(std::span<const std::byte>)>;
+  /// Gives its bytes to `take`, piece by piece. Every call gives the same ones.
+  using Take = std::function<void(std::string_view)>;
   using Source = std::function<void(const Take& take)>;
-  /// A member of these bytes, which are asked for twice: a large member need not be in memory. Deflated when asked for
-  /// and smaller so.
+  /// Writes a member. Its bytes are asked for twice, so that a large member need not be in memory. They are deflated
+  /// when that was asked for and makes them fewer.
   void add(std::string name, const Source& source, bool deflate);
   /// Writes the directory. Nothing may be added after it.
   void finish();
 
  private:
   struct Entry {
-    std::string name;
-    bool deflated;
-    std::uint32_t crc;
-    std::uint64_t packed_size, size, offset;
+    std::string name{};
+    bool deflated = false;
+    std::uint32_t crc = 0;
+    std::uint64_t packed_size = 0, size = 0, offset = 0;
+    std::string fields(bool wide, std::uint64_t extra_bytes) const;
   };
   void put(std::string_view bytes);
 

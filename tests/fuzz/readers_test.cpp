@@ -59,7 +59,7 @@ void read_npy(const std::string& input) {
   if (back.shape != array.shape || !(back.type == array.type)) std::abort();
 }
 
-void read_npz(const std::string& input) {
+[[maybe_unused]] void read_npz(const std::string& input) {
   const io::NpzReader npz(bytes_of(input), "fuzz.npz", kLimits);
   for (const std::string& name : npz.names()) try {
       use(npz.read(name));
@@ -153,7 +153,7 @@ Corpus npy_corpus() {
           kHeaderWords};
 }
 
-Corpus npz_corpus() {
+[[maybe_unused]] Corpus npz_corpus() {
   const std::string times = npy("<f8", "(3,)", raw<double>({0, 1, 2})), x = npy("<f4", "(3, 2)", std::string(24, '\0'));
   const std::string offsets = npy("<i8", "(3,)", raw<std::int64_t>({0, 1, 3}));
   Corpus corpus{{}, kHeaderWords};
@@ -251,10 +251,12 @@ TEST(Fuzz, kitti) {
   fuzz(kitti_corpus(), [&](const std::string& input) { use(io::parse_recording(bytes_of(input), "fuzz", options)); });
 }
 TEST(Fuzz, npy) { fuzz(npy_corpus(), read_npy); }
+#ifdef TMAOPS_HAVE_LIBZIP
 TEST(Fuzz, npz) { fuzz(npz_corpus(), read_npz); }
 TEST(Fuzz, npz_recording) {
   fuzz(npz_corpus(), [](const std::string& input) { read_as(io::FileFormat::npz, input); });
 }
+#endif
 TEST(Fuzz, csv) {
   fuzz(text_corpus(false), [](const std::string& input) { read_as(io::FileFormat::csv, input); });
 }
