@@ -8,9 +8,10 @@ A document says where a table goes and what it shows:
   <!-- /table -->
 
 Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
-implementations beside the chosen variant, all without it. One line per case: the chosen variant's time, then every other
-implementation of the same case with its time and how many times slower it is. `<!-- counters FILE ... -->` makes a table
-of hardware counters, one line per implementation; `columns=us,GHz,tensor` chooses among COLUMNS.
+implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
+cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
+how many times slower it is. `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
+`columns=us,GHz,tensor` chooses among COLUMNS. goal_tables.py describes `<!-- table goals ... -->`.
 
   update_tables.py            rewrite the documents
   update_tables.py --check    exit 1 when a document differs from what its result files say
@@ -20,8 +21,10 @@ import pathlib
 import re
 import sys
 
+from goal_tables import fill_goals
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^>]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
 
 
 def microseconds(value):
@@ -106,8 +109,10 @@ def read_rows(spec):
     path, *filters = spec.split()
     wanted = dict(item.split("=", 1) for item in filters)
     options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns")}
+    cases = [case.replace("_", " ") for case in wanted.pop("cases", "").split("|") if case]
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
-    rows = [row for row in document["rows"] if all(str(row.get(key)) == value for key, value in wanted.items())]
+    rows = [row for row in document["rows"]
+            if all(str(row.get(key)) == value for key, value in wanted.items()) and (not cases or row["case"] in cases)]
     if not rows:
         raise SystemExit(f"{path}: no row with {wanted}")
     return path, wanted, options, document, rows
@@ -167,6 +172,7 @@ def main():
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         new = BLOCK.sub(lambda match: match[1] + makers[match["what"]](match["spec"]) + match[5], text)
+        new = fill_goals(new, ROOT, microseconds)
         if new != text:
             stale.append(path.relative_to(ROOT))
             if not check:
