@@ -5,7 +5,6 @@
 #include <string>
 
 #include "ops/gemm/problem.hpp"
-#include "ops/gemm/tiling.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::ops::gemm {
@@ -20,24 +19,24 @@ struct Case {
 
 /// configs/h200_gemm.yaml, h200_gemm_large.yaml, seed_gemm.yaml and quick.yaml.
 constexpr Case kCases[] = {
-    {GemmMode::RC, 256, 256, 256, DType::f16, "wgmma_small/64x32"},
-    {GemmMode::RC, 512, 512, 512, DType::f16, "wgmma_small/64x32"},
-    {GemmMode::RC, 512, 512, 512, DType::bf16, "wgmma_small/64x32"},
-    {GemmMode::RC, 1000, 1000, 1000, DType::f16, "wgmma_small/128x64r8"},
-    {GemmMode::RC, 1024, 1024, 1024, DType::f16, "wgmma_small/64x128"},
+    {GemmMode::RC, 256, 256, 256, DType::f16, "wgmma_unrolled_k/64x16"},
+    {GemmMode::RC, 512, 512, 512, DType::f16, "wgmma_unrolled_k/64x32"},
+    {GemmMode::RC, 512, 512, 512, DType::bf16, "wgmma_unrolled_k/64x32"},
+    {GemmMode::RC, 1000, 1000, 1000, DType::f16, "wgmma_cluster8/64x144c8"},
+    {GemmMode::RC, 1024, 1024, 1024, DType::f16, "wgmma_unrolled_tma/64x128"},
     {GemmMode::RC, 2048, 2048, 2048, DType::f16, "wgmma_specialized/128x256"},
     {GemmMode::RC, 4096, 4096, 4096, DType::f16, "wgmma_persistent/128x128"},
     {GemmMode::RC, 8192, 8192, 8192, DType::f16, "wgmma_persistent/128x176"},
-    {GemmMode::RC, 64, 4096, 7168, DType::f16, "wgmma_small/64x64k2"},
+    {GemmMode::RC, 64, 4096, 7168, DType::f16, "wgmma_deep_stages/64x64k2"},
     {GemmMode::RC, 4096, 24576, 1536, DType::f16, "wgmma_persistent/128x176"},
-    {GemmMode::CR, 256, 256, 256, DType::f16, "wgmma_small/64x32"},
-    {GemmMode::CR, 512, 512, 512, DType::f16, "wgmma_small/64x32"},
-    {GemmMode::CR, 1000, 1000, 1000, DType::f16, "wgmma_specialized/64x144c8"},
-    {GemmMode::CR, 1024, 1024, 1024, DType::f16, "wgmma_small/64x128"},
+    {GemmMode::CR, 256, 256, 256, DType::f16, "wgmma_unrolled_k/64x16"},
+    {GemmMode::CR, 512, 512, 512, DType::f16, "wgmma_unrolled_k/64x32"},
+    {GemmMode::CR, 1000, 1000, 1000, DType::f16, "wgmma_cluster8/64x144c8"},
+    {GemmMode::CR, 1024, 1024, 1024, DType::f16, "wgmma_unrolled_tma/64x128"},
     {GemmMode::CR, 2048, 2048, 2048, DType::f16, "wgmma_specialized/128x256"},
     {GemmMode::CR, 4096, 4096, 4096, DType::f16, "wgmma_persistent/128x128"},
     {GemmMode::CR, 8192, 8192, 8192, DType::f16, "wgmma_persistent/128x192c2"},
-    {GemmMode::CR, 64, 4096, 7168, DType::f16, "wgmma_small/64x64k2"},
+    {GemmMode::CR, 64, 4096, 7168, DType::f16, "wgmma_deep_stages/64x64k2"},
     {GemmMode::CR, 4096, 24576, 1536, DType::f16, "wgmma_persistent/128x192c2"},
 };
 
@@ -66,7 +65,7 @@ TEST(GemmChoices, every_case_of_the_configurations_has_its_variant_and_tile) {
   for (const Case& one : kCases) {
     const Problem problem = problem_of(one);
     const Choice choice = select(problem, h200, "", "off");
-    EXPECT_EQ(std::string(choice.variant->name) + "/" + std::string(choice.tiling->tile), one.choice) << problem.text();
+    EXPECT_EQ(choice.name(), one.choice) << problem.text();
   }
 }
 
