@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "tmaops/export.hpp"
+#include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -44,7 +44,7 @@ struct GemmOptions {
   /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
   /// and waits for it before it reads or writes; back-to-back calls overlap their start-up.
   bool dependent_launch = false;
-  /// Name of a variant, or of a variant and a tile ("wgmma_small/64x32"); empty: the best one for the problem.
+  /// Name of a variant, or of a variant and a tile ("wgmma_tma/64x128"); empty: the best one for the problem.
   std::string variant{};
   /// GPU: file of measured choices (`tmaops bench --tune`), read once per process. Empty: $TMAOPS_GEMM_TUNING, else
   /// gemm_tuning.yaml in $XDG_CACHE_HOME/tmaops or ~/.cache/tmaops where there is one. "off": none.
@@ -65,23 +65,8 @@ struct GemmOptions {
 /// and the device errors.
 TMAOPS_API void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
-/// A gemm whose checks and host work are done once. run() only launches.
-class GemmPlan {
- public:
-  /// Same arguments and errors as gemm(). The buffers must outlive the plan.
-  TMAOPS_API GemmPlan(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
-  TMAOPS_API ~GemmPlan();
-  TMAOPS_API GemmPlan(GemmPlan&&) noexcept;
-  TMAOPS_API GemmPlan& operator=(GemmPlan&&) noexcept;
-
-  /// Runs on the given stream (ignored on the CPU, where it returns when the result is there).
-  TMAOPS_API void run(Stream stream = nullptr) const;
-  /// Name of the variant that runs.
-  TMAOPS_API std::string_view variant() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// A gemm whose checks and host work are done once. Same arguments and errors as gemm(), but for `stream`, which is not
+/// used. The buffers must outlive the plan.
+TMAOPS_API Plan plan_gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
 }  // namespace tmaops

@@ -12,7 +12,8 @@ extern "C" __attribute__((visibility("default"))) const char* plugin_run() {
   float d = NAN;
   tmaops::GemmOptions options;
   options.activation = tmaops::Activation::relu;
-  const tmaops::GemmPlan plan(view(a.data(), {1, 2}), view(b.data(), {2, 1}), view(&d, {1, 1}), options);
+  const tmaops::Plan plan =
+      tmaops::plan_gemm(view(a.data(), {1, 2}), view(b.data(), {2, 1}), view(&d, {1, 1}), options);
   plan.run();
   if (d != 11.0F) return "gemm is wrong";
 

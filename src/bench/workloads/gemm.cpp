@@ -177,7 +177,7 @@ class GemmWorkload : public Workload {
 
  private:
   Call call(const GemmOptions& options, int set) const {
-    auto plan = std::make_shared<GemmPlan>(tensor("a", set), tensor("b", set), tensor("d", set), options);
+    auto plan = std::make_shared<Plan>(plan_gemm(tensor("a", set), tensor("b", set), tensor("d", set), options));
     return [plan](Stream stream) { plan->run(stream); };
   }
   GemmOptions options(const std::string& variant, int set) const {

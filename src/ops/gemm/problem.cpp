@@ -220,5 +220,17 @@ Problem transposed(const Problem& problem) {
   return made;
 }
 
+Problem row_major_form(const Problem& problem) {
+  return problem.d.order == Order::column ? transposed(problem) : problem;
+}
+
+std::string Config::text() const {
+  if (rows == 0) return {};
+  std::string text = std::to_string(rows) + "x" + std::to_string(columns);
+  if (cluster > 1) text += "c" + std::to_string(cluster);
+  if (splits > 1) text += "k" + std::to_string(splits);
+  return text;
+}
+
 }  // namespace ops::gemm
 }  // namespace tmaops

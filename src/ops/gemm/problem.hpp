@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "core/choose.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
 #include "tmaops/gemm.hpp"
@@ -57,6 +59,8 @@ struct Problem {
   Activation activation = Activation::none;
   Device device{};
 
+  /// D has no elements.
+  bool empty() const { return m == 0 || n == 0 || batch == 0; }
   /// RC, CR, RR or CC; nothing when A or B is contiguous along neither of its indices.
   std::optional<GemmMode> mode() const;
   /// In the configuration's syntax: "gemm: {mode: RC, m: 1024, n: 1024, k: 1024, dtype: f16}", with what differs from
@@ -65,9 +69,7 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-struct Tiling;
-
-/// The memory of a call, and what was chosen for it.
+/// The memory of a call.
 struct Arguments {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -75,15 +77,32 @@ struct Arguments {
   const void* c = nullptr;     // null when beta is 0
   const void* bias = nullptr;  // null when there is none
   bool dependent_launch = false;
-  const Tiling* tiling = nullptr;  // how a GPU variant cuts the product; null: as it thinks best
-  std::shared_ptr<const void> prepared{};
+};
+
+/// What a tile of a variant costs on a GPU, in microseconds; see estimate().
+struct TileCost {
+  double start = 0;   // before the first product and after the last one, per launch
+  double finish = 0;  // per tile, while the tensor cores stand still
+  double step = 0;    // per 64 of k of a tile; 0: nothing is known of the variant
+  int cuts = 1;       // parts along N of each tile of the last wave, where all of those then run at once
+  friend bool operator==(const TileCost&, const TileCost&) = default;
+};
+
+/// How a GPU variant cuts D into tiles. A variant with a single way leaves it empty.
+struct Config {
+  int rows = 0;
+  int columns = 0;
+  int cluster = 1;  // blocks that fetch one tile of B together (multicast): c2, c8
+  int splits = 1;   // blocks that share a tile's K (split-K): k2
+  TileCost cost{};
+
+  /// "64x128", "128x256c2", "64x64k2"; empty for a variant with a single way.
+  std::string text() const;
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// What runs.
-struct Choice {
-  const Variant<Problem, Arguments>* variant = nullptr;
-  const Tiling* tiling = nullptr;  // null: as the variant thinks best
-};
+using Choice = tmaops::Choice<Problem, Arguments, Config>;
 
 /// Checks every argument and says what is to be computed. Throws Error as gemm() does.
 Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
@@ -93,10 +112,16 @@ Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const T
 /// row-major. The caller exchanges the pointers of a and b.
 Problem transposed(const Problem& problem);
 
-/// What runs: the variant of that name, which may have its tile behind a slash ("wgmma_small/64x32"). With an empty
-/// name on a GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.
+/// The form of a problem in which D is row-major, unless its strides are general.
+Problem row_major_form(const Problem& problem);
+
+/// What runs. `name`: a variant, which may have its tile behind a slash ("wgmma_tma/64x128"). With an empty name on a
+/// GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.
 Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning = "");
 
-VariantTable<Problem, Arguments> variants();
+/// Every variant of the device with each of its tiles for a problem.
+std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& device);
+
+VariantTable<Problem, Arguments, Config> variants();
 
 }  // namespace tmaops::ops::gemm

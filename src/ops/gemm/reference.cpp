@@ -43,11 +43,7 @@ double activate(Activation activation, double x) {
   return x;
 }
 
-}  // namespace
-
-Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
-
-void launch(const Problem& problem, const Arguments& arguments, Stream) {
+void run(const Problem& problem, const Arguments& arguments) {
   parallel_for(problem.batch * problem.m, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t p = row / problem.m;
@@ -67,6 +63,14 @@ void launch(const Problem& problem, const Arguments& arguments, Stream) {
       }
     }
   });
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return cpu_work(run, problem, arguments);
 }
 
 }  // namespace tmaops::ops::gemm::reference

@@ -8,11 +8,10 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sstream>
 
 #include "core/settings.hpp"
-#include "ops/gemm/tiling.hpp"
-
 namespace tmaops::ops::gemm {
 namespace {
 
@@ -63,18 +62,71 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
   return values;
 }
 
+MatrixLayout dense(bool row_major, std::int64_t rows, std::int64_t columns, DType dtype) {
+  return {.dtype = dtype,
+          .order = row_major ? Order::row : Order::column,
+          .rows = rows,
+          .columns = columns,
+          .row_stride = row_major ? columns : 1,
+          .column_stride = row_major ? 1 : rows,
+          .alignment = 128};
+}
+
+/// The product that a line names ("RC 1024", "RC 64x4096x7168 batch=2"; "f16", "f16->f32"), with dense operands.
+Problem named_product(std::string_view product, std::string_view types, const Line& line) {
+  const std::size_t space = std::min(product.find(' '), product.size());
+  const std::string_view mode = product.substr(0, space);
+  std::string_view size = product.substr(std::min(space + 1, product.size()));
+  std::optional<std::int64_t> batch = 1;
+  if (const std::size_t at = size.find(" batch="); at != std::string_view::npos) {
+    batch = parse_integer(size.substr(at + 7));
+    size = size.substr(0, at);
+  }
+  std::vector<std::optional<std::int64_t>> extents;
+  for (std::size_t at = 0; at <= size.size();) {
+    const std::size_t end = std::min(size.find('x', at), size.size());
+    extents.push_back(parse_integer(size.substr(at, end - at)));
+    at = end + 1;
+  }
+  if (extents.size() == 1) extents.resize(3, extents[0]);
+  const bool known = batch && extents.size() == 3 && extents[0] && extents[1] && extents[2];
+  if (!parse_gemm_mode(mode) || !known)
+    line.fail("case '" + std::string(product) + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
+  const std::size_t arrow = types.find("->");
+  const auto in = parse_dtype(types.substr(0, arrow));
+  const auto out = arrow == std::string_view::npos ? in : parse_dtype(types.substr(arrow + 2));
+  if (!in || !out)
+    line.fail("dtype '" + std::string(types) + "'", "f16 or bf16, with -> and D's type where that differs");
+  Problem made{.m = *extents[0], .n = *extents[1], .k = *extents[2], .batch = *batch};
+  made.a = dense(mode[0] == 'R', made.m, made.k, *in);
+  made.b = dense(mode[1] == 'R', made.k, made.n, *in);
+  made.d = dense(true, made.m, made.n, *out);
+  made.device = {DeviceType::cuda, 0};
+  return made;
+}
+
+/// Refuses a choice that is no tile of a GPU variant for the product, on any GPU.
+void check_choice(const std::string& choice, const Problem& problem, const Line& line) {
+  const std::string_view name = std::string_view(choice).substr(0, choice.find('/'));
+  const auto variant = std::ranges::find_if(variants(), [&](const auto& one) { return one.name == name; });
+  if (variant == variants().end() || variant->device != DeviceType::cuda)
+    line.fail("variant '" + std::string(name) + "'", "a GPU variant of this build");
+  if (!variant->built()) return;  // the table serves other builds too
+  DeviceInfo largest;
+  largest.device = problem.device;
+  largest.multiprocessors = 1 << 20;
+  std::string known;
+  for (const Config& config : configs_of(*variant, problem, largest)) {
+    const std::string one = Choice{&*variant, config}.name();
+    if (one == choice) return;
+    known += (known.empty() ? "" : ", ") + one;
+  }
+  line.fail("'" + choice + "'", known.empty() ? "a variant that takes the product" : "one of " + known);
+}
+
 TunedChoice read_choice(std::string_view text, const Line& line) {
   auto [gpu, product, types, choice, us] = read_values(text, line);
-  const std::size_t space = product.find(' ');
-  if (!parse_gemm_mode(product.substr(0, space)) || space == std::string::npos)
-    line.fail("case '" + product + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
-  if (!parse_dtype(std::string_view(types).substr(0, types.find("->"))))
-    line.fail("dtype '" + types + "'", "f16 or bf16, with -> and D's type where that differs");
-  const std::size_t slash = choice.find('/');
-  const std::string_view variant = std::string_view(choice).substr(0, slash);
-  if (tile_names(variant).empty()) line.fail("variant '" + std::string(variant) + "'", "a GPU variant of this build");
-  if (slash == std::string::npos || find_tiling(variant, std::string_view(choice).substr(slash + 1)) == nullptr)
-    line.fail("'" + choice + "'", std::string(variant) + "/ and one of " + tile_names(variant));
+  check_choice(choice, named_product(product, types, line), line);
   const auto microseconds = parse_number(us);
   if (!microseconds || !(*microseconds > 0)) line.fail("us '" + us + "'", "a time above 0");
   return {gpu, product, types, choice, *microseconds};
@@ -199,6 +251,12 @@ std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
   auto table = missing ? nullptr : std::make_shared<const TuningTable>(TuningTable::read(path));
   tables.emplace(path, table);
   return table;
+}
+
+std::vector<std::string> candidates(const Problem& problem, const DeviceInfo& device) {
+  std::vector<std::string> names;
+  for (const Choice& choice : every_choice(problem, device)) names.push_back(choice.name());
+  return names;
 }
 
 }  // namespace tmaops::ops::gemm

@@ -16,7 +16,7 @@ struct TunedChoice {
   std::string gpu;          // "NVIDIA H200"
   std::string product;      // "RC 64x4096x7168"
   std::string types;        // "f16", or "f16->f32" where D differs
-  std::string choice;       // "wgmma_small/64x64k2"
+  std::string choice;       // "wgmma_deep_stages/64x64k2"
   double microseconds = 0;  // of a launch, when it was chosen
 };
 
@@ -53,7 +53,7 @@ std::string tuning_path(const std::string& option);
 /// where it was named. Throws Error cannot_read and bad_tuning.
 std::shared_ptr<const TuningTable> tuning_table(const std::string& option);
 
-/// Every variant with a tile that takes the problem ("wgmma_small/64x32"): what --tune measures.
+/// Every variant with a tile that takes the problem ("wgmma_latency/64x32"): what --tune measures.
 std::vector<std::string> candidates(const Problem& problem, const DeviceInfo& device);
 
 }  // namespace tmaops::ops::gemm

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "ops/gemm/gemm_case.hpp"
-#include "ops/gemm/host_activation.hpp"
+#include "ops/gemm/shared/host_activation.hpp"
 
 namespace tmaops::ops::gemm {
 namespace {

@@ -220,7 +220,7 @@ TEST(GemmPlan, runs_again_with_new_data_and_from_several_threads) {
   for (const std::string& variant : cpu_variants()) {
     std::mt19937_64 random(6);
     Buffer a(DType::bf16, {600, 40}), b(DType::bf16, {40, 90}), d(DType::f32, {600, 90}), want(DType::f32, {600, 90});
-    const GemmPlan plan(a, b, d, {.variant = variant});
+    const Plan plan = plan_gemm(a, b, d, {.variant = variant});
     EXPECT_EQ(plan.variant(), variant);
     for (int round = 0; round < 3; ++round) {
       a.fill_normal(random);
@@ -249,8 +249,8 @@ TEST(GemmPlan, moves) {
   Buffer a(DType::f32, {1, 1}), b(DType::f32, {1, 1}), d(DType::f32, {1, 1});
   a.set(0, 2);
   b.set(0, 3);
-  GemmPlan first(a, b, d);
-  GemmPlan second = std::move(first);
+  Plan first = plan_gemm(a, b, d);
+  Plan second = std::move(first);
   second.run();
   EXPECT_EQ(d.get(0), 6);
 }
@@ -263,7 +263,7 @@ TEST(Gemm, works_in_a_forked_child_with_the_same_bits) {
     a.fill_normal(random);
     b.fill_normal(random);
     set_num_threads(3);
-    const GemmPlan plan(a, b, d, {.variant = variant});
+    const Plan plan = plan_gemm(a, b, d, {.variant = variant});
     plan.run();
     const auto want = d.bits();
     const pid_t child = fork();
@@ -306,7 +306,7 @@ TEST(Gemm, a_signal_handler_may_run_during_a_product) {
     bool same = true;
     setitimer(ITIMER_REAL, &often, nullptr);
     for (int made = 0; made < 10; ++made) {  // the heap notices damage when memory is given back
-      const GemmPlan plan(a, columns, d, {.variant = variant});
+      const Plan plan = plan_gemm(a, columns, d, {.variant = variant});
       for (int run = 0; run < 15; ++run) {
         plan.run();
         same = same && d.bits() == want;
@@ -320,7 +320,7 @@ TEST(Gemm, a_signal_handler_may_run_during_a_product) {
 
 TEST(Gemm, chooses_the_best_variant_that_is_built) {
   Buffer a(DType::f16, {4, 4}), b(DType::f16, {4, 4}), d(DType::f16, {4, 4});
-  EXPECT_EQ(GemmPlan(a, b, d).variant(), cpu_variants().front());
+  EXPECT_EQ(plan_gemm(a, b, d).variant(), cpu_variants().front());
   EXPECT_EQ(cpu_variants().back(), "reference");
 }
 

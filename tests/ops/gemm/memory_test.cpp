@@ -22,7 +22,7 @@ TEST(GemmMemory, that_runs_out_is_an_error) {
   for (const char* variant : {"blocked", "reference"}) {
     const GemmOptions options{.variant = variant};
     expect_out_of_memory_is_an_error(variant, [&] { gemm(from_a, from_b, to, options); });
-    expect_out_of_memory_is_an_error("a plan", [&] { GemmPlan(from_a, from_b, to, options).run(); });
+    expect_out_of_memory_is_an_error("a plan", [&] { plan_gemm(from_a, from_b, to, options).run(); });
   }
   // The refusal itself may find no room for its message.
   EXPECT_THROW(gemm(from_a, from_a, to), Error);

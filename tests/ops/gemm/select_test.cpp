@@ -1,8 +1,11 @@
 // The default choice on a GPU, which needs no GPU to be made.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
+#include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
-#include "ops/gemm/tiling.hpp"
 
 namespace tmaops::ops::gemm {
 namespace {
@@ -32,6 +35,18 @@ Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
           .device = {DeviceType::cuda, 0}};
 }
 
+std::string chosen(const Problem& product) { return select(product, hopper(), "", "off").name(); }
+std::string tile(const Problem& product) { return select(product, hopper(), "", "off").config.text(); }
+
+Choice named(const std::string& name, const Problem& product) { return select(product, hopper(), name, "off"); }
+
+Problem with_b(Problem made, Order order) {
+  made.b.order = order;
+  made.b.row_stride = order == Order::row ? made.n : 1;
+  made.b.column_stride = order == Order::row ? 1 : made.k;
+  return made;
+}
+
 class GemmSelect : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -49,40 +64,30 @@ TEST_F(GemmSelect, one_wave_does_not) {
 }
 
 TEST_F(GemmSelect, one_wave_has_the_width_that_fills_it) {
-  const auto tile = [](std::int64_t size, Order b) {
-    Problem product = problem(size, size, size);
-    product.b.order = b;
-    if (b == Order::column) std::swap(product.b.row_stride, product.b.column_stride);
-    return select(product, hopper(), "").tiling->tile;
-  };
-  EXPECT_EQ(tile(1408, Order::column), "128x128");
-  EXPECT_EQ(tile(1536, Order::column), "128x144");
-  EXPECT_EQ(tile(1664, Order::column), "128x176");
-  EXPECT_EQ(tile(1792, Order::column), "128x208");
-  EXPECT_EQ(tile(1920, Order::column), "128x256");
-  EXPECT_EQ(tile(1536, Order::row), "128x192");
+  const auto square = [](std::int64_t size, Order b) { return with_b(problem(size, size, size), b); };
+  EXPECT_EQ(tile(square(1408, Order::column)), "128x128");
+  EXPECT_EQ(tile(square(1536, Order::column)), "128x144");
+  EXPECT_EQ(tile(square(1664, Order::column)), "128x176");
+  EXPECT_EQ(tile(square(1792, Order::column)), "128x208");
+  EXPECT_EQ(tile(square(1920, Order::column)), "128x256");
+  EXPECT_EQ(tile(square(1536, Order::row)), "128x192");
 }
 
 TEST_F(GemmSelect, warpgroups_take_turns_where_the_last_wave_or_a_short_k_decides) {
-  const auto tile = [](Problem product, Order b) {
-    product.b.order = b;
-    if (b == Order::column) std::swap(product.b.row_stride, product.b.column_stride);
-    return select(product, hopper(), "").tiling->tile;
-  };
-  for (const Order b : {Order::row, Order::column}) EXPECT_EQ(tile(problem(4096, 4096, 4096), b), "128x128");
-  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::row), "128x192c2");
-  EXPECT_EQ(tile(problem(8192, 8192, 8192), Order::column), "128x176");
-  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::column), "128x176");
-  EXPECT_EQ(tile(problem(4096, 24576, 1536), Order::row), "128x192c2");
+  for (const Order b : {Order::row, Order::column}) EXPECT_EQ(tile(with_b(problem(4096, 4096, 4096), b)), "128x128");
+  EXPECT_EQ(tile(with_b(problem(8192, 8192, 8192), Order::row)), "128x192c2");
+  EXPECT_EQ(tile(with_b(problem(8192, 8192, 8192), Order::column)), "128x176");
+  EXPECT_EQ(tile(with_b(problem(4096, 24576, 1536), Order::column)), "128x176");
+  EXPECT_EQ(tile(with_b(problem(4096, 24576, 1536), Order::row)), "128x192c2");
 }
 
 /// 128 x 192: 31.03 waves of 4096 x 24576, whose last one is cut, and 5.33 of 4096 x 4096, whose last one has room for
 /// its pieces; 2.5 waves stay whole.
 TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
-  const Tiling& tiling = *find_tiling("wgmma_persistent", "128x192c2");
+  const Config config = named("wgmma_persistent/128x192c2", problem(4096, 4096, 4096)).config;
   const auto waves = [&](const Problem& product) {
-    return (microseconds(tiling, product, 132) - tiling.start) /
-           (tiling.finish + static_cast<double>((product.k + 63) / 64) * tiling.step);
+    return (*estimate(config, product, hopper()) - config.cost.start) /
+           (config.cost.finish + static_cast<double>((product.k + 63) / 64) * config.cost.step);
   };
   EXPECT_DOUBLE_EQ(waves(problem(4096, 24576, 1536)), 31.5);
   EXPECT_DOUBLE_EQ(waves(problem(4096, 4096, 1024)), 5.5);
@@ -90,52 +95,43 @@ TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
 }
 
 TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
-  Problem product = problem(4096, 24576, 1536);
-  product.b.order = Order::column;
-  std::swap(product.b.row_stride, product.b.column_stride);
-  EXPECT_EQ(select(product, hopper(), "").tiling->tile, "128x176");
+  Problem product = with_b(problem(4096, 24576, 1536), Order::column);
+  EXPECT_EQ(tile(product), "128x176");
   product.activation = Activation::relu;
-  EXPECT_NE(select(product, hopper(), "").tiling->columns, 176);
+  EXPECT_NE(select(product, hopper(), "").config.columns, 176);
   product.activation = Activation::none;
   product.d.dtype = DType::f32;
-  EXPECT_NE(select(product, hopper(), "").tiling->columns, 176);
+  EXPECT_NE(select(product, hopper(), "").config.columns, 176);
 }
 
 TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
-  for (const std::int64_t size : {256, 512, 768, 1024})
-    EXPECT_EQ(select(problem(size, size, size), hopper(), "").variant->name, "wgmma_small") << size;
-  EXPECT_EQ(select(problem(64, 4096, 7168), hopper(), "").variant->name, "wgmma_small");
-  EXPECT_EQ(best_tiling("wgmma_small", problem(64, 4096, 7168), 132).splits, 2);
-  EXPECT_EQ(best_tiling("wgmma_small", problem(512, 512, 512), 132).columns, 32);
-  EXPECT_EQ(best_tiling("wgmma_small", problem(1024, 1024, 1024), 132).columns, 128);
+  EXPECT_EQ(chosen(problem(256, 256, 256)), "wgmma_unrolled_k/64x16");
+  EXPECT_EQ(chosen(problem(704, 256, 256)), "wgmma_unrolled_k/64x32") << "64 x 16 would be two waves";
+  EXPECT_EQ(chosen(problem(512, 512, 512)), "wgmma_unrolled_k/64x32");
+  EXPECT_EQ(chosen(problem(768, 768, 768)), "wgmma_deep_stages/64x128");
+  EXPECT_EQ(chosen(problem(1024, 1024, 1024)), "wgmma_unrolled_tma/64x128");
+  EXPECT_EQ(chosen(problem(64, 4096, 7168)), "wgmma_deep_stages/64x64k2");
+}
+
+TEST_F(GemmSelect, unrolled_kernels_are_for_whole_tiles_of_plain_products) {
+  Problem product = problem(512, 512, 512);
+  product.activation = Activation::relu;
+  EXPECT_EQ(chosen(product), "wgmma_latency/64x32");
+  product = problem(1024, 1024, 1024);
+  product.alpha = 2;
+  EXPECT_EQ(chosen(product), "wgmma_deep_stages/64x128");
+  EXPECT_EQ(chosen(problem(320, 512, 512)), "wgmma_latency/64x32") << "not four tiles one below the other";
+  EXPECT_EQ(chosen(problem(256, 256, 248)), "wgmma_latency/64x32") << "a K that no kernel knows";
 }
 
 TEST_F(GemmSelect, rows_across_lines_share_columns_in_clusters) {
-  Problem odd = problem(1000, 1000, 1000);
-  EXPECT_EQ(select(odd, hopper(), "").variant->name, "wgmma_specialized");
-  EXPECT_EQ(select(odd, hopper(), "").tiling->tile, "64x144c8");
-  odd.activation = Activation::relu;
-  EXPECT_NE(select(odd, hopper(), "").tiling->tile, "64x144c8");
-  EXPECT_NE(select(problem(1512, 1512, 1512), hopper(), "").tiling->tile, "64x144c8") << "more than one wave";
-}
-
-TEST_F(GemmSelect, rows_across_lines_are_read_by_whole_lines_where_both_operands_lie_along_k) {
-  const auto along_k = [](Problem made) {
-    made.b.order = Order::column;
-    made.b.row_stride = 1;
-    made.b.column_stride = made.k;
-    return made;
-  };
-  const auto chosen = [](const Problem& product) {
-    const Choice choice = select(product, hopper(), "");
-    return std::string(choice.variant->name) + "/" + std::string(choice.tiling->tile);
-  };
-  EXPECT_EQ(chosen(along_k(problem(1000, 1000, 1000))), "wgmma_small/128x64r8");
-  EXPECT_EQ(chosen(along_k(problem(1024, 1024, 1024))), "wgmma_small/64x128");
-  EXPECT_NE(chosen(along_k(problem(1000, 1000, 1032))), "wgmma_small/128x64r8") << "more than 17 lines";
-  Problem activated = along_k(problem(1000, 1000, 1000));
-  activated.activation = Activation::relu;
-  EXPECT_NE(chosen(activated), "wgmma_small/128x64r8");
+  for (const Order b : {Order::row, Order::column}) {
+    Problem odd = with_b(problem(1000, 1000, 1000), b);
+    EXPECT_EQ(chosen(odd), "wgmma_cluster8/64x144c8");
+    odd.activation = Activation::relu;
+    EXPECT_NE(chosen(odd), "wgmma_cluster8/64x144c8");
+    EXPECT_NE(chosen(with_b(problem(1512, 1512, 1512), b)), "wgmma_cluster8/64x144c8") << "more than one wave";
+  }
 }
 
 TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
@@ -177,14 +173,24 @@ TEST_F(GemmSelect, a_column_major_d_is_judged_by_its_transpose) {
 }
 
 TEST_F(GemmSelect, more_work_never_takes_less_time) {
-  for (const char* variant : {"wgmma_cp_async", "wgmma_tma", "wgmma_specialized", "wgmma_persistent", "wgmma_small"})
+  const auto least = [](const auto& variant, const Problem& product) {
+    double time = 1e30;
+    for (const Config& config : variant.configs(product, hopper()))
+      time = std::min(time, estimate(config, product, hopper()).value());
+    return time;
+  };
+  for (const auto& variant : variants())
     for (const std::int64_t size : {64, 256, 1000, 2048, 4096}) {
       const Problem small = problem(size, size, size);
       const Problem large = problem(2 * size, size, 2 * size);
-      EXPECT_LE(microseconds(best_tiling(variant, small, 132), small, 132),
-                microseconds(best_tiling(variant, large, 132), large, 132))
-          << variant << " " << size;
+      if (!try_variant(variant, small, hopper()) || !try_variant(variant, large, hopper())) continue;
+      EXPECT_LE(least(variant, small), least(variant, large)) << variant.name << " " << size;
     }
+}
+
+TEST_F(GemmSelect, a_tile_of_which_nothing_is_known_has_no_estimate) {
+  EXPECT_EQ(estimate({}, problem(64, 64, 64), hopper()), std::nullopt);
+  EXPECT_EQ(estimate({.rows = 64, .columns = 64}, problem(64, 64, 64), hopper()), std::nullopt);
 }
 
 }  // namespace

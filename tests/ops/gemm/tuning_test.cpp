@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "ops/gemm/tiling.hpp"
 #include "support/expect_error.hpp"
 #include "support/scratch.hpp"
 
@@ -22,7 +21,7 @@ constexpr const char* kTable =
     "  - {gpu: NVIDIA H100, case: RC 4096, dtype: f16, variant: wgmma_tma/128x128, us: 230}\n"
     "\n"
     "  # two operators, one line each\n"
-    "  - {gpu: NVIDIA H200, case: RC 64x4096x7168, dtype: bf16->f32, variant: wgmma_small/64x128, us: 17.5}\n";
+    "  - {gpu: NVIDIA H200, case: RC 64x4096x7168, dtype: bf16->f32, variant: wgmma_deep_stages/64x128, us: 17.5}\n";
 
 /// Sets an environment variable while it lives.
 class Environment {
@@ -80,7 +79,7 @@ TEST(GemmTuning, a_table_is_read_and_written_back) {
   ASSERT_EQ(table.choices().size(), 3U);
   const TunedChoice* found = table.find("NVIDIA H200", "RC 64x4096x7168", "bf16->f32");
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->choice, "wgmma_small/64x128");
+  EXPECT_EQ(found->choice, "wgmma_deep_stages/64x128");
   EXPECT_EQ(found->microseconds, 17.5);
   EXPECT_EQ(table.find("NVIDIA H200", "RC 64x4096x7168", "f16"), nullptr);
   EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
@@ -107,8 +106,12 @@ TEST(GemmTuning, mistakes_are_named_with_their_line) {
   expect_refused(line("4096", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
   expect_refused(line("RC 1", "f8", "wgmma_tma/128x128", "1"), "table.yaml:3", "f16 or bf16");
   expect_refused(line("RC 1", "f16", "wgmma_tmb/128x128", "1"), "table.yaml:3", "'wgmma_tmb'");
-  expect_refused(line("RC 1", "f16", "wgmma_tma/64x64", "1"), "table.yaml:3", "128x128");
-  expect_refused(line("RC 1", "f16", "wgmma_tma", "1"), "table.yaml:3", "128x128");
+  expect_refused(line("RC 1x2", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
+  expect_refused(line("RC 1 batch=", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
+  if (variants().front().built()) {
+    expect_refused(line("RC 1", "f16", "wgmma_tma/64x64", "1"), "table.yaml:3", "128x128");
+    expect_refused(line("RC 1", "f16", "wgmma_tma", "1"), "table.yaml:3", "128x128");
+  }
   expect_refused(line("RC 1", "f16", "wgmma_tma/128x128", "-1"), "table.yaml:3", "a time above 0");
   expect_refused(line("RC 1", "f16", "wgmma_tma/128x128", "1, us: 2"), "table.yaml:3", "us twice");
   expect_refused(head + "  - {gpu: G, case: RC 1}\n", "table.yaml:3", "no dtype");
@@ -153,8 +156,7 @@ TEST_F(GemmTuningChoice, what_was_measured_goes_before_the_model) {
   const Problem known = product(4096, 4096, 4096);
   const Choice choice = select(known, h200(), "", path);
   EXPECT_EQ(choice.variant->name, "wgmma_specialized");
-  ASSERT_NE(choice.tiling, nullptr);
-  EXPECT_EQ(choice.tiling->tile, "128x256");
+  EXPECT_EQ(choice.config.text(), "128x256");
   EXPECT_NE(select(known, h200(), "", "off").variant->name, "wgmma_specialized");
   EXPECT_EQ(select(known, h200(), "wgmma_cp_async", path).variant->name, "wgmma_cp_async") << "a name goes first";
   DeviceInfo other = h200();
@@ -167,18 +169,17 @@ TEST_F(GemmTuningChoice, what_was_measured_goes_before_the_model) {
 
 TEST_F(GemmTuningChoice, a_tile_can_be_named_with_its_variant) {
   const Problem known = product(4096, 4096, 4096);
-  EXPECT_EQ(select(known, h200(), "wgmma_small/64x128").tiling->columns, 128);
-  test::expect_error(
-      ErrorCode::variant_refuses, [&] { (void)select(known, h200(), "wgmma_small/64x64k2"); }, "multiprocessors");
-  test::expect_error(
-      ErrorCode::unknown_variant, [&] { (void)select(known, h200(), "wgmma_small/7x7"); }, "64x32");
+  EXPECT_EQ(select(known, h200(), "wgmma_deep_stages/64x128").config.columns, 128);
+  for (const char* none : {"wgmma_deep_stages/64x64k2", "wgmma_deep_stages/7x7"})
+    test::expect_error(
+        ErrorCode::variant_refuses, [&] { (void)select(known, h200(), none); }, "one of the configurations 64x128");
 }
 
 TEST_F(GemmTuningChoice, every_candidate_can_be_named) {
   for (const Problem& one : {product(4096, 4096, 4096), product(64, 4096, 7168), product(1000, 1000, 1000)}) {
     const auto names = candidates(one, h200());
     EXPECT_GE(names.size(), 8U);
-    for (const std::string& name : names) EXPECT_NE(select(one, h200(), name).tiling, nullptr) << name;
+    for (const std::string& name : names) EXPECT_EQ(select(one, h200(), name).name(), name);
   }
   Problem odd = product(64, 64, 63);
   EXPECT_EQ(candidates(odd, h200()), std::vector<std::string>{"wgmma_cp_async/64x128"});

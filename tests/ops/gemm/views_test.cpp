@@ -22,7 +22,7 @@ struct GemmCall {
 TEST(GemmViews, that_are_no_tensors_are_refused_by_name) {
   GemmCall call;
   const auto once = [&] { gemm(call.a, call.b, call.d, call.options); };
-  const auto planned = [&] { GemmPlan(call.a, call.b, call.d, call.options).run(); };
+  const auto planned = [&] { plan_gemm(call.a, call.b, call.d, call.options).run(); };
   const auto refused = [&](const std::string& argument, auto& view) {
     expect_refused("gemm: " + argument, view, once);
     expect_refused("gemm: " + argument, view, planned);

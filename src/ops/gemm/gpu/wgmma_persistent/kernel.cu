@@ -1,0 +1,297 @@
+// Version 4: blocks that stay. What is new against version 3: a block per multiprocessor computes tile after tile, and
+// two blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a
+// third off the bytes that leave the L2. Its two warpgroups share a tile of 128 x 256, which moves the fewest bytes and
+// so needs the least power, or take turns: one multiplies a tile of 128 x 128, 176 or 192 while the other writes its
+// own out, so that the tensor cores wait for no epilogue, which decides where K is short (4096x24576x1536: 416 us
+// instead of 447) and where no wave is lost (4096: 194 us instead of 196). A last wave of few wide tiles is cut into
+// pieces (CR: 424 us instead of 431).
+#include <algorithm>
+
+#include "core/cuda_launch.hpp"
+#include "device/cluster.cuh"
+#include "ops/gemm/gpu/wgmma_persistent/walk.cuh"
+
+namespace tmaops::ops::gemm::wgmma_persistent {
+namespace {
+
+/// Named barrier.
+inline constexpr int kLastStages = 1;
+
+struct Job {
+  SpecializedJob parts;
+  Walk walk;
+  tma::TensorMap map_piece{};  // of B, where tiles may be cut
+};
+
+/// Whether each warpgroup has a tile of its own, of 128 rows; otherwise 64 rows each of one tile.
+template <int n>
+inline constexpr bool kInTurn = n < 256;
+/// Warps that read a stage of one block.
+template <int n>
+inline constexpr int kReaders = kInTurn<n> ? kConsumerWarps / kConsumers : kConsumerWarps;
+
+template <int n>
+struct Storage {
+  static constexpr int stages = n == 256 || n == 192 ? 4 : n == 176 ? 5 : 6;  // 160, 190 and 192 KiB
+  struct Stage {
+    unsigned char a[kSpecializedRows * kRowBytes];
+    unsigned char b[n * kRowBytes];
+  };
+  alignas(1024) Stage stage[stages];
+  WarpStaging staging[kConsumerWarps];
+  device::Ring<stages> ring;
+  device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
+};
+
+/// 176 and 192 sums a thread leave no registers for what the general epilogue needs: such tiles are for a D that leaves
+/// through a tensor map.
+template <int n>
+inline constexpr bool kTensorStoreOnly = n == 176 || n == 192;
+
+/// How two blocks share the loads of B: half of the columns each, or half of the depth where B is contiguous along N
+/// and half of the columns are no whole panels of 64.
+template <int n, Major b_major>
+struct SharedB {
+  static constexpr bool by_depth = b_major == Major::mn && n / 2 % 64 != 0;
+  static constexpr int depth = by_depth ? kDepth / 2 : kDepth;
+};
+
+/// A warpgroup's sums: of 64 rows each.
+template <int n>
+struct Sums {
+  static constexpr int parts = kInTurn<n> ? 2 : 1;
+  float part[parts][n / 2];
+};
+
+/// The first `columns` of a warpgroup's sums in each row.
+template <int columns, int all>
+__device__ __forceinline__ float (&first_sums(float (&sums)[all]))[columns / 2] {
+  return reinterpret_cast<float(&)[columns / 2]>(sums);
+}
+
+/// A warpgroup's product over all k, of a tile or its first `columns`. A stage is given back one product late, so that
+/// the tensor cores always have the next one; when the last is in their queue it is the other warpgroup's turn.
+/// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile (4096x24576x1536: 633,000 cycles
+/// instead of 661,000).
+template <class T, int n, int columns, Major a_major, Major b_major>
+__device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
+                                              device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
+                                              int cluster) {
+  const int lane = device::lane_index();
+  const auto release = [&](int stage) {
+    if (lane < cluster) consumer.release_to(stage, static_cast<std::uint32_t>(lane));
+  };
+  // With fewer stages warpgroup 0 could arrive twice before warpgroup 1 waits.
+  const bool one_by_one = !kInTurn<n> && k_tiles >= Storage<n>::stages;
+  const LastStages<kLastStages> last{one_by_one && group == 1 ? k_tiles - Storage<n>::stages : -1,
+                                     one_by_one && group == 0};
+  int previous = 0;
+#pragma unroll 1
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    last.wait(k_tile, [&] {
+      if (k_tile > 0) release(previous);
+    });
+    const int current = consumer.acquire();
+    __syncwarp();
+    const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
+    const TileOperand<a_major, 64> first(a);
+    const TileOperand<a_major, 64> second(a + (Sums<n>::parts - 1) * kPanelBytes);
+    const TileOperand<b_major, columns, SharedB<n, b_major>::depth> right(shared.stage[current].b);
+    using Product = device::Wgmma<T, columns>;
+    device::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kDepth / 16; ++i) {
+      const bool accumulate = k_tile > 0 || i > 0;
+      Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[0]), first.at(i), right.at(i),
+                                                   accumulate);
+      if constexpr (kInTurn<n>)
+        Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[1]), second.at(i), right.at(i),
+                                                     accumulate);
+    }
+    device::wgmma_commit();
+    device::wgmma_wait<1>();
+    if (k_tile > 0 && k_tile != last.begin) release(previous);
+    previous = current;
+  }
+  last.pass_on();
+  if (kInTurn<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
+  device::wgmma_wait<0>();
+  for (auto& part : sums.part) device::pin_registers(first_sums<columns>(part));
+  release(previous);
+}
+
+/// This block's part of `columns` columns of B, for all blocks of the cluster.
+template <int n, int columns, Major b_major>
+__device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& map, const TensorOperand& b,
+                                       const Place& place, int k, device::Barrier& full, int cluster, int rank) {
+  using Shared = SharedB<n, b_major>;
+  const std::uint16_t both = 0b11;
+  constexpr int kHalfBytes = columns / 2 * kRowBytes;
+  if constexpr (Shared::by_depth) {
+    for (int half = rank; half < 2; half += cluster)
+      load_tile<b_major, columns, Shared::depth>(to + half * kHalfBytes, map, b, place.column, k + half * Shared::depth,
+                                                 place.batch, full, cluster == 1 ? 0 : both);
+  } else if (cluster == 1) {
+    load_tile<b_major, columns>(to, map, b, place.column, k, place.batch, full);
+  } else {
+    load_tile<b_major, columns / 2>(to + rank * kHalfBytes, map, b, place.column + rank * (columns / 2), k, place.batch,
+                                    full, both);
+  }
+}
+
+/// A warp's 16 rows of each 64 from (row, column), to D.
+template <int n, int columns>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, Sums<n>& sums, WarpStaging& staging, int row,
+                                            int column, int batch) {
+  constexpr int kBuffers = kStagedPieces<n>;
+  const auto buffer = [&](int piece) {
+    return reinterpret_cast<unsigned char*>(&staging) + piece % kBuffers * StorePieces<n>::bytes;
+  };
+#pragma unroll
+  for (int half = 0; half < Sums<n>::parts; ++half) {
+    if (kTensorStoreOnly<n> || job.tensor_store)
+      store_tile<columns, kBuffers>(job.map_d, job.epilogue, first_sums<columns>(sums.part[half]), buffer,
+                                    row + 64 * half, column, batch);
+    else if constexpr (!kTensorStoreOnly<n>)
+      write_tile<n>(job.epilogue, sums.part[half], staging, row + 64 * half, column, batch);
+  }
+}
+
+template <class T, int n, Major a_major, Major b_major>
+__global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
+  constexpr int kStages = Storage<n>::stages;
+  Storage<n>& shared = device::dynamic_shared<Storage<n>, kSite.smem>();
+  device::let_next_kernel_start();
+  const SpecializedJob& parts = job.parts;
+  const int warp = device::warp_index();
+  const int cluster = static_cast<int>(device::cluster_size());  // 1 or 2
+  const int rank = static_cast<int>(device::cluster_rank());
+  const int first = static_cast<int>(blockIdx.x) / cluster;
+  const int step = static_cast<int>(gridDim.x) / cluster;
+  if (threadIdx.x == 0) {
+    device::prefetch_tensor_map(&parts.map_a);
+    device::prefetch_tensor_map(&parts.map_b);
+    for (device::Barrier& turn : shared.turn) device::init_barrier(turn, kReaders<n>);
+    shared.ring.init(1, static_cast<std::uint32_t>(cluster * kReaders<n>));
+  }
+  device::cluster_arrive_relaxed();
+  device::cluster_wait();
+  device::wait_for_previous_kernel();
+
+  if (warp < 4) {
+    device::decrease_registers<kProducerRegisters>();
+    if (warp == 0 && device::elect_one()) {
+      device::Producer<kStages> producer(shared.ring);
+#pragma unroll 1
+      for (int tile = first; tile < job.walk.steps; tile += step) {
+        const Place place = place_of<n>(job.walk, tile);
+        const int row = (place.row * cluster + rank) * kSpecializedRows;
+#pragma unroll 1
+        for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
+          const int stage = producer.acquire();  // free in all blocks of the cluster
+          const int k = k_tile * kDepth;
+          producer.expect(stage, (kSpecializedRows + (place.piece ? kPieceColumns : n)) * kRowBytes);
+          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, place.batch,
+                                               producer.full(stage));
+          with_columns<n>(place.piece, [&]<int columns>() {
+            load_b<n, columns, b_major>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
+                                        place, k, producer.full(stage), cluster, rank);
+          });
+        }
+      }
+    }
+  } else {
+    device::increase_registers<kConsumerRegisters>();
+    const int group = warp / 4 - 1;
+    device::Consumer<kStages> consumer(shared.ring);
+    constexpr int kTilesAtOnce = kInTurn<n> ? kConsumers : 1;
+    const int own = kInTurn<n> ? group : 0;  // of these
+    const int first_row = rank * kSpecializedRows + (group - own) * 64 + warp % 4 * kStagedRows;
+    if (own == 1) consumer.skip(parts.k_tiles);
+    std::uint32_t turn_parity = 0;
+    bool waits = own == 1;  // the very first turn is warpgroup 0's
+    Sums<n> sums;
+#pragma unroll 1
+    for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
+      const Place place = place_of<n>(job.walk, tile);
+      if (waits) {
+        device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
+        turn_parity ^= 1;
+      }
+      waits = kInTurn<n>;
+      with_columns<n>(place.piece, [&]<int columns>() {
+        multiply_tile<T, n, columns, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
+        finish_tile<n, columns>(parts, sums, shared.staging[warp - 4],
+                                place.row * cluster * kSpecializedRows + first_row, place.column, place.batch);
+      });
+      if (kInTurn<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
+    }
+    if (device::lane_index() == 0) device::wait_stores_read();
+  }
+  __syncwarp();
+  device::cluster_sync();  // the other block still signals this one's barriers
+}
+
+/// Clusters that run at the same time: not every pair of multiprocessors can form one.
+template <class T, int n, Major a_major, Major b_major>
+int resident_clusters(int cluster) {
+  const auto* function = reinterpret_cast<const void*>(&kernel<T, n, a_major, b_major>);
+  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage<n>)),
+             kSite.where);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(cluster));
+  config.blockDim = dim3(kSpecializedThreads);
+  config.dynamicSmemBytes = sizeof(Storage<n>);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, function, &config), kSite.where);
+  return clusters;
+}
+
+/// Calls fn.template operator()<T, n, major of A, major of B>().
+template <class Fn>
+void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
+  with_kernel_types(call, [&]<class T, Major a, Major b>() {
+    if constexpr (b == Major::k) {
+      if (columns == 176) return fn.template operator()<T, 176, a, b>();
+    } else {
+      if (columns == 192) return fn.template operator()<T, 192, a, b>();
+    }
+    if (columns == 256) return fn.template operator()<T, 256, a, b>();
+    fn.template operator()<T, 128, a, b>();
+  });
+}
+
+}  // namespace
+
+Work plan(const Problem& given, const Arguments& arguments, const Config& config) {
+  const RowMajorCall call(given, arguments);
+  const CurrentDevice current(given.device.index);
+  Work work(kSite, given.device);
+  with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
+    using Shared = SharedB<n, b>;
+    const int cluster = config.cluster;
+    Job job{.parts = make_specialized_job<n>(
+                call, {.b_extent = Shared::by_depth ? n : n / cluster, .b_depth = Shared::depth}),
+            .walk = walk_of(call.problem, cluster, n)};
+    const int resident = resident_clusters<T, n, a, b>(cluster);
+    if constexpr (kMayCut<n>) {
+      cut_last_wave(job.walk, resident, n / kPieceColumns);
+      const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);
+      job.map_piece = tma::encode(piece.spec, given.device.index);
+    }
+    const LaunchShape shape{.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps)),
+                            .block = kSpecializedThreads,
+                            .shared_bytes = sizeof(Storage<n>),
+                            .cluster = static_cast<unsigned>(cluster),
+                            .dependent = arguments.dependent_launch};
+    work.add(kernel<T, n, a, b>, shape, job);
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_persistent

@@ -1,0 +1,98 @@
+// The order in which clusters of persistent blocks take the tiles of D, and the pieces of tiles that end it.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/gemm/shared/warp_roles.cuh"
+
+namespace tmaops::ops::gemm::wgmma_persistent {
+
+/// Tiles of the last wave may be cut into pieces of 64 columns, so that few of them keep more multiprocessors busy, for
+/// a shorter time (4096x24576x1536 with 192 columns is 31.03 waves).
+inline constexpr int kPieceColumns = 64;
+template <int n>
+inline constexpr bool kMayCut = n == 192;
+
+/// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
+/// second group run backwards, so that it begins with what the last one left in the L2.
+struct Walk {
+  int row_tiles = 0;  // of a whole cluster
+  int column_tiles = 0;
+  int group = 0;  // row tiles that are walked together
+  int whole = 0;  // tiles over all batches, without those that are cut
+  int steps = 0;  // of all clusters together: whole tiles, then pieces
+
+  __device__ __forceinline__ void locate(int tile, int& row, int& column, int& batch) const {
+    const int in_batch = row_tiles * column_tiles;
+    batch = tile / in_batch;
+    tile -= batch * in_batch;
+    const int number = tile / (group * column_tiles);
+    tile -= number * group * column_tiles;
+    const int rows = min(group, row_tiles - number * group);
+    column = tile / rows;
+    row = number * group + tile % rows;
+    if ((number & 1) != 0) column = column_tiles - 1 - column;
+  }
+};
+
+/// Where a step of the walk lies in D.
+struct Place {
+  int row = 0;  // of a cluster's first block, in tiles of a cluster
+  int column = 0;
+  int batch = 0;
+  bool piece = false;  // kPieceColumns wide
+};
+
+/// Of a walk over tiles of n columns.
+template <int n>
+__device__ __forceinline__ Place place_of(const Walk& walk, int step) {
+  Place place;
+  int part = 0;
+  if (kMayCut<n> && step >= walk.whole) {
+    constexpr int kPieces = n / kPieceColumns;
+    const int number = step - walk.whole;
+    place.piece = true;
+    part = number % kPieces;
+    step = walk.whole + number / kPieces;
+  }
+  walk.locate(step, place.row, place.column, place.batch);
+  place.column = place.column * n + part * kPieceColumns;
+  return place;
+}
+
+/// Calls fn.template operator()<columns>() with those of a piece or of a tile.
+template <int n, class Fn>
+__device__ __forceinline__ void with_columns(bool piece, const Fn& fn) {
+  if constexpr (kMayCut<n>) {
+    if (piece) return fn.template operator()<kPieceColumns>();
+  }
+  fn.template operator()<n>();
+}
+
+/// The A of rows that are walked together should stay in the L2; with fewer B is read too often (8192: 1 % slower).
+constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kFewestGroupRows = 2048;
+
+inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
+  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const int rows = cluster * kSpecializedRows;
+  const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
+  const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
+  Walk walk;
+  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
+  walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
+  walk.group = static_cast<int>(std::clamp<std::int64_t>(group_rows / rows, 1, walk.row_tiles));
+  walk.whole = walk.steps = static_cast<int>(
+      std::min<std::int64_t>(std::int64_t{walk.row_tiles} * walk.column_tiles * row_major.batch, INT32_MAX));
+  return walk;
+}
+
+/// Cuts the tiles of the last wave where that makes it shorter.
+inline void cut_last_wave(Walk& walk, int clusters, int pieces) {
+  const int rest = walk.steps % clusters;
+  if (rest * pieces > clusters) return;
+  walk.whole = walk.steps - rest;
+  walk.steps = walk.whole + rest * pieces;
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_persistent

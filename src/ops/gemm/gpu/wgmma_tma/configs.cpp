@@ -1,0 +1,16 @@
+// What it takes, and its tiles.
+#include "ops/gemm/shared/supports.hpp"
+
+namespace tmaops::ops::gemm::wgmma_tma {
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_tensor_loads(problem); !support) return support;
+  return supports_grid(problem, 64, 128);
+}
+
+std::vector<Config> configs(const Problem&, const DeviceInfo&) {
+  return {{.rows = 64, .columns = 128, .cost = {.start = 1.5, .finish = 0.5, .step = 0.28}},
+          {.rows = 128, .columns = 128, .cost = {.start = 1.5, .finish = 1.0, .step = 0.37}}};
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_tma

@@ -1,0 +1,28 @@
+// What it takes, and its tiles.
+#include "ops/gemm/estimate.hpp"
+#include "ops/gemm/shared/unrolled_problem.hpp"
+
+namespace tmaops::ops::gemm::wgmma_unrolled_k {
+
+std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
+  const Problem row_major = row_major_form(problem);
+  const auto k = static_cast<int>(problem.k);
+  std::vector<Config> made;
+  const Config narrow{.rows = 64, .columns = 16, .cost = {.start = 1.1, .finish = 0.1, .step = 0.16}};
+  if (k == 256 && cuts_whole(row_major, 16, k) && is_one_wave(narrow, problem, device)) made.push_back(narrow);
+  if ((k == 256 || k == 512) && cuts_whole(row_major, 32, k))
+    made.push_back({.rows = 64, .columns = 32, .cost = {.start = 1.4, .finish = 0.1, .step = 0.16}});
+  return made;
+}
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
+  if (Support support = supports_tensor_loads(problem); !support) return support;
+  if (Support support = supports_plain_rows(problem); !support) return support;
+  if (!configs(problem, device).empty()) return Support::yes();
+  return Support::no(
+      "needs one batch, K of 256 or 512, D of the type of A, and M and N that are multiples of its tile: M of 64, with "
+      "K "
+      "of 512 of 256, and N of 32");
+}
+
+}  // namespace tmaops::ops::gemm::wgmma_unrolled_k

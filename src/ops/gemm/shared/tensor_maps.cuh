@@ -1,0 +1,92 @@
+// Tensor maps of A, B and D, and the loads of one stage through them.
+//
+// An operand's map is {64, outer, inner / 64, batch} where that describes it, so that one instruction fetches panels of
+// 64 side by side; otherwise {inner, outer, 1, batch} and one load per panel. `inner` is the index along which memory
+// is contiguous. Elements outside are zero.
+#pragma once
+
+#include "device/pipeline.cuh"
+#include "device/tensor_copy.cuh"
+#include "ops/gemm/shared/multiply.cuh"
+#include "tmaops/tensor_map.hpp"
+
+namespace tmaops::ops::gemm {
+
+/// How a kernel loads an operand. The map is kept beside it, since a map has to be a kernel parameter of its own type.
+struct TensorOperand {
+  int batch_step = 0;   // 0: one matrix serves every batch
+  bool folded = false;  // the map has panels of 64 as its third dimension
+};
+
+/// Loads `panels` panels of 64 along `inner`, at (inner, outer), by one thread. `blocks`: 0 for this block alone, else
+/// the blocks of the cluster that all get them. `hint`: nothing, or a device::CacheHint.
+template <int panels, int panel_bytes, class... Hint>
+__device__ __forceinline__ void load_panels(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
+                                            int inner, int outer, int batch, device::Barrier& full,
+                                            std::uint16_t blocks, Hint... hint) {
+  const auto load = [&](unsigned char* place, int first, int panel) {
+    const std::int32_t at[4] = {first, outer, panel, batch * operand.batch_step};
+    if (blocks == 0)
+      device::tensor_load<4>(place, &map, at, full, hint...);
+    else
+      device::tensor_load_multicast<4>(place, &map, at, full, blocks, hint...);
+  };
+  if (panels > 1 && operand.folded) {
+    load(to, 0, inner / 64);
+  } else {
+#pragma unroll 2  // four at once spill where both operands come in panels
+    for (int panel = 0; panel < panels; ++panel) load(to + panel * panel_bytes, inner + 64 * panel, 0);
+  }
+}
+
+/// Loads the tile of `extent` rows of A or columns of B that begins at (mn, k) by one thread. `depth`: of k, less than
+/// kDepth only where the operand is contiguous along the other index.
+template <Major major, int extent, int depth = kDepth, class... Hint>
+__device__ __forceinline__ void load_tile(unsigned char* to, const tma::TensorMap& map, const TensorOperand& operand,
+                                          int mn, int k, int batch, device::Barrier& full, std::uint16_t blocks = 0,
+                                          Hint... hint) {
+  if constexpr (major == Major::k)
+    load_panels<1, 0>(to, map, operand, k, mn, batch, full, blocks, hint...);
+  else
+    load_panels<extent / 64, depth * kRowBytes>(to, map, operand, mn, k, batch, full, blocks, hint...);
+}
+
+/// An operand and its map on the host.
+struct MappedOperand {
+  tma::TensorMapSpec spec;
+  TensorOperand operand;
+
+  /// One load brings `panels` panels of 64 along the contiguous index, `outer_box` long along the other.
+  MappedOperand(const MatrixLayout& layout, const void* data, std::int64_t batch, bool inner_is_column, int panels,
+                int outer_box) {
+    const std::int64_t inner = inner_is_column ? layout.columns : layout.rows;
+    const std::int64_t outer = inner_is_column ? layout.rows : layout.columns;
+    const std::int64_t stride = inner_is_column ? layout.row_stride : layout.column_stride;
+    const std::int64_t outer_bytes = outer > 1 ? 2 * stride : (2 * inner + 15) / 16 * 16;
+    operand.batch_step = layout.batch_stride != 0 ? 1 : 0;
+    operand.folded = panels > 1 && inner % 64 == 0;
+    const std::int64_t batches = operand.batch_step != 0 ? batch : 1;
+    const std::int64_t batch_bytes = operand.batch_step != 0 ? 2 * layout.batch_stride : 16;
+    spec.dtype = tma::element_type(layout.dtype);
+    spec.address = reinterpret_cast<std::uintptr_t>(data);
+    spec.dims = {operand.folded ? 64 : inner, outer, operand.folded ? inner / 64 : 1, batches};
+    spec.strides = {outer_bytes, kRowBytes, batch_bytes};
+    spec.box = {64, outer_box, operand.folded ? panels : 1, 1};
+    spec.swizzle = tma::Swizzle::b128;
+    spec.l2_promotion = tma::L2Promotion::b256;
+  }
+};
+
+/// Maps for load_tile with the same extent and depth.
+inline MappedOperand map_a(const RowMajorCall& call, int extent, int depth = kDepth) {
+  const bool k_major = major_of_a(call.problem) == Major::k;
+  return {call.problem.a, call.arguments.a,          call.problem.batch,
+          k_major,        k_major ? 1 : extent / 64, k_major ? extent : depth};
+}
+inline MappedOperand map_b(const RowMajorCall& call, int extent, int depth = kDepth) {
+  const bool k_major = major_of_b(call.problem) == Major::k;
+  return {call.problem.b, call.arguments.b,          call.problem.batch,
+          !k_major,       k_major ? 1 : extent / 64, k_major ? extent : depth};
+}
+
+}  // namespace tmaops::ops::gemm

@@ -1,0 +1,127 @@
+// Tiles fetched by the threads themselves, for any strides and any alignment: cp.async of 16, 8 or 4 bytes where rows
+// are contiguous and aligned to that, single elements through registers otherwise. What lies outside is zero.
+#pragma once
+
+#include "device/cp_async.cuh"
+#include "ops/gemm/shared/multiply.cuh"
+
+namespace tmaops::ops::gemm {
+
+/// A or B: `inner` is the index that fills the rows of a tile (k in a K-major one), `outer` the other one.
+struct ThreadOperand {
+  const unsigned char* data = nullptr;
+  std::int64_t inner_stride = 2;  // bytes
+  std::int64_t outer_stride = 0;
+  std::int64_t batch_stride = 0;
+  int inner = 0;  // extents
+  int outer = 0;
+  int width = 2;  // bytes of one copy: 16, 8, 4: cp.async; 2: loads of single elements
+};
+
+inline ThreadOperand thread_operand(const MatrixLayout& layout, const void* data, bool inner_is_column) {
+  ThreadOperand made{.data = static_cast<const unsigned char*>(data),
+                     .inner_stride = 2 * (inner_is_column ? layout.column_stride : layout.row_stride),
+                     .outer_stride = 2 * (inner_is_column ? layout.row_stride : layout.column_stride),
+                     .batch_stride = 2 * layout.batch_stride,
+                     .inner = static_cast<int>(inner_is_column ? layout.columns : layout.rows),
+                     .outer = static_cast<int>(inner_is_column ? layout.rows : layout.columns)};
+  if (made.inner_stride == 2 || made.inner == 1)
+    for (const int width : {4, 8, 16})
+      if (layout.alignment % width == 0 && (made.outer <= 1 || made.outer_stride % width == 0)) made.width = width;
+  if (made.width > 2) made.inner_stride = 2;
+  return made;
+}
+inline ThreadOperand thread_a(const RowMajorCall& call) {
+  return thread_operand(call.problem.a, call.arguments.a, major_of_a(call.problem) == Major::k);
+}
+inline ThreadOperand thread_b(const RowMajorCall& call) {
+  return thread_operand(call.problem.b, call.arguments.b, major_of_b(call.problem) == Major::mn);
+}
+
+/// One thread's part of fetching tiles of `extent` rows of A or columns of B: always the same places in the tile, 64 of
+/// k further each time. Addresses move by additions only: working them out anew for each tile made the loop three times
+/// as long as its products.
+template <Major major, int extent, int threads>
+class ThreadTile {
+  static constexpr int kLine = kTileRowBytes<major, extent>;
+  static constexpr int kChunks = kLine / 16;
+  static constexpr int kLines = extent * kRowBytes / kLine;  // rows of the tile, all panels
+  static constexpr int kLinesAtOnce = threads / kChunks;
+  static constexpr int kPanelLines = major == Major::k ? extent : kDepth;
+  static constexpr int kPanelElements = kLine / 2;
+  static_assert(kLinesAtOnce % 8 == 0, "a thread's rows have the same place in the swizzle");
+  static_assert(kPanelLines % kLinesAtOnce == 0);
+
+ public:
+  /// Begins at row or column `mn` and k = 0. `data` is the operand's, of the batch.
+  __device__ __forceinline__ ThreadTile(const ThreadOperand& from, const unsigned char* data, int mn, int thread)
+      : inner_stride_(from.inner_stride), outer_step_(kLinesAtOnce * from.outer_stride), width_(from.width) {
+    const int chunk = thread % kChunks;
+    first_ = thread / kChunks;
+    place_ = static_cast<int>(
+        device::swizzled<kTileSwizzle<major, extent>>(static_cast<std::uint32_t>(first_ * kLine + chunk * 16)));
+    const int inner = (major == Major::k ? 0 : mn) + chunk * 8;
+    const int outer = (major == Major::k ? mn : 0) + first_;
+    inner_left_ = from.inner - inner;
+    outer_left_ = from.outer - outer;
+    at_ = data + inner * inner_stride_ + outer * from.outer_stride;
+    k_step_ = kDepth * (major == Major::k ? inner_stride_ : from.outer_stride);
+  }
+  /// Fetches the next tile. cp.async copies belong to the thread's current group; elements that pass through registers
+  /// are in shared memory when this returns.
+  __device__ __forceinline__ void fetch(unsigned char* tile) {
+    unsigned char* const to = tile + place_;
+    if (width_ == 16) {
+#pragma unroll 2
+      for (int line = 0; line < kLines; line += kLinesAtOnce)
+        device::copy_async_16(to + line * kLine, source(line), static_cast<std::uint32_t>(2 * count(line)));
+    } else if (width_ == 8) {
+      fetch_small<8>(to);
+    } else if (width_ == 4) {
+      fetch_small<4>(to);
+    } else {
+#pragma unroll 2
+      for (int line = 0; line < kLines; line += kLinesAtOnce)
+        *reinterpret_cast<uint4*>(to + line * kLine) = elements(source(line), count(line));
+    }
+    at_ += k_step_;
+    (major == Major::k ? inner_left_ : outer_left_) -= kDepth;
+  }
+
+ private:
+  __device__ __forceinline__ const unsigned char* source(int line) const {
+    return at_ + line % kPanelLines / kLinesAtOnce * outer_step_ + line / kPanelLines * kPanelElements * inner_stride_;
+  }
+  /// Elements of this thread's chunk in a line that exist, 0 to 8.
+  __device__ __forceinline__ int count(int line) const {
+    const int inner = min(8, max(0, inner_left_ - line / kPanelLines * kPanelElements));
+    return line % kPanelLines < outer_left_ ? inner : 0;
+  }
+  template <int size>
+  __device__ __forceinline__ void fetch_small(unsigned char* to) const {
+#pragma unroll 1
+    for (int line = 0; line < kLines; line += kLinesAtOnce)
+#pragma unroll
+      for (int part = 0; part < 16; part += size)
+        device::copy_async_small<size>(to + line * kLine + part, source(line) + part,
+                                       static_cast<std::uint32_t>(max(0, min(size, 2 * count(line) - part))));
+  }
+  __device__ __forceinline__ uint4 elements(const unsigned char* from, int count) const {
+    std::uint32_t word[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto element = [&](int j) -> std::uint32_t {
+        return j < count ? __ldg(reinterpret_cast<const std::uint16_t*>(from + j * inner_stride_)) : 0u;
+      };
+      word[i] = element(2 * i) | element(2 * i + 1) << 16;
+    }
+    return make_uint4(word[0], word[1], word[2], word[3]);
+  }
+
+  const unsigned char* at_;
+  std::int64_t inner_stride_, outer_step_, k_step_;
+  int inner_left_, outer_left_;  // elements from this thread's chunk and line on that exist
+  int first_, place_, width_;
+};
+
+}  // namespace tmaops::ops::gemm
