@@ -7,7 +7,6 @@
 #include "cli/console.hpp"
 #include "io/file_error.hpp"
 #include "io/output_file.hpp"
-#include "tma/rules_table.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -15,7 +14,7 @@ namespace {
 
 int run(const Globals& globals, const TensorMapOptions& options) {
   if (options.rules) {
-    print_data(tma::rules_table());
+    print_data(rules_table());
     return 0;
   }
   if (options.dims.empty())

@@ -67,6 +67,8 @@ std::string command_line(const TensorMapAnswer& answer);
 /// the load where that would fault in the proposed map too. Empty where there is no proposal.
 std::string proposal_line(const TensorMapAnswer& answer);
 
+/// The rules as the table of docs/tma.md: Markdown, one row per rule.
+std::string rules_table();
 std::string text_of(const TensorMapAnswer& answer, bool color);
 std::string json_of(const TensorMapAnswer& answer);
 

@@ -103,6 +103,20 @@ Json picture_json(const tma::Picture& picture) {
 
 }  // namespace
 
+std::string rules_table() {
+  std::string table =
+      "| rule | severity | applies to | the driver | what it says | source |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const tma::Rule& rule : tma::rules()) {
+    table += "| `" + std::string(rule.id) + "` |";
+    for (const std::string_view cell :
+         {to_string(rule.severity), to_string(rule.scope), to_string(rule.driver), rule.text, rule.source})
+      table += " " + std::string(cell) + " |";
+    table += "\n";
+  }
+  return table;
+}
+
 std::string text_of(const TensorMapAnswer& answer, bool color) {
   std::string text = command_line(answer) + "\n";
   if (!answer.report.valid()) {

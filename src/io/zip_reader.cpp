@@ -81,8 +81,8 @@ class Directory {
     if ((flags & kPatched) != 0) damaged(where_, named(name) + " of patch data", "whole data");
     if (version > kNewestVersion)
       damaged(where_,
-              named(name) + " that needs version " + std::to_string(version / 10) + "." +
-                  std::to_string(version % 10) + " of the zip format",
+              named(name) + " that needs version " + std::to_string(version / 10) + "." + std::to_string(version % 10) +
+                  " of the zip format",
               "version 6.3 or older");
     at_ += kEntry + rest;
     return name;

@@ -45,7 +45,8 @@ void ZipWriter::add(std::string name, const Source& source, bool deflate) {
                       [&](std::string_view piece) { packed += deflate ? piece : std::string_view(); });
   source([&](std::string_view part) {
     entry.size += part.size();
-    entry.crc = static_cast<std::uint32_t>(crc32_z(entry.crc, reinterpret_cast<const Bytef*>(part.data()), part.size()));
+    entry.crc =
+        static_cast<std::uint32_t>(crc32_z(entry.crc, reinterpret_cast<const Bytef*>(part.data()), part.size()));
     deflater.write(part);
   });
   deflater.finish();

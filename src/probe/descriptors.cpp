@@ -1,7 +1,7 @@
 #include "probe/descriptors.hpp"
 
-#include "tma/random_spec.hpp"
-#include "tma/rule_examples.hpp"
+#include "probe/random_spec.hpp"
+#include "probe/rule_examples.hpp"
 
 namespace tmaops::probe {
 
@@ -33,14 +33,14 @@ Verdict put_to_driver(const tma::TensorMapSpec& spec, int compute_capability, co
     verdict.agreement = Agreement::agrees;
     return verdict;
   }
-  verdict.quirk = tma::quirk_of(spec, found, verdict.driver.accepted());
+  verdict.quirk = quirk_of(spec, found, verdict.driver.accepted());
   verdict.agreement = verdict.quirk != nullptr ? Agreement::quirk : Agreement::disagrees;
   return verdict;
 }
 
 std::vector<MatrixRow> run_matrix(std::uint64_t address, int compute_capability, const AskDriver& ask) {
   std::vector<MatrixRow> rows;
-  for (const tma::RuleExample& example : tma::rule_examples()) {
+  for (const RuleExample& example : rule_examples()) {
     const tma::Rule& rule = tma::rule(example.id);
     if (rule.scope == tma::Scope::load) continue;
     tma::TensorMapSpec spec = example.spec;
@@ -52,8 +52,7 @@ std::vector<MatrixRow> run_matrix(std::uint64_t address, int compute_capability,
 
 SpecificationRun run_specifications(const SpecificationOptions& options, int compute_capability, const AskDriver& ask,
                                     const Observer& observer) {
-  tma::RandomSpecs random(
-      {.seed = options.seed, .base_address = options.address, .blackwell = compute_capability >= 100});
+  RandomSpecs random({.seed = options.seed, .base_address = options.address, .blackwell = compute_capability >= 100});
   SpecificationRun run;
   while (run.count < options.count && !observer.stop()) {
     if (run.count % 1000 == 0) observer.progress(run.count, options.count, "random specifications");

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "probe/quirks.hpp"
 #include "tma/driver.hpp"
-#include "tma/quirks.hpp"
 #include "tma/rules.hpp"
 
 namespace tmaops::probe {
@@ -35,7 +35,7 @@ struct Verdict {
   std::vector<std::string> broken{};  // ids of the error-level rules that are
   tma::DriverAnswer driver{};
   Agreement agreement = Agreement::not_asked;
-  const tma::Quirk* quirk = nullptr;
+  const Quirk* quirk = nullptr;
 };
 Verdict put_to_driver(const tma::TensorMapSpec& spec, int compute_capability, const AskDriver& ask);
 

@@ -15,7 +15,7 @@ std::vector<std::byte> random_memory(std::uint64_t seed) {
   return memory;
 }
 
-void count_properties(const tma::RandomLoad& one, LoadRun& run) {
+void count_properties(const RandomLoad& one, LoadRun& run) {
   const tma::TensorMapSpec& spec = one.spec;
   const auto add = [&](const std::string& what) { ++run.covered[what]; };
   add("rank " + std::to_string(spec.rank()));
@@ -41,11 +41,11 @@ LoadRun run_loads(std::uint64_t seed, std::size_t count, Loader& loader, const O
   if (count == 0) return run;
   const std::vector<std::byte> memory = random_memory(seed);
   const std::uint64_t base = loader.memory(memory);
-  tma::RandomLoads random(seed, kLoadMemoryBytes, kLoadWindowBytes);
+  RandomLoads random(seed, kLoadMemoryBytes, kLoadWindowBytes);
   std::vector<std::byte> want(static_cast<std::size_t>(kLoadWindowBytes));
   while (run.count < count && !observer.stop()) {
     if (run.count % 50 == 0) observer.progress(run.count, count, "loads against the model");
-    const tma::RandomLoad one = random.next();
+    const RandomLoad one = random.next();
     std::ranges::fill(want, kLoadPoison);
     tma::load_tile(one.spec, one.load, std::span(memory).subspan(one.spec.address),
                    std::span(want).subspan(one.load.shared_address));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "probe/descriptors.hpp"
-#include "tma/random_load.hpp"
+#include "probe/random_load.hpp"
 
 namespace tmaops::probe {
 
@@ -32,7 +32,7 @@ class Loader {
 std::unique_ptr<Loader> make_gpu_loader();
 
 struct LoadMismatch {
-  tma::RandomLoad load;
+  RandomLoad load;
   std::int64_t first_byte = 0;  // of the window
   int got = 0;
   int want = 0;

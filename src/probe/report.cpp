@@ -41,7 +41,7 @@ Json specifications_json(const SpecificationRun& run) {
             {"accepted", run.accepted},
             {"agreed", run.agreed}};
   json["quirks"] = Json::object();
-  for (const tma::Quirk& quirk : tma::quirks()) {
+  for (const Quirk& quirk : quirks()) {
     const auto found = run.quirks.find(std::string(quirk.id));
     json["quirks"][std::string(quirk.id)] = found == run.quirks.end() ? 0 : found->second;
   }

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "probe/random_spec.hpp"
 #include "support/scratch.hpp"
 #include "support/tool.hpp"
-#include "tma/random_spec.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -153,7 +153,7 @@ TEST(TensorMapCommand, a_proposal_keeps_the_load_in_its_own_order) {
 TEST(TensorMapCommand, every_proposal_is_valid_as_printed) {
   int proposals = 0;
   for (const bool blackwell : {false, true}) {
-    tma::RandomSpecs random({.seed = 12, .blackwell = blackwell});
+    probe::RandomSpecs random({.seed = 12, .blackwell = blackwell});
     for (int i = 0; i < 300; ++i) {
       const tma::TensorMapSpec spec = random.near_edge();
       std::vector<std::string> arguments;
@@ -204,6 +204,13 @@ TEST(TensorMapCommand, wrong_options_are_named) {
   refused({"--dims", "64,64", "--box", "8,8", "--arch", "8.0"}, {"--arch"});
   refused({"--dims", "64,64", "--box", "8,8", "--base", "-1"}, {"--base"});
   refused({"--dims", "64,64,4", "--box", "8,8,1", "--pixels-per-column", "3"}, {"--box", "im2col"});
+}
+
+TEST(TensorMapCommand, prints_the_rule_table_of_the_document) {
+  const ToolResult result = tensormap({"--rules"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(read_all(TMAOPS_SOURCE_DIR "/docs/tma.md").find("\n" + result.out + "\n"), std::string::npos)
+      << "the table in docs/tma.md differs from src/tma/rules.def; `tmaops tensormap --rules` prints it";
 }
 
 TEST(TensorMapCommand, colour_only_where_it_is_wanted) {

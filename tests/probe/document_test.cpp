@@ -24,7 +24,7 @@ TEST(ProbeDocument, the_committed_run_is_complete_and_explained) {
   EXPECT_EQ(json["specifications"]["disagreed"], 0);
   EXPECT_EQ(json["loads"]["exact"], json["loads"]["count"]);
   for (const auto& rule : json["matrix"]["rules"]) EXPECT_NE(rule["verdict"], "disagrees") << rule["rule"];
-  for (const tma::Quirk& quirk : tma::quirks())
+  for (const Quirk& quirk : quirks())
     EXPECT_TRUE(json["specifications"]["quirks"].contains(std::string(quirk.id))) << quirk.id;
 }
 
@@ -38,6 +38,16 @@ TEST(ProbeDocument, has_the_symptom_of_every_fault) {
     EXPECT_NE(document.find(row), std::string::npos) << "docs/tma.md has no row\n" << row;
     EXPECT_EQ(run["expected"], true) << run["fault"];
   }
+}
+
+TEST(ProbeDocument, has_the_quirk_table) {
+  std::string table = "| quirk | the driver | when |\n|---|---|---|\n";
+  for (const Quirk& one : quirks())
+    table += "| `" + std::string(one.id) + "` | " + std::string(to_string(one.driver)) + " | " + std::string(one.text) +
+             " |\n";
+  EXPECT_NE(content("docs/tma.md").find("\n" + table + "\n"), std::string::npos)
+      << "the table in docs/tma.md differs from src/probe/quirks.def; it should be\n"
+      << table;
 }
 
 TEST(ProbeDocument, has_its_numbers) {

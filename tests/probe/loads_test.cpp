@@ -59,12 +59,12 @@ TEST(ProbeLoads, a_wrong_byte_is_found_with_its_place) {
 }
 
 TEST(RandomLoads, the_same_seed_gives_the_same_sequence) {
-  tma::RandomLoads a(5, kLoadMemoryBytes, kLoadWindowBytes), b(5, kLoadMemoryBytes, kLoadWindowBytes);
+  RandomLoads a(5, kLoadMemoryBytes, kLoadWindowBytes), b(5, kLoadMemoryBytes, kLoadWindowBytes);
   for (int i = 0; i < 100; ++i) {
-    const tma::RandomLoad one = a.next(), other = b.next();
+    const RandomLoad one = a.next(), other = b.next();
     EXPECT_EQ(one.spec, other.spec);
     EXPECT_EQ(one.load.coordinates, other.load.coordinates);
-    EXPECT_LE(static_cast<std::int64_t>(one.spec.address) + tma::tensor_bytes(one.spec), kLoadMemoryBytes);
+    EXPECT_LE(static_cast<std::int64_t>(one.spec.address) + tensor_bytes(one.spec), kLoadMemoryBytes);
   }
 }
 

@@ -39,7 +39,7 @@ TEST(ProbeReport, the_document_has_every_part) {
   EXPECT_EQ(json["matrix"]["examples"].size(), report.matrix.size());
   EXPECT_EQ(json["matrix"]["examples"][0]["driver"], nullptr);  // lists of wrong lengths are never passed
   EXPECT_EQ(json["specifications"]["im2col"], 2);
-  EXPECT_EQ(json["specifications"]["quirks"].size(), tma::quirks().size());
+  EXPECT_EQ(json["specifications"]["quirks"].size(), quirks().size());
   EXPECT_EQ(json["loads"]["exact"], 4);
   EXPECT_EQ(json["faults"][0]["fault"], "none");
 }

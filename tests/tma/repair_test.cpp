@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tma/random_spec.hpp"
+#include "probe/random_spec.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -98,7 +98,7 @@ TEST(Repair, an_unaligned_view_is_to_be_moved) {
 }
 
 TEST(Repair, every_proposal_keeps_the_rules_and_differs_from_what_was_asked) {
-  RandomSpecs random({.seed = 11, .blackwell = true});
+  probe::RandomSpecs random({.seed = 11, .blackwell = true});
   int proposals = 0;
   for (int i = 0; i < 20000; ++i) {
     const TensorMapSpec spec = random.near_edge();

@@ -2,12 +2,12 @@
 
 #include <set>
 
-#include "tma/rule_examples.hpp"
+#include "probe/rule_examples.hpp"
 
 namespace tmaops::tma {
 namespace {
 
-std::vector<Finding> findings_of(const RuleExample& example) {
+std::vector<Finding> findings_of(const probe::RuleExample& example) {
   if (rule(example.id).scope == Scope::load) {
     Report report = check(example.spec, example.load);
     report.errors.insert(report.errors.end(), report.warnings.begin(), report.warnings.end());
@@ -20,7 +20,7 @@ TEST(Rules, every_rule_has_a_breaking_and_a_boundary_example) {
   for (const Rule& each : rules()) {
     bool broken = false;
     bool kept = false;
-    for (const RuleExample& example : rule_examples())
+    for (const probe::RuleExample& example : probe::rule_examples())
       if (&rule(example.id) == &each) (example.breaks ? broken : kept) = true;
     EXPECT_TRUE(broken) << "no specification in rule_examples.cpp breaks " << each.id;
     EXPECT_TRUE(kept) << "no specification in rule_examples.hpp lies just inside " << each.id;
@@ -28,7 +28,7 @@ TEST(Rules, every_rule_has_a_breaking_and_a_boundary_example) {
 }
 
 TEST(Rules, breaking_examples_are_found_and_boundary_examples_are_not) {
-  for (const RuleExample& example : rule_examples()) {
+  for (const probe::RuleExample& example : probe::rule_examples()) {
     const Rule& wanted = rule(example.id);
     bool found = false;
     std::string others;

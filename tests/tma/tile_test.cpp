@@ -5,8 +5,8 @@
 
 #include <cstring>
 
+#include "probe/random_spec.hpp"
 #include "support/expect_error.hpp"
-#include "tma/random_spec.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -181,7 +181,7 @@ std::vector<std::byte> naive(const TensorMapSpec& spec, const TileLoad& load, co
 }
 
 TEST(TileLoad, agrees_with_a_naive_simulation_on_random_loads) {
-  RandomSpecs random({.seed = 77});
+  probe::RandomSpecs random({.seed = 77});
   std::vector<std::byte> tensor(1 << 20);
   for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<std::byte>(i * 2654435761U >> 13);
   int tried = 0;

@@ -6,16 +6,16 @@
 
 #include "tma/rules.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 
 struct RuleExample {
-  RuleId id;
+  tma::RuleId id;
   bool breaks;
-  TensorMapSpec spec;
-  TileLoad load{};               // looked at for load rules only
+  tma::TensorMapSpec spec;
+  tma::TileLoad load{};          // looked at for load rules only
   int compute_capability = 100;  // for which `breaks` holds
 };
 
 std::vector<RuleExample> rule_examples();
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

@@ -1,11 +1,21 @@
-#include "tma/random_spec.hpp"
+#include "probe/random_spec.hpp"
 
 #include <algorithm>
 
 #include "tma/sizes.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 namespace {
+
+using tma::ElementType;
+using tma::Fill;
+using tma::Interleave;
+using tma::L2Promotion;
+using tma::Mode;
+using tma::packed_16;
+using tma::rounded_up;
+using tma::Swizzle;
+using tma::TensorMapSpec;
 
 constexpr std::int64_t k32 = std::int64_t{1} << 32;
 constexpr std::int64_t k40 = std::int64_t{1} << 40;
@@ -181,4 +191,4 @@ TensorMapSpec RandomSpecs::near_edge() {
   return spec;
 }
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

@@ -1,4 +1,4 @@
-#include "tma/random_load.hpp"
+#include "probe/random_load.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,15 @@
 #include "tma/sizes.hpp"
 #include "tma/tile.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 namespace {
+
+using tma::ElementType;
+using tma::Fill;
+using tma::kHopper;
+using tma::L2Promotion;
+using tma::Swizzle;
+using tma::TensorMapSpec;
 
 constexpr std::int64_t kPlainTypes = 13;
 constexpr std::int64_t kChunk = 16;  // bytes: what rows, strides and first coordinates are multiples of
@@ -85,4 +92,4 @@ RandomLoad RandomLoads::next() {
   }
 }
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

@@ -1,7 +1,17 @@
-#include "tma/rule_examples.hpp"
+#include "probe/rule_examples.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 namespace {
+
+using tma::dense_strides;
+using tma::ElementType;
+using tma::Fill;
+using tma::Interleave;
+using tma::Mode;
+using tma::RuleId;
+using tma::Swizzle;
+using tma::TensorMapSpec;
+using tma::tiled_spec;
 
 TensorMapSpec plain() { return tiled_spec(ElementType::f16, {64, 32, 8}, {64, 2, 2}); }
 
@@ -304,4 +314,4 @@ std::vector<RuleExample> rule_examples() {
   return examples.all;
 }
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

@@ -1,18 +1,25 @@
-#include "tma/quirks.hpp"
+#include "probe/quirks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 namespace {
+
+using tma::ElementType;
+using tma::find_violations;
+using tma::Findings;
+using tma::Interleave;
+using tma::kHopper;
+using tma::TensorMapSpec;
 
 TEST(Quirks, names_are_unique_and_the_driver_is_named) {
   std::set<std::string_view> ids;
   for (const Quirk& quirk : quirks()) {
     EXPECT_TRUE(ids.insert(quirk.id).second) << quirk.id << " twice";
     EXPECT_FALSE(quirk.text.empty()) << quirk.id;
-    EXPECT_NE(quirk.driver, Driver::not_asked) << quirk.id;
+    EXPECT_NE(quirk.driver, tma::Driver::not_asked) << quirk.id;
   }
 }
 
@@ -46,4 +53,4 @@ TEST(Quirks, loads_too_large_for_the_hardware_pass_where_the_driver_rounds_down)
 }
 
 }  // namespace
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

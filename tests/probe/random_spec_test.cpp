@@ -1,13 +1,17 @@
-#include <algorithm>
 // The rules against a second, deliberately naive reading of cuda.h, on random specifications near every edge.
+#include "probe/random_spec.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tma/driver.hpp"
-#include "tma/random_spec.hpp"
 #include "tma/rules.hpp"
 
 namespace tmaops::tma {
 namespace {
+
+using probe::RandomSpecs;
 
 bool is_one_of(ElementType type, std::initializer_list<ElementType> types) {
   return std::find(types.begin(), types.end(), type) != types.end();

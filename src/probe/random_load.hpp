@@ -7,11 +7,11 @@
 
 #include "tmaops/tensor_map.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 
 struct RandomLoad {
-  TensorMapSpec spec;  // the address is an offset into the memory that holds the tensor
-  TileLoad load;
+  tma::TensorMapSpec spec;  // the address is an offset into the memory that holds the tensor
+  tma::TileLoad load;
 };
 
 /// Loads that the host model covers: ranks 1 to 5, every plain type, the three swizzles and none, both fills, element
@@ -27,9 +27,9 @@ class RandomLoads {
   std::int64_t below(std::int64_t count) {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(count));
   }
-  TensorMapSpec any_spec();
-  void add_strides(TensorMapSpec& spec);
-  std::int64_t coordinate(const TensorMapSpec& spec, std::size_t dimension);
+  tma::TensorMapSpec any_spec();
+  void add_strides(tma::TensorMapSpec& spec);
+  std::int64_t coordinate(const tma::TensorMapSpec& spec, std::size_t dimension);
 
   std::int64_t memory_bytes_;
   std::int64_t shared_bytes_;
@@ -37,6 +37,6 @@ class RandomLoads {
 };
 
 /// Bytes from the tensor's address to the end of its last element.
-std::int64_t tensor_bytes(const TensorMapSpec& spec);
+std::int64_t tensor_bytes(const tma::TensorMapSpec& spec);
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe

@@ -7,7 +7,7 @@
 
 #include "tmaops/tensor_map.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::probe {
 
 /// What the generator draws from.
 struct RandomSpecOptions {
@@ -21,10 +21,10 @@ class RandomSpecs {
   explicit RandomSpecs(const RandomSpecOptions& options) : options_(options), random_(options.seed) {}
 
   /// A specification whose every part is ordinary and fits the others; keeps all error-level rules.
-  TensorMapSpec ordinary();
+  tma::TensorMapSpec ordinary();
   /// An ordinary one with up to three parts moved onto, just inside or just outside of a rule's edge. About half of
   /// them break a rule; all of them can be passed to the driver (fits_driver).
-  TensorMapSpec near_edge();
+  tma::TensorMapSpec near_edge();
   /// A number in [0, count).
   std::uint64_t below(std::uint64_t count) { return random_() % count; }
 
@@ -34,15 +34,15 @@ class RandomSpecs {
     return values.begin()[below(values.size())];
   }
   std::size_t index(std::span<const std::int64_t> list) { return static_cast<std::size_t>(below(list.size())); }
-  ElementType any_type();
-  void fill_tiled(TensorMapSpec& spec);
-  void fill_im2col(TensorMapSpec& spec);
-  void move_to_edge(TensorMapSpec& spec);
-  void move_tiled_to_edge(TensorMapSpec& spec);
-  void move_im2col_to_edge(TensorMapSpec& spec);
+  tma::ElementType any_type();
+  void fill_tiled(tma::TensorMapSpec& spec);
+  void fill_im2col(tma::TensorMapSpec& spec);
+  void move_to_edge(tma::TensorMapSpec& spec);
+  void move_tiled_to_edge(tma::TensorMapSpec& spec);
+  void move_im2col_to_edge(tma::TensorMapSpec& spec);
 
   RandomSpecOptions options_;
   std::mt19937_64 random_;
 };
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::probe
