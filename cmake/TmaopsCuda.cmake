@@ -58,8 +58,10 @@ set(tmaops_together_ms_deform_attn
   "tma_resident tma_tile"
   "vector_atomics_backward pixel_lists_backward warp_atomics_backward fixed_point_backward")
 set(tmaops_together_resample
-  "bulk_window touched_rows narrow_rows curve_window"
-  "async_pipeline persistent warp_search element_search window_gather row_gather count_violations")
+  "bulk_window bulk_window_lane bulk_window_block bulk_window_walk touched_rows_lane touched_rows_block touched_rows_once"
+  "narrow_rows narrow_rows_plain curve_window curve_window_walk"
+  "async_pipeline persistent window_gather"
+  "touched_rows warp_search element_search row_gather count_violations")
 set(tmaops_together_tile_load
   "plain_prefetch plain cp_async cooperative_copy tensor_block"
   "tensor_levels tensor_warp tensor_merged bulk_rows")
