@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include <variant>
 
 #include "tmaops/export.hpp"
+#include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -90,24 +90,12 @@ TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, C
 TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
                          TensorView output, const ResampleOptions& options = {});
 
-/// A resampling whose checks and host work are done once (the times' own checks are part of run()).
-class ResamplePlan {
- public:
-  TMAOPS_API ResamplePlan(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
-                          TensorView output, const ResampleOptions& options = {});
-  TMAOPS_API ResamplePlan(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
-                          TensorView output, const ResampleOptions& options = {});
-  TMAOPS_API ~ResamplePlan();
-  TMAOPS_API ResamplePlan(ResamplePlan&&) noexcept;
-  TMAOPS_API ResamplePlan& operator=(ResamplePlan&&) noexcept;
-
-  TMAOPS_API void run(Stream stream = nullptr) const;
-  TMAOPS_API std::string_view variant() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// The plan of a resampling: its checks and host work are done once. (The checks of the times themselves are part of
+/// run().) The tensors must outlive it, the offsets need not.
+TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
+                              TensorView output, const ResampleOptions& options = {});
+TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                              TensorView output, const ResampleOptions& options = {});
 
 /// Gradient of a linear-in-the-values resampling (linear, previous, next, nearest; not cubic or slerp) to the values:
 /// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
@@ -119,25 +107,13 @@ TMAOPS_API void resample_backward(ConstTensorView source_times, ConstTensorView 
 TMAOPS_API void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                                   TensorView grad_values, const ResampleOptions& options = {});
 
-/// A backward pass whose checks and host work are done once.
-class ResampleBackwardPlan {
- public:
-  TMAOPS_API ResampleBackwardPlan(ConstTensorView source_times, ConstTensorView target_times,
-                                  ConstTensorView grad_output, TensorView grad_values,
-                                  const ResampleOptions& options = {});
-  TMAOPS_API ResampleBackwardPlan(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                                  TensorView grad_values, const ResampleOptions& options = {});
-  TMAOPS_API ~ResampleBackwardPlan();
-  TMAOPS_API ResampleBackwardPlan(ResampleBackwardPlan&&) noexcept;
-  TMAOPS_API ResampleBackwardPlan& operator=(ResampleBackwardPlan&&) noexcept;
-
-  TMAOPS_API void run(Stream stream = nullptr) const;
-  TMAOPS_API std::string_view variant() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// The plan of a backward pass.
+TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, ConstTensorView target_times,
+                                       ConstTensorView grad_output, TensorView grad_values,
+                                       const ResampleOptions& options = {});
+TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, const UniformGrid& grid,
+                                       ConstTensorView grad_output, TensorView grad_values,
+                                       const ResampleOptions& options = {});
 
 /// What resample_violations() counts: the index of each counter. The first error of such data is thrown by the CPU
 /// variants of resample(); on a GPU nobody looks.

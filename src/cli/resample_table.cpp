@@ -177,9 +177,9 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   options.source_offsets = recording.offsets;
   options.target_offsets = targets.offsets;
   options.valid = view(table.valid.data(), {count});
-  const ResamplePlan call(view(static_cast<const double*>(source.data()), {rows, width}),
-                          view(recording.times.data(), {rows}), view(targets.sample_times.data(), {count}),
-                          view(table.values.data(), {count, width}), options);
+  const Plan call = plan_resample(view(static_cast<const double*>(source.data()), {rows, width}),
+                                  view(recording.times.data(), {rows}), view(targets.sample_times.data(), {count}),
+                                  view(table.values.data(), {count, width}), options);
   try {
     call.run();
   } catch (const Error& error) {

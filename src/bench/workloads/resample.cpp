@@ -31,7 +31,7 @@ class ResampleWorkload : public Workload {
     return choices(ops::resample::variants(), problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(ops::resample::select(problem(), device_info(info_.device), "").name);
+    return std::string(ops::resample::select(problem(), device_info(info_.device)).variant->name);
   }
   nlohmann::json peer_parameters() const override {
     return {{"interpolation", ops::resample::name_of(case_.interpolation)},
@@ -62,8 +62,8 @@ class ResampleWorkload : public Workload {
 
  private:
   Call call(const ResampleOptions& options, int set) const {
-    auto plan = std::make_shared<ResamplePlan>(tensor("values", set), tensor("source_times", set),
-                                               tensor("target_times", set), tensor("output", set), options);
+    auto plan = std::make_shared<Plan>(plan_resample(tensor("values", set), tensor("source_times", set),
+                                                     tensor("target_times", set), tensor("output", set), options));
     return [plan](Stream stream) { plan->run(stream); };
   }
   ResampleOptions options(const std::string& variant) const {

@@ -4,7 +4,7 @@
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/resample_case.hpp"
-#include "ops/resample/problem_backward.hpp"
+#include "ops/resample/backward/problem.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -27,7 +27,7 @@ class ResampleBackwardWorkload : public Workload {
     return choices(ops::resample_backward::variants(), problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(ops::resample_backward::select(problem(), device_info(info_.device), "").name);
+    return std::string(ops::resample_backward::select(problem(), device_info(info_.device)).variant->name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(resample_options(case_, variant), set); }
@@ -47,8 +47,9 @@ class ResampleBackwardWorkload : public Workload {
 
  private:
   Call call(const ResampleOptions& options, int set) const {
-    auto plan = std::make_shared<ResampleBackwardPlan>(tensor("source_times", set), tensor("target_times", set),
-                                                       tensor("grad_output", set), tensor("grad_values", set), options);
+    auto plan = std::make_shared<Plan>(plan_resample_backward(tensor("source_times", set), tensor("target_times", set),
+                                                              tensor("grad_output", set), tensor("grad_values", set),
+                                                              options));
     return [plan](Stream stream) { plan->run(stream); };
   }
   ops::resample_backward::Problem problem() const {

@@ -22,7 +22,19 @@ bool has_dense_rows(const Layout& layout) {
       .is_contiguous();
 }
 
+/// The largest power of two up to 16 that divides the address of the first element.
+int address_alignment(const ConstTensorView& tensor) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
+  return address % 16 == 0 ? 16 : static_cast<int>(address & -address);
+}
+
 }  // namespace
+
+std::string Config::text() const {
+  if (chunks > 0) return std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
+  if (trajectories > 0) return std::to_string(trajectories) + " trajectories";
+  return {};
+}
 
 std::string Problem::text() const {
   const std::string batch_text = std::to_string(batch);
@@ -138,6 +150,13 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
   problem.dense_batches = rows.is_contiguous() && made.is_contiguous() && source_times.is_contiguous() &&
                           (problem.uniform_grid || targets.times.is_contiguous());
   problem.row_alignment = std::min(row_alignment(rows), row_alignment(made));
+  problem.source_times_alignment = address_alignment(source_times);
+  problem.values_alignment = address_alignment(rows);
+  problem.output_alignment = address_alignment(made);
+  problem.source_times_stride = source_times.rank == 2 ? source_times.strides[0] : 0;
+  problem.target_times_stride = targets.times.rank == 2 ? targets.times.strides[0] : 0;
+  problem.values_stride = rows.rank == 3 ? rows.strides[0] : 0;
+  problem.output_stride = made.rank == 3 ? made.strides[0] : 0;
   problem.device = rows.device;
   return problem;
 }
@@ -147,15 +166,21 @@ Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets) {
   return {tensor.data, tensor.strides[0], tensor.strides[1], tensor.rank > 2 ? tensor.strides[2] : 0, nullptr};
 }
 
+std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options) {
+  if (options.source_offsets.empty() && options.target_offsets.empty()) return nullptr;
+  return std::make_shared<const Offsets>(Offsets{{options.source_offsets.begin(), options.source_offsets.end()},
+                                                 {options.target_offsets.begin(), options.target_offsets.end()}});
+}
+
 Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
-                       const ResampleOptions& options) {
+                       const ResampleOptions& options, const Offsets* offsets) {
   Timeline line;
   line.dtype = problem.times;
   line.batch = problem.batch;
   line.source_rows = problem.source;
   line.target_rows = problem.target;
-  line.source_offsets = problem.packed_source ? options.source_offsets.data() : nullptr;
-  line.target_offsets = problem.packed_target ? options.target_offsets.data() : nullptr;
+  line.source_offsets = problem.packed_source ? offsets->source.data() : nullptr;
+  line.target_offsets = problem.packed_target ? offsets->target.data() : nullptr;
   line.source = problem.shared_source_times ? Rows{source_times.data, 0, source_times.strides[0], 0, nullptr}
                                             : make_rows(source_times, line.source_offsets);
   line.uniform_grid = problem.uniform_grid;
@@ -212,7 +237,8 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
 Arguments make_arguments(const Problem& problem, const ConstTensorView& values, const ConstTensorView& source_times,
                          const Targets& targets, const TensorView& output, const ResampleOptions& options) {
   Arguments arguments;
-  arguments.timeline = make_timeline(problem, source_times, targets, options);
+  arguments.offsets = copy_offsets(options);
+  arguments.timeline = make_timeline(problem, source_times, targets, options, arguments.offsets.get());
   arguments.values = make_rows(values, arguments.timeline.source_offsets);
   arguments.output = make_rows(output, arguments.timeline.target_offsets);
   if (problem.valid_mask) arguments.valid = make_rows(options.valid, arguments.timeline.target_offsets);

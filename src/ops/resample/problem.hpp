@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/choose.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
 #include "tmaops/resample.hpp"
@@ -47,7 +48,19 @@ struct Problem {
   bool dense_rows = true;           // the rows of a trajectory follow one another without gaps, in values and output
   bool dense_batches = true;        // all four tensors are contiguous as a whole
   int row_alignment = 16;           // bytes, at most 16: divides the address of every row of values and output
+  // Of the first element of a tensor, in the same way; and elements from one trajectory to the next, 0 where they are
+  // shared or packed.
+  int source_times_alignment = 16;
+  int values_alignment = 16;
+  int output_alignment = 16;
+  std::int64_t source_times_stride = 0;
+  std::int64_t target_times_stride = 0;
+  std::int64_t values_stride = 0;
+  std::int64_t output_stride = 0;
   Device device{};
+
+  /// Bytes of a row of values.
+  std::int64_t row_bytes() const { return channels * static_cast<std::int64_t>(size_of(values)); }
 
   /// The problem in the configuration's syntax.
   std::string text() const;
@@ -98,35 +111,52 @@ struct Timeline {
   constexpr std::int64_t target_total() const { return target_begin(batch); }
 };
 
-/// The data of one call. Pointers and spans must outlive it.
+/// The offsets of packed rows, which the addresses of a call point into.
+struct Offsets {
+  std::vector<std::int64_t> source;
+  std::vector<std::int64_t> target;
+};
+
+/// The data of one call. The tensors must outlive it.
 struct Arguments {
   Timeline timeline{};
   Rows values{};
   Rows output{};  // data is written
   Rows valid{};   // data null: not wanted
   bool dependent_launch = false;
-  std::shared_ptr<const void> prepared{};
+  std::shared_ptr<const Offsets> offsets{};  // null when nothing is packed
+};
+
+/// How a variant is set up. A variant without configurations has none of these.
+struct Config {
+  int chunks = 0;        // of 16 bytes, per lane at a time
+  int trajectories = 0;  // whole ones per block
+  std::string text() const;
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// Checks every argument that can be checked without reading times or values.
 Problem make_problem(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                      const TensorView& output, const ResampleOptions& options);
-/// The same arguments as addresses. The offsets stay where the options have them.
+/// The same arguments as addresses, with a copy of the offsets.
 Arguments make_arguments(const Problem& problem, const ConstTensorView& values, const ConstTensorView& source_times,
                          const Targets& targets, const TensorView& output, const ResampleOptions& options);
 
-VariantTable<Problem, Arguments> variants();
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+VariantTable<Problem, Arguments, Config> variants();
+std::vector<VariantInfo> variant_list();
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
 
-// --- parts that the backward operator shares -----------------------------------------------------------------------
+// --- parts that all three operators share ----------------------------------------------------------------------------
 
 /// Fills the parts of Problem that times and options decide, and checks them. `rows` is the tensor on the source side
 /// (values or grad_values), `made` the one on the target side (output or grad_output).
 Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,
                        std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
                        const Targets& targets, const ResampleOptions& options);
+/// A copy of the offsets that the options name; null when there are none.
+std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options);
 Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
-                       const ResampleOptions& options);
+                       const ResampleOptions& options, const Offsets* offsets);
 Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets);
 
 }  // namespace tmaops::ops::resample

@@ -13,7 +13,7 @@
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/ms_deform_attn/problem_backward.hpp"
 #include "ops/resample/problem.hpp"
-#include "ops/resample/problem_backward.hpp"
+#include "ops/resample/backward/problem.hpp"
 #include "ops/tile_load/problem.hpp"
 #include "support/gpus.hpp"
 

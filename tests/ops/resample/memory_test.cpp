@@ -17,7 +17,7 @@ TEST(ResampleMemory, that_runs_out_is_an_error) {
     call.options.variant = variant;
     expect_out_of_memory_is_an_error(variant.c_str(), [&] { call.run(); });
     expect_out_of_memory_is_an_error("a plan", [&] {
-      ResamplePlan(call.values, call.source_times, call.target_times, call.output, call.options).run();
+      plan_resample(call.values, call.source_times, call.target_times, call.output, call.options).run();
     });
   }
   std::vector<float> gradient(12);

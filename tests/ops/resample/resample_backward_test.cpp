@@ -195,14 +195,15 @@ TEST(ResampleBackwardPlan, keeps_its_own_offsets_and_runs_again) {
   std::vector<double> q{0.5, 1.5, 0.5};
   const std::vector<float> grad_output{2, 4, 8};
   std::vector<float> gradient(5, NAN);
-  std::optional<ResampleBackwardPlan> plan;
+  std::optional<Plan> plan;
   {
     const std::vector<std::int64_t> source{0, 3, 5};
     const std::vector<std::int64_t> target{0, 2, 3};
-    plan.emplace(view(x.data(), {5}), view(q.data(), {3}), view(grad_output.data(), {3, 1}),
-                 view(gradient.data(), {5, 1}), ResampleOptions{.source_offsets = source, .target_offsets = target});
+    plan = plan_resample_backward(view(x.data(), {5}), view(q.data(), {3}), view(grad_output.data(), {3, 1}),
+                                  view(gradient.data(), {5, 1}),
+                                  {.source_offsets = source, .target_offsets = target});
   }
-  const ResampleBackwardPlan moved = std::move(*plan);
+  const Plan moved = std::move(*plan);
   moved.run();
   EXPECT_EQ(gradient, (std::vector<float>{1, 3, 2, 4, 4}));
   q[2] = 0;

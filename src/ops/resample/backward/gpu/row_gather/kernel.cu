@@ -1,0 +1,207 @@
+// The gradient to the values without atomics: one warp per sample gathers from the targets around it. Which targets
+// these are and their weights follow from the stamps of the sample and its two neighbours alone, so nothing is searched
+// twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is: bit-identical
+// from run to run. Where targets are not sorted, every warp looks at all of them.
+#include "device/vector.cuh"
+#include "device/warp.cuh"
+#include "ops/resample/backward/problem.hpp"
+#include "ops/resample/backward/shared/call.hpp"
+#include "ops/resample/shared/call.cuh"
+#include "ops/resample/shared/timeline.cuh"
+#include "ops/resample/shared/values.cuh"
+
+namespace tmaops::ops::resample_backward::row_gather {
+namespace {
+
+using namespace resample::gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+using resample::Timeline;
+using Index = std::int64_t;
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+constexpr Index kLeastSamples = 4;          // per warp: what is found for one helps the next
+constexpr Index kBlocksPerTrajectory = 64;  // at most: each looks whether the targets are sorted
+
+struct Job {
+  Call call;  // values: grad_values, written; output: grad_output, read
+  Index samples_per_warp;
+};
+
+/// The targets of one trajectory.
+template <class Time>
+struct TargetTimes {
+  const Timeline& line;
+  Index b;
+  Index count;
+  __device__ __forceinline__ Time operator()(Index t) const { return target_time<Time>(line, b, t); }
+};
+
+/// Whether no target is before the one in front of it; by all threads of the block.
+template <class Time>
+__device__ __forceinline__ bool sorted(const TargetTimes<Time>& targets) {
+  bool ordered = true;
+  if (!targets.line.uniform_grid)
+    for (Index t = threadIdx.x; t + 1 < targets.count; t += kThreads) ordered = ordered && targets(t) <= targets(t + 1);
+  return __syncthreads_and(ordered) != 0;
+}
+
+/// The number of targets before `time`, by all lanes of a warp.
+template <class Time>
+__device__ __forceinline__ Index count_before(const TargetTimes<Time>& targets, Time time) {
+  const int lane = device::lane_index();
+  Index low = 0;
+  Index high = targets.count;
+  while (low < high) {
+    const Index step = (high - low + device::kWarpThreads) / (device::kWarpThreads + 1);
+    const Index probe = low + (lane + 1) * step - 1;
+    const bool passed = probe < high && targets(probe) < time;
+    low += __popc(__ballot_sync(0xffffffffu, passed)) * step;
+    high = min(low + step - 1, high);
+  }
+  return low;
+}
+
+/// A sample and its neighbours.
+template <class Time>
+struct Sample {
+  Index s;
+  Index count;  // samples of the trajectory
+  Time before, here, after;
+
+  /// The part that sample s has in a target at time q.
+  __device__ __forceinline__ float part(const Timeline& line, Interpolation interpolation, Time q) const {
+    const Index last = count > 1 ? count - 2 : 0;
+    const Index i = min(max(q >= here ? s : s - 1, Index{0}), last);
+    const Time x = i == s ? here : before;
+    const Time next = count < 2 ? x : (i == s ? after : here);
+    if ((i > 0 && q < x) || (i < last && q >= next)) return 0.0f;  // of other samples
+    const Place<Index> at = resolve(interpolation, place(line, count, i, x, next, q));
+    if (at.weight != at.weight) return 0.0f;
+    return at.row == s ? 1.0f - at.weight : (at.row + 1 == s ? at.weight : 0.0f);
+  }
+};
+
+/// Adds what the targets around a sample give to `channels` channels of this lane: add(part, target) in order.
+template <class Time, class Add>
+__device__ __forceinline__ void for_each_part(const Timeline& line, Interpolation interpolation,
+                                              const Sample<Time>& sample, const TargetTimes<Time>& targets, Index begin,
+                                              bool ordered, const Add& add) {
+  const bool to_the_end = !ordered || sample.s + 2 >= sample.count;
+  for (Index t0 = begin; t0 < targets.count; t0 += device::kWarpThreads) {
+    const Index t = t0 + device::lane_index();
+    float part = 0.0f;
+    bool behind = false;
+    if (t < targets.count) {
+      const Time q = targets(t);
+      part = sample.part(line, interpolation, q);
+      behind = q >= sample.after;
+    }
+    for (unsigned left = __ballot_sync(0xffffffffu, part != 0.0f); left != 0; left &= left - 1) {
+      const int from = __ffs(static_cast<int>(left)) - 1;
+      add(__shfl_sync(0xffffffffu, part, from), t0 + from);
+    }
+    if (!to_the_end && __any_sync(0xffffffffu, behind)) return;
+  }
+}
+
+/// chunks: one group of channels in rows of 16-byte chunks, of the same type on both sides.
+enum class RowsAre { chunks, anything };
+
+template <class Time, class In, class Out, RowsAre rows_are>
+__global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Job job) {
+  constexpr bool whole = rows_are == RowsAre::chunks;
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const Call& call = job.call;
+  const Timeline& line = call.line;
+  const Index b = static_cast<Index>(blockIdx.z) * gridDim.y + blockIdx.y;
+  if (b >= line.batch) return;
+  const Index samples = line.source_count(b);
+  const Index tile = job.samples_per_warp * kWarps;
+  if (static_cast<Index>(blockIdx.x) * tile >= samples) return;
+  const TargetTimes<Time> targets{line, b, line.target_count(b)};
+  const bool ordered = sorted(targets);
+
+  const auto* stamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto stamp = [&](Index i) {
+    return __ldg(stamps + min(max(i, Index{0}), samples - 1) * line.source.row_stride);
+  };
+  const auto* gradient = static_cast<const In*>(call.output.data) + call.output.first(b);
+  auto* made = static_cast<Out*>(const_cast<void*>(call.values.data)) + call.values.first(b);
+  const int lane = device::lane_index();
+  const Index first = static_cast<Index>(blockIdx.x) * tile + device::warp_index() * job.samples_per_warp;
+  const Index end = min(first + job.samples_per_warp, samples);
+  Index begin = 0;
+  for (Index s = first; s < end; ++s) {
+    const Sample<Time> sample{s, samples, stamp(s - 1), stamp(s), stamp(s + 1)};
+    if (ordered && s >= 2) begin = s == first || s == 2 ? count_before(targets, sample.before) : begin;
+    if (ordered && s > 2 && s > first)  // from the beginning of the sample in front
+      for (unsigned passed = ~0u; passed == ~0u && begin < targets.count;) {
+        const Index t = begin + lane;
+        passed = __ballot_sync(0xffffffffu, t < targets.count && targets(t) < sample.before);
+        begin += __popc(passed);
+      }
+    Out* row = made + s * call.values.row_stride;
+    if constexpr (whole) {
+      constexpr int values = Unpacked<Out>::count;
+      for (Index channel = lane * values;; channel += device::kWarpThreads * values) {
+        const bool present = channel < call.channels;
+        if (!__any_sync(0xffffffffu, present)) break;
+        Unpacked<Out> sum{};
+        for_each_part(line, call.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
+          if (!present) return;
+          const Unpacked<Out> from = unpack<Out>(device::load_16(gradient + t * call.output.row_stride + channel));
+#pragma unroll
+          for (int k = 0; k < values; ++k) sum.at[k] = fmaf(part, from.at[k], sum.at[k]);
+        });
+        if (present) device::store_16_streaming(row + channel, pack(sum));
+      }
+    } else {
+      for (int g = 0; g < call.group_count; ++g) {
+        const ChannelGroup group =
+            call.group_count == 1 ? ChannelGroup{0, call.channels, call.interpolation} : call.groups[g];
+        for (Index base = 0; base < group.count; base += device::kWarpThreads) {
+          const bool present = base + lane < group.count;
+          const Index channel = group.first + base + lane;
+          float sum = 0.0f;
+          for_each_part(line, group.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
+            if (present)
+              sum = fmaf(part, widen(gradient[t * call.output.row_stride + channel * call.output.channel_stride]), sum);
+          });
+          if (present) row[channel * call.values.channel_stride] = narrow<Out>(sum);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
+  const Call call = device_call(work, problem, forward_arguments(arguments));
+  const Index per_block =
+      std::max(kLeastSamples * kWarps, (problem.longest_source + kBlocksPerTrajectory - 1) / kBlocksPerTrajectory);
+  const Index per_warp = (per_block + kWarps - 1) / kWarps;
+  const Index tiles = (problem.longest_source + per_warp * kWarps - 1) / (per_warp * kWarps);
+  const LaunchShape shape{
+      .grid = tile_grid(tiles, problem.batch), .block = kThreads, .dependent = arguments.dependent_launch};
+  const Job job{call, per_warp};
+  const bool chunks = problem.values == problem.output && problem.groups.size() == 1 && problem.unit_channel_stride &&
+                      problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0;
+  with_types(problem, [&]<class Time, class Out>(Time*, Out*) {
+    with_value_type(problem.output, [&]<class In>(In*) {
+      if constexpr (std::is_same_v<In, Out>) {
+        if (chunks) return work.add(kernel<Time, In, Out, RowsAre::chunks>, shape, job);
+      }
+      if constexpr (std::is_same_v<In, Out> || std::is_same_v<In, float> || std::is_same_v<Out, float>)
+        work.add(kernel<Time, In, Out, RowsAre::anything>, shape, job);
+    });
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::resample_backward::row_gather

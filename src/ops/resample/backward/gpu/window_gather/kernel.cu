@@ -1,0 +1,332 @@
+// The gradient to the values without atomics, fast: a block takes a tile of consecutive samples, locates the targets
+// around it once, in a window guessed from the position of the tile, and leaves their samples and weights in shared
+// memory. Then it knows the targets of every sample and fetches exactly their gradients by one bulk copy, and the warps
+// add them up in pieces of 16 bytes. Sums run over the targets in their order: bit-identical from run to run.
+//
+// The window can only be guessed, and the targets of a sample lie side by side, where the targets are sorted: a block
+// looks itself while they are few, else a kernel in front does. A block that guessed wrong, or whose targets are not
+// sorted, goes through all that may matter, window by window.
+#include <cmath>
+#include <vector>
+
+#include "device/fence.cuh"
+#include "device/shared_memory.cuh"
+#include "ops/resample/backward/gpu/window_gather/targets.cuh"
+#include "ops/resample/backward/problem.hpp"
+#include "ops/resample/backward/shared/call.hpp"
+#include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/sizes.hpp"
+#include "ops/resample/shared/slice.cuh"
+
+namespace tmaops::ops::resample_backward::window_gather {
+namespace {
+
+constexpr int kMostThreads = 128;
+constexpr int kBlocks = 6;                 // of kMostThreads per multiprocessor, at least: 80 registers
+constexpr int kLongestRow = 2048;          // bytes
+constexpr int kMostGradients = 40 * 1024;  // bytes of the window of gradients
+constexpr int kMostWindow = 1024;          // targets located at once
+constexpr int kFlight = 2;                 // loads of targets per thread before the first is used
+constexpr int kMostOwnOrder = 1024;        // targets that a block looks at itself
+constexpr int kOrderTargets = 1024;        // that a block of the kernel in front looks at
+constexpr int kOrderThreads = 256;
+
+struct Storage {
+  device::Barrier rows_ready;
+  Held rows;
+  alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, stamps, gradients, strips
+};
+
+struct Job {
+  Call call;  // values: grad_values, written; output: grad_output, read
+  Pace pace;  // targets per sample
+  const unsigned char* gradients_begin;
+  const unsigned char* gradients_end;
+  unsigned char* in_order;  // per trajectory and kOrderTargets targets; null: each block looks itself
+  int order_parts;
+  Chunks chunks;  // pieces of a row
+  int channels;
+  int width;  // bytes of a row
+  int samples_per_warp;
+  int margin;        // targets
+  int window;        // targets
+  int row_capacity;  // gradients in shared memory
+  int bounds_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
+};
+
+/// How rows lie in memory.
+enum class RowsAre { chunks, any_bytes };
+
+/// Adds `part` times up to 16 bytes of a gradient.
+template <class Value, RowsAre rows_are>
+__device__ __forceinline__ void add(Unpacked<Value>& sum, float part, const unsigned char* from, int count) {
+  if constexpr (rows_are == RowsAre::chunks) {
+    const Unpacked<Value> given = unpack<Value>(*reinterpret_cast<const uint4*>(from));
+#pragma unroll
+    for (int k = 0; k < Unpacked<Value>::count; ++k) sum.at[k] = fmaf(part, given.at[k], sum.at[k]);
+  } else {
+#pragma unroll
+    for (int k = 0; k < Unpacked<Value>::count; ++k)
+      if (k < count) sum.at[k] = fmaf(part, widen(reinterpret_cast<const Value*>(from)[k]), sum.at[k]);
+  }
+}
+
+template <class Value, RowsAre rows_are>
+__global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_constant__ Job job) {
+  constexpr bool whole = rows_are == RowsAre::chunks;
+  constexpr int values = Unpacked<Value>::count;
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  const Call& call = job.call;
+  SampleTile tile{};
+  tile.b = block_trajectory();
+  if (tile.b >= call.line.batch) return;
+  const bool leader = device::warp_index() == 0 && device::elect_one();
+  if (leader) {
+    device::init_barrier(shared.rows_ready, 1);
+    device::fence_barrier_init();
+  }
+  device::wait_for_previous_kernel();
+
+  // Locate the targets around the tile.
+  tile.samples = static_cast<int>(call.line.source_count(tile.b));
+  tile.targets = static_cast<int>(call.line.target_count(tile.b));
+  const auto threads = static_cast<int>(blockDim.x);
+  const int tile_samples = job.samples_per_warp * (threads / device::kWarpThreads);
+  tile.begin = static_cast<int>(blockIdx.x) * tile_samples;
+  tile.end = min(tile.begin + tile_samples, tile.samples);
+  if (tile.begin >= tile.end) return;
+  tile.low = max(tile.begin - 1, 0);
+  tile.held = min(tile.end + 1, tile.samples) - tile.low;
+  const bool packed = call.line.source_offsets || call.line.target_offsets;
+  const Pace pace = packed ? pace_of(tile.targets, tile.samples) : job.pace;
+  const unsigned char* gradients = static_cast<const unsigned char*>(call.output.data) +
+                                   call.output.first(tile.b) * static_cast<std::int64_t>(sizeof(Value));
+  auto* parts = reinterpret_cast<Part*>(shared.bytes);
+  auto* bounds = reinterpret_cast<int*>(shared.bytes + job.bounds_at);
+  void* source_times = shared.bytes + job.times_at;
+  const Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
+  bool ordered = true;
+  with_times(call, tile, source_times, [&]<class Time>(const TileTargets<Time>& times) {
+    Time q[kFlight];
+    const auto load = [&](int from) {
+#pragma unroll
+      for (int k = 0; k < kFlight; ++k)
+        if (from + k * threads < window.count) q[k] = times.target(window.first + from + k * threads);
+    };
+    int j = static_cast<int>(threadIdx.x);
+    load(j);
+    times.stage(static_cast<Time*>(source_times));
+    if (job.in_order) {
+      for (int k = static_cast<int>(threadIdx.x); k < job.order_parts; k += threads)
+        ordered = ordered && job.in_order[tile.b * job.order_parts + k] != 0;
+    } else if (!call.line.uniform_grid) {
+      ordered = times.in_order(0, tile.targets);
+    }
+    ordered = __syncthreads_and(ordered) != 0;
+    while (j < window.count) {
+#pragma unroll
+      for (int k = 0; k < kFlight; ++k)
+        if (j + k * threads < window.count) parts[j + k * threads] = times.part(q[k]);
+      j += kFlight * threads;
+      load(j);
+    }
+  });
+  __syncthreads();
+
+  // Which targets each sample has: those of row - 1 and row are [bounds[row], bounds[row + 2]).
+  const bool fast = ordered && is_complete(parts, window, tile.targets, tile.end - tile.begin);
+  if (fast) {
+    for (int k = static_cast<int>(threadIdx.x); k < tile.end - tile.begin + 2; k += threads)
+      bounds[k] = bound(parts, window.count, k - 1);
+    __syncthreads();
+  }
+  if (leader) {
+    const int count = fast ? bounds[tile.end - tile.begin + 1] - bounds[0] : 0;
+    const Slice slice =
+        slice_of(gradients, job.width, {window.first + (fast ? bounds[0] : 0), min(max(count, 0), job.row_capacity)},
+                 job.gradients_begin, job.gradients_end);
+    shared.rows = {slice.held, slice.shift};
+    load_slice(shared.bytes + job.rows_at, slice, shared.rows_ready);
+  }
+
+  // Add up.
+  const int first = device::warp_index() * job.samples_per_warp;
+  const int count = min(job.samples_per_warp, tile.end - tile.begin - first);
+  unsigned char* made = static_cast<unsigned char*>(const_cast<void*>(call.values.data)) +
+                        call.values.first(tile.b) * static_cast<std::int64_t>(sizeof(Value)) +
+                        static_cast<std::int64_t>(tile.begin + first) * job.width;
+  const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(made) & 15);
+  unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
+  const int items = max(count, 0) * job.chunks.count;
+  const auto write = [&](int row, int column, const Unpacked<Value>& sum, int present) {
+    if constexpr (whole) {
+      device::store_16_streaming(made + (row * job.chunks.count + column) * 16, pack(sum));
+    } else {
+      auto* to = reinterpret_cast<Value*>(strip + phase + row * job.width + column * 16);
+#pragma unroll
+      for (int k = 0; k < values; ++k)
+        if (k < present) to[k] = narrow<Value>(sum.at[k]);
+    }
+  };
+  device::wait(shared.rows_ready, 0);
+  device::let_next_kernel_start();
+  if (fast) {
+    const Held rows = shared.rows;
+    for (int item = device::lane_index(); item < items; item += device::kWarpThreads) {
+      const int row = row_of(job.chunks, item);
+      const int column = item - row * job.chunks.count;
+      const int present = min(job.channels - column * values, values);
+      const int low = bounds[first + row];
+      const int middle = bounds[first + row + 1];
+      const int high = bounds[first + row + 2];
+      Unpacked<Value> sum{};
+      const auto sum_up = [&](const unsigned char* from) {
+        for (int j = low; j < high; ++j, from += job.width) {
+          const float weight = parts[j].weight;
+          const float part = j < middle ? weight : 1.0f - weight;
+          if (fabsf(part) > 0.0f) add<Value, rows_are>(sum, part, from, present);
+        }
+      };
+      const int local = window.first + low - rows.range.first;
+      if (local >= 0 && local + high - low <= rows.range.count)
+        sum_up(shared.bytes + job.rows_at + rows.shift + local * job.width + column * 16);
+      else
+        sum_up(gradients + static_cast<std::int64_t>(window.first + low) * job.width + column * 16);
+      write(row, column, sum, present);
+    }
+  } else {
+    Range all{0, tile.targets};
+    if (ordered) with_times(call, tile, source_times, [&](const auto& times) { all = times.range(); });
+    for (int base = 0; base < job.samples_per_warp * job.chunks.count; base += device::kWarpThreads) {
+      const int item = base + device::lane_index();
+      const int row = row_of(job.chunks, item);
+      const int column = item - row * job.chunks.count;
+      const int present = min(job.channels - column * values, values);
+      Unpacked<Value> sum{};
+      for (int from = 0; from < all.count; from += job.window) {
+        const int located = min(job.window, all.count - from);
+        __syncthreads();  // the parts in front were used
+        with_times(call, tile, source_times, [&](const auto& times) {
+          for (int j = static_cast<int>(threadIdx.x); j < located; j += threads)
+            parts[j] = times.part(times.target(all.first + from + j));
+        });
+        __syncthreads();
+        for (int j = 0; item < items && j < located; ++j)
+          if (const float part = share(parts[j], first + row); fabsf(part) > 0.0f)
+            add<Value, rows_are>(sum, part,
+                              gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
+                              present);
+      }
+      if (item < items) write(row, column, sum, present);
+    }
+  }
+  if constexpr (!whole) {
+    __syncwarp();
+    if (count > 0) store_strip<Value>(made, strip, phase, count * job.width);
+  }
+}
+
+/// Leaves for the other kernel whether targets are in order.
+__global__ void __launch_bounds__(kOrderThreads) order_kernel(const __grid_constant__ Job job) {
+  device::let_next_kernel_start();
+  SampleTile tile{};
+  tile.b = block_trajectory();
+  if (tile.b >= job.call.line.batch) return;
+  device::wait_for_previous_kernel();
+  tile.targets = static_cast<int>(job.call.line.target_count(tile.b));
+  const int first = static_cast<int>(blockIdx.x) * kOrderTargets;
+  with_times(job.call, tile, nullptr, [&](const auto& times) {
+    const bool ordered = times.in_order(first, min(first + kOrderTargets, tile.targets));
+    const bool all = __syncthreads_and(ordered) != 0;
+    if (threadIdx.x == 0) job.in_order[tile.b * job.order_parts + blockIdx.x] = all ? 1 : 0;
+  });
+}
+
+/// How many targets a block looks at in front of the others; 0: each block looks itself.
+int order_parts(const Problem& problem, std::int64_t longest_target) {
+  if (problem.uniform_grid || longest_target <= kMostOwnOrder) return 0;
+  return static_cast<int>((longest_target + kOrderTargets - 1) / kOrderTargets);
+}
+
+/// `threads`: of a block.
+Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& threads) {
+  Job job{};
+  job.call = call;
+  job.channels = static_cast<int>(problem.channels);
+  job.width = static_cast<int>(problem.row_bytes());
+  job.chunks = chunks_of(round_up(job.width, 16));
+  job.pace = pace_of(problem.target, problem.source);
+  const MemoryRange gradients =
+      memory_of(call.output, problem.batch, problem.target, problem.channels, problem.output);
+  job.gradients_begin = gradients.begin;
+  job.gradients_end = gradients.end;
+
+  const auto samples = static_cast<double>(problem.longest_source);
+  const auto targets = static_cast<double>(call.longest_target);
+  const auto targets_of = [&](int tile) { return static_cast<int>(std::ceil(tile * targets / samples)) + 3; };
+  // About sixteen pieces per lane, and gradients that fit.
+  job.samples_per_warp = std::clamp(16 * device::kWarpThreads / job.chunks.count, 1, 128);
+  // One warp per block where it does for a whole trajectory: blocks are the only ones that hide each other's latency.
+  const int warps = problem.longest_source <= job.samples_per_warp ? 1 : kMostThreads / device::kWarpThreads;
+  const auto needed = static_cast<int>(std::min<std::int64_t>((problem.longest_source + warps - 1) / warps, 1 << 20));
+  job.samples_per_warp = std::min(job.samples_per_warp, needed);
+  while (job.samples_per_warp > 1 && targets_of(job.samples_per_warp * warps) * job.width > kMostGradients)
+    job.samples_per_warp /= 2;
+  threads = warps * device::kWarpThreads;
+  const int tile = job.samples_per_warp * warps;
+  const int spanned = std::min(targets_of(tile), kMostWindow);
+  job.margin = std::min(time_margin(call.longest_target, problem.longest_source), (kMostWindow - spanned) / 2);
+  job.window = static_cast<int>(std::min<std::int64_t>(spanned + 2 * job.margin, call.longest_target));
+  job.row_capacity = static_cast<int>(
+      std::min<std::int64_t>(std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
+  job.bounds_at = round_up(std::max(job.window, 1) * static_cast<int>(sizeof(Part)), 128);
+  job.times_at = job.bounds_at + round_up((tile + 2) * static_cast<int>(sizeof(int)), 128);
+  job.rows_at = job.times_at + round_up((tile + 2) * static_cast<int>(size_of(problem.times)), 128);
+  job.strips_at = job.rows_at + round_up(slice_bytes(job.row_capacity, job.width), 128);
+  job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.samples_per_warp * job.width + 31) / 16 * 16;
+  job.end_at = job.strips_at + warps * job.strip_bytes;
+  return job;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_rows(problem); !support) return support;
+  if (problem.values != problem.output) return Support::no("needs both gradients of one type");
+  if (problem.groups.size() > 1) return Support::no("needs one interpolation for all channels");
+  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (problem.row_bytes() > kLongestRow)
+    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
+  return Support::yes();
+}
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  const Call call = device_call(work, problem, forward_arguments(arguments));
+  if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
+  const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
+  int threads = 0;
+  Job job = make_job(problem, call, rows_are, threads);
+  const int tile = job.samples_per_warp * (threads / kWarp);
+  LaunchShape shape{.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch),
+                    .block = static_cast<unsigned>(threads),
+                    .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at,
+                    .dependent = arguments.dependent_launch};
+  if (const int parts = order_parts(problem, call.longest_target); parts > 0) {
+    job.in_order = upload(work, std::vector<unsigned char>(static_cast<std::size_t>(problem.batch * parts), 0));
+    job.order_parts = parts;
+    work.add(order_kernel,
+             {.grid = tile_grid(parts, problem.batch), .block = kOrderThreads, .dependent = arguments.dependent_launch},
+             job);
+    shape.dependent = true;  // the kernel waits for the one in front of it
+  }
+  with_value_type(problem.values, [&]<class Value>(Value*) {
+    if (rows_are == RowsAre::chunks)
+      work.add(kernel<Value, RowsAre::chunks>, shape, job);
+    else
+      work.add(kernel<Value, RowsAre::any_bytes>, shape, job);
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::resample_backward::window_gather

@@ -1,0 +1,35 @@
+// The backward pass to the values: an operator of its own over the same timeline.
+#pragma once
+
+#include "ops/resample/problem.hpp"
+
+namespace tmaops::ops::resample_backward {
+
+using resample::Rows;
+using resample::Targets;
+using resample::Timeline;
+
+struct Problem : resample::Problem {};
+
+/// The data of one call. The tensors must outlive it.
+struct Arguments {
+  Timeline timeline{};
+  Rows grad_output{};
+  Rows grad_values{};  // data is written
+  bool dependent_launch = false;
+  std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+};
+
+using Config = OneWay;
+
+Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
+                     const TensorView& grad_values, const ResampleOptions& options);
+Arguments make_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                         const ConstTensorView& grad_output, const TensorView& grad_values,
+                         const ResampleOptions& options);
+
+VariantTable<Problem, Arguments, Config> variants();
+std::vector<VariantInfo> variant_list();
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+
+}  // namespace tmaops::ops::resample_backward

@@ -1,0 +1,115 @@
+// The definition: the transpose of the forward pass,
+//
+//   grad_values[b, s, d] = sum over t of R[t, s] grad_output[b, t, d]   in f64, in the order of the targets,
+//
+// R the matrix of weights of trajectory b and of the channel's interpolation (see reference.cpp): a target on a sample
+// or held gives 1 to that sample, one between samples of a linear channel 1 - w and w, and one that is NaN by policy
+// nothing, so that NaN in its grad_output goes nowhere.
+#include <vector>
+
+#include "ops/resample/shared/data_checks.hpp"
+#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/backward/problem.hpp"
+
+namespace tmaops::ops::resample_backward::reference_backward {
+namespace {
+
+using resample::Place;
+
+double read(const Rows& rows, DType dtype, std::int64_t offset) {
+  switch (dtype) {
+    case DType::f64:
+      return static_cast<const double*>(rows.data)[offset];
+    case DType::f32:
+      return static_cast<double>(static_cast<const float*>(rows.data)[offset]);
+    case DType::f16:
+      return static_cast<double>(static_cast<const float16*>(rows.data)[offset]);
+    default:
+      return static_cast<double>(static_cast<const bfloat16*>(rows.data)[offset]);
+  }
+}
+
+void write(const Rows& rows, DType dtype, std::int64_t offset, double value) {
+  void* data = const_cast<void*>(rows.data);
+  switch (dtype) {
+    case DType::f64:
+      static_cast<double*>(data)[offset] = value;
+      break;
+    case DType::f32:
+      static_cast<float*>(data)[offset] = static_cast<float>(value);
+      break;
+    case DType::f16:
+      static_cast<float16*>(data)[offset] = static_cast<float16>(value);
+      break;
+    default:
+      static_cast<bfloat16*>(data)[offset] = static_cast<bfloat16>(value);
+  }
+}
+
+/// Weight of sample row + 1 in a target between samples.
+double weight_of_next(Interpolation interpolation, const Place& found) {
+  switch (interpolation) {
+    case Interpolation::next:
+      return found.weight > 0 ? 1 : 0;
+    case Interpolation::nearest:
+      return found.weight >= 1 || (found.weight > 0 && found.next_nearer) ? 1 : 0;
+    case Interpolation::previous:
+      return found.weight >= 1 ? 1 : 0;
+    default:
+      return found.weight;
+  }
+}
+
+template <class Time>
+void run(const Problem& problem, const Arguments& arguments) {
+  const Timeline& line = arguments.timeline;
+  std::vector<double> sums;
+  for (std::int64_t b = 0; b < line.batch; ++b) {
+    const resample::Times<Time> x = resample::source_times<Time>(line, b);
+    sums.assign(static_cast<std::size_t>(x.count * problem.channels), 0.0);
+    const auto add = [&](std::int64_t row, std::int64_t channel, double weight, double gradient) {
+      if (weight != 0) sums[static_cast<std::size_t>(row * problem.channels + channel)] += weight * gradient;
+    };
+    for (std::int64_t t = 0; t < line.target_count(b); ++t) {
+      const Place found = resample::place(line, x, resample::target_time<Time>(line, b, t));
+      if (found.kind == Place::Kind::missing) continue;
+      for (const ChannelGroup& group : problem.groups)
+        for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
+          const double gradient = read(arguments.grad_output, problem.output,
+                                       arguments.grad_output.first(b) + t * arguments.grad_output.row_stride +
+                                           channel * arguments.grad_output.channel_stride);
+          const double next = found.kind == Place::Kind::between ? weight_of_next(group.interpolation, found) : 0;
+          add(found.row, channel, 1 - next, gradient);
+          if (next != 0) add(found.row + 1, channel, next, gradient);
+        }
+    }
+    for (std::int64_t row = 0; row < x.count; ++row)
+      for (std::int64_t channel = 0; channel < problem.channels; ++channel)
+        write(arguments.grad_values, problem.values,
+              arguments.grad_values.first(b) + row * arguments.grad_values.row_stride +
+                  channel * arguments.grad_values.channel_stride,
+              sums[static_cast<std::size_t>(row * problem.channels + channel)]);
+  }
+}
+
+void run_times(const Problem& problem, const Arguments& arguments) {
+  resample::check_data(problem, arguments.timeline, nullptr);
+  switch (problem.times) {
+    case DType::f32:
+      return run<float>(problem, arguments);
+    case DType::f64:
+      return run<double>(problem, arguments);
+    default:
+      return run<std::int64_t>(problem, arguments);
+  }
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return cpu_work(run_times, problem, arguments);
+}
+
+}  // namespace tmaops::ops::resample_backward::reference_backward

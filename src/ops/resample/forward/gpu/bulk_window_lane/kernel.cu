@@ -1,0 +1,128 @@
+// Plain calls that are short: the times and rows around a tile are guessed and fetched at once by two bulk copies. Every
+// lane locates the target whose chunks it combines: lanes of one target repeat its search in step, and nothing is passed
+// between threads. This is the shortest way from times to output.
+#include <bit>
+
+#include "device/fence.cuh"
+#include "ops/resample/forward/shared/plain.cuh"
+
+namespace tmaops::ops::resample::bulk_window_lane {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+struct Storage {
+  device::Barrier times_ready;
+  device::Barrier rows_ready;
+  alignas(128) unsigned char bytes[96 * 1024];  // times, rows; the launch asks for what the tile needs
+};
+
+constexpr int threads_of(int chunks) { return chunks == 2 ? 256 : 128; }
+
+template <class Value, int chunks>
+__global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
+    kernel(const __grid_constant__ PlainTile tile) {
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  // With one chunk per lane the next kernel may start at once; with more it pays to let it wait for the rows.
+  constexpr bool early = chunks == 1;
+  if constexpr (early) device::let_next_kernel_start();
+  const PlainBlock block = plain_block<float>(tile);
+  if (threadIdx.x == 0) {
+    device::init_barrier(shared.times_ready, 1);
+    device::init_barrier(shared.rows_ready, 1);
+    device::fence_barrier_init();
+  }
+  device::wait_for_previous_kernel();
+
+  // Fetch.
+  const int target = static_cast<int>(threadIdx.x) >> tile.lane_shift;
+  const bool active = target < block.targets;
+  float q{};
+  if (active) q = plain_target<float>(tile, block, target);
+  if (threadIdx.x == 0) {
+    fetch_times(tile, block, shared.bytes, shared.times_ready);
+    fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
+  }
+  __syncthreads();  // barriers are initialised
+
+  // Search.
+  device::wait(shared.times_ready, 0);
+  Place<int> at{0, missing()};
+  if (active) at = plain_place(tile, block, shared.bytes, q);
+
+  // Combine.
+  device::wait(shared.rows_ready, 0);
+  if constexpr (!early) device::let_next_kernel_start();
+  if (!active) return;
+  const int lanes = 1 << tile.lane_shift;
+  const int column = (static_cast<int>(threadIdx.x) & (lanes - 1)) * 16;
+  const int step = lanes * 16;
+  const int second = fabsf(at.weight) > 0.0f ? block.width : 0;  // not of a missing target
+  unsigned char* to = block.output(tile, target) + column;
+  uint4 a[chunks];
+  uint4 b[chunks];
+  if (holds(tile, block.first_row, at)) {
+    const unsigned char* from = shared.bytes + tile.rows_at + (at.row - block.first_row) * block.width + column;
+#pragma unroll
+    for (int k = 0; k < chunks; ++k) {
+      a[k] = *reinterpret_cast<const uint4*>(from + k * step);
+      b[k] = *reinterpret_cast<const uint4*>(from + second + k * step);
+    }
+  } else {
+    const unsigned char* from = tile.values + static_cast<std::int64_t>(block.value_unit(tile, at.row)) * 16 + column;
+#pragma unroll
+    for (int k = 0; k < chunks; ++k) {
+      a[k] = device::load_16(from + k * step);
+      b[k] = device::load_16(from + second + k * step);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < chunks; ++k) device::store_16_streaming(to + k * step, mix_16<Value>(a[k], b[k], at.weight));
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_lanes(problem); }
+
+std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
+  const int row = static_cast<int>(problem.row_bytes() / 16);
+  // Wide rows leave a lane more to load; among the others one chunk per lane wins where there are many blocks.
+  const int few = row == 16 || output_chunks(problem) < 1 << 16 ? 2 : 1;
+  std::vector<Config> all{{.chunks = row >= 32 ? 4 : std::min(few, row)}};
+  for (const int chunks : {1, 2, 4})
+    if (chunks <= row && row / chunks <= threads_of(chunks) && chunks != all.front().chunks)
+      all.push_back({.chunks = chunks});
+  return all;
+}
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
+  Work work(kSite, problem.device);
+  if (problem.batch == 0 || problem.target == 0) return work;
+  const int row = static_cast<int>(problem.row_bytes() / 16);
+  const int lanes = row / config.chunks;
+  PlainCut cut;
+  cut.threads = threads_of(config.chunks);
+  cut.targets = cut.threads / lanes;
+  cut.time_margin = time_margin(problem.source, problem.target);
+  cut.rows = Rows16::in_shared;
+  cut.row_margin = std::min(cut.time_margin, row == 8 ? 8 : 4);
+  PlainTile tile = make_plain_tile(problem, arguments, cut);
+  tile.lane_shift = std::countr_zero(static_cast<unsigned>(lanes));
+  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
+                          .block = static_cast<unsigned>(cut.threads),
+                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
+                          .dependent = arguments.dependent_launch};
+  with_value_type(problem.values, [&]<class Value>(Value*) {
+    switch (config.chunks) {
+      case 1:
+        return work.add(kernel<Value, 1>, shape, tile);
+      case 2:
+        return work.add(kernel<Value, 2>, shape, tile);
+      default:
+        return work.add(kernel<Value, 4>, shape, tile);
+    }
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::resample::bulk_window_lane

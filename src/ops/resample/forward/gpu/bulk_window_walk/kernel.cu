@@ -1,0 +1,134 @@
+// Plain calls with many targets per sample and wide rows of 16-bit values: windows of times and rows by two bulk copies
+// as in bulk_window_block, but a lane keeps its column and walks along consecutive targets. Targets between the same two
+// samples share what was read. (f32 values would spill registers.)
+#include "device/fence.cuh"
+#include "ops/resample/forward/shared/plain.cuh"
+
+namespace tmaops::ops::resample::bulk_window_walk {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 256;
+constexpr int kStrand = 8;  // targets that a warp walks along
+
+struct Storage {
+  device::Barrier times_ready;
+  device::Barrier rows_ready;                   // and targets are located
+  alignas(128) unsigned char bytes[96 * 1024];  // located targets, times, rows; the launch asks for what the tile needs
+};
+
+template <class Value>
+__global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ PlainTile tile) {
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  device::let_next_kernel_start();
+  const PlainBlock block = plain_block<float>(tile);
+  if (threadIdx.x == 0) {
+    device::init_barrier(shared.times_ready, 1);
+    device::init_barrier(shared.rows_ready, 1 + searching_warps(tile.tile, static_cast<int>(blockDim.x)));
+    device::fence_barrier_init();
+  }
+  fetch_ahead(tile);
+  device::wait_for_previous_kernel();
+
+  // Fetch.
+  const auto target = static_cast<int>(threadIdx.x);
+  float q{};
+  if (target < block.targets) q = plain_target<float>(tile, block, target);
+  if (threadIdx.x == 0) {
+    fetch_times(tile, block, shared.bytes, shared.times_ready);
+    fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
+  }
+  if (threadIdx.x == device::kWarpThreads) fetch_share(tile.burst, device::CacheHint::evict_last);
+  __syncthreads();  // barriers are initialised
+
+  // Search.
+  locate_targets<Rows16::in_shared>(tile, block, shared.bytes, q, shared.times_ready, shared.rows_ready);
+  device::wait(shared.rows_ready, 0);
+
+  // Combine.
+  const auto begin = static_cast<int>(threadIdx.x) / device::kWarpThreads * tile.targets_per_warp;
+  const int end = min(begin + tile.targets_per_warp, block.targets);
+  const auto* spots = reinterpret_cast<const Spot*>(shared.bytes);
+  for (int column = device::lane_index() * 16; column < block.width; column += device::kWarpThreads * 16) {
+    unsigned char* to = block.output(tile, begin) + column;
+    Spot loaded{0, missing()};
+    bool first = true;
+    Unpacked<Value> a;
+    Unpacked<Value> rise;
+    uint4 raw{};
+    for (int t = begin; t < end; ++t, to += block.width) {
+      const Spot spot = spots[t];
+      const bool two = fabsf(spot.weight) > 0.0f;
+      if (first || spot.at != loaded.at || two != (fabsf(loaded.weight) > 0.0f)) {
+        const int second = two ? block.width : 0;
+        uint4 next;
+        if (spot.at >= 0) {
+          const unsigned char* from = shared.bytes + tile.rows_at + spot.at + column;
+          raw = *reinterpret_cast<const uint4*>(from);
+          next = *reinterpret_cast<const uint4*>(from + second);
+        } else {
+          const unsigned char* from =
+              tile.values + static_cast<std::int64_t>(block.value_unit(tile, ~spot.at)) * 16 + column;
+          raw = device::load_16(from);
+          next = device::load_16(from + second);
+        }
+        a = unpack<Value>(raw);
+        rise = unpack<Value>(next);
+#pragma unroll
+        for (int i = 0; i < Unpacked<Value>::count; ++i) rise.at[i] -= a.at[i];
+        first = false;
+      }
+      loaded = spot;
+      Unpacked<Value> mixed;
+#pragma unroll
+      for (int i = 0; i < Unpacked<Value>::count; ++i) mixed.at[i] = fmaf(spot.weight, rise.at[i], a.at[i]);
+      device::store_16_streaming(to, spot.weight == 0.0f ? raw : pack(mixed));
+    }
+  }
+}
+
+/// Bytes of the values that one burst brings into the L2, in calls that write far more than they read: scattered reads
+/// disturb the stream of writes. Only where the call is long enough, and its source fits well inside the L2.
+std::int64_t burst_bytes(const Problem& problem) {
+  const std::int64_t source = problem.batch * problem.source * problem.row_bytes();
+  const std::int64_t output = problem.batch * problem.target * problem.row_bytes();
+  return output < 16 * source || output < 128 << 20 || source > 16 << 20 ? 0 : source;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (problem.times != DType::f32) return Support::no("needs f32 times");
+  if (size_of(problem.values) != 2) return Support::no("needs 16-bit values");
+  if (problem.row_bytes() % (16 * kWarp) != 0) return Support::no("needs rows of a multiple of 512 bytes");
+  return supports_plain_chunks(problem);
+}
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  if (problem.batch == 0 || problem.target == 0) return work;
+  PlainCut cut;
+  cut.threads = kThreads;
+  cut.targets = kThreads / kWarp * kStrand;
+  cut.spot_bytes = sizeof(Spot);
+  cut.time_margin = time_margin(problem.source, problem.target);
+  cut.rows = Rows16::in_shared;
+  cut.row_margin = std::min(cut.time_margin, 4);
+  cut.burst = burst_bytes(problem);
+  cut.ahead_times = cut.burst > 0 ? kAheadBytes : 0;
+  cut.ahead_values = std::min(cut.burst, kAheadBytes);
+  PlainTile tile = make_plain_tile(problem, arguments, cut);
+  tile.targets_per_warp = kStrand;
+  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
+                          .block = kThreads,
+                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
+                          .dependent = arguments.dependent_launch};
+  if (problem.values == DType::f16)
+    work.add(kernel<__half>, shape, tile);
+  else
+    work.add(kernel<__nv_bfloat16>, shape, tile);
+  return work;
+}
+
+}  // namespace tmaops::ops::resample::bulk_window_walk

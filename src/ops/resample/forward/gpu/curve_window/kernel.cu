@@ -1,0 +1,216 @@
+// Every interpolation, also several in one row: PCHIP, slerp and groups of channels at little more than the cost of
+// linear. Windows of times and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
+// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Rows that are no
+// multiples of 16 bytes go through a strip in shared memory. The type of the times is left behind with the search: two
+// kernels per type of values, not one per combination.
+#include "device/fence.cuh"
+#include "device/shared_memory.cuh"
+#include "ops/resample/forward/shared/pieces.cuh"
+#include "ops/resample/shared/bracket.cuh"
+#include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/slice.cuh"
+
+namespace tmaops::ops::resample::curve_window {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+constexpr int kBlocks = 7;                     // per multiprocessor, at least: 72 registers
+constexpr int kLongestRow = 16 * kMostPieces;  // bytes
+constexpr int kMostRows = 40 * 1024;           // bytes of the window of rows
+
+struct Storage {
+  device::Barrier times_ready;
+  device::Barrier rows_ready;
+  Held times;
+  Held rows;
+  alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, stamps, rows, strips: as much as the tile needs
+};
+
+struct Job {
+  Call call;
+  Pieces pieces;
+  Chunks chunks;  // pieces of a row
+  int channels;
+  int width;  // bytes of a row
+  int targets_per_warp;
+  int time_margin, row_margin;
+  int time_capacity, row_capacity;
+  int pieces_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
+};
+
+/// Fetches the windows and writes the spots of targets [begin, begin + count), one per thread.
+template <class Time>
+__device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, std::int64_t b, int begin, int count,
+                                               bool leader, const unsigned char* values) {
+  const Trajectory<Time> of = trajectory<Time>(job.call, b);
+  const auto mine = static_cast<int>(threadIdx.x);
+  Time q{};
+  if (mine < count) q = target_time<Time>(job.call, b, begin + mine);
+  if (leader) {
+    const Slice times =
+        time_slice(job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.time_capacity));
+    load_slice(shared.bytes + job.times_at, times, shared.times_ready);
+    const Slice near =
+        row_slice(job.call, values, job.width, guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity));
+    load_slice(shared.bytes + job.rows_at, near, shared.rows_ready);
+    shared.times = {times.held, times.shift};
+    shared.rows = {near.held, near.shift};
+  }
+  __syncthreads();  // barriers are initialised, and known is what the copies hold
+  const Held times = shared.times;
+  const Range held = shared.rows.range;
+  device::wait(shared.times_ready, 0);
+  if (mine >= count) return;
+  const auto* window = reinterpret_cast<const Time*>(shared.bytes + job.times_at + times.shift);
+  Place<int> at{0, missing()};
+  Neighbours around;
+  if (of.samples > 0) {
+    at = locate(job.call, of, window, times.range, q);
+    const auto stamp = [&](int i) {
+      const int local = i - times.range.first;
+      return local >= 0 && local < times.range.count ? window[local] : __ldg(of.stamps + i);
+    };
+    if (fabsf(at.weight) > 0.0f) around = neighbours<int, Time>(job.call.line, stamp, of.samples, at.row);
+  }
+  write_valid(job.call, b, begin + mine, at.weight);
+  const bool two = fabsf(at.weight) > 0.0f;
+  const int row = at.row - held.first;
+  const int lowest = row - (two && around.before >= 0.0f ? 1 : 0);
+  const int highest = row + (two ? 1 : 0) + (two && around.after >= 0.0f ? 1 : 0);
+  reinterpret_cast<CurveSpot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
+}
+
+/// How rows lie in memory.
+enum class RowsAre { chunks, any_bytes };
+
+template <class Value, RowsAre rows_are>
+__global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constant__ Job job) {
+  constexpr bool whole = rows_are == RowsAre::chunks;
+  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  const Call& call = job.call;
+  const std::int64_t b = block_trajectory();
+  if (b >= call.line.batch) return;
+  const bool leader = device::warp_index() == 0 && device::elect_one();
+  if (leader) {
+    device::init_barrier(shared.times_ready, 1);
+    device::init_barrier(shared.rows_ready, 1);
+    device::fence_barrier_init();
+  }
+  auto* pieces = reinterpret_cast<Piece*>(shared.bytes + job.pieces_at);
+  for (int k = static_cast<int>(threadIdx.x); k < job.chunks.count; k += kThreads) pieces[k] = job.pieces.at[k];
+  device::wait_for_previous_kernel();
+
+  // Fetch and search.
+  const int tile = job.targets_per_warp * kWarps;
+  const int begin = static_cast<int>(blockIdx.x) * tile;
+  const int targets = min(static_cast<int>(call.line.target_count(b)) - begin, tile);
+  if (targets <= 0) return;
+  const RowBytes rows = row_bytes<Value>(call, b);
+  if (call.line.dtype == DType::f32)
+    locate_targets<float>(job, shared, b, begin, targets, leader, rows.values);
+  else if (call.line.dtype == DType::f64)
+    locate_targets<double>(job, shared, b, begin, targets, leader, rows.values);
+  else
+    locate_targets<std::int64_t>(job, shared, b, begin, targets, leader, rows.values);
+  __syncthreads();  // spots are there
+
+  // Combine.
+  device::wait(shared.rows_ready, 0);
+  device::let_next_kernel_start();
+  constexpr int values = Unpacked<Value>::count;
+  const Held near = shared.rows;
+  const unsigned char* held = shared.bytes + job.rows_at + near.shift;
+  const auto* spots = reinterpret_cast<const CurveSpot*>(shared.bytes);
+  const int first = device::warp_index() * job.targets_per_warp;
+  const int count = min(job.targets_per_warp, targets - first);
+  unsigned char* output = rows.output + static_cast<std::int64_t>(begin + first) * job.width;
+  const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) & 15);
+  unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
+  const int items = count * job.chunks.count;
+  for (int item = device::lane_index(); item < items; item += device::kWarpThreads) {
+    const int target = row_of(job.chunks, item);
+    const int column = item - target * job.chunks.count;
+    const CurveSpot& spot = spots[first + target];
+    const Piece piece = pieces[column];
+    const unsigned char* from = held + spot.row * job.width + column * 16;
+    if constexpr (whole) {
+      if (spot.has(static_cast<std::uint32_t>(piece.kind))) {
+        device::store_16_streaming(output + item * 16, make_piece<Value>(from, job.width, piece.kind, spot));
+        continue;
+      }
+    }
+    if (!spot.has(CurveSpot::kHeld))
+      from = rows.values + static_cast<std::int64_t>(spot.row + near.range.first) * job.width + column * 16;
+    unsigned char* to = whole ? output + item * 16 : strip + phase + target * job.width + column * 16;
+    write_values<Value>(to, from, job.width, min(job.channels - column * values, values), piece.modes, spot.weight,
+                        spot.flags, spot.around.before, spot.around.after);
+  }
+  if constexpr (!whole) {
+    __syncwarp();
+    if (count > 0) store_strip<Value>(output, strip, phase, count * job.width);
+  }
+}
+
+Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
+  const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
+  Job job{};
+  job.call = call;
+  job.call.interpolation = Interpolation::linear;  // places keep their weights; the pieces say what becomes of them
+  job.pieces = pieces_of(problem);
+  job.channels = static_cast<int>(problem.channels);
+  job.width = static_cast<int>(problem.row_bytes());
+  job.chunks = chunks_of(round_up(job.width, 16));
+  // A lane has about eight pieces to make, and a block's window of rows stays small.
+  job.targets_per_warp = std::clamp(8 * kWarp / job.chunks.count, 2, kWarp);
+  const int tile = job.targets_per_warp * kWarps;
+  job.time_margin = time_margin(problem.longest_source, call.longest_target);
+  job.row_margin = std::min(job.time_margin, std::max(4, 2048 / job.width));
+  job.time_capacity =
+      window_capacity(problem, call.longest_target, tile, job.time_margin, kMostTimeBytes / time_bytes);
+  job.row_capacity = window_capacity(problem, call.longest_target, tile, job.row_margin, kMostRows / job.width);
+  job.pieces_at = round_up(tile * static_cast<int>(sizeof(CurveSpot)), 128);
+  job.times_at = job.pieces_at + round_up(job.chunks.count * static_cast<int>(sizeof(Piece)), 128);
+  job.rows_at = job.times_at + round_up(slice_bytes(job.time_capacity, time_bytes), 128);
+  job.strips_at = job.rows_at + round_up(slice_bytes(job.row_capacity, job.width), 128);
+  job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.targets_per_warp * job.width + 31) / 16 * 16;
+  job.end_at = job.strips_at + kWarps * job.strip_bytes;
+  return job;
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (!problem.unit_time_stride) return Support::no("needs times next to one another");
+  if (Support support = supports_rows(problem); !support) return support;
+  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (problem.row_bytes() > kLongestRow)
+    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
+  return Support::yes();
+}
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  Problem one_group = problem;  // the pieces say what the groups are: no table of them on the device
+  one_group.groups.resize(1);
+  const Call call = device_call(work, one_group, arguments);
+  if (call.longest_target == 0 || problem.batch == 0) return work;
+  const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
+  const Job job = make_job(problem, call, rows_are);
+  const int tile = job.targets_per_warp * kWarps;
+  const LaunchShape shape{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
+                          .block = kThreads,
+                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at,
+                          .dependent = arguments.dependent_launch};
+  with_value_type(problem.values, [&]<class Value>(Value*) {
+    if (rows_are == RowsAre::chunks)
+      work.add(kernel<Value, RowsAre::chunks>, shape, job);
+    else
+      work.add(kernel<Value, RowsAre::any_bytes>, shape, job);
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::resample::curve_window

@@ -1,0 +1,102 @@
+// One warp per target: 32 probes narrow the search by a factor of 33 per round trip, a ballot counts them, and all
+// lanes know interval and weight; then the lanes walk along the row with neighbouring accesses, of 16 bytes where rows
+// allow it. No shared memory; rows of any stride, width and alignment. The published "phase 1" of this operator.
+#include "device/vector.cuh"
+#include "device/warp.cuh"
+#include "ops/resample/shared/sizes.hpp"
+#include "ops/resample/shared/values.cuh"
+#include "ops/resample/shared/window.cuh"
+
+namespace tmaops::ops::resample::warp_search {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+
+struct Job {
+  Call call;
+  bool chunks;  // rows are multiples of 16 bytes at multiples of 16 bytes
+};
+
+/// The number of stamps at or before q, by all lanes together.
+template <class Time>
+__device__ __forceinline__ int count_by_warp(const Trajectory<Time>& of, std::int64_t stride, Time q) {
+  const int lane = device::lane_index();
+  int low = 0;
+  int high = of.samples;
+  while (low < high) {
+    const int step = (high - low + device::kWarpThreads) / (device::kWarpThreads + 1);
+    const int probe = low + (lane + 1) * step - 1;
+    const bool passed = probe < high && __ldg(of.stamps + probe * stride) <= q;
+    low += __popc(__ballot_sync(0xffffffffu, passed)) * step;
+    high = min(low + step - 1, high);
+  }
+  return low;
+}
+
+template <class Time, class Value>
+__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job job) {
+  device::let_next_kernel_start();
+  const Call& call = job.call;
+  const std::int64_t b = block_trajectory();
+  if (b >= call.line.batch) return;
+  device::wait_for_previous_kernel();
+  const Trajectory<Time> of = trajectory<Time>(call, b);
+  const int t = static_cast<int>(blockIdx.x) * kWarps + device::warp_index();
+  if (t >= of.targets) return;
+
+  // Search.
+  const std::int64_t stride = call.line.source.row_stride;
+  const Time q = target_time<Time>(call.line, b, t);
+  Place<int> at{0, missing()};
+  if (of.samples > 0) {
+    const int i = earlier_sample(count_by_warp(of, stride, q), of.samples);
+    const Time x = __ldg(of.stamps + i * stride);
+    const Time next = __ldg(of.stamps + (of.samples > 1 ? i + 1 : i) * stride);
+    at = resolve(call.interpolation, place(call.line, of.samples, i, x, next, q));
+  }
+  const int lane = device::lane_index();
+  if (lane == 0) write_valid(call, b, t, at.weight);
+
+  // Combine. The second row is the first one where only one is needed.
+  const auto* from =
+      static_cast<const Value*>(call.values.data) + call.values.first(b) + at.row * call.values.row_stride;
+  const Value* second = fabsf(at.weight) > 0.0f ? from + call.values.row_stride : from;
+  auto* to =
+      static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.first(b) + t * call.output.row_stride;
+  const bool is_missing = at.weight != at.weight;  // there may be no row at all
+  if (job.chunks) {
+    constexpr int kValues = 16 / static_cast<int>(sizeof(Value));
+#pragma unroll 2
+    for (std::int64_t channel = lane * kValues; channel < call.channels; channel += device::kWarpThreads * kValues) {
+      const uint4 a = is_missing ? uint4{} : device::load_16(from + channel);
+      const uint4 c = is_missing ? uint4{} : device::load_16(second + channel);
+      device::store_16_streaming(to + channel, mix_16<Value>(a, c, at.weight));
+    }
+  } else {
+#pragma unroll 2
+    for (std::int64_t channel = lane; channel < call.channels; channel += device::kWarpThreads)
+      to[channel] =
+          is_missing ? narrow<Value>(missing()) : mix(__ldg(from + channel), __ldg(second + channel), at.weight);
+  }
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_one_weight(problem); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  const Call call = device_call(work, problem, arguments);
+  if (call.longest_target == 0 || problem.batch == 0) return work;
+  const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};
+  const LaunchShape shape{.grid = tile_grid((call.longest_target + kWarps - 1) / kWarps, problem.batch),
+                          .block = kThreads,
+                          .dependent = arguments.dependent_launch};
+  with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, job); });
+  return work;
+}
+
+}  // namespace tmaops::ops::resample::warp_search

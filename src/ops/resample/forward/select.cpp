@@ -1,0 +1,82 @@
+// Which variant runs a problem when the caller names none: on the CPU the first of the table that takes it, on a GPU the
+// first of an order that depends on the problem (docs/findings/resample.md, R1 to R3, R13).
+#include <array>
+#include <bit>
+
+#include "ops/resample/problem.hpp"
+
+namespace tmaops::ops::resample {
+namespace {
+
+constexpr std::int64_t kShort = 8 << 20;  // bytes of output
+constexpr std::int64_t kWide = 512;       // bytes of a row
+constexpr std::int64_t kNarrow = 128;
+constexpr std::int64_t kLeastWalks = 33792;  // targets: enough strands to fill the multiprocessors
+
+/// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory latency.
+constexpr std::array<std::string_view, 4> kWindows{"bulk_window_lane", "bulk_window_walk", "bulk_window_block",
+                                                   "bulk_window"};
+/// Kernels that read only the rows they need, best first.
+constexpr std::array<std::string_view, 4> kTouched{"touched_rows_once", "touched_rows_lane", "touched_rows_block",
+                                                   "touched_rows"};
+
+/// Kernels that take the problem, but lose it to the next of their family.
+bool loses(std::string_view variant, const Problem& problem) {
+  const bool long_call = problem.batch * problem.target * problem.row_bytes() >= kShort;
+  if (variant == "bulk_window_lane") return long_call;
+  if (variant == "bulk_window_walk") return problem.target < 4 * problem.source;
+  if (variant == "touched_rows_once") return long_call && problem.source < 3 * problem.target;
+  if (variant == "curve_window_walk")
+    return problem.batch * problem.target < kLeastWalks || 2 * problem.target < problem.source;
+  return false;
+}
+
+/// Whether a guessed window of rows beats reading those that are needed: where samples serve two targets each or more,
+/// and in short calls with a target per sample. Of long calls with a target per sample those gain for which no kernel
+/// reads rows with a search per lane.
+bool windows_win(const Problem& problem) {
+  const bool short_call = problem.batch * problem.target * problem.row_bytes() < kShort;
+  const bool one_row = problem.groups.size() == 1 && (problem.groups[0].interpolation == Interpolation::previous ||
+                                                      problem.groups[0].interpolation == Interpolation::next);
+  const bool per_lane =
+      problem.times == DType::f32 && std::has_single_bit(static_cast<std::uint64_t>(problem.row_bytes()));
+  const bool one_is_enough = short_call || !(per_lane || one_row || problem.row_bytes() >= kWide);
+  return problem.target >= (one_is_enough ? 1 : 2) * problem.source;
+}
+
+/// Long calls whose narrow rows serve several targets each write most of their bytes: there copies by all threads win.
+bool copies_by_all_win(const Problem& problem) {
+  return problem.batch * problem.target * problem.row_bytes() >= kShort && problem.row_bytes() <= kNarrow &&
+         problem.target >= 2 * problem.source;
+}
+
+/// Place of a GPU variant in the order for a problem; nothing for a variant that is not known here.
+std::optional<double> rank(std::string_view variant, const Problem& problem) {
+  constexpr double kLast = 100;
+  const double lost = loses(variant, problem) ? kLast : 0;
+  const bool windows = windows_win(problem) || copies_by_all_win(problem);
+  for (std::size_t i = 0; i < kWindows.size(); ++i)
+    if (variant == kWindows[i]) return lost + (windows ? 10 : 20) + static_cast<double>(i);
+  for (std::size_t i = 0; i < kTouched.size(); ++i)
+    if (variant == kTouched[i]) return lost + (windows ? 20 : 10) + static_cast<double>(i);
+  if (variant == "async_pipeline") return copies_by_all_win(problem) ? 0 : 40;
+  if (variant == "narrow_rows_plain") return 30;
+  if (variant == "narrow_rows") return 31;
+  if (variant == "warp_search") return 50;
+  if (variant == "curve_window_walk") return lost + 60;
+  if (variant == "curve_window") return 61;
+  if (variant == "element_search") return kLast - 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+  const auto estimate = [&](const auto& variant, const Config&) -> std::optional<double> {
+    return variant.device == DeviceType::cuda ? rank(variant.name, problem) : std::nullopt;
+  };
+  return name.empty() ? best_choice(variants(), problem, device, estimate)
+                      : named_choice(variants(), name, problem, device, estimate);
+}
+
+}  // namespace tmaops::ops::resample

@@ -1,0 +1,48 @@
+#include "ops/resample/forward/shared/narrow.hpp"
+
+#include <string>
+
+namespace tmaops::ops::resample::gpu {
+
+Support supports_narrow(const Problem& problem) {
+  constexpr int kLongestRow = 128;  // bytes
+  if (Support support = supports_windows(problem); !support) return support;
+  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (problem.row_bytes() > kLongestRow)
+    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
+  return Support::yes();
+}
+
+NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, int trajectories, int threads,
+                          bool stores_tile) {
+  constexpr int kMostRowBytes = 48 * 1024;
+  const std::int64_t row_bytes = problem.row_bytes();
+  const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
+  NarrowCut cut{};
+  cut.row_bytes = static_cast<int>(row_bytes);
+  cut.words = problem.row_alignment >= 4 && row_bytes % 4 == 0;
+  cut.trajectories = trajectories;
+  if (trajectories > 0) {
+    cut.tile = trajectories * static_cast<int>(problem.target);
+    cut.target_reciprocal = reciprocal_of(problem.target);
+    cut.time_capacity = cut.row_capacity = trajectories * static_cast<int>(problem.source);
+  } else {
+    // A sixteenth of the usual margin: rows of few bytes make times dear.
+    cut.tile = threads;
+    cut.time_margin = 4 + time_margin(problem.longest_source, longest_target) / 16;
+    cut.row_margin = std::min(cut.time_margin, 32);
+    cut.time_capacity =
+        window_capacity(problem, longest_target, cut.tile, cut.time_margin, kMostTimeBytes / time_bytes);
+    cut.row_capacity = window_capacity(problem, longest_target, cut.tile, cut.row_margin, kMostRowBytes / row_bytes);
+  }
+  cut.time_bytes = slice_bytes(cut.time_capacity, time_bytes);
+  cut.copied_row_bytes = slice_bytes(cut.row_capacity, row_bytes);
+  cut.rows_at = round_up(cut.time_bytes, 128);
+  cut.strips_at = cut.rows_at + round_up(cut.copied_row_bytes + 16, 128);  // combine_known reads a word too many
+  cut.stores_tile = stores_tile;
+  cut.strip_bytes = kWarp * cut.row_bytes + (stores_tile ? 0 : 16);
+  cut.end_at = cut.strips_at + threads / kWarp * cut.strip_bytes;
+  return cut;
+}
+
+}  // namespace tmaops::ops::resample::gpu

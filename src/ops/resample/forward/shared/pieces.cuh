@@ -1,0 +1,124 @@
+// The values of a piece of 16 bytes, made of the samples around a target.
+#pragma once
+
+#include "ops/resample/forward/shared/curves.cuh"
+#include "ops/resample/forward/shared/pieces.hpp"
+#include "ops/resample/shared/values.cuh"
+
+namespace tmaops::ops::resample::gpu {
+
+/// A target with all that depends on it alone, worked out by one thread for all its channels.
+struct alignas(16) CurveSpot {
+  // Bits of `flags`. Those from 0 on: pieces of that kind can be made the short way.
+  static constexpr std::uint32_t kLater = 16;  // 16 + previous, next or nearest: it is the later sample
+  static constexpr std::uint32_t kHeld = 31;   // all samples it needs are in shared memory
+
+  int row;       // the earlier sample, counted from the first one in shared memory
+  float weight;  // as in Place
+  std::uint32_t flags;
+  float start;
+  CurveSide before, after;
+  Neighbours around;
+
+  __device__ __forceinline__ bool has(std::uint32_t bit) const { return (flags >> bit & 1u) != 0; }
+};
+
+/// The parts of a spot that need no memory. `held`: as CurveSpot::kHeld.
+__device__ __forceinline__ CurveSpot make_spot(int row, const Place<int>& at, const Neighbours& around, bool held) {
+  const float w = at.weight;
+  CurveSpot spot{row, w, 0, 0, {}, {}, around};
+  const auto bit = [](bool set, auto number) {
+    return static_cast<std::uint32_t>(set) << static_cast<std::uint32_t>(number);
+  };
+  const auto later = [](Kind kind) { return CurveSpot::kLater + static_cast<std::uint32_t>(kind); };
+  const bool there = w == w && held;
+  spot.flags = bit(held, CurveSpot::kHeld) | bit(w > 0.0f, later(Kind::next)) | bit(w >= 1.0f, later(Kind::previous)) |
+               bit(w >= 1.0f || (w > 0.0f && at.next_nearer), later(Kind::nearest)) | bit(there, Kind::linear) |
+               bit(there, Kind::previous) | bit(there, Kind::next) | bit(there, Kind::nearest) |
+               bit(there && w >= 0.0f && w <= 1.0f, Kind::quaternions) | bit(there && w == 0.0f, Kind::cubic);
+  // Beyond these ratios of neighbouring steps the factors might overflow.
+  constexpr float kLeastRatio = 0x1p-30f;
+  constexpr float kMostRatio = 0x1p30f;
+  if (there && w != 0.0f && fminf(around.before, around.after) > kLeastRatio &&
+      fmaxf(around.before, around.after) < kMostRatio) {
+    const InnerCurve curve = inner_curve(around, w);
+    spot.start = curve.start;
+    spot.before = curve.before;
+    spot.after = curve.after;
+    spot.flags |= bit(true, Kind::cubic);
+  }
+  return spot;
+}
+
+/// 16 bytes of a target whose spot has the bit of `kind`. `from`: the piece in the earlier sample, in shared memory,
+/// rows `width` bytes apart.
+template <class Value>
+__device__ __forceinline__ uint4 make_piece(const unsigned char* from, int width, Kind kind, const CurveSpot& spot) {
+  const auto load = [&](int offset) { return *reinterpret_cast<const uint4*>(from + offset); };
+  const float w = spot.weight;
+  if (kind == Kind::linear) return mix_16<Value>(load(0), load(w != 0.0f ? width : 0), w);
+  if (kind <= Kind::nearest) return load(spot.has(CurveSpot::kLater + static_cast<std::uint32_t>(kind)) ? width : 0);
+  Unpacked<Value> a = unpack<Value>(load(0));
+  if (kind == Kind::cubic) {
+    if (w == 0.0f) return load(0);
+    const Unpacked<Value> b = unpack<Value>(load(width));
+    const Unpacked<Value> before = unpack<Value>(load(-width));
+    const Unpacked<Value> after = unpack<Value>(load(2 * width));
+    const InnerCurve curve{spot.start, spot.before, spot.after};
+#pragma unroll
+    for (int k = 0; k < Unpacked<Value>::count; ++k)
+      a.at[k] = inner_pchip(curve, before.at[k], a.at[k], b.at[k], after.at[k]);
+    return pack(a);
+  }
+  const Unpacked<Value> b = unpack<Value>(load(w != 0.0f ? width : 0));
+#pragma unroll
+  for (int k = 0; k < Unpacked<Value>::count; k += 4) {
+    const float4 q = slerp_between({a.at[k], a.at[k + 1], a.at[k + 2], a.at[k + 3]},
+                                   {b.at[k], b.at[k + 1], b.at[k + 2], b.at[k + 3]}, w);
+    a.at[k] = q.x;
+    a.at[k + 1] = q.y;
+    a.at[k + 2] = q.z;
+    a.at[k + 3] = q.w;
+  }
+  return pack(a);
+}
+
+/// The first `count` values of a piece one after the other: every kind, any memory, any alignment. Everything by value:
+/// what goes to a function by reference is stored to local memory first.
+template <class Value>
+__device__ __noinline__ void write_values(unsigned char* to, const unsigned char* from, int width, int count,
+                                          std::uint32_t modes, float w, std::uint32_t flags, float before,
+                                          float after) {
+  auto* out = reinterpret_cast<Value*>(to);
+  const auto at = [&](int row, int k) {
+    return widen(reinterpret_cast<const Value*>(from + row * static_cast<std::int64_t>(width))[k]);
+  };
+  const Neighbours around{before, after};
+#pragma unroll 1
+  for (int k = 0; k < count; ++k) {
+    const std::uint32_t mode = modes >> (4 * k) & 15u;
+    if (w != w) {  // there may be no row at all
+      out[k] = narrow<Value>(missing());
+    } else if (mode >= 8) {
+      const int first = k - static_cast<int>(mode - 8);
+      const auto quaternion = [&](int row) {
+        return float4{at(row, first), at(row, first + 1), at(row, first + 2), at(row, first + 3)};
+      };
+      const float4 q = w == 0.0f ? normalized(quaternion(0)) : slerp(quaternion(0), quaternion(1), w);
+      const int end = min(first + 4, count);
+      for (; k < end; ++k) out[k] = narrow<Value>(k == first ? q.x : k == first + 1 ? q.y : k == first + 2 ? q.z : q.w);
+      --k;
+    } else if (mode == 0 || (mode == 4 && !(before >= 0 || after >= 0))) {
+      out[k] = narrow<Value>(w == 0.0f ? at(0, k) : fmaf(w, at(1, k) - at(0, k), at(0, k)));
+    } else if (mode == 4 && w != 0.0f) {
+      const float y = at(0, k);
+      const float next = at(1, k);
+      out[k] = narrow<Value>(pchip(around, w, y, next, before >= 0 ? (y - at(-1, k)) * before : 0.0f,
+                                   after >= 0 ? (at(2, k) - next) * after : 0.0f));
+    } else {
+      out[k] = narrow<Value>(at(mode != 4 && (flags >> (CurveSpot::kLater + mode) & 1u) != 0 ? 1 : 0, k));
+    }
+  }
+}
+
+}  // namespace tmaops::ops::resample::gpu

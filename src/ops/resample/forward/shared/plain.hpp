@@ -1,0 +1,102 @@
+// Plain calls: linear, previous, next or nearest for all channels, targets outside held, no gaps, no mask, nothing
+// packed, offsets in 32 bits. They have kernels of their own, which need a quarter of the parameters and none of the
+// policies of a general Call.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/resample/shared/sizes.hpp"
+
+namespace tmaops::ops::resample::gpu {
+
+/// A plain call, passed to kernels by value. Strides are from one trajectory to the next, 0 where all share the times.
+struct PlainCall {
+  const unsigned char* times = nullptr;    // source times of trajectory 0; multiple of 16
+  const unsigned char* targets = nullptr;  // target times
+  const unsigned char* values = nullptr;
+  unsigned char* output = nullptr;
+  int time_stride = 0, target_stride = 0;   // elements
+  int value_stride = 0, output_stride = 0;  // chunks, or values for kernels that take any row
+  int samples = 0;
+  int target_count = 0;
+  Pace pace{};
+  Interpolation interpolation = Interpolation::linear;
+};
+
+/// All that makes a call plain but its interpolation, whatever the size of a row.
+Support supports_plain_layout(const Problem& problem);
+/// The same with one weight per target.
+Support supports_plain(const Problem& problem);
+/// The same for rows of 1 to 128 chunks.
+Support supports_plain_chunks(const Problem& problem);
+/// The same with f32 times and a row of 2^n chunks, which lanes of a warp can share.
+Support supports_plain_lanes(const Problem& problem);
+
+/// `unit`: values that the strides of values and output are counted in.
+PlainCall make_plain_call(const Problem& problem, const Arguments& arguments, std::int64_t unit);
+/// Whether strides and rows of values and output fit in 32 bits when they are counted so.
+bool fits_units(const Problem& problem, std::int64_t unit);
+
+/// Part of a tensor that the first blocks of a call bring into the L2, each a share. In chunks.
+struct Ahead {
+  const unsigned char* from = nullptr;
+  std::uint32_t units = 0;
+  std::uint32_t share = 0;  // 0: nothing is fetched
+};
+inline constexpr std::uint32_t kAheadBlocks = 528;    // as many as run at a time
+inline constexpr std::int64_t kAheadBytes = 4 << 20;  // of each tensor
+
+/// Whether a kernel copies a window of rows to shared memory, or reads those it needs from global memory.
+enum class Rows16 { in_shared, in_memory };
+
+/// Where the rows of a target are: `at` >= 0 is the offset of its row in the window of rows, or the row itself where
+/// there is no window; else ~row. weight as in Place.
+struct alignas(8) Spot {
+  int at;
+  float weight;
+};
+
+/// A plain call cut into tiles of consecutive targets, one per block, passed to kernels by value. What a block can be
+/// spared is worked out here. Shared memory: located targets, times, rows.
+struct PlainTile : PlainCall {
+  Chunks chunks;                  // of a row
+  int tile;                       // targets per block
+  int targets_per_warp;           // where warps keep to themselves
+  int lane_shift;                 // log2 of the lanes that share a target, where they do
+  int step;                       // targets that a block combines at a time, one chunk per thread
+  int time_margin, row_margin;    // samples
+  int time_limit, row_limit;      // the last sample that a window may begin with
+  int time_unit_limit;            // the same in chunks of the whole tensor
+  int time_bytes, row_capacity;   // of the windows: bytes, samples
+  int times_at, rows_at, end_at;  // in shared memory
+  Ahead ahead[3];                 // times, target times, first values
+  Ahead burst;                    // values, behind the block's own copies
+};
+
+/// How a plain call is to be cut.
+struct PlainCut {
+  int threads = 128;
+  int targets = 0;     // per block
+  int spot_bytes = 0;  // of what is left about each located target
+  int time_margin = 4;
+  Rows16 rows = Rows16::in_memory;
+  int row_margin = 4;
+  std::int64_t ahead_times = 0;   // bytes of the times, and of the target times, to bring into the L2
+  std::int64_t ahead_values = 0;  // bytes, the same
+  std::int64_t burst = 0;         // bytes of the values
+};
+PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, const PlainCut& cut);
+
+/// Chunks of the output, and how many make a long call: shorter ones want the shortest way through a block, longer ones
+/// the fewest instructions.
+std::int64_t output_chunks(const Problem& problem);
+inline constexpr std::int64_t kLongCall = 1 << 19;
+
+/// Whether a call goes through several times what an L2 holds.
+bool exceeds_l2(const Problem& problem);
+
+/// Bytes of the times, and of the target times, worth bringing into the L2 ahead of time: in a call of several times the
+/// L2's size those of later blocks have left it again before they are used, and are read twice.
+std::int64_t ahead_times_bytes(const Problem& problem);
+
+}  // namespace tmaops::ops::resample::gpu

@@ -1,0 +1,80 @@
+// What plan() of every variant begins with: the call, its tables in device memory, and the types of its kernel.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/cuda_launch.hpp"
+#include "core/cuda_types.hpp"
+#include "ops/resample/shared/call.hpp"
+#include "resample_sites.hpp"
+
+namespace tmaops::ops::resample::gpu {
+
+/// Copies host bytes into device memory that lives as long as the work.
+inline unsigned char* upload(Work& work, const std::vector<unsigned char>& bytes) {
+  const CurrentDevice current(work.device().index);
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes.size()), "resample: tables of the plan");
+  // Freeing waits for the kernels that use it.
+  work.keep(std::shared_ptr<const void>(memory, [](const void* at) { (void)cudaFree(const_cast<void*>(at)); }));
+  check_cuda(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "resample: tables of the plan");
+  return static_cast<unsigned char*>(memory);
+}
+
+/// The call for kernels. Allocates device memory for packed rows and for several channel groups only.
+inline Call device_call(Work& work, const Problem& problem, const Arguments& arguments) {
+  Call call = make_call(problem, arguments);
+  std::vector<unsigned char> tables;
+  const auto append = [&](const auto& table) {
+    const std::size_t at = tables.size();
+    const auto* bytes = reinterpret_cast<const unsigned char*>(table.data());
+    tables.insert(tables.end(), bytes, bytes + table.size() * sizeof(table[0]));
+    return at;
+  };
+  std::size_t source_at = 0;
+  std::size_t target_at = 0;
+  std::size_t groups_at = 0;
+  if (problem.packed_source) source_at = append(arguments.offsets->source);
+  if (problem.packed_target) target_at = append(arguments.offsets->target);
+  if (problem.groups.size() > 1) groups_at = append(problem.groups);
+  if (tables.empty()) return call;
+
+  const unsigned char* device = upload(work, tables);
+  const auto offsets = [&](std::size_t at) { return reinterpret_cast<const std::int64_t*>(device + at); };
+  if (problem.packed_source) {
+    call.line.source_offsets = call.values.offsets = offsets(source_at);
+    if (call.line.source.offsets) call.line.source.offsets = call.line.source_offsets;
+  }
+  if (problem.packed_target) {
+    call.line.target_offsets = call.output.offsets = offsets(target_at);
+    if (call.line.target.offsets) call.line.target.offsets = call.line.target_offsets;
+    if (call.valid.offsets) call.valid.offsets = call.line.target_offsets;
+  }
+  if (problem.groups.size() > 1) call.groups = reinterpret_cast<const ChannelGroup*>(device + groups_at);
+  return call;
+}
+
+/// Calls fn(time type, value type) with null pointers of the types of a problem.
+template <class Fn>
+void with_types(const Problem& problem, const Fn& fn) {
+  with_value_type(problem.values, [&](auto* value) {
+    if (problem.times == DType::f32)
+      fn(static_cast<float*>(nullptr), value);
+    else if (problem.times == DType::f64)
+      fn(static_cast<double*>(nullptr), value);
+    else
+      fn(static_cast<std::int64_t*>(nullptr), value);
+  });
+}
+
+/// Blocks are (tile, trajectory), the trajectory spread over y and z, which hold 65,535 each.
+inline Extent tile_grid(std::int64_t tiles, std::int64_t batch) {
+  const std::int64_t y = std::min<std::int64_t>(batch, 65535);
+  return {static_cast<unsigned>(tiles), static_cast<unsigned>(y), static_cast<unsigned>((batch + y - 1) / y)};
+}
+
+}  // namespace tmaops::ops::resample::gpu

@@ -1,0 +1,84 @@
+// Rows that are multiples of 16 bytes, written by a warp for the targets its lanes have located.
+#pragma once
+
+#include "device/vector.cuh"
+#include "device/warp.cuh"
+#include "ops/resample/shared/sizes.hpp"
+#include "ops/resample/shared/timeline.cuh"
+#include "ops/resample/shared/values.cuh"
+
+namespace tmaops::ops::resample::gpu {
+
+/// The row of an item, where the chunks of several rows are numbered through.
+__device__ __forceinline__ int row_of(const Chunks& chunks, int item) {
+  return chunks.count == 1 ? item : static_cast<int>(__umulhi(static_cast<std::uint32_t>(item), chunks.reciprocal));
+}
+
+/// Where a trajectory's rows are, in bytes.
+struct RowBytes {
+  const unsigned char* values;
+  std::int64_t value_stride;
+  unsigned char* output;
+  std::int64_t output_stride;
+};
+template <class Value>
+__device__ __forceinline__ RowBytes row_bytes(const Call& call, std::int64_t b) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Value));
+  return {static_cast<const unsigned char*>(call.values.data) + call.values.first(b) * size,
+          call.values.row_stride * size,
+          static_cast<unsigned char*>(const_cast<void*>(call.output.data)) + call.output.first(b) * size,
+          call.output.row_stride * size};
+}
+
+/// Writes output rows [first, first + targets) of a trajectory, whose places are in lanes 0 to targets - 1. Loads only
+/// the rows needed; `flight` pairs of loads per lane are under way before the first is used. `samples`: whether the
+/// trajectory has any.
+template <class Value, int flight>
+__device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const Chunks& chunks, const Place<int>& at,
+                                                   int first, int targets, bool samples) {
+  const int lane = device::lane_index();
+  const int items = targets * chunks.count;
+  for (int base = 0; base < items; base += device::kWarpThreads * flight) {
+    uint4 a[flight];
+    uint4 b[flight];
+    float weight[flight];
+#pragma unroll
+    for (int k = 0; k < flight; ++k) {
+      const int item = base + k * device::kWarpThreads + lane;
+      const int target = row_of(chunks, item);
+      const int row = __shfl_sync(0xffffffffu, at.row, target);
+      weight[k] = __shfl_sync(0xffffffffu, at.weight, target);
+      a[k] = b[k] = uint4{};
+      if (item < items && samples) {
+        const unsigned char* from = rows.values + row * rows.value_stride + (item - target * chunks.count) * 16;
+        a[k] = device::load_16(from);
+        b[k] = device::load_16(from + (fabsf(weight[k]) > 0.0f ? rows.value_stride : 0));  // not of a missing target
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < flight; ++k) {
+      const int item = base + k * device::kWarpThreads + lane;
+      const int target = row_of(chunks, item);
+      if (item < items)
+        device::store_16_streaming(
+            rows.output + (first + target) * rows.output_stride + (item - target * chunks.count) * 16,
+            mix_16<Value>(a[k], b[k], weight[k]));
+    }
+  }
+}
+
+/// Copies bytes [phase, phase + count) of a strip to global memory whose first byte has the same phase modulo 16.
+template <class Value>
+__device__ __forceinline__ void store_strip(unsigned char* to, const unsigned char* strip, int phase, int count) {
+  const int end = phase + count;
+  for (int at = device::lane_index() * 16; at < end; at += device::kWarpThreads * 16) {
+    if (at >= phase && at + 16 <= end) {
+      device::store_16_streaming(to + (at - phase), *reinterpret_cast<const uint4*>(strip + at));
+    } else {
+      for (int byte = max(at, phase); byte < min(at + 16, end); byte += static_cast<int>(sizeof(Value)))
+        *reinterpret_cast<Value*>(to + (byte - phase)) = *reinterpret_cast<const Value*>(strip + byte);
+    }
+  }
+}
+
+}  // namespace tmaops::ops::resample::gpu

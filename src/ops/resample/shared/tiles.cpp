@@ -1,0 +1,331 @@
+#include "ops/resample/shared/tiles.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "core/cache_size.hpp"
+#include "core/parallel.hpp"
+#include "ops/resample/shared/data_checks.hpp"
+#include "ops/resample/shared/definition.hpp"
+
+namespace tmaops::ops::resample {
+namespace {
+
+/// Cost of a target in elements moved: the search and the bookkeeping weigh as much as this many channels.
+constexpr std::int64_t kTargetCost = 24;
+/// Cost of a chunk: large enough to hide the hand-out of a chunk, small enough to balance the threads.
+constexpr std::int64_t kChunkCost = 64 * 1024;
+
+/// Microseconds one thread takes for a call of such cost, about.
+double microseconds(double cost) { return 0.4e-3 * cost; }
+
+/// Elements of a piece, at most: pieces are located one ahead, and should stay in the L2 until they are written.
+constexpr std::int64_t kPieceElements = 4 * 1024;
+
+/// Targets per chunk; a whole number of chunks per trajectory or of trajectories per chunk where they are equally long.
+std::int64_t targets_per_chunk(const Problem& problem, const Timeline& line) {
+  const std::int64_t wanted = std::max<std::int64_t>(64, kChunkCost / (kTargetCost + problem.channels));
+  if (line.target_offsets || line.target_rows == 0) return wanted;
+  if (wanted >= line.target_rows) return line.target_rows * (wanted / line.target_rows);
+  const std::int64_t parts = (line.target_rows + wanted - 1) / wanted;
+  return (line.target_rows + parts - 1) / parts;
+}
+
+/// Targets per piece of a chunk: several pieces, so that one is located while the samples of another are on their way.
+std::int64_t targets_per_piece(const Problem& problem) {
+  return std::clamp<std::int64_t>(kPieceElements / std::max<std::int64_t>(1, problem.channels) / 16 * 16, 32,
+                                  kTileTargets);
+}
+
+/// The trajectory of target `index` of all.
+std::int64_t trajectory_of(const Timeline& line, std::int64_t index) {
+  if (!line.target_offsets) return index / line.target_rows;
+  const std::int64_t* end = line.target_offsets + line.batch + 1;
+  return std::upper_bound(line.target_offsets, end, index) - line.target_offsets - 1;
+}
+
+/// The share of the source times that the tile ending at target t closes: n at the last.
+std::int64_t share(std::int64_t n, std::int64_t t, std::int64_t targets) {
+  if (t == targets) return n;
+  return static_cast<std::int64_t>(static_cast<double>(n) * static_cast<double>(t) / static_cast<double>(targets));
+}
+
+template <class Time>
+bool check_ends_of(const Timeline& line, std::int64_t b) {
+  const Times<Time> x = source_times<Time>(line, b);
+  const Time first = x[0];
+  const Time last = x[x.count - 1];
+  Time span{};
+  if (!difference(last, first, span)) return false;  // also when one of them is not finite
+  if constexpr (std::is_same_v<Time, float>) return !too_coarse(first, last, x.count);
+  return true;
+}
+
+/// Whether values and output together are more than half of the last-level cache: part of it holds other data.
+bool exceeds_caches(const Problem& problem) {
+  const std::int64_t rows = (problem.packed_source ? 1 : problem.batch) * problem.source +
+                            (problem.packed_target ? 1 : problem.batch) * problem.target;
+  const std::int64_t cache = detail::last_level_cache_bytes();
+  return cache > 0 && rows * problem.channels * static_cast<std::int64_t>(size_of(problem.values)) > cache / 2;
+}
+
+/// Targets [t, t + count) of trajectory b, count up to kTileTargets.
+struct Range {
+  std::int64_t b = 0;
+  std::int64_t t = 0;
+  std::int64_t count = 0;
+};
+
+/// Targets on their way from being located to being written.
+struct Piece {
+  Range targets;
+  Tile tile;
+};
+
+class TileRun {
+ public:
+  TileRun(const Problem& problem, const Arguments& arguments, const TileKernels& kernels)
+      : problem_(problem),
+        arguments_(arguments),
+        line_(arguments.timeline),
+        kernels_(kernels),
+        beyond_caches_(exceeds_caches(problem)) {
+    for (const ChannelGroup& group : problem.groups) {
+      nearest_ = nearest_ || group.interpolation == Interpolation::nearest;
+      cubic_ = cubic_ || group.interpolation == Interpolation::cubic;
+    }
+  }
+
+  /// Where the targets of a piece lie, and the checks of their times.
+  bool locate(Piece& piece) const {
+    const auto [b, t, count] = piece.targets;
+    const std::int64_t n = line_.source_count(b);
+    if (n == 0) return line_.outside == Outside::nan && check_targets(line_, b, t, count);
+    const std::int64_t targets = line_.target_count(b);
+    const bool shared = line_.source.trajectory_stride == 0 && !line_.source.offsets && !line_.target_offsets;
+    if (!shared || b == 0)
+      if (!check_source(b, share(n, t, targets), share(n, t + count, targets), t == 0)) return false;
+    double grid[kTileTargets];
+    LocateRequest request{.timeline = &line_,
+                          .source = source_time_address(line_, b, 0),
+                          .source_stride = line_.source.row_stride,
+                          .source_count = n,
+                          .target = nullptr,
+                          .target_stride = 1,
+                          .target_count = count,
+                          .nearest = nearest_};
+    set_targets(request, b, t, count, grid);
+    if (!kernels_.locate(request, piece.tile)) return false;
+    if (cubic_) kernels_.ratios(request, piece.tile);
+    return true;
+  }
+
+  /// Asks for the times that locating a piece reads.
+  void fetch_times(const Range& piece) const {
+    const auto [b, t, count] = piece;
+    const auto size = static_cast<std::int64_t>(size_of(line_.dtype));
+    const std::int64_t n = line_.source_count(b);
+    const std::int64_t first = share(n, t, line_.target_count(b));
+    if (line_.source.row_stride == 1)
+      fetch_ahead(source_time_address(line_, b, first), size * (share(n, t + count, line_.target_count(b)) - first));
+    if (!line_.uniform_grid && line_.target.row_stride == 1)
+      fetch_ahead(static_cast<const char*>(line_.target.data) + size * (line_.target.first(b) + t), size * count);
+  }
+
+  /// Writes the targets of a located piece; `coming` is the one after it.
+  bool write(const Piece& piece, const Piece& coming) const {
+    const auto [b, t, count] = piece.targets;
+    const std::int64_t n = line_.source_count(b);
+    if (n == 0) {
+      write_missing(b, t, count);
+      return true;
+    }
+    if (arguments_.valid.data) write_valid(piece.tile, b, t, count);
+    return combine(piece, coming, n);
+  }
+
+ private:
+  bool check_source(std::int64_t b, std::int64_t begin, std::int64_t end, bool first) const {
+    if (first && !check_ends(line_, b)) return false;
+    begin = std::max<std::int64_t>(begin, 1);
+    return begin >= end || kernels_.ordered(source_time_address(line_, b, 0), line_.source.row_stride, begin, end,
+                                            line_.duplicates == Duplicates::error);
+  }
+
+  /// A trajectory without samples: NaN everywhere.
+  void write_missing(std::int64_t b, std::int64_t t, std::int64_t count) const {
+    const Rows& to = arguments_.output;
+    const std::int64_t first = to.first(b) + t * to.row_stride;
+    const auto fill = [&](auto nan) {
+      auto* out = static_cast<decltype(nan)*>(const_cast<void*>(to.data)) + first;
+      for (std::int64_t k = 0; k < count; ++k)
+        for (std::int64_t d = 0; d < problem_.channels; ++d) out[k * to.row_stride + d * to.channel_stride] = nan;
+    };
+    if (problem_.values == DType::f64)
+      fill(std::numeric_limits<double>::quiet_NaN());
+    else if (problem_.values == DType::f32)
+      fill(std::numeric_limits<float>::quiet_NaN());
+    else if (problem_.values == DType::f16)
+      fill(float16(std::numeric_limits<float>::quiet_NaN()));
+    else
+      fill(bfloat16(std::numeric_limits<float>::quiet_NaN()));
+    if (!arguments_.valid.data) return;
+    auto* valid = valid_address(b, t);
+    for (std::int64_t k = 0; k < count; ++k) valid[k * arguments_.valid.row_stride] = 0;
+  }
+
+  std::uint8_t* valid_address(std::int64_t b, std::int64_t t) const {
+    return static_cast<std::uint8_t*>(const_cast<void*>(arguments_.valid.data)) + arguments_.valid.first(b) +
+           t * arguments_.valid.row_stride;
+  }
+
+  void write_valid(const Tile& tile, std::int64_t b, std::int64_t t, std::int64_t count) const {
+    auto* valid = valid_address(b, t);
+    for (std::int64_t k = 0; k < count; ++k)
+      valid[k * arguments_.valid.row_stride] =
+          problem_.values == DType::f64 ? !std::isnan(tile.weight<double>()[k]) : !std::isnan(tile.weight<float>()[k]);
+  }
+
+  bool combine(const Piece& piece, const Piece& coming, std::int64_t n) const {
+    const auto [b, t, count] = piece.targets;
+    const Rows& from = arguments_.values;
+    const Rows& to = arguments_.output;
+    const auto size = static_cast<std::int64_t>(size_of(problem_.values));
+    const bool more = coming.targets.count > 0 && line_.source_count(coming.targets.b) > 0;
+    for (const ChannelGroup& group : problem_.groups) {
+      const ChannelRequest request{
+          .values = static_cast<const char*>(from.data) + size * (from.first(b) + group.first * from.channel_stride),
+          .row_stride = from.row_stride,
+          .channel_stride = from.channel_stride,
+          .row_count = n,
+          .output = static_cast<char*>(const_cast<void*>(to.data)) +
+                    size * (to.first(b) + t * to.row_stride + group.first * to.channel_stride),
+          .output_row_stride = to.row_stride,
+          .output_channel_stride = to.channel_stride,
+          .channel_count = group.count,
+          .target_count = count,
+          .beyond_caches = beyond_caches_,
+          .coming = {.values = static_cast<const char*>(from.data) +
+                               size * (from.first(coming.targets.b) + group.first * from.channel_stride),
+                     .tile = &coming.tile,
+                     .target_count = more ? coming.targets.count : 0}};
+      if (!kernels_.combine[static_cast<std::size_t>(group.interpolation)](request, piece.tile)) return false;
+    }
+    return true;
+  }
+
+  const Problem& problem_;
+  const Arguments& arguments_;
+  const Timeline& line_;
+  const TileKernels& kernels_;
+  bool beyond_caches_;
+  bool nearest_ = false;
+  bool cubic_ = false;
+};
+
+}  // namespace
+
+bool check_ends(const Timeline& line, std::int64_t b) {
+  switch (line.dtype) {
+    case DType::f32:
+      return check_ends_of<float>(line, b);
+    case DType::f64:
+      return check_ends_of<double>(line, b);
+    default:
+      return check_ends_of<std::int64_t>(line, b);
+  }
+}
+
+bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count) {
+  const auto finite = [&]<class Time>(Time) {
+    for (std::int64_t k = t; k < t + count; ++k)
+      if (!std::isfinite(target_time<Time>(line, b, k))) return false;
+    return true;
+  };
+  switch (line.dtype) {
+    case DType::f32:
+      return finite(float{});
+    case DType::f64:
+      return finite(double{});
+    default:
+      return true;
+  }
+}
+
+const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i) {
+  const auto size = static_cast<std::int64_t>(size_of(line.dtype));
+  return static_cast<const char*>(line.source.data) + size * (line.source.first(b) + i * line.source.row_stride);
+}
+
+void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::int64_t count, double* buffer) {
+  const Timeline& line = *request.timeline;
+  request.target_count = count;
+  if (!line.uniform_grid) {
+    const auto size = static_cast<std::int64_t>(size_of(line.dtype));
+    request.target =
+        static_cast<const char*>(line.target.data) + size * (line.target.first(b) + t * line.target.row_stride);
+    request.target_stride = line.target.row_stride;
+    return;
+  }
+  request.target = buffer;
+  request.target_stride = 1;
+  const auto fill = [&](auto* times) {
+    for (std::int64_t k = 0; k < count; ++k)
+      times[k] = target_time<std::remove_pointer_t<decltype(times)>>(line, b, t + k);
+  };
+  if (line.dtype == DType::f32)
+    fill(reinterpret_cast<float*>(buffer));
+  else if (line.dtype == DType::f64)
+    fill(buffer);
+  else
+    fill(reinterpret_cast<std::int64_t*>(buffer));
+}
+
+void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels) {
+  const Timeline& line = arguments.timeline;
+  const TileRun run(problem, arguments, kernels);
+  const std::int64_t most = targets_per_piece(problem);
+  std::atomic<bool> failed{false};
+  const double cost = static_cast<double>(line.target_total()) * static_cast<double>(kTargetCost + problem.channels);
+  const int threads = threads_for(microseconds(cost));
+  const std::int64_t chunk = targets_per_chunk(problem, line);
+  parallel_for(line.target_total(), chunk, threads, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t b = trajectory_of(line, begin);
+    const auto next_targets = [&]() -> Range {
+      if (begin == end) return {};
+      while (line.target_begin(b) + line.target_count(b) <= begin) ++b;
+      const std::int64_t t = begin - line.target_begin(b);
+      const std::int64_t count = std::min({line.target_count(b) - t, end - begin, most});
+      begin += count;
+      return {b, t, count};
+    };
+    // A piece is located before the one in front of it is written, which then asks for the samples of both.
+    Piece pieces[2];
+    Range coming = next_targets();
+    bool good = true;
+    for (int i = 0; good && !failed.load(std::memory_order_relaxed); ++i) {
+      Piece& piece = pieces[i % 2];
+      piece.targets = coming;
+      if (coming.count > 0) {
+        coming = next_targets();
+        good = run.locate(piece);
+        if (coming.count > 0) run.fetch_times(coming);
+      }
+      if (good && i > 0) good = run.write(pieces[(i + 1) % 2], piece);
+      if (piece.targets.count == 0) break;
+    }
+    kernels.finish();
+    if (!good) failed.store(true, std::memory_order_relaxed);
+  });
+  if (failed.load()) throw_data_error(problem, line, &arguments.values);
+}
+
+Support tiles_support(const Problem& problem) {
+  if (problem.longest_source > std::numeric_limits<std::int32_t>::max())
+    return Support::no("a trajectory of " + std::to_string(problem.longest_source) + " samples; at most 2^31 - 1");
+  return Support::yes();
+}
+
+}  // namespace tmaops::ops::resample

@@ -1,0 +1,87 @@
+// Counts on the device what is wrong with times: one thread per stamp and target, sums per warp, and one addition to
+// the counter per warp that found something. Sums of integers, so their order does not matter.
+#include "device/warp.cuh"
+#include "ops/resample/shared/call.cuh"
+#include "ops/resample/shared/timeline.cuh"
+#include "ops/resample/violations/problem.hpp"
+
+namespace tmaops::ops::resample_violations::count_violations {
+namespace {
+
+using namespace resample::gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 256;
+
+struct Job {
+  Timeline line;
+  unsigned long long* counts;
+};
+
+__device__ __forceinline__ bool is_finite(float time) { return isfinite(time); }
+__device__ __forceinline__ bool is_finite(double time) { return isfinite(time); }
+__device__ __forceinline__ bool is_finite(std::int64_t) { return true; }
+
+/// Adds the number of lanes that found a violation; all lanes of the warp call it.
+__device__ __forceinline__ void add(const Job& job, ResampleViolation violation, bool found) {
+  const unsigned lanes = __ballot_sync(0xffffffffu, found);
+  if (lanes != 0 && device::lane_index() == 0)
+    atomicAdd(job.counts + static_cast<int>(violation), static_cast<unsigned long long>(__popc(lanes)));
+}
+
+template <class Time>
+__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job job) {
+  const Timeline& line = job.line;
+  const std::int64_t b = static_cast<std::int64_t>(blockIdx.z) * gridDim.y + blockIdx.y;
+  if (b >= line.batch) return;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t targets = line.target_count(b);
+  if (targets == 0) return;
+  const std::int64_t samples = line.source_count(b);
+  const auto* stamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto stamp = [&](std::int64_t k) { return __ldg(stamps + k * line.source.row_stride); };
+
+  const bool sample = i < samples;
+  const Time x = sample ? stamp(i) : Time{};
+  const Time earlier = sample && i > 0 ? stamp(i - 1) : x;
+  const bool pair = sample && i > 0;
+  add(job, ResampleViolation::source_not_finite, sample && !is_finite(x));
+  add(job, ResampleViolation::source_not_sorted, pair && x < earlier);
+  add(job, ResampleViolation::source_duplicate, pair && x == earlier && line.duplicates == Duplicates::error);
+
+  const bool target = i < targets;
+  const Time q = target ? target_time<Time>(line, b, i) : Time{};
+  add(job, ResampleViolation::target_not_finite, target && !is_finite(q));
+  add(job, ResampleViolation::target_outside,
+      target && samples > 0 && line.outside == Outside::error && (q < stamp(0) || q > stamp(samples - 1)));
+  add(job, ResampleViolation::empty_trajectory, i == 0 && samples == 0 && line.outside != Outside::nan);
+}
+
+}  // namespace
+
+Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  work.add_memset(arguments.counts, 0, kResampleViolations * sizeof(std::int64_t));
+  resample::Arguments times;
+  times.timeline = arguments.timeline;
+  times.offsets = arguments.offsets;
+  const Call call = device_call(work, problem, times);
+  const std::int64_t longest = std::max(problem.longest_source, call.longest_target);
+  if (longest == 0 || problem.batch == 0) return work;
+  const LaunchShape shape{.grid = tile_grid((longest + kThreads - 1) / kThreads, problem.batch), .block = kThreads};
+  const Job job{call.line, reinterpret_cast<unsigned long long*>(arguments.counts)};
+  switch (problem.times) {
+    case DType::f32:
+      work.add(kernel<float>, shape, job);
+      break;
+    case DType::f64:
+      work.add(kernel<double>, shape, job);
+      break;
+    default:
+      work.add(kernel<std::int64_t>, shape, job);
+  }
+  return work;
+}
+
+}  // namespace tmaops::ops::resample_violations::count_violations

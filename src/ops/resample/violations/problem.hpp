@@ -1,0 +1,31 @@
+// Counting what is wrong with times: an operator of its own over the same timeline.
+#pragma once
+
+#include "ops/resample/problem.hpp"
+
+namespace tmaops::ops::resample_violations {
+
+using resample::Targets;
+using resample::Timeline;
+
+struct Problem : resample::Problem {};
+
+/// The data of one call. The tensors must outlive it.
+struct Arguments {
+  Timeline timeline{};
+  std::int64_t* counts = nullptr;  // kResampleViolations, written
+  std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+};
+
+using Config = OneWay;
+
+Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
+                     const ResampleOptions& options);
+Arguments make_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                         const TensorView& counts, const ResampleOptions& options);
+
+VariantTable<Problem, Arguments, Config> variants();
+std::vector<VariantInfo> variant_list();
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+
+}  // namespace tmaops::ops::resample_violations

@@ -1,0 +1,209 @@
+// Which variant and configuration a resampling gets when the caller names none, on a GPU that is not there.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "ops/resample/backward/problem.hpp"
+#include "ops/resample/problem.hpp"
+#include "ops/resample/resample_cases.hpp"
+#include "support/gpus.hpp"
+
+namespace tmaops::test {
+namespace {
+
+constexpr Device kGpu{DeviceType::cuda, 0};
+
+struct Case {
+  std::array<std::int64_t, 4> shape;  // B, S, T, D
+  DType values;
+  DType times;
+  Interpolation interpolation;
+  std::string_view chosen;
+};
+
+/// The cases of configs/*.yaml, then shapes around the limits between variants.
+const std::vector<Case> kCases{
+    {{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
+    {{32, 500, 256, 256}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
+    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
+    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{64, 1000, 500, 512}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
+    {{256, 100, 2048, 256}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_walk"},
+    {{64, 1024, 4096, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/4 chunks"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::previous, "touched_rows_lane/4 chunks"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::nearest, "touched_rows_lane/4 chunks"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::cubic, "curve_window_walk"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::slerp, "curve_window_walk"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::i64, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::previous, "touched_rows_lane/2 chunks"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::nearest, "touched_rows_lane/2 chunks"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window_walk"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window_walk"},
+    {{8, 100000, 50000, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
+    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
+    {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
+    {{256, 500, 250, 14}, DType::f32, DType::f32, Interpolation::linear, "narrow_rows_plain"},
+    {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/1 chunk"},
+    {{64, 1000, 500, 72}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{64, 1000, 500, 72}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{64, 1000, 500, 72}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{64, 1000, 1000, 72}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 1000, 72}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 1000, 72}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 1000, 72}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 2000, 72}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 2000, 72}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 2000, 72}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{2048, 1000, 1000, 24}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{2048, 1000, 1000, 24}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{2048, 1000, 500, 24}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{2048, 1000, 500, 24}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{32, 100, 256, 768}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{32, 100, 256, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{32, 100, 256, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
+    {{32, 100, 256, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
+    {{512, 1000, 4000, 768}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_walk"},
+    {{512, 1000, 4000, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{512, 1000, 4000, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
+    {{512, 1000, 4000, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{8, 20, 30, 16}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
+    {{8, 20, 30, 16}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{8, 20, 30, 16}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
+    {{8, 20, 30, 16}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 512, 64}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
+    {{1024, 512, 512, 64}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 512, 64}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/4 chunks"},
+    {{1024, 512, 512, 64}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 1024, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
+    {{1024, 512, 1024, 64}, DType::bf16, DType::f64, Interpolation::linear, "async_pipeline"},
+    {{1024, 512, 1024, 64}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 1024, 64}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{2, 100, 5, 2048}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows"},
+    {{2, 100, 5, 2048}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows"},
+};
+
+/// A tensor at an address that nobody reads, a multiple of 16 and far from the others.
+TensorView tensor(std::uintptr_t number, DType dtype, std::vector<std::int64_t> shape, Device device) {
+  void* data = reinterpret_cast<void*>(number << 40);
+  const Layout layout = shape.size() == 2 ? Layout::contiguous({shape[0], shape[1]})
+                                          : Layout::contiguous({shape[0], shape[1], shape[2]});
+  return {data, dtype, layout, device};
+}
+
+struct Tensors {
+  explicit Tensors(const Case& c, Device device = kGpu)
+      : values(tensor(1, c.values, {c.shape[0], c.shape[1], c.shape[3]}, device)),
+        source_times(tensor(2, c.times, {c.shape[0], c.shape[1]}, device)),
+        target_times(tensor(3, c.times, {c.shape[0], c.shape[2]}, device)),
+        output(tensor(4, c.values, {c.shape[0], c.shape[2], c.shape[3]}, device)) {}
+  TensorView values, source_times, target_times, output;
+
+  ops::resample::Problem problem(const ResampleOptions& options = {}) const {
+    return ops::resample::make_problem(values, source_times, {target_times, {}}, output, options);
+  }
+};
+
+ops::resample::Problem problem_of(const Case& c) {
+  if (c.interpolation != Interpolation::slerp) return Tensors(c).problem({.interpolation = c.interpolation});
+  std::vector<ChannelGroup> quaternions;
+  for (std::int64_t first = 0; first < c.shape[3]; first += 4) quaternions.push_back({first, 4, Interpolation::slerp});
+  return Tensors(c).problem({.channel_groups = quaternions});
+}
+
+bool built() {
+  for (const auto& variant : ops::resample::variants())
+    if (variant.device == DeviceType::cuda) return variant.built();
+  return false;
+}
+
+TEST(ResampleSelect, every_measured_case_gets_its_variant_and_configuration) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const Case& c : kCases) {
+    const ops::resample::Problem problem = problem_of(c);
+    EXPECT_EQ(ops::resample::select(problem, device).name(), c.chosen) << problem.text();
+  }
+}
+
+TEST(ResampleSelect, a_choice_is_named_by_its_own_name) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const Case& c : kCases) {
+    const auto choice = ops::resample::select(problem_of(c), device);
+    EXPECT_TRUE(ops::resample::select(problem_of(c), device, choice.name()) == choice) << choice.name();
+  }
+  const Case wide{{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, ""};
+  EXPECT_EQ(ops::resample::select(problem_of(wide), device, "touched_rows_lane/1 chunk").config.chunks, 1);
+  EXPECT_THROW(ops::resample::select(problem_of(wide), device, "touched_rows_lane/3 chunks"), Error);
+}
+
+TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_family) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  const auto chosen = [&](const Case& c, const ResampleOptions& options) {
+    return ops::resample::select(Tensors(c).problem(options), device).name();
+  };
+  const Case many{{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, ""};
+  const Case few{{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, ""};
+  const Case narrow{{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, ""};
+  const Case curved{{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::cubic, ""};
+  EXPECT_EQ(chosen(many, {.max_gap = 1.0}), "bulk_window");
+  EXPECT_EQ(chosen(few, {.outside = Outside::nan}), "touched_rows");
+  EXPECT_EQ(chosen(narrow, {.outside = Outside::extrapolate}), "narrow_rows");
+  EXPECT_EQ(chosen(curved, {.interpolation = Interpolation::cubic, .max_gap = 1.0}), "curve_window");
+  const std::vector<ChannelGroup> mixed{{0, 64, Interpolation::linear}, {64, 64, Interpolation::previous}};
+  EXPECT_EQ(chosen(curved, {.channel_groups = mixed}), "curve_window");
+}
+
+TEST(ResampleSelect, rows_without_a_fast_kernel_get_a_search_per_target_or_element) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  Tensors wide({{4, 100, 50, 101}, DType::bf16, DType::f32, Interpolation::linear, ""});
+  EXPECT_EQ(ops::resample::select(wide.problem(), device).name(), "warp_search");
+  Tensors apart({{4, 100, 50, 8}, DType::bf16, DType::f32, Interpolation::linear, ""});
+  apart.values = {apart.values.data, DType::bf16, Layout::strided({4, 100, 8}, {1600, 16, 2}), kGpu};
+  EXPECT_EQ(ops::resample::select(apart.problem(), device).name(), "element_search");
+}
+
+TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {
+  for (const auto& [shape, dtype] : std::vector<std::pair<std::array<std::int64_t, 4>, DType>>{
+           {{32, 500, 256, 256}, DType::f32}, {{256, 500, 250, 14}, DType::f16}, {{64, 4096, 1024, 32}, DType::bf16}}) {
+    const Tensors tensors({shape, dtype, DType::f32, Interpolation::linear, ""}, {DeviceType::cpu, 0});
+    EXPECT_EQ(ops::resample::select(tensors.problem(), device_info({DeviceType::cpu, 0})).name(),
+              cpu_variants("resample").front());
+  }
+}
+
+TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_sample) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const auto& [shape, name] : std::vector<std::pair<std::array<std::int64_t, 4>, std::string>>{
+           {{1024, 512, 512, 128}, "window_gather"},
+           {{256, 500, 250, 128}, "window_gather"},
+           {{8, 100000, 50000, 14}, "window_gather"},
+           {{4096, 100, 50, 7}, "window_gather"},
+           {{256, 100, 2048, 256}, "row_gather"}}) {
+    const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
+    const auto problem = ops::resample_backward::make_problem(tensors.source_times, {tensors.target_times, {}},
+                                                              tensors.output, tensors.values, {});
+    EXPECT_EQ(ops::resample_backward::select(problem, device).name(), name) << problem.text();
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::test
