@@ -167,6 +167,11 @@ std::string Problem::text() const {
   return text + "}";
 }
 
+std::string Config::text() const {
+  if (groups != 0) return std::to_string(groups) + (groups == 1 ? " group" : " groups");
+  return copies_second_level ? "second level copied" : "";
+}
+
 Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options) {
@@ -224,6 +229,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   checks.memory("value", value);
   checks.memory("sampling_locations", sampling_locations);
   checks.memory("attention_weights", attention_weights);
+  if (problem.length > 1) problem.pixel_bytes = value.strides[1] * static_cast<std::int64_t>(size_of(value.dtype));
   return problem;
 }
 
