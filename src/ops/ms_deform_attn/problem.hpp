@@ -86,11 +86,6 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
 
-/// The checks of the options that fuse other steps into the operator; fills their part of a problem whose other inputs
-/// were checked.
-void check_fusions(std::string_view op, const ConstTensorView& value, const MsDeformAttnOptions& options,
-                   Problem& problem);
-
 /// No, in words, when the problem asks for more than the plain operator.
 Support supports_plain(const Problem& problem);
 

@@ -22,7 +22,7 @@
 namespace tmaops::ops::ms_deform_attn_backward::reference_backward {
 namespace {
 
-using namespace ms_deform_attn;  // NOLINT(google-build-using-namespace): element access of the same room
+using namespace ms_deform_attn;  // NOLINT(google-build-using-namespace): the operator's shared access to elements
 using ms_deform_attn_backward::Arguments;
 using ms_deform_attn_backward::Problem;
 

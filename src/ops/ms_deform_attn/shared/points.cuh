@@ -33,6 +33,12 @@ __device__ __forceinline__ Item item_at(const Call& call, std::int64_t index) {
   return {n, row - n * call.queries, index - row * call.heads};
 }
 
+/// The channels of the first pixel of an item's image and head.
+template <class Value>
+__device__ __forceinline__ const Value* first_pixel(const Call& call, const Item& item) {
+  return static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m);
+}
+
 /// A type known at run time only, for locations and weights.
 struct AnyType {};
 
@@ -103,6 +109,19 @@ __device__ __forceinline__ float element(const std::uint32_t (&words)[count], in
     return __half2float(__ushort_as_half(static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16))));
   else
     return __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u);
+}
+
+/// Points that follow each other, their locations and weights next to each other and aligned: Call::point_vectors.
+template <class Point, int count>
+__device__ __forceinline__ void load_points(const Point* locations, const Point* weights, Point3 (&points)[count]) {
+  constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
+  std::uint32_t pairs[2 * kWords];
+  std::uint32_t factors[kWords];
+  load_words(pairs, locations);
+  load_words(factors, weights);
+#pragma unroll
+  for (int i = 0; i < count; ++i)
+    points[i] = {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(factors, i)};
 }
 
 /// A sample along one side of a level: pixels `first` and `first + 1` with their bilinear weights. Either pixel may lie

@@ -77,6 +77,12 @@ __device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& it
   return sum;
 }
 
+/// Channel d of an item in the output, where channels lie next to each other.
+template <class Value>
+__device__ __forceinline__ Value* output_channel(const Call& call, const Item& item, int d) {
+  return static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
+}
+
 /// Whether a sum may have met 0 * infinity, or a value that is not finite.
 template <int count>
 __device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
@@ -104,8 +110,7 @@ template <class Value, class Point, class AnyCall>
 __device__ __forceinline__ void store_sums(const AnyCall& call, const Item& item, int d,
                                            float (&sum)[device::kPerVector<Value>]) {
   if (!all_finite(sum)) sum_exactly<Value, Point>(call, item, d, sum);
-  auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
-  device::store_16_streaming(to, device::pack_16<Value>(sum));
+  device::store_16_streaming(output_channel<Value>(call, item, d), device::pack_16<Value>(sum));
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

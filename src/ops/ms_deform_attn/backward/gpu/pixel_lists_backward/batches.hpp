@@ -24,6 +24,8 @@ inline std::int64_t lists_per_head(const ms_deform_attn::Problem& problem) {
   return lists;
 }
 
+inline constexpr std::int64_t kMostCountedBytes = 200 * 1024;  // of shared memory: the smem(...) of the variant's line
+
 /// Shared memory for the counts of the largest level.
 inline std::int64_t counted_bytes(const ms_deform_attn::Problem& problem) {
   std::int64_t largest = 0;

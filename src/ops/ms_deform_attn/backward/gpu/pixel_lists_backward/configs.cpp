@@ -4,7 +4,6 @@
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
 namespace {
 
-constexpr std::int64_t kMostCountedBytes = 200 * 1024;  // of shared memory: the smem(...) of the variant's line
 /// Samples of one image and head, on average, from which a block's pay for clearing its counts and adding them.
 constexpr std::int64_t kSamplesPerList = 2;
 

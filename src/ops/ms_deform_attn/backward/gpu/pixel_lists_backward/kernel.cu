@@ -4,7 +4,6 @@
 // the way, and their kernel writes the lists.
 #include <numeric>
 
-#include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/batches.hpp"
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/points.cuh"
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/sums.cuh"
 #include "ops/ms_deform_attn/shared/device_memory.cuh"

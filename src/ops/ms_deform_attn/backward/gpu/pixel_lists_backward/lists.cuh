@@ -1,6 +1,8 @@
 // Samples listed by the pixel of their upper left corner: counting, placing, and what a list holds.
 #pragma once
 
+#include "device/shared_memory.cuh"
+#include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/batches.hpp"
 #include "ops/ms_deform_attn/backward/shared/footprint.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
@@ -77,11 +79,16 @@ __device__ __forceinline__ void count_in_global_memory(const BackwardCall& call,
     lists.ranks[index] = atomicAdd(lists.counts + lists.at(in, item, l, level.width, where.row, where.column), 1u);
 }
 
+/// Of a level's lists.
+struct Counts {
+  unsigned of[kMostCountedBytes / sizeof(unsigned)];
+};
+
 /// The same where a level's counts fit in shared memory: one block per image, head, level and part of the queries, and
 /// one addition in global memory per list of a block instead of one per sample.
 template <class Point>
 __device__ __forceinline__ void count_in_shared_memory(const BackwardCall& call, const Lists& lists) {
-  extern __shared__ unsigned counts[];
+  unsigned(&counts)[kMostCountedBytes / sizeof(unsigned)] = device::dynamic_shared<Counts, kSite.smem>().of;
   const Call& in = call.inputs;
   const int l = static_cast<int>(blockIdx.y);
   const DeviceLevel& level = in.levels[l];

@@ -60,14 +60,16 @@ void append_pixels(const Problem& problem, const Arguments& arguments, const Lev
     }
 }
 
-/// sum[c] = sum over pixels of weight * channel first + c, for kBlock channels or the `count` that are left.
-template <class T, class Stored, bool whole>
+enum class Channels { dense_block, any };
+
+/// sum[c] = sum over pixels of weight * channel first + c, for kBlock channels next to each other or any `count`.
+template <class T, class Stored, Channels channels>
 void sum_channels(const std::vector<Pixel<T>>& pixels, const Stored* value, std::int64_t stride, std::int64_t count,
                   T* sum) {
   std::array<T, kBlock> block{};
   for (const Pixel<T>& pixel : pixels) {
     const Stored* from = value + pixel.offset;
-    if constexpr (whole) {
+    if constexpr (channels == Channels::dense_block) {
       for (std::size_t c = 0; c < kBlock; ++c) block[c] += pixel.weight * convert<T>(from[c]);
     } else {
       for (std::int64_t c = 0; c < count; ++c)
@@ -108,9 +110,9 @@ void run_of(const Problem& problem, const Arguments& arguments) {
           std::array<T, kBlock> sum;
           const std::int64_t count = std::min(kBlock, problem.channels - first);
           if (count == kBlock && stride == 1)
-            sum_channels<T, Stored, true>(pixels, value + first, 1, count, sum.data());
+            sum_channels<T, Stored, Channels::dense_block>(pixels, value + first, 1, count, sum.data());
           else
-            sum_channels<T, Stored, false>(pixels, value + first * stride, stride, count, sum.data());
+            sum_channels<T, Stored, Channels::any>(pixels, value + first * stride, stride, count, sum.data());
           for (std::int64_t c = 0; c < count; ++c)
             output[(first + c) * arguments.output.strides[2]] = static_cast<Stored>(sum[static_cast<std::size_t>(c)]);
         }

@@ -30,11 +30,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Corners of the points of one query and head: offset (in elements, or in pixels when that does not fit in 32 bits) of
-/// the first channel, and attention weight times bilinear weight. [corner * capacity + record].
-template <bool kNearest, bool kWide>
+/// What the offsets of corners count; pixels where elements do not fit in 32 bits.
+enum class Offsets { elements, pixels };
+
+/// Corners of the points of one query and head: offset of the first channel, and attention weight times bilinear
+/// weight. [corner * capacity + record].
+template <Sampling sampling, Offsets offsets>
 struct Records {
-  static constexpr std::size_t kCorners = kNearest ? 1 : 4;
+  static constexpr std::size_t kCorners = sampling == Sampling::nearest ? 1 : 4;
   static constexpr std::size_t kRun = 0;  // all points are one run
   std::int32_t* HWY_RESTRICT offset;
   float* HWY_RESTRICT weight;
@@ -49,7 +52,7 @@ struct Records {
     std::size_t k;
     HWY_INLINE const Stored* pixel(std::size_t corner) const {
       const std::int64_t at = records.offset[corner * records.capacity + k];
-      return PlainBase(value + (kWide ? at * records.pixel_stride : at));
+      return PlainBase(value + (offsets == Offsets::pixels ? at * records.pixel_stride : at));
     }
     HWY_INLINE float weight(std::size_t corner) const { return records.weight[corner * records.capacity + k]; }
   };
@@ -88,16 +91,17 @@ class Squeeze {
 };
 
 /// Fills the records from rows of x, y and attention weights whose padding holds NaN.
-template <bool kNearest, bool kWide>
+template <Sampling sampling, Offsets offsets>
 void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const float* HWY_RESTRICT attention,
-                 Records<kNearest, kWide>& records) {
+                 Records<sampling, offsets>& records) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const std::size_t lanes = hn::Lanes(d);
   const auto points = static_cast<std::size_t>(job.problem.points);
   const auto one = hn::Set(d, 1.0F);
   const auto half = hn::Set(d, 0.5F);
-  const auto pixel_stride = hn::Set(di, kWide ? 1 : static_cast<std::int32_t>(records.pixel_stride));
+  const auto pixel_stride =
+      hn::Set(di, offsets == Offsets::pixels ? 1 : static_cast<std::int32_t>(records.pixel_stride));
   records.count = 0;
   for (std::size_t k = 0; k < points; k += lanes) {
     hn::Vec<decltype(d)> x;
@@ -108,7 +112,7 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
     const auto height = hn::LoadU(d, job.tables.height.data() + k);
     const auto width_pixels = hn::LoadU(di, job.tables.width_pixels.data() + k);
     const auto start = hn::LoadU(di, job.tables.start.data() + k);
-    if constexpr (kNearest) {
+    if constexpr (sampling == Sampling::nearest) {
       const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
       const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
       const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
@@ -173,7 +177,7 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
 }
 
 /// The queries order[begin, end), these heads.
-template <class Stored, bool kNearest, bool kWide>
+template <class Stored, Sampling sampling, Offsets offsets>
 void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
           HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
@@ -190,10 +194,10 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
   std::vector<float> heap(points > kStackPoints ? 7 * capacity : 0);
   std::vector<std::int32_t> heap_offsets(points > kStackPoints ? 4 * capacity : 0);
   float* scratch = points > kStackPoints ? heap.data() : stack;
-  Records<kNearest, kWide> records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
-                                   .weight = scratch + 3 * capacity,
-                                   .capacity = capacity,
-                                   .pixel_stride = layout.strides[1]};
+  Records<sampling, offsets> records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
+                                     .weight = scratch + 3 * capacity,
+                                     .capacity = capacity,
+                                     .pixel_stride = layout.strides[1]};
 
   const RowReader locations(job.locations, 2 * points, 2 * padded);
   const RowReader weights(job.weights, points, padded);
@@ -222,13 +226,16 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
 template <class Stored>
 void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
             HeadRange heads) {
-  const bool nearest = job.problem.sampling == Sampling::nearest;
-  if (job.offsets_fit_32_bits)
-    nearest ? Rows<Stored, true, false>(job, order, begin, end, heads)
-            : Rows<Stored, false, false>(job, order, begin, end, heads);
+  const auto rows = [&]<Sampling sampling>() {
+    if (job.offsets_fit_32_bits)
+      Rows<Stored, sampling, Offsets::elements>(job, order, begin, end, heads);
+    else
+      Rows<Stored, sampling, Offsets::pixels>(job, order, begin, end, heads);
+  };
+  if (job.problem.sampling == Sampling::nearest)
+    rows.template operator()<Sampling::nearest>();
   else
-    nearest ? Rows<Stored, true, true>(job, order, begin, end, heads)
-            : Rows<Stored, false, true>(job, order, begin, end, heads);
+    rows.template operator()<Sampling::bilinear>();
 }
 
 /// The queries order[begin, end), counted n * queries + q, these heads.

@@ -39,9 +39,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   if (first >= call.items) return;
   const std::int64_t number = first + (lane >> lane_bits);
   const Item item = item_at(call, min(number, call.items - 1));
-  const auto* map =
-      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
-      part;
+  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
 

@@ -79,9 +79,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Poin
   if (first >= call.items) return;
   const bool valid = first + slot < call.items;
   const Item item = item_at(call, min(first + slot, call.items - 1));
-  const auto* map =
-      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
-      part;
+  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   const Samples<Point, FusedCall> samples(call, item, part, lanes);
   const int points = static_cast<int>(call.points);
   const int chunk = kRecordsPerThread * lanes;
@@ -136,8 +134,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Poin
 #pragma unroll
     for (int i = 0; i < device::kPerVector<Value>; ++i) sum[i] = exact[i * device::kWarpThreads];
   }
-  auto* to = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(item.n, item.q, item.m) + d;
-  device::store_16_streaming(to, device::pack_16<Value>(sum));
+  device::store_16_streaming(output_channel<Value>(call, item, d), device::pack_16<Value>(sum));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "device/bulk_copy.cuh"
 #include "ops/ms_deform_attn/forward/gpu/level_per_thread/threads.hpp"
+#include "ops/ms_deform_attn/forward/shared/chosen_level.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
@@ -50,50 +51,12 @@ __device__ __forceinline__ void fetch_ahead(const Aheads& aheads) {
     fetch_share(aheads.levels, blockIdx.x % aheads.image_blocks, blockIdx.x / aheads.image_blocks * aheads.image);
 }
 
-/// The level of a thread, its parts chosen from the four by selects: reading constant memory at addresses that differ
-/// within a warp takes a turn for each.
-struct OwnLevel {
-  int start = 0;  // in units of 16 bytes
-  int height = 0;
-  int width = 0;
-  std::int64_t location_at = 0;
-  std::int64_t weight_at = 0;
-};
-
-template <class Value, int levels>
-__device__ __forceinline__ OwnLevel own_level(const Call& call, int number) {
-  const DeviceLevel* of = call.levels;
-  const auto chosen = [&](auto part) {
-    if constexpr (levels == 3)
-      return number == 0 ? part(of[0]) : (number == 1 ? part(of[1]) : part(of[2]));
-    else
-      return number < 2 ? (number == 0 ? part(of[0]) : part(of[1])) : (number == 2 ? part(of[2]) : part(of[3]));
-  };
-  return {.start = chosen(
-              [](const DeviceLevel& level) { return static_cast<int>(level.value_at / device::kPerVector<Value>); }),
-          .height = chosen([](const DeviceLevel& level) { return level.height; }),
-          .width = chosen([](const DeviceLevel& level) { return level.width; }),
-          .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
-          .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
-}
-
 /// Points of a level that follow each other, in one load where they also lie next to each other.
 template <class Point, int count>
-__device__ __forceinline__ void load_points(const Call& call, const Point* locations, const Point* weights,
-                                            Point3 (&points)[count]) {
-  if constexpr (count * sizeof(Point) >= 4) {
-    if (call.point_vectors) {
-      constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
-      std::uint32_t pairs[2 * kWords];
-      std::uint32_t factors[kWords];
-      load_words(pairs, locations);
-      load_words(factors, weights);
-#pragma unroll
-      for (int i = 0; i < count; ++i)
-        points[i] = {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(factors, i)};
-      return;
-    }
-  }
+__device__ __forceinline__ void load_level(const Call& call, const Point* locations, const Point* weights,
+                                           Point3 (&points)[count]) {
+  if constexpr (count * sizeof(Point) >= 4)
+    if (call.point_vectors) return load_points(locations, weights, points);
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const Point* pair = locations + i * call.locations.point;
@@ -126,11 +89,9 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
   const std::int64_t q = std::int64_t{blockIdx.x % blocks} * each + of_block;
   const bool valid = of_block < each && q < call.queries;
   const Item item{map_number / heads, min(q, call.queries - 1), map_number % heads};
-  const auto* map =
-      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
-      part;
+  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   const int pixel = static_cast<int>(call.value.row / device::kPerVector<Value>);
-  const OwnLevel level = own_level<Value, levels>(call, of_item % kLevels);
+  const ChosenLevel level = choose_level<Value, levels>(call.levels, of_item % kLevels);
   const int first = of_item / kLevels * kMine;
   const Point* locations =
       static_cast<const Point*>(call.locations.data) +
@@ -144,7 +105,7 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
 #pragma unroll 1
   for (auto left = static_cast<int>(call.levels[0].points); left > 0; left -= kPoints) {
     Point3 points[kMine];
-    load_points(call, locations, weights, points);
+    load_level(call, locations, weights, points);
     locations += kPoints * call.locations.point;
     weights += kPoints * call.weights.point;
     Corners corners[kMine];
@@ -211,7 +172,7 @@ Ahead ahead_of(const void* start, std::int64_t bytes, unsigned blocks) {
 }
 
 /// Levels from which on the queries of an image read nearly every pixel: four pixels per sample, three times as many as
-/// the level has (uniform samples then leave out 5 %).
+/// the level has.
 std::size_t first_whole_level(const Problem& problem) {
   std::size_t l = problem.levels.size();
   while (l > 0 && 4 * problem.queries * problem.levels[l - 1].points >=

@@ -3,6 +3,7 @@
 // way. Four groups of threads may share the samples of an item, each group whole levels, where these threads still run
 // all at once.
 #include "ops/ms_deform_attn/forward/gpu/shuffled_samples/threads.hpp"
+#include "ops/ms_deform_attn/forward/shared/chosen_level.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/forward/shared/deal.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
@@ -14,36 +15,6 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 constexpr int kBlocksPerMultiprocessor = 5;  // 96 registers
 constexpr int kFlight = 4;                   // samples under way per thread
-
-/// The level of a group of threads. Groups take different ones, so its parts are chosen from the four by selects:
-/// reading constant memory at addresses that differ within a warp takes a turn for each.
-struct GroupLevel {
-  int start = 0;  // in units of 16 bytes
-  int height = 0;
-  int width = 0;
-  int points = 0;
-  std::int64_t location_at = 0;
-  std::int64_t weight_at = 0;
-};
-
-/// Level first + group; one without points where there is no such level.
-template <class Value, int group_bits>
-__device__ __forceinline__ GroupLevel group_level(const Call& call, int first, int group) {
-  const DeviceLevel* of = call.levels + first;
-  const auto chosen = [&](auto part) {
-    if constexpr (group_bits == 0)
-      return part(of[0]);
-    else
-      return group < 2 ? (group == 0 ? part(of[0]) : part(of[1])) : (group == 2 ? part(of[2]) : part(of[3]));
-  };
-  return {.start = chosen(
-              [](const DeviceLevel& level) { return static_cast<int>(level.value_at / device::kPerVector<Value>); }),
-          .height = chosen([](const DeviceLevel& level) { return level.height; }),
-          .width = chosen([](const DeviceLevel& level) { return level.width; }),
-          .points = chosen([](const DeviceLevel& level) { return static_cast<int>(level.points); }),
-          .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
-          .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
-}
 
 /// Points of the longest of the groups' levels.
 template <int group_bits>
@@ -87,13 +58,11 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   const int part = lane & (kLanes - 1);
   const int group = lane >> lane_bits & (kGroups - 1);
   const auto [item, valid] = dealt_item(call, deal, threadIdx.x >> kThreadBits);
-  const auto* map =
-      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
-      part;
+  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
   const int pixel = static_cast<int>(call.value.row / device::kPerVector<Value>);
-  const auto load = [&](const GroupLevel& level, int p) -> Point3 {
+  const auto load = [&](const ChosenLevel& level, int p) -> Point3 {
     if (p >= level.points) return {};
     return load_any_point(call, location_row + level.location_at + p * call.locations.point,
                           weight_row + level.weight_at + p * call.weights.point);
@@ -103,7 +72,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   int l0 = 0;
   int p0 = 0;
   int most = most_points<group_bits>(call, 0);
-  GroupLevel level = group_level<Value, group_bits>(call, 0, group);
+  ChosenLevel level = choose_level<Value, kGroups>(call.levels, group);
   Point3 point = load(level, part);
   for (bool more = true; more;) {
     const Corners corners = corners_of(point, level.height, level.width, call.nearest);
@@ -119,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
       more = l0 < call.level_count;
       if (more) {
         most = most_points<group_bits>(call, l0);
-        level = group_level<Value, group_bits>(call, l0, group);
+        level = choose_level<Value, kGroups>(call.levels + l0, group);
       }
     }
     if (more) point = load(level, p0 + part);

@@ -118,14 +118,8 @@ __device__ __forceinline__ void load_batch(const Call& call, std::int64_t locati
   const std::int64_t weight_at = weights + level.weight_at + cursor.point() * call.weights.point;
   if constexpr (!std::is_same_v<Point, AnyType>) {
     if (call.point_vectors) {
-      constexpr int kWords = kBatch * static_cast<int>(sizeof(Point)) / 4;
-      std::uint32_t pairs[2 * kWords];
-      std::uint32_t factors[kWords];
-      load_words(pairs, static_cast<const Point*>(call.locations.data) + location_at);
-      load_words(factors, static_cast<const Point*>(call.weights.data) + weight_at);
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i)
-        points[i] = {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(factors, i)};
+      load_points(static_cast<const Point*>(call.locations.data) + location_at,
+                  static_cast<const Point*>(call.weights.data) + weight_at, points);
       return;
     }
   }
@@ -180,9 +174,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   const int slot = lane >> lane_bits;   // item of the warp
   const int part = lane & (lanes - 1);  // 16 bytes of its channels
   const auto [item, valid] = dealt_item(call, deal, threadIdx.x >> lane_bits);
-  const auto* map =
-      reinterpret_cast<const uint4*>(static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m)) +
-      part;
+  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   device::keep(map);  // the compiler would rather work it out again for every sample
   const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weights = call.weights.row(item.n, item.q, item.m);
