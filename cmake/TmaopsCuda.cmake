@@ -129,10 +129,6 @@ function(tmaops_kernel_files room arch target result)
 endfunction()
 
 # The older layout: variants that are compiled together, a group per string; any other file is compiled alone.
-set(tmaops_together_ms_deform_attn
-  "vector16 shuffled_samples cp_async_pipeline shared_padded fused_vectors channel_per_thread"
-  "tma_resident tma_tile"
-  "vector_atomics_backward pixel_lists_backward warp_atomics_backward fixed_point_backward")
 set(tmaops_together_resample
   "bulk_window touched_rows narrow_rows curve_window"
   "async_pipeline persistent warp_search element_search window_gather row_gather count_violations")

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "tmaops/export.hpp"
+#include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -71,25 +70,13 @@ TMAOPS_API void ms_deform_attn(ConstTensorView value, std::span<const LevelShape
                                ConstTensorView sampling_locations, ConstTensorView attention_weights, TensorView output,
                                const MsDeformAttnOptions& options = {});
 
-/// A forward call whose checks and host work are done once. run() only launches. On a GPU a plan of f16 or bf16 values
-/// with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes per image,
-/// head and pixel of that level: a captured graph needs the plan, and runs that share it must follow one another.
-class MsDeformAttnPlan {
- public:
-  TMAOPS_API MsDeformAttnPlan(ConstTensorView value, std::span<const LevelShape> levels,
-                              ConstTensorView sampling_locations, ConstTensorView attention_weights, TensorView output,
-                              const MsDeformAttnOptions& options = {});
-  TMAOPS_API ~MsDeformAttnPlan();
-  TMAOPS_API MsDeformAttnPlan(MsDeformAttnPlan&&) noexcept;
-  TMAOPS_API MsDeformAttnPlan& operator=(MsDeformAttnPlan&&) noexcept;
-
-  TMAOPS_API void run(Stream stream = nullptr) const;
-  TMAOPS_API std::string_view variant() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// The same call with its checks and host work done once; run() of the plan only launches. On a GPU a plan of f16 or
+/// bf16 values with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes
+/// per image, head and pixel of that level: a captured graph needs the plan, and runs that share it must follow one
+/// another. options.stream is not used.
+TMAOPS_API Plan plan_ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels,
+                                    ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                    TensorView output, const MsDeformAttnOptions& options = {});
 
 /// The three gradients. A view that is not given is not computed. All are written (not accumulated into).
 struct MsDeformAttnGradients {
@@ -111,24 +98,11 @@ TMAOPS_API void ms_deform_attn_backward(ConstTensorView value, std::span<const L
                                         ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
                                         const MsDeformAttnOptions& options = {});
 
-/// A backward call whose checks and host work are done once, scratch memory included. run() only launches. Runs that
-/// share a plan must follow one another.
-class MsDeformAttnBackwardPlan {
- public:
-  TMAOPS_API MsDeformAttnBackwardPlan(ConstTensorView value, std::span<const LevelShape> levels,
-                                      ConstTensorView sampling_locations, ConstTensorView attention_weights,
-                                      ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
-                                      const MsDeformAttnOptions& options = {});
-  TMAOPS_API ~MsDeformAttnBackwardPlan();
-  TMAOPS_API MsDeformAttnBackwardPlan(MsDeformAttnBackwardPlan&&) noexcept;
-  TMAOPS_API MsDeformAttnBackwardPlan& operator=(MsDeformAttnBackwardPlan&&) noexcept;
-
-  TMAOPS_API void run(Stream stream = nullptr) const;
-  TMAOPS_API std::string_view variant() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// The same call with its checks and host work done once, scratch memory included; run() of the plan only launches.
+/// Runs that share a plan must follow one another. options.stream is not used.
+TMAOPS_API Plan plan_ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
+                                             ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                             ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
+                                             const MsDeformAttnOptions& options = {});
 
 }  // namespace tmaops

@@ -23,6 +23,8 @@ class Mirror {
   ~Mirror() { cudaFree(memory_); }
 
   TensorView view() const { return {start() + Buffer::kCanary, host_.dtype(), host_.layout(), {DeviceType::cuda, 0}}; }
+  /// Brings back the host's bytes.
+  void reset() const { check_cuda(cudaMemcpy(start(), raw(host_), bytes_, cudaMemcpyHostToDevice), "upload"); }
   Buffer download() const {
     Buffer copy = host_;
     check_cuda(cudaMemcpy(const_cast<unsigned char*>(raw(copy)), start(), bytes_, cudaMemcpyDeviceToHost), "download");

@@ -8,8 +8,8 @@
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "bench/workloads/ms_deform_attn_inputs.hpp"
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -133,21 +133,19 @@ std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
 
 std::string MsDeformAttnWorkload::selected() const {
   const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward) return std::string(ops::ms_deform_attn_backward::select(backward_problem(), device, "").name);
-  return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").name);
+  if (case_.backward)
+    return std::string(ops::ms_deform_attn_backward::select(backward_problem(), device, "").variant->name);
+  return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
 }
 
 Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) const {
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
-  if (case_.backward) {
-    auto plan = std::make_shared<MsDeformAttnBackwardPlan>(value, case_.levels, locations, weights,
-                                                           tensor("grad_output", set), gradients(set), options);
-    return [plan](Stream stream) { plan->run(stream); };
-  }
-  auto plan =
-      std::make_shared<MsDeformAttnPlan>(value, case_.levels, locations, weights, tensor("output", set), options);
+  auto plan = std::make_shared<const Plan>(
+      case_.backward ? plan_ms_deform_attn_backward(value, case_.levels, locations, weights, tensor("grad_output", set),
+                                                    gradients(set), options)
+                     : plan_ms_deform_attn(value, case_.levels, locations, weights, tensor("output", set), options));
   return [plan](Stream stream) { plan->run(stream); };
 }
 

@@ -137,7 +137,40 @@ std::int64_t map_bytes(const ConstTensorView& value) {
   return __builtin_mul_overflow(last + 1, size, &last) ? INT64_MAX : last;
 }
 
+/// The checks of the options that fuse other steps into the operator; fills their part of a problem whose other inputs
+/// were checked.
+void check_fusions(const ArgumentChecks& checks, const ConstTensorView& value, const MsDeformAttnOptions& options,
+                   Problem& problem) {
+  problem.softmax = options.softmax;
+  if (const ConstTensorView& points = options.reference_points; points.given()) {
+    const auto levels = static_cast<std::int64_t>(problem.levels.size());
+    checks.rank("reference_points", points, {4}, "(N, Lq, L, 2) or (N, Lq, L, 4)");
+    checks.shape("reference_points", points, {problem.batch, problem.queries, levels, points.shape[3] == 4 ? 4 : 2},
+                 "(N, Lq, L, 2) or (N, Lq, L, 4)");
+    checks.dtype("reference_points", points, {DType::f16, DType::bf16, DType::f32, DType::f64});
+    checks.same_device("reference_points", points, "value", value);
+    checks.memory("reference_points", points);
+    problem.reference_components = static_cast<int>(points.shape[3]);
+  }
+  if (const ConstTensorView& mask = options.padding_mask; mask.given()) {
+    checks.rank("padding_mask", mask, {2}, "(N, S)");
+    checks.shape("padding_mask", mask, {problem.batch, problem.length}, "(N, S)");
+    checks.dtype("padding_mask", mask, {DType::u8});
+    checks.same_device("padding_mask", mask, "value", value);
+    checks.memory("padding_mask", mask);
+    problem.masked = true;
+  }
+}
+
 }  // namespace
+
+Support supports_plain(const Problem& problem) {
+  if (problem.softmax) return Support::no("takes weights, not logits (softmax)");
+  if (problem.reference_components != 0) return Support::no("takes locations, not offsets from reference points");
+  if (problem.masked) return Support::no("takes no padding mask");
+  if (problem.bordered) return Support::no("takes no value with a border around its levels");
+  return Support::yes();
+}
 
 std::string Problem::text() const {
   std::string level_text;
@@ -165,6 +198,11 @@ std::string Problem::text() const {
   if (bordered) fuse("border");
   if (!fusions.empty()) text += ", fused: [" + fusions + "]";
   return text + "}";
+}
+
+std::string Config::text() const {
+  if (groups != 0) return std::to_string(groups) + (groups == 1 ? " group" : " groups");
+  return copies_second_level ? "second level copied" : "";
 }
 
 Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
@@ -220,10 +258,11 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.dense_pairs = xy_are_dense(sampling_locations);
   problem.map_bytes = map_bytes(value);
   for (const std::size_t k : {0, 1, 2, 3}) problem.positive_strides &= value.strides[k] > 0;
-  check_fusions(op, value, options, problem);
+  check_fusions(checks, value, options, problem);
   checks.memory("value", value);
   checks.memory("sampling_locations", sampling_locations);
   checks.memory("attention_weights", attention_weights);
+  if (problem.length > 1) problem.pixel_bytes = value.strides[1] * static_cast<std::int64_t>(size_of(value.dtype));
   return problem;
 }
 

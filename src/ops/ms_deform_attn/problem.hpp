@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/choose.hpp"
 #include "core/registry.hpp"
 #include "tmaops/ms_deform_attn.hpp"
 
@@ -46,6 +47,8 @@ struct Problem {
   bool dense_pairs = true;       // x and y of a location lie next to each other, at a multiple of their common size
   bool positive_strides = true;  // value's, of all its dimensions
   std::int64_t map_bytes = 0;    // from the first to the last byte of one image and head of value
+  std::int64_t pixel_bytes = 0;  // of value: from a pixel to the next
+  bool planned = false;          // for many runs: a variant may keep memory of the device for them
   Device device{};
 
   /// Whether another step is fused into the operator. A border is a matter of the layout alone.
@@ -62,8 +65,15 @@ struct Arguments {
   ConstTensorView padding_mask{};
   TensorView output{};
   bool dependent_launch = false;
-  bool planned = false;  // what `prepared` holds lives on after the launch: variants may keep memory for it
-  std::shared_ptr<const void> prepared{};
+};
+
+/// How a variant is set up.
+struct Config {
+  int groups = 0;                    // of threads that share the samples of an item; 0: the variant has no groups
+  bool copies_second_level = false;  // tma_resident reads the second level from a copy that a first kernel makes
+  /// "4 groups", "second level copied"; empty for a variant with a single way.
+  std::string text() const;
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// Checks every argument of ms_deform_attn; throws Error as its header says.
@@ -76,18 +86,14 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
 
-/// The checks of the options that fuse other steps into the operator; fills their part of a problem whose other inputs
-/// were checked.
-void check_fusions(std::string_view op, const ConstTensorView& value, const MsDeformAttnOptions& options,
-                   Problem& problem);
-
 /// No, in words, when the problem asks for more than the plain operator.
 Support supports_plain(const Problem& problem);
 
 /// Best first, reference last.
-VariantTable<Problem, Arguments> variants();
+VariantTable<Problem, Arguments, Config> variants();
+std::vector<VariantInfo> variant_list();
 
-/// The variant of this name, or the best one when the name is empty.
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name);
+/// What runs: what the name says, or the best there is when it is empty.
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name);
 
 }  // namespace tmaops::ops::ms_deform_attn

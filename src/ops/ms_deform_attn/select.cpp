@@ -1,13 +1,35 @@
-// Which variant runs when the caller names none: the first of variants.def that takes the problem, but simd_packed only
-// where its copy of the value pays, tma_resident only where an image has many queries, level_per_thread or else
-// shuffled_samples first where queries are few, shuffled_samples for values of f32 with 32 channels, and
-// pixel_lists_backward first where many samples meet at a pixel.
+// Which variant runs when the caller names none: the cheapest by rank, and of equal ones the first of variants.def.
 #include <algorithm>
 
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::ops {
+namespace {
+
+/// What a variant costs in place of a time: nobody has a model of these.
+constexpr double kBest = 0;
+constexpr double kGood = 1;
+constexpr double kUsual = 2;
+constexpr double kLast = 3;  // only where no other takes the problem
+
+template <class Problem>
+struct Rank {
+  std::string_view variant;
+  double (*of)(const Problem& problem, const DeviceInfo& device);
+};
+
+/// The estimate of a table of ranks. Variants that it does not name have none (core/choose.hpp).
+template <class Problem, std::size_t count>
+auto estimate(const Rank<Problem> (&ranks)[count], const Problem& problem, const DeviceInfo& device) {
+  return [&](const auto& variant, const auto&) -> std::optional<double> {
+    const auto* found = std::ranges::find(ranks, variant.name, &Rank<Problem>::variant);
+    if (found == std::end(ranks)) return std::nullopt;
+    return found->of(problem, device);
+  };
+}
+
+}  // namespace
 
 namespace ms_deform_attn {
 namespace {
@@ -34,46 +56,44 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
   return pieces <= kRoundsOfDecoders * kPiecesAtATime * device.multiprocessors;
 }
 
-/// Queries of an image from which tma_resident is chosen: it brings two levels to shared memory for each image and
-/// head.
+/// Queries of an image from which tma_resident pays: it brings two levels to shared memory for each image and head.
 constexpr std::int64_t kQueriesThatStay = 2000;
 
 /// f32 whose channels fill the 128 bytes of a line, as 32 do. With four points in a level level_per_thread is the
-/// fastest or near it (202 us on enc/uniform and 227 on enc/detr, shuffled_samples 238 and 224), with eight
-/// shuffled_samples (791 us on seed/uniform and 749 on seed/detr, level_per_thread 779 and 805; vector16 loses to both:
-/// docs/findings/ms_deform_attn.md, A8).
+/// fastest or near it, with eight shuffled_samples; vector16 loses to both (docs/findings/ms_deform_attn.md, A8).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
 bool four_points(const Problem& problem) {
   return std::ranges::all_of(problem.levels, [](const Level& level) { return level.points == 4; });
 }
 
+double usual(const Problem&, const DeviceInfo&) { return kUsual; }
+
+constexpr Rank<Problem> kRanks[] = {
+    {"tma_resident",
+     [](const Problem& problem, const DeviceInfo&) { return problem.queries >= kQueriesThatStay ? kUsual : kLast; }},
+    {"level_per_thread",
+     [](const Problem& problem, const DeviceInfo& device) {
+       return few_queries(problem, device) || (whole_lines(problem) && four_points(problem)) ? kBest : kUsual;
+     }},
+    {"shuffled_samples",
+     [](const Problem& problem, const DeviceInfo& device) {
+       return few_queries(problem, device) || whole_lines(problem) ? kGood : kUsual;
+     }},
+    {"vector16", usual},
+    {"fused_vectors", usual},
+    {"channel_per_thread", usual},
+    {"simd_packed", [](const Problem& problem, const DeviceInfo&) { return packing_pays(problem) ? kUsual : kLast; }},
+    {"simd", usual},
+    {"portable", usual},
+    {"reference", usual}};
+
 }  // namespace
 
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
-  VariantTable<Problem, Arguments> table = variants();
-  if (!name.empty()) return named_variant(table, name, problem, device);
-  const auto place_of = [&](std::string_view wanted) {
-    return static_cast<std::size_t>(std::ranges::find(table, wanted, &Variant<Problem, Arguments>::name) -
-                                    table.begin());
-  };
-  const auto taken = [&](std::string_view wanted) {
-    const std::size_t at = place_of(wanted);
-    return at < table.size() && try_variant(table[at], problem, device) ? &table[at] : nullptr;
-  };
-  const auto behind = [&](std::string_view passed) {
-    const std::size_t at = place_of(passed);
-    return at < table.size() ? table.subspan(at + 1) : table;
-  };
-  if (problem.device.type == DeviceType::cpu)
-    return first_variant(packing_pays(problem) ? table : behind("simd_packed"), problem, device);
-  const bool few = few_queries(problem, device);
-  if (few || (whole_lines(problem) && four_points(problem)))
-    if (const auto* variant = taken("level_per_thread")) return *variant;
-  if (few || whole_lines(problem))
-    if (const auto* variant = taken("shuffled_samples")) return *variant;
-  if (problem.queries < kQueriesThatStay) return first_variant(behind("tma_resident"), problem, device);
-  return first_variant(table, problem, device);
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+  if (!name.empty()) return named_choice(variants(), name, problem, device);
+  return best_choice(variants(), problem, device, estimate(kRanks, problem, device));
 }
+
 }  // namespace ms_deform_attn
 
 namespace ms_deform_attn_backward {
@@ -90,15 +110,24 @@ bool lists_pay(const Problem& problem) {
              kSamplesThatPay * static_cast<double>(forward.length);
 }
 
+double usual(const Problem&, const DeviceInfo&) { return kUsual; }
+
+constexpr Rank<Problem> kRanks[] = {
+    {"vector_atomics_backward", usual},
+    {"pixel_lists_backward",
+     [](const Problem& problem, const DeviceInfo&) { return lists_pay(problem) ? kBest : kUsual; }},
+    {"warp_atomics_backward", usual},
+    {"fixed_point_backward", usual},
+    {"simd_backward", usual},
+    {"portable_backward", usual},
+    {"reference_backward", usual}};
+
 }  // namespace
 
-const Variant<Problem, Arguments>& select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
-  if (!name.empty()) return named_variant(variants(), name, problem, device);
-  if (problem.forward.device.type == DeviceType::cuda && lists_pay(problem))
-    for (const auto& variant : variants())
-      if (variant.name == "pixel_lists_backward" && try_variant(variant, problem, device)) return variant;
-  return first_variant(variants(), problem, device);
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+  if (!name.empty()) return named_choice(variants(), name, problem, device);
+  return best_choice(variants(), problem, device, estimate(kRanks, problem, device));
 }
-}  // namespace ms_deform_attn_backward
 
+}  // namespace ms_deform_attn_backward
 }  // namespace tmaops::ops

@@ -253,7 +253,8 @@ TEST_F(Arguments, not_aligned_to16_bytes_is_fine) {
 
 TEST_F(Arguments, plan_checks_before_it_runs) {
   levels[0] = {5, 4};
-  expect_error(ErrorCode::level_shapes_mismatch, [&] { MsDeformAttnPlan(value, levels, locations, weights, output); });
+  expect_error(ErrorCode::level_shapes_mismatch,
+               [&] { plan_ms_deform_attn(value, levels, locations, weights, output); });
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/case.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::test {

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "core/thread_count.hpp"
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/case.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 #include "support/expect_error.hpp"
 #include "support/framework_threads.hpp"
 #include "tmaops/gemm.hpp"

@@ -338,7 +338,7 @@ TEST_P(Forward, broadcast_inputs_with_zero_and_negative_strides) {
 TEST(MsDeformAttnPlan, runs_again_on_new_data_and_says_its_variant) {
   Case c({}, 10);
   Buffer got = c.output();
-  const MsDeformAttnPlan plan(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options());
+  const Plan plan = plan_ms_deform_attn(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options());
   EXPECT_TRUE(takes(forward::variants(),
                     forward::make_problem(c.value(), c.shape().levels, c.locations(), c.weights(), got, c.options()),
                     std::string(plan.variant())));
@@ -356,7 +356,7 @@ TEST(MsDeformAttnPlan, copies_the_value_only_where_its_pixels_are_read_often) {
     const Case c({.channels = 16, .queries = queries, .levels = {{32, 32}}, .points = 4}, 11);
     Case copy = c;
     Buffer out = copy.output();
-    const MsDeformAttnPlan plan(copy.value(), c.shape().levels, copy.locations(), copy.weights(), out);
+    const Plan plan = plan_ms_deform_attn(copy.value(), c.shape().levels, copy.locations(), copy.weights(), out);
     return std::string(plan.variant());
   };
   EXPECT_EQ(variant(32 * 32), "simd_packed");  // 16 reads of each pixel

@@ -1,8 +1,8 @@
 // Steps fused into the forward operator give what the separate steps give; bad arguments are named.
 #include <gtest/gtest.h>
 
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/fused_case.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 #include "support/expect_error.hpp"
 #include "support/random_choice.hpp"
 

@@ -1,5 +1,5 @@
 // The copies of a head that simd_packed reads: every corner of every sample lies in them.
-#include "ops/ms_deform_attn/cpu/head_maps.hpp"
+#include "ops/ms_deform_attn/shared/head_maps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Memory that runs out in the middle of a call is an error like any other.
 #include <gtest/gtest.h>
 
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/case.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 #include "support/failing_allocations.hpp"
 #include "tmaops/threads.hpp"
 
@@ -24,7 +24,7 @@ TEST(MsDeformAttnMemory, that_runs_out_is_an_error) {
     expect_out_of_memory_is_an_error(
         variant.c_str(), [&] { ms_deform_attn(c.value(), levels, c.locations(), c.weights(), output, options); });
     expect_out_of_memory_is_an_error(
-        "a plan", [&] { MsDeformAttnPlan(c.value(), levels, c.locations(), c.weights(), output, options).run(); });
+        "a plan", [&] { plan_ms_deform_attn(c.value(), levels, c.locations(), c.weights(), output, options).run(); });
   }
   for (const std::string& variant : cpu_variants(ops::ms_deform_attn_backward::variants())) {
     const MsDeformAttnOptions options = c.options(variant);

@@ -1,5 +1,5 @@
 // The layout of shared_padded in the model of shared memory: neither its writes nor its reads have bank conflicts.
-#include "ops/ms_deform_attn/cuda/padded_rows.hpp"
+#include "ops/ms_deform_attn/forward/gpu/shared_padded/padded_rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace tmaops::test {
 namespace {
 
-using ops::ms_deform_attn::cuda::PaddedRows;
+using ops::ms_deform_attn::shared_padded::PaddedRows;
 
 constexpr int kLanes = 32;
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/ms_deform_attn/cpu/packed_job.hpp"
+#include "ops/ms_deform_attn/forward/cpu/simd_packed/packed_job.hpp"
 
 namespace tmaops::test {
 
@@ -21,13 +21,11 @@ inline const auto* packed_variant() {
 /// Runs simd_packed, which must be built and take the problem; returns how many levels were widened. `coded`: f16
 /// alone.
 inline std::size_t forward_in_pairs(const ops::ms_deform_attn::Problem& problem,
-                                    ops::ms_deform_attn::Arguments arguments, bool coded) {
+                                    const ops::ms_deform_attn::Arguments& arguments, bool coded) {
   namespace packed = ops::ms_deform_attn::simd_packed;
-  const auto job = std::make_shared<const packed::PackedJob>(problem, arguments,
-                                                             packed::MapForm(packed::widened_levels(problem), coded));
-  arguments.prepared = job;
-  packed_variant()->launch(problem, arguments, nullptr);
-  return job->form.widened;
+  const packed::PackedJob job(problem, arguments, packed::MapForm(packed::widened_levels(problem), coded));
+  packed::run(job);
+  return job.form.widened;
 }
 
 }  // namespace tmaops::test

@@ -3,9 +3,10 @@
 
 #include <string>
 
-#include "ops/ms_deform_attn/cuda/near_levels.hpp"
+#include "ops/ms_deform_attn/backward/problem.hpp"
+#include "ops/ms_deform_attn/forward/gpu/tma_resident/near_levels.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
+#include "support/expect_error.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::test {
@@ -41,7 +42,7 @@ bool built() {
 TEST(MsDeformAttnSelect, few_queries_are_passed_round_by_shuffles) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   for (const std::int64_t batch : {1, 8})
-    EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").name, "shuffled_samples") << batch;
+    EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").variant->name, "shuffled_samples") << batch;
 }
 
 TEST(MsDeformAttnSelect, so_are_many_where_pixels_are_whole_lines_of_f32) {
@@ -49,31 +50,77 @@ TEST(MsDeformAttnSelect, so_are_many_where_pixels_are_whole_lines_of_f32) {
   for (const std::int64_t heads : {1, 8}) {
     forward::Problem problem = problem_of(48, 15422, 32);
     problem.heads = heads;
-    EXPECT_EQ(forward::select(problem, h200(), "").name, "vector16");
+    EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "vector16");
     problem.value_dtype = DType::f32;
     problem.map_bytes *= 2;
-    EXPECT_EQ(forward::select(problem, h200(), "").name, "shuffled_samples");
+    EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "shuffled_samples");
   }
 }
 
 TEST(MsDeformAttnSelect, many_queries_and_odd_channels_are_not) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").name, "shuffled_samples");
-  EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").name, "channel_per_thread");
+  EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").variant->name, "shuffled_samples");
+  EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").variant->name, "channel_per_thread");
+}
+
+forward::Problem four_levels(std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t points,
+                             std::int64_t third_width = 42) {
+  forward::Problem problem = problem_of(batch, queries, 32);
+  problem.value_dtype = problem.location_dtype = problem.weight_dtype = dtype;
+  problem.points = 4 * points;
+  problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = points},
+                    {.height = 50, .width = 84, .pitch = 84, .points = points},
+                    {.height = 25, .width = third_width, .pitch = third_width, .points = points},
+                    {.height = 13, .width = 21, .pitch = 21, .points = points}};
+  return problem;
+}
+
+TEST(MsDeformAttnSelect, as_many_groups_share_an_item_as_run_all_at_once) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const auto chosen = [](const forward::Problem& problem) { return forward::select(problem, h200(), "").name(); };
+  EXPECT_EQ(chosen(four_levels(1, 300, DType::f16, 4)), "level_per_thread/4 groups");
+  EXPECT_EQ(chosen(four_levels(2, 300, DType::f16, 4)), "level_per_thread/4 groups");
+  EXPECT_EQ(chosen(four_levels(4, 300, DType::f16, 4)), "level_per_thread/2 groups");
+  EXPECT_EQ(chosen(four_levels(8, 300, DType::f16, 4)), "level_per_thread/1 group");
+  EXPECT_EQ(chosen(four_levels(1, 300, DType::f32, 4)), "level_per_thread/2 groups");
+  EXPECT_EQ(chosen(four_levels(4, 300, DType::f32, 4)), "level_per_thread/1 group");
+  EXPECT_EQ(chosen(problem_of(1, 300, 32)), "shuffled_samples/4 groups");
+  EXPECT_EQ(chosen(problem_of(8, 300, 32)), "shuffled_samples/1 group");
+}
+
+TEST(MsDeformAttnSelect, a_configuration_can_be_asked_for) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const forward::Problem problem = four_levels(8, 300, DType::f16, 4);
+  EXPECT_EQ(forward::select(problem, h200(), "level_per_thread/4 groups").config.groups, 4);
+  EXPECT_EQ(forward::select(problem, h200(), "level_per_thread").config.groups, 1);
+  expect_error(
+      ErrorCode::variant_refuses, [&] { forward::select(problem, h200(), "level_per_thread/3 groups"); },
+      "level_per_thread/3 groups");
+}
+
+/// Of the second level, 4,200 pixels.
+TEST(MsDeformAttnSelect, plans_copy_a_level_that_many_queries_read_at_eight_points) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const auto copies = [](std::int64_t queries, std::int64_t points, std::int64_t pixel_bytes, bool planned) {
+    forward::Problem problem = four_levels(2, queries, DType::f16, points);
+    problem.pixel_bytes = pixel_bytes;
+    problem.planned = planned;
+    const auto choice = forward::select(problem, h200(), "tma_resident");
+    return choice.config.copies_second_level;
+  };
+  EXPECT_TRUE(copies(22223, 8, 512, true));
+  EXPECT_FALSE(copies(22223, 8, 512, false)) << "a single call";
+  EXPECT_FALSE(copies(22223, 4, 512, true)) << "four points";
+  EXPECT_FALSE(copies(22223, 8, 64, true)) << "one head";
+  EXPECT_FALSE(copies(8399, 8, 512, true)) << "few queries";
 }
 
 TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_for_many_queries_of_an_image) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const auto chosen = [](std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t third_width,
                          std::int64_t points = 4) {
-    forward::Problem problem = problem_of(batch, queries, 32);
-    problem.value_dtype = problem.location_dtype = problem.weight_dtype = dtype;
-    problem.points = 4 * points;
-    problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = points},
-                      {.height = 50, .width = 84, .pitch = 84, .points = points},
-                      {.height = 25, .width = third_width, .pitch = third_width, .points = points},
-                      {.height = 13, .width = 21, .pitch = 21, .points = points}};
-    return std::string(forward::select(problem, h200(), "").name);
+    return std::string(
+        forward::select(four_levels(batch, queries, dtype, points, third_width), h200(), "").variant->name);
   };
   EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
@@ -99,12 +146,12 @@ TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_only_where_it_holds_them) 
                         {.height = 50, .width = 84, .pitch = 84, .points = 4},
                         {.height = 40, .width = width, .pitch = width, .points = 4},
                         {.height = 8, .width = 14, .pitch = 14, .points = 4}};
-      const auto& variant = forward::select(problem, device, "");
+      const auto& variant = *forward::select(problem, device, "").variant;
       if (variant.name != "tma_resident") {
         ++passed_by;
         continue;
       }
-      const std::int64_t bytes = forward::resident::shared_bytes(problem);
+      const std::int64_t bytes = forward::tma_resident::shared_bytes(problem);
       EXPECT_LE(bytes, device.shared_memory_per_block) << width;
       EXPECT_LE(bytes, variant.attributes.shared_memory) << width;
       most = std::max(most, bytes);
@@ -123,12 +170,25 @@ TEST(MsDeformAttnBackwardSelect, lists_where_many_samples_meet_or_sums_are_deter
     problem.forward.points = 16;
     problem.forward.value_dtype = dtype;
     problem.deterministic = deterministic;
-    return std::string(ops::ms_deform_attn_backward::select(problem, h200(), "").name);
+    return std::string(ops::ms_deform_attn_backward::select(problem, h200(), "").variant->name);
   };
   EXPECT_EQ(chosen(22223, DType::f16, false), "pixel_lists_backward");
   EXPECT_EQ(chosen(22223, DType::f32, false), "vector_atomics_backward");
   EXPECT_EQ(chosen(300, DType::f16, false), "vector_atomics_backward");
   EXPECT_EQ(chosen(300, DType::f32, true), "pixel_lists_backward");
+}
+
+TEST(MsDeformAttnBackwardSelect, samples_are_counted_in_shared_memory_where_it_holds_a_level_and_they_are_many) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const auto counting = [](std::int64_t queries, std::int64_t height) {
+    ops::ms_deform_attn_backward::Problem problem{.forward = problem_of(2, queries, 32), .grad_value = true};
+    problem.forward.levels[0].height = height;
+    problem.forward.length = height * problem.forward.levels[0].width;
+    return ops::ms_deform_attn_backward::select(problem, h200(), "pixel_lists_backward").name();
+  };
+  EXPECT_EQ(counting(22223, 100), "pixel_lists_backward/counts in shared memory");
+  EXPECT_EQ(counting(300, 100), "pixel_lists_backward/counts in global memory");
+  EXPECT_EQ(counting(222230, 400), "pixel_lists_backward/counts in global memory");
 }
 
 }  // namespace

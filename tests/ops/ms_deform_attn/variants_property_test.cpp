@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/case.hpp"
-#include "ops/ms_deform_attn/problem_backward.hpp"
 
 namespace tmaops::test {
 namespace {

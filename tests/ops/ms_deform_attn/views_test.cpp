@@ -34,10 +34,10 @@ struct AttentionCall {
     options.softmax = true;
   }
   void once() { ms_deform_attn(value, levels, locations, weights, output, options); }
-  void planned() { MsDeformAttnPlan(value, levels, locations, weights, output, options).run(); }
+  void planned() { plan_ms_deform_attn(value, levels, locations, weights, output, options).run(); }
   void backward() { ms_deform_attn_backward(value, levels, locations, weights, grad_output, gradients, options); }
   void backward_planned() {
-    MsDeformAttnBackwardPlan(value, levels, locations, weights, grad_output, gradients, options).run();
+    plan_ms_deform_attn_backward(value, levels, locations, weights, grad_output, gradients, options).run();
   }
 };
 

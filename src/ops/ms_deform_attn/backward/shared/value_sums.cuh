@@ -1,0 +1,110 @@
+// The value's gradient where kernels add to it atomically: the sums' memory, clearing them, and making the gradient
+// from them.
+#pragma once
+
+#include "ops/ms_deform_attn/backward/shared/footprint.cuh"
+#include "ops/ms_deform_attn/shared/device_memory.cuh"
+
+namespace tmaops::ops::ms_deform_attn_backward::gpu {
+
+/// The value's gradient from the sums: f32, plus the integers where there are any.
+template <class To>
+__global__ void __launch_bounds__(kBackwardThreads)
+    finish_sums(const __grid_constant__ BackwardCall call, const __grid_constant__ ChannelRows to) {
+  const Call& in = call.inputs;
+  const double quantum = call.fixed != nullptr ? scalbn(1.0, -fixed_exponent(call)) : 0.0;
+  const std::int64_t count = call.batch * call.length * in.heads * in.channels;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBackwardThreads + threadIdx.x; i < count;
+       i += static_cast<std::int64_t>(gridDim.x) * kBackwardThreads) {
+    const std::int64_t pixel = i / (in.heads * in.channels);
+    const std::int64_t rest = i - pixel * (in.heads * in.channels);
+    const std::int64_t n = pixel / call.length;
+    const std::int64_t m = rest / in.channels;
+    const std::int64_t s = pixel - n * call.length;
+    const std::int64_t d = rest - m * in.channels;
+    float sum = static_cast<const float*>(call.sums.data)[call.sums.at(n, s, m) + d * call.sums.channel];
+    if (call.fixed != nullptr) sum += static_cast<float>(static_cast<double>(call.fixed[i]) * quantum);
+    static_cast<To*>(const_cast<void*>(to.data))[to.at(n, s, m) + d * to.channel] = device::narrow<To>(sum);
+  }
+}
+
+/// Writes 0 to a gradient with gaps.
+template <class Sum>
+__global__ void __launch_bounds__(kBackwardThreads) clear_sums(const __grid_constant__ BackwardCall call) {
+  const Call& in = call.inputs;
+  const std::int64_t rows = call.batch * call.length * in.heads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBackwardThreads + threadIdx.x; i < rows;
+       i += static_cast<std::int64_t>(gridDim.x) * kBackwardThreads) {
+    const std::int64_t pixel = i / in.heads;
+    const std::int64_t n = pixel / call.length;
+    Sum* row = static_cast<Sum*>(const_cast<void*>(call.sums.data)) +
+               call.sums.at(n, pixel - n * call.length, i - pixel * in.heads);
+    for (std::int64_t d = 0; d < in.channels; ++d) row[d * call.sums.channel] = 0;
+  }
+}
+
+/// How a variant sums the value's gradient.
+struct SumsWanted {
+  bool fixed = false;    // deterministic, in 64-bit integers
+  bool aligned = false;  // rows of f32 sums at multiples of 16 bytes, channels next to each other
+};
+
+/// Gives a call its sums, cleared. Scratch memory holds them where the gradient itself cannot.
+inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, const Arguments& arguments,
+                     const SumsWanted& wanted) {
+  const ms_deform_attn::Problem& forward = problem.forward;
+  const std::int64_t count = forward.batch * forward.length * forward.heads * forward.channels;
+  if (!problem.grad_value || count == 0) return;
+  const ConstTensorView value = arguments.gradients.value;
+  const bool holds_sums =
+      value.dtype == DType::f32 && (!wanted.aligned || (row_alignment(value) == 16 && value.strides[3] == 1));
+  const std::size_t fixed_bytes = wanted.fixed ? static_cast<std::size_t>(count) * sizeof(long long) + 16 : 0;
+  const std::size_t float_bytes = static_cast<std::size_t>(count) * sizeof(float);
+  const std::size_t scratch_bytes = fixed_bytes + (holds_sums ? 0 : float_bytes);
+  unsigned char* scratch = nullptr;
+  if (scratch_bytes > 0) {
+    const std::shared_ptr<void> memory =
+        device_memory(scratch_bytes, forward.device, "ms_deform_attn_backward: scratch of the plan");
+    work.keep(memory);
+    scratch = static_cast<unsigned char*>(memory.get());
+    work.add_memset(scratch, 0, scratch_bytes);
+  }
+  if (wanted.fixed) {
+    call.largest = reinterpret_cast<unsigned*>(scratch);
+    call.fixed = reinterpret_cast<long long*>(scratch + 16);
+    call.count_bits = count_bits(forward);
+  }
+  if (!holds_sums) {
+    const std::int64_t row = forward.heads * forward.channels;
+    call.sums = {scratch + fixed_bytes, forward.length * row, row, forward.channels, 1};
+    return;
+  }
+  call.sums = value_rows(value);
+  if (value.is_contiguous())
+    work.add_memset(arguments.gradients.value.data, 0, float_bytes);
+  else
+    work.add(clear_sums<float>, rounds(count, forward.device), call);
+}
+
+/// The work of a variant with atomic sums. add_kernels(work, call, value type) adds its own kernels, where there are
+/// items.
+template <class AddKernels>
+Work atomic_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const SumsWanted& wanted,
+                 const AddKernels& add_kernels) {
+  const ms_deform_attn::Problem& forward = problem.forward;
+  Work work(site, forward.device);
+  BackwardCall call = backward_call(problem, arguments);
+  keep_levels(work, call.inputs, forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  add_sums(work, call, problem, arguments, wanted);
+  if (call.inputs.items > 0)
+    with_value_type(forward.value_dtype, [&]<class Value>(Value* type) { add_kernels(work, call, type); });
+  const ConstTensorView gradient = arguments.gradients.value;
+  const bool holds_all = call.sums.data == gradient.data && call.fixed == nullptr;
+  if (call.sums.data == nullptr || holds_all) return work;
+  with_value_type(gradient.dtype, [&]<class To>(To*) {
+    work.add(finish_sums<To>, rounds(gradient.size(), forward.device), call, value_rows(gradient));
+  });
+  return work;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn_backward::gpu

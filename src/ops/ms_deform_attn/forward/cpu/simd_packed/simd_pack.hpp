@@ -1,0 +1,97 @@
+// The copy of an image's value head by head that simd_packed works on. Compiled once per SIMD target: the guard is a
+// toggle.
+#if defined(TMAOPS_MS_DEFORM_ATTN_SIMD_PACK) == defined(HWY_TARGET_TOGGLE)
+#ifdef TMAOPS_MS_DEFORM_ATTN_SIMD_PACK
+#undef TMAOPS_MS_DEFORM_ATTN_SIMD_PACK
+#else
+#define TMAOPS_MS_DEFORM_ATTN_SIMD_PACK
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/ms_deform_attn/forward/cpu/simd_packed/packed_job.hpp"
+#include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+hn::Vec<D> LargestExponent(D d, hn::Vec<D> exponent, const hn::TFromD<D>* from, std::int64_t channels) {
+  auto largest = hn::Zero(d);
+  for (std::int64_t c = 0; c < channels; c += static_cast<std::int64_t>(hn::Lanes(d)))
+    largest = hn::Max(largest, hn::And(hn::LoadU(d, from + c), exponent));
+  return largest;
+}
+
+/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value is infinite or NaN.
+template <class Stored>
+bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int64_t end) {
+  using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;
+  const hn::CappedTag<Bits, kChannelBlock> d;
+  constexpr Bits kExponent = std::is_same_v<Stored, float>     ? static_cast<Bits>(0x7f800000U)
+                             : std::is_same_v<Stored, float16> ? static_cast<Bits>(0x7c00U)
+                                                               : static_cast<Bits>(0x7f80U);
+  const auto exponent = hn::Set(d, kExponent);
+  auto largest = hn::Zero(d);
+  const Problem& problem = image.job.direct.problem;
+  const Layout& value = image.job.direct.arguments.value;
+  const auto* from = static_cast<const Stored*>(image.job.direct.arguments.value.data);
+  const HeadMapLayout& layout = image.job.layout;
+  const std::int64_t channels = problem.channels;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = begin; r < end; ++r) {
+    const HeadMapLayout::Row& row = layout.rows[static_cast<std::size_t>(r)];
+    for (std::int64_t m = 0; m < problem.heads; ++m) {
+      Stored* to = maps + (m * layout.pixels + row.at) * channels;
+      std::fill_n(to, (row.source < 0 ? row.pitch : row.step) * channels, Stored{});
+    }
+    if (row.source < 0) continue;
+    // All heads of a pixel at once: they lie in one run of the tensor.
+    for (std::int64_t j = 1; j * row.step < row.pitch; ++j) {
+      for (std::int64_t m = 0; m < problem.heads; ++m) {
+        const auto* pixel =
+            reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
+        auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j * row.step) * channels);
+        if constexpr (sizeof(Stored) == 2) {
+          if (row.step != 1 || image.job.form.coded) {
+            largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
+            if (row.step != 1)
+              StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
+            else
+              StorePairs(pixel, channels, to);
+            continue;
+          }
+        }
+        for (std::int64_t c = 0; c < channels; c += lanes) {
+          const auto bits = hn::LoadU(d, pixel + c);
+          largest = hn::Max(largest, hn::And(bits, exponent));
+          hn::Stream(bits, d, to + c);
+        }
+      }
+    }
+  }
+  hwy::FlushStream();
+  return hn::AllFalse(d, hn::Eq(largest, exponent));
+}
+
+bool Pack(const ImageJob& image, void* maps, std::int64_t begin, std::int64_t end) {
+  switch (image.job.direct.problem.value_dtype) {
+    case DType::f16:
+      return PackRows(image, static_cast<float16*>(maps), begin, end);
+    case DType::bf16:
+      return PackRows(image, static_cast<bfloat16*>(maps), begin, end);
+    default:
+      return PackRows(image, static_cast<float*>(maps), begin, end);
+  }
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

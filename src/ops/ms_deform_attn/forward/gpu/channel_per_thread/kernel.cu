@@ -1,0 +1,64 @@
+// Version 1, the algorithm everyone has used since 2020: one thread per output element, which works out every sample
+// for itself. Takes every problem: any strides, types, levels, points and sizes.
+#include "ops/ms_deform_attn/forward/shared/fused_call.cuh"
+#include "ops/ms_deform_attn/shared/device_memory.cuh"
+
+namespace tmaops::ops::ms_deform_attn::channel_per_thread {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers: with fewer it spills
+
+template <class Value, class Point, class AnyCall>
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) kernel(const __grid_constant__ AnyCall call) {
+  device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (index >= call.items * call.channels) return;
+  std::int64_t number = 0;
+  if (call.items * call.channels <= INT32_MAX)
+    number = static_cast<std::uint32_t>(index) / static_cast<std::uint32_t>(call.channels);
+  else
+    number = index / call.channels;
+  const std::int64_t d = index - number * call.channels;
+  const Item item = item_at(call, number);
+  const float sum = sum_channel<Value, Point>(call, item, d);
+  static_cast<Value*>(const_cast<void*>(
+      call.output.data))[call.output.at(item.n, item.q, item.m) + d * call.output.channel] = device::narrow<Value>(sum);
+}
+
+/// Adds the levels' table and the kernel.
+template <class Value, class Point, class AnyCall>
+void add_kernel(Work& work, const Problem& problem, const Arguments& arguments, AnyCall call) {
+  keep_levels(work, call, problem, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  const std::int64_t blocks = (call.items * call.channels + kThreads - 1) / kThreads;
+  work.add(kernel<Value, Point, AnyCall>,
+           {.grid = static_cast<unsigned>(blocks), .block = kThreads, .dependent = arguments.dependent_launch}, call);
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (problem.batch * problem.queries >
+      (std::int64_t{INT32_MAX} * kThreads - kThreads) / std::max<std::int64_t>(problem.heads * problem.channels, 1))
+    return Support::no("needs at most 2^39 output elements");
+  return supports_levels(problem);
+}
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  Work work(kSite, problem.device);
+  if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return work;
+  if (problem.fused())  // one kernel for all types of points: rarely the best choice
+    with_value_type(problem.value_dtype, [&]<class Value>(Value*) {
+      add_kernel<Value, AnyType>(work, problem, arguments, fused_call(problem, arguments));
+    });
+  else
+    with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
+      add_kernel<Value, Point>(work, problem, arguments, forward_call(problem, arguments));
+    });
+  return work;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::channel_per_thread

@@ -1,0 +1,11 @@
+// The threads of shuffled_samples: for the kernel and for its configurations.
+#pragma once
+
+namespace tmaops::ops::ms_deform_attn::shuffled_samples {
+
+inline constexpr int kThreads = 128;
+inline constexpr int kSplitBits = 2;  // log2 of the groups of threads that share an item, where there are several
+/// With groups: their levels take more registers, and few blocks run anyway.
+inline constexpr int kSplitBlocksPerMultiprocessor = 4;
+
+}  // namespace tmaops::ops::ms_deform_attn::shuffled_samples

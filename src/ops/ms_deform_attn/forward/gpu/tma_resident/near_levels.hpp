@@ -1,0 +1,34 @@
+// What tma_resident keeps in shared memory and what it copies: for the kernel, for what is chosen, and for tests of
+// that on GPUs that have less.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/ms_deform_attn/problem.hpp"
+
+namespace tmaops::ops::ms_deform_attn::tma_resident {
+
+constexpr int kLevels = 4;      // of a problem
+constexpr int kNearLevels = 2;  // the last ones, in shared memory
+constexpr int kFarLevels = kLevels - kNearLevels;
+constexpr int kCopiedLevel = 1;  // the one that may be copied first
+constexpr int kPlaneChannels = 16;
+constexpr int kPixelBytes = 2 * kPlaneChannels;  // of a pixel in one of the two planes
+constexpr int kPlanesAt = 18560;                 // bytes in front of the planes: the kernel's Storage
+
+/// Pixels from row to row in shared memory.
+inline std::int64_t near_pitch(const Level& level) { return level.width + (6 - level.width % 4) % 4; }
+
+/// Of the near levels in one plane. The problem has kLevels levels.
+inline std::int64_t plane_bytes(const Problem& problem) {
+  std::int64_t pixels = 0;
+  for (std::size_t l = kFarLevels; l < problem.levels.size(); ++l)
+    pixels += (near_pitch(problem.levels[l]) * problem.levels[l].height + 3) / 4 * 4;
+  return pixels * kPixelBytes;
+}
+
+/// Shared memory that a block asks for.
+inline std::int64_t shared_bytes(const Problem& problem) { return kPlanesAt + 2 * plane_bytes(problem); }
+
+}  // namespace tmaops::ops::ms_deform_attn::tma_resident

@@ -1,0 +1,169 @@
+// Samples as tma_resident's threads work them out and pass them on: pixels in 16 bits, weights in two halves.
+#pragma once
+
+#include <cstring>
+
+#include "ops/ms_deform_attn/forward/gpu/tma_resident/schedule.cuh"
+
+namespace tmaops::ops::ms_deform_attn::tma_resident {
+
+constexpr unsigned kAll = 0xffffffffu;
+constexpr int kSlots = 8;  // pairs of points of a query worked out in one pass, each by one thread; level is slot / 2
+constexpr int kFarSlots = kSlots / kLevels * kFarLevels;
+constexpr int kChannels = 32;
+/// Keeps the halves of small weights out of the subnormal numbers of f16; taken back from the sums. Weights of 256 and
+/// more overflow f16, and their queries are summed by the definition.
+constexpr float kScale = 256.0f;
+
+/// The copy of the second level: a map per image and head.
+struct CopiedLevel {
+  unsigned char* maps = nullptr;
+  std::uint64_t map_bytes = 0;
+};
+constexpr std::uint32_t kCopiedPixelBytes = 2 * kChannels;
+
+/// The level a thread works out samples of.
+struct SlotPlace {
+  float height;
+  float width;
+  int pitch;
+
+  __device__ __forceinline__ SlotPlace(const Call& call, const Near& near, int slot) {
+    const int l = slot * kLevels / kSlots;
+    height = static_cast<float>(call.levels[l].height);
+    width = static_cast<float>(call.levels[l].width);
+    pitch = l < kFarLevels ? call.levels[l].width : near.pitch[l - kFarLevels];
+  }
+};
+
+/// Bytes from query to query, and from far level to far level.
+struct Steps {
+  std::uint64_t locations = 0;
+  std::uint64_t weights = 0;
+  std::uint64_t output = 0;
+  std::uint64_t level[kFarLevels] = {};  // from the first one
+};
+
+template <class T>
+__device__ __forceinline__ T* bytes_behind(T* pointer, std::uint64_t bytes) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const unsigned char, unsigned char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(pointer) + bytes);
+}
+
+/// Where the points of a thread's slot lie: of query 0 of an image and head.
+template <class Point>
+struct PointColumns {
+  const Point* locations;
+  const Point* weights;
+
+  /// `points`: of the thread's slot.
+  __device__ __forceinline__ PointColumns(const Call& call, const Unit& of, int slot, int points) {
+    const DeviceLevel& level = call.levels[slot * kLevels / kSlots];
+    const int point = slot % (kSlots / kLevels) * points;
+    locations = static_cast<const Point*>(call.locations.data) +
+                (call.locations.row(of.n, 0, of.m) + level.location_at + point * call.locations.point);
+    weights = static_cast<const Point*>(call.weights.data) +
+              (call.weights.row(of.n, 0, of.m) + level.weight_at + point * call.weights.point);
+  }
+};
+
+/// Locations and weights of points that a thread works out, `count` next to each other, as they lie in memory.
+template <class Point, int count>
+struct Points {
+  static constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
+  std::uint32_t pairs[2 * kWords];
+  std::uint32_t weights[kWords];
+
+  /// The slot's points from `first` on, of a query.
+  __device__ __forceinline__ void load(const Call& call, const Steps& steps, const PointColumns<Point>& columns,
+                                       unsigned query, int first) {
+    const std::uint64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
+    const Point* location = bytes_behind(columns.locations, q * steps.locations) + first * call.locations.point;
+    const Point* weight = bytes_behind(columns.weights, q * steps.weights) + first * call.weights.point;
+    if (call.point_vectors) {
+      load_words(pairs, location);
+      load_words(weights, weight);
+      return;
+    }
+    Point apart[3 * count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      apart[2 * i] = location[i * call.locations.point];
+      apart[2 * i + 1] = location[i * call.locations.point + 1];
+      apart[2 * count + i] = weight[i * call.weights.point];
+    }
+    std::memcpy(pairs, apart, sizeof(pairs));
+    std::memcpy(weights, apart + 2 * count, sizeof(weights));
+  }
+  __device__ __forceinline__ Point3 at(int i) const {
+    return {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(weights, i)};
+  }
+};
+
+/// Two weights as the nearest 16-bit values and the 16-bit values nearest to what is missing.
+template <class Value>
+__device__ __forceinline__ void split(float low, float high, std::uint32_t& rounded, std::uint32_t& rest) {
+  rounded = device::pack<Value>(low, high);
+  const float2 back = device::unpack<Value>(rounded);
+  rest = device::pack<Value>(low - back.x, high - back.y);
+}
+
+/// A sample as the nearest place inside its level.
+struct Spot {
+  float across;  // share of the right column
+  float down;    // share of the lower row
+  float kept;    // share of the sample that lies inside: 0 for skipped ones, infinite and NaN locations
+};
+
+/// Works out where two samples lie. Returns their pixels in the level, in 16 bits each; of near levels their bytes in a
+/// plane.
+__device__ __forceinline__ std::uint32_t locate_samples(const SlotPlace& slot, const Point3 (&points)[2], bool far,
+                                                        Spot (&spots)[2]) {
+  const auto place = [](float location, float size, int& base, float& part) {
+    const float at = fmaf(location, size, -0.5f);
+    const float inside = fminf(fmaxf(at, 0.0f), size - 1.0f);
+    base = static_cast<int>(fminf(inside, size - 1.5f));  // the last pixel but one at most
+    part = inside - static_cast<float>(base);
+    return __saturatef(1.0f - fabsf(at - inside));  // 0 for NaN
+  };
+  std::uint32_t pixel[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    int row;
+    int column;
+    spots[i].kept = place(points[i].x, slot.width, column, spots[i].across);
+    spots[i].kept *= place(points[i].y, slot.height, row, spots[i].down);
+    pixel[i] = static_cast<std::uint32_t>(row * slot.pitch + column);
+  }
+  const std::uint32_t pixels = __byte_perm(pixel[0], pixel[1], 0x5410);
+  return far ? pixels : pixels * kPixelBytes;
+}
+
+/// Writes the weights of two samples to the staging. Those of a far level are paired by row, words [sample][column]; of
+/// a near level by sample, words [row][column]. Rounded weights are the first part of the staging, the rest of each the
+/// second.
+template <class Value>
+__device__ __forceinline__ void write_weights(const Point3 (&points)[2], const Spot (&spots)[2], bool far,
+                                              unsigned char* staging) {
+  std::uint32_t rounded[4];
+  std::uint32_t rest[4];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const auto [across, down, kept] = spots[i];
+    const float weight = points[i].weight * kScale * kept;
+    const float lower = weight * down;
+    const float upper = fmaf(-weight, down, weight);
+    split<Value>(fmaf(-upper, across, upper), fmaf(-lower, across, lower), rounded[2 * i], rest[2 * i]);
+    split<Value>(upper * across, lower * across, rounded[2 * i + 1], rest[2 * i + 1]);
+  }
+  const unsigned first = far ? 0x3210u : 0x5410u;
+  const unsigned second = far ? 0x7654u : 0x7632u;
+  const auto store = [&](unsigned char* to, const std::uint32_t(&words)[4]) {
+    device::store_16(to, {__byte_perm(words[0], words[2], first), __byte_perm(words[1], words[3], first),
+                          __byte_perm(words[0], words[2], second), __byte_perm(words[1], words[3], second)});
+  };
+  store(staging, rounded);
+  store(staging + kPartStagingBytes, rest);
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::tma_resident

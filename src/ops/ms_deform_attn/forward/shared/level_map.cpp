@@ -1,0 +1,23 @@
+#include "ops/ms_deform_attn/forward/shared/level_map.hpp"
+
+#include <utility>
+
+namespace tmaops::ops::ms_deform_attn::gpu {
+
+tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, const Level& level,
+                         std::vector<std::int64_t> box) {
+  const auto bytes = [&](std::int64_t elements) {
+    return elements * static_cast<std::int64_t>(size_of(problem.value_dtype));
+  };
+  const std::int64_t pixel = bytes(value.strides[1]);
+  tma::TensorMapSpec spec;
+  spec.dtype = tma::element_type(problem.value_dtype);
+  spec.address = reinterpret_cast<std::uintptr_t>(value.data) + static_cast<std::uintptr_t>(level.start * pixel);
+  spec.dims = {problem.channels, problem.heads, level.width, level.height, problem.batch};
+  spec.strides = {bytes(value.strides[2]), pixel, level.width * pixel, bytes(value.strides[0])};
+  spec.box = std::move(box);
+  spec.l2_promotion = tma::L2Promotion::b128;
+  return tma::encode(spec, problem.device.index);
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::gpu

@@ -1,0 +1,69 @@
+// What the SIMD variant knows about a call before it starts: built once per plan, read by every thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/ms_deform_attn/shared/point_rows.hpp"
+
+namespace tmaops::ops::ms_deform_attn {
+
+/// Lanes of the widest vector: tables and scratch rows are padded by as many elements.
+inline constexpr std::size_t kMaxLanes = 16;
+
+/// What a point needs to know about its level, one entry per point and padding, so that vectors of points load it.
+struct PointTables {
+  std::vector<float> width;
+  std::vector<float> height;
+  std::vector<std::int32_t> width_pixels;
+  std::vector<std::int32_t> start;
+
+  explicit PointTables(const Problem& problem) {
+    for (const Level& level : problem.levels)
+      for (std::int64_t p = 0; p < level.points; ++p) add(level);
+    for (std::size_t i = 0; i < kMaxLanes; ++i) add(problem.levels.back());
+  }
+
+ private:
+  void add(const Level& level) {
+    width.push_back(static_cast<float>(level.width));
+    height.push_back(static_cast<float>(level.height));
+    width_pixels.push_back(static_cast<std::int32_t>(level.width));
+    start.push_back(static_cast<std::int32_t>(level.start));
+  }
+};
+
+struct ForwardJob {
+  ForwardJob(const Problem& p, const Arguments& a)
+      : problem(p), arguments(a), locations(p, a.sampling_locations, 2), weights(p, a.attention_weights, 1), tables(p) {
+    const std::int64_t stride = a.value.strides[1];
+    std::int64_t reach = 0;
+    offsets_fit_32_bits =
+        !__builtin_mul_overflow(stride < 0 ? -stride : stride, p.length, &reach) && reach < (1LL << 31);
+  }
+
+  Problem problem;
+  Arguments arguments;
+  PointRows locations;
+  PointRows weights;
+  PointTables tables;
+  bool offsets_fit_32_bits;  // (pixel index) * (pixel stride), in elements
+};
+
+namespace simd {
+
+Support supports(const Problem& problem, const DeviceInfo& device);
+
+/// Heads [first, last).
+struct HeadRange {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+/// The queries order[begin, end), counted n * queries + q, of these heads, on the calling thread.
+void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
+             HeadRange heads);
+
+}  // namespace simd
+}  // namespace tmaops::ops::ms_deform_attn

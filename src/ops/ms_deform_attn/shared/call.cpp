@@ -1,0 +1,115 @@
+#include "ops/ms_deform_attn/shared/call.hpp"
+
+#include <algorithm>
+
+namespace tmaops::ops::ms_deform_attn::gpu {
+namespace {
+
+PointRows point_rows(const Problem& problem, const ConstTensorView& tensor, bool pairs) {
+  const std::size_t point = problem.ragged ? 3 : 4;
+  return {tensor.data,
+          tensor.dtype,
+          tensor.strides[0],
+          tensor.strides[1],
+          tensor.strides[2],
+          tensor.strides[point],
+          pairs ? tensor.strides[point + 1] : 0};
+}
+
+/// Whether every level's points are fours next to each other whose addresses are multiples of 16 bytes, or of their
+/// size where that is less. `each` is 2 for locations, 1 for weights.
+bool are_fours(const Problem& problem, const ConstTensorView& tensor, std::int64_t each) {
+  const PointRows rows = point_rows(problem, tensor, each == 2);
+  if (rows.point != each || (each == 2 && rows.axis != 1)) return false;
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  const std::int64_t unit = std::min<std::int64_t>(16, 4 * each * size);
+  const auto aligned = [&](std::int64_t elements) { return elements * size % unit == 0; };
+  bool result = reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(unit) == 0 &&
+                aligned(rows.image) && aligned(rows.query) && aligned(rows.head);
+  for (std::size_t l = 0; l < problem.levels.size(); ++l)
+    result = result && problem.levels[l].points % 4 == 0 && aligned(level_offset(problem, tensor, l));
+  return result;
+}
+
+}  // namespace
+
+ChannelRows value_rows(const ConstTensorView& value) {
+  return {value.data, value.strides[0], value.strides[1], value.strides[2], value.strides[3]};
+}
+
+ChannelRows query_rows(const Problem& problem, const ConstTensorView& tensor) {
+  return {tensor.data, tensor.strides[0], tensor.strides[1], problem.channels * tensor.strides[2], tensor.strides[2]};
+}
+
+PointRows location_rows(const Problem& problem, const ConstTensorView& locations) {
+  return point_rows(problem, locations, true);
+}
+
+PointRows weight_rows(const Problem& problem, const ConstTensorView& weights) {
+  return point_rows(problem, weights, false);
+}
+
+std::int64_t level_offset(const Problem& problem, const Layout& layout, std::size_t l) {
+  return problem.ragged ? problem.levels[l].first_point * layout.strides[3]
+                        : static_cast<std::int64_t>(l) * layout.strides[3];
+}
+
+std::vector<DeviceLevel> device_levels(const Problem& problem, const ConstTensorView& value,
+                                       const ConstTensorView& locations, const ConstTensorView& weights) {
+  std::vector<DeviceLevel> levels;
+  for (std::size_t l = 0; l < problem.levels.size(); ++l) {
+    const Level& level = problem.levels[l];
+    levels.push_back(
+        {.value_at = level.start * value.strides[1],
+         .location_at = level_offset(problem, locations, l),
+         .weight_at = level_offset(problem, weights, l),
+         .points = level.points,
+         .height = static_cast<int>(level.height),
+         .width = static_cast<int>(level.width),
+         .pitch = static_cast<int>(level.pitch),
+         .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
+         .first_pixel = level.start});
+  }
+  return levels;
+}
+
+Call input_call(const Problem& problem, const ConstTensorView& value, const ConstTensorView& locations,
+                const ConstTensorView& weights) {
+  Call call;
+  call.value = value_rows(value);
+  call.locations = location_rows(problem, locations);
+  call.weights = weight_rows(problem, weights);
+  call.heads = problem.heads;
+  call.queries = problem.queries;
+  call.channels = problem.channels;
+  call.items = problem.batch * problem.queries * problem.heads;
+  call.points = problem.points;
+  call.nearest = problem.sampling == Sampling::nearest;
+  call.level_count = static_cast<int>(problem.levels.size());
+  call.point_vectors = are_fours(problem, locations, 2) && are_fours(problem, weights, 1);
+  if (call.level_count <= kInlineLevels)
+    std::ranges::copy(device_levels(problem, value, locations, weights), call.levels);
+  return call;
+}
+
+Call forward_call(const Problem& problem, const Arguments& arguments) {
+  Call call = input_call(problem, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  call.output = query_rows(problem, arguments.output);
+  return call;
+}
+
+LaunchShape one_group_each(std::int64_t items, int threads, int bits, bool dependent_launch) {
+  const std::int64_t per_block = std::int64_t{threads} >> bits;
+  return {.grid = static_cast<unsigned>((items + per_block - 1) / per_block),
+          .block = static_cast<unsigned>(threads),
+          .dependent = dependent_launch};
+}
+
+Support supports_levels(const Problem& problem) {
+  for (const Level& level : problem.levels)
+    if (level.height > INT32_MAX || level.pitch > INT32_MAX)
+      return Support::no("needs levels of less than 2^31 pixels a side");
+  return Support::yes();
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::gpu

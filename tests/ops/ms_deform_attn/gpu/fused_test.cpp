@@ -1,0 +1,102 @@
+// Steps fused into multi-scale deformable attention on the GPU, against the same steps done one after the other in f64.
+#include <map>
+#include <random>
+
+#include "gpu/mirror.hpp"
+#include "gpu/support.hpp"
+#include "ops/ms_deform_attn/fused_case.hpp"
+#include "ops/ms_deform_attn/gpu/shapes.hpp"
+
+namespace tmaops::test {
+namespace {
+
+namespace forward = ops::ms_deform_attn;
+
+/// Runs every GPU variant that takes the case, twice, and counts how often each did.
+void check(FusedCase& c, int shift, std::map<std::string, int>& runs) {
+  SCOPED_TRACE(c.problem().text() + ", shift " + std::to_string(shift));
+  const Buffer want = c.want();
+  const Mirror value(c.value(), shift), offsets(c.offsets(), shift), logits(c.logits(), shift);
+  const Mirror reference(c.reference_points()), mask(c.mask(), shift);
+  for (const auto& variant : forward::variants()) {
+    if (variant.device != DeviceType::cuda) continue;
+    const std::string name(variant.name);
+    Buffer first = c.output();
+    for (const bool again : {false, true}) {
+      const Mirror output(c.output(), shift);
+      MsDeformAttnOptions options = c.options(name, reference.view(), mask.view());
+      options.dependent_launch = again;
+      try {
+        ms_deform_attn(value.view(), c.shape().levels, offsets.view(), logits.view(), output.view(), options);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
+        ASSERT_NE(name, "channel_per_thread") << error.what();
+        break;
+      }
+      check_cuda(cudaDeviceSynchronize(), variant.name);
+      ++runs[name];
+      const Buffer got = output.download();
+      expect_forward(got, want, name);
+      if (again) {
+        EXPECT_EQ(got.bits(), first.bits()) << name << ": another result the second time";
+      }
+      first = got;
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+class GpuMsDeformAttnFused : public testing::TestWithParam<int> {};
+
+TEST_P(GpuMsDeformAttnFused, equals_the_separate_steps) {
+  TMAOPS_NEEDS_GPU();
+  std::mt19937_64 random(static_cast<std::uint64_t>(900 + GetParam()));
+  std::map<std::string, int> runs;
+  for (int i = 0; i < 40; ++i) {
+    const Shape shape = random_gpu_shape(random);
+    const int shift = random() % 4 == 0 ? 1 + static_cast<int>(random() % 5) : 0;
+    FusedCase c(shape, random_fusions(random), random());
+    check(c, shift, runs);
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(runs["channel_per_thread"], 80);
+  EXPECT_GE(runs["fused_vectors"], 4);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttnFused, testing::Range(0, 4));
+
+TEST(GpuMsDeformAttnFusedShapes, measured_shapes_in_small) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 1;
+  std::map<std::string, int> runs;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const int components : {2, 4})
+      for (const std::int64_t heads : {1, 8}) {
+        FusedCase c(
+            {.batch = 2,
+             .heads = heads,
+             .channels = 32,
+             .queries = heads == 1 ? 1021 : 301,
+             .levels = {{46, 80}, {23, 40}, {12, 20}, {6, 10}},
+             .points = heads == 1 ? 8 : 4,
+             .value_dtype = dtype,
+             .location_dtype = dtype,
+             .weight_dtype = dtype},
+            {.softmax = true, .reference_components = components, .masked = components == 4, .bordered = heads == 1},
+            ++seed);
+        check(c, 0, runs);
+        if (testing::Test::HasFailure()) return;
+      }
+  EXPECT_EQ(runs["fused_vectors"], 24);
+}
+
+TEST(GpuMsDeformAttnFusedShapes, the_selected_variant_is_the_vector_one) {
+  TMAOPS_NEEDS_GPU();
+  FusedCase c({.channels = 32, .value_dtype = DType::f16}, {.softmax = true}, 2);
+  const Mirror value(c.value()), offsets(c.offsets()), logits(c.logits()), output(c.output());
+  const Plan plan = plan_ms_deform_attn(value.view(), c.shape().levels, offsets.view(), logits.view(), output.view(),
+                                        c.options("", {}, {}));
+  EXPECT_EQ(plan.variant(), "fused_vectors");
+}
+
+}  // namespace
+}  // namespace tmaops::test
