@@ -115,11 +115,11 @@ class Pool {
     job_.store(&job);
     generation_.fetch_add(1);
     if (sleeping_.load() > 0) {
-      { const std::scoped_lock lock(mutex_); }  // one that is about to sleep now does, and is woken
+      { const std::scoped_lock lock(mutex_); }  // a helper that is about to sleep does so now, and is then woken
       wake_.notify_all();
     }
     work_alone(job, 0);
-    job_.store(nullptr);  // every chunk is taken: a thread that comes only now is not waited for
+    job_.store(nullptr);  // every chunk is taken: a helper that comes now is not waited for
     if (poll(kCallerPolling, [this] { return active_.load() == 0; })) return;
     std::unique_lock lock(mutex_);
     caller_sleeps_.store(true);
@@ -146,7 +146,7 @@ class Pool {
         helper->thread = std::thread([this, index, seen, self = helper.get()] { loop(index, seen, *self); });
         helpers_.push_back(std::move(helper));
       } catch (const std::system_error&) {
-        return;  // no more threads to be had: the ones there are do the work
+        return;  // no more threads can be started: those there are do the work
       } catch (const std::bad_alloc&) {
         return;
       }
