@@ -50,10 +50,10 @@ function(tmaops_cuda_together result name)
   set(${result} "${files}" PARENT_SCOPE)
 endfunction()
 
-# How many bytes of variants are compiled together, at most half a minute: more saves reading headers, less gives two
+# How many bytes of variants are compiled together, in about half a minute. More saves reading headers, less gives two
 # processors work to the end. Kernels with wgmma take ptxas three times as long.
 set(TMAOPS_BYTES_TOGETHER_sm90a 16000)
-set(TMAOPS_BYTES_TOGETHER_sm90 45000)
+set(TMAOPS_BYTES_TOGETHER_sm90 40000)
 
 # The kernel files of a room's variants for `arch` as they are compiled, as part of a target. In groups, in the order of
 # variants.def: variants of one home whose shared memory is of one kind. Dynamic shared memory and arrays of a fixed

@@ -1,8 +1,8 @@
 // One binary for several instruction sets: the loader picks the widest clone of a plain loop.
 #pragma once
 
-// x86-64-v3 is AVX2 with FMA, v4 adds AVX-512; these are chosen by features, names of processors by model number.
-// The resolvers of function clones run before a sanitizer's run time is up, and crash there.
+// x86-64-v3 is AVX2 with FMA, and v4 adds AVX-512: levels are chosen by features, processors' names by model number.
+// Sanitizers get no clones: the functions that choose one run before the sanitizer is ready, and crash.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define TMAOPS_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))

@@ -9,7 +9,7 @@ namespace {
 
 std::string in_words(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
 
-/// Compute capabilities that this build holds the kernels of sm90 lines for (TMAOPS_GPUS).
+/// Compute capabilities for which this build has the kernels of sm90 lines (TMAOPS_GPUS).
 const std::vector<int>& compiled_capabilities() {
 #ifdef TMAOPS_COMPILED_FOR
   static const std::vector<int> list{TMAOPS_COMPILED_FOR};

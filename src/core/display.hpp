@@ -1,4 +1,4 @@
-// Text of other people in messages: names, values and words that a user, a file or a system gave us.
+// Makes text from users, files and systems safe to print in messages.
 #pragma once
 
 #include <string>

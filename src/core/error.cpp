@@ -26,7 +26,7 @@ std::string compose(ErrorCode code, const ErrorDetails& details) {
   return text;
 }
 
-/// Made while there is memory: copying it takes none.
+/// Made at the start, since later there may be no memory. Copying it takes none.
 const Error kOutOfMemory(ErrorCode::out_of_memory, {.where = "", .got = "", .needed = ""});
 
 }  // namespace
@@ -64,7 +64,7 @@ void throw_as_error(std::string_view where) {
                                            .got = "an allocation that failed",
                                            .needed = "memory for what the call works with"});
   } catch (const std::bad_alloc&) {
-    throw Error(kOutOfMemory);  // not even the message found room
+    throw Error(kOutOfMemory);  // there is no memory for the message either
   }
 }
 

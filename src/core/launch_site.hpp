@@ -11,7 +11,7 @@ namespace tmaops {
 struct LaunchSite {
   std::string_view where;
   int smem = INT_MAX;  // bytes
-  /// Kernels of no variant are named by a word. NOLINTNEXTLINE(google-explicit-constructor)
+  /// A kernel that belongs to no variant has a name alone. NOLINTNEXTLINE(google-explicit-constructor)
   constexpr LaunchSite(const char* place, int most_shared_bytes = INT_MAX) : where(place), smem(most_shared_bytes) {}
 };
 

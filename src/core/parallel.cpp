@@ -63,10 +63,9 @@ struct Helper {
   std::thread thread{};
 };
 
-/// The kernel puts a woken thread on the processor it last ran on, which for a new thread is its creator's, or on that
-/// of the thread that wakes it: beside the caller it waits until the caller is done, while another processor idles, and
-/// short jobs never get it moved. So the caller, which may itself have been moved meanwhile, keeps a helper that it
-/// finds beside itself or is about to wake from its own processor. One that waits there has not been seen anywhere.
+/// Keeps a helper off the caller's processor. The kernel wakes a thread on the processor where it last ran, or on that of
+/// the thread that wakes it. There it would wait until the caller is done while another processor idles, and short jobs
+/// are over before the kernel moves it (docs/findings/host.md, H8).
 void send_away(Helper& helper, int processor, bool may_sleep) {
   if (helper.kept_from == processor) return;
   if (!may_sleep && helper.processor.load(std::memory_order_relaxed) != processor) return;
@@ -78,9 +77,9 @@ void send_away(Helper& helper, int processor, bool may_sleep) {
     helper.kept_from = processor;
 }
 
-/// How long a helper polls for the next job before it lets the kernel put it to sleep. Waking it costs the caller 25 us
-/// and takes up to 200 us on a virtual machine, so calls that follow each other should find it awake. But while it
-/// polls, it keeps a processor from whoever comes next, such as another library's threads (docs/findings/host.md, H10).
+/// How long a helper polls for the next job before it sleeps. Calls that follow each other should find it awake, since
+/// waking it takes longer than a short job. But a helper that polls keeps a processor from other libraries' threads
+/// (docs/findings/host.md, H10).
 constexpr auto kHelperPolling = std::chrono::microseconds(50);
 /// How long the caller polls for the helpers to end. The processor is its own, and the result is what it waits for.
 constexpr auto kCallerPolling = std::chrono::microseconds(500);
@@ -100,8 +99,8 @@ bool poll(std::chrono::microseconds longest, const Done& done) {
   return done();
 }
 
-/// Threads join and leave a job through atomics alone: a mutex that two threads want at the same moment would send one
-/// of them to sleep. The mutex and the conditions serve those that polled in vain.
+/// Threads join and leave a job through atomics alone: of two threads that want a mutex at the same moment one would
+/// sleep. The mutex and the conditions are for threads that sleep already (docs/findings/host.md, H9).
 class Pool {
  public:
   /// Runs the job on the caller and on up to job.helpers pool threads that come in time; does nothing when another
@@ -116,11 +115,11 @@ class Pool {
     job_.store(&job);
     generation_.fetch_add(1);
     if (sleeping_.load() > 0) {
-      { const std::scoped_lock lock(mutex_); }  // one that is about to sleep now does, and is woken
+      { const std::scoped_lock lock(mutex_); }  // a helper that is about to sleep does so now, and is then woken
       wake_.notify_all();
     }
     work_alone(job, 0);
-    job_.store(nullptr);  // every chunk is taken: a thread that comes only now is not waited for
+    job_.store(nullptr);  // every chunk is taken: a helper that comes now is not waited for
     if (poll(kCallerPolling, [this] { return active_.load() == 0; })) return;
     std::unique_lock lock(mutex_);
     caller_sleeps_.store(true);
@@ -147,7 +146,7 @@ class Pool {
         helper->thread = std::thread([this, index, seen, self = helper.get()] { loop(index, seen, *self); });
         helpers_.push_back(std::move(helper));
       } catch (const std::system_error&) {
-        return;  // no more threads to be had: the ones there are do the work
+        return;  // no more threads can be started: those there are do the work
       } catch (const std::bad_alloc&) {
         return;
       }

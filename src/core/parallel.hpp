@@ -8,9 +8,9 @@
 
 namespace tmaops {
 
-/// Threads for a call that takes one thread about so many microseconds: 1 where the call is so short that waking
-/// others, and what they keep from whoever runs next, costs more than they bring (docs/findings/host.md, H13); else
-/// num_threads().
+/// How many threads a call should use that takes one thread so many microseconds: num_threads(), but 1 for a short call,
+/// where waking threads costs more than they save and they would keep their processors from whoever runs next
+/// (docs/findings/host.md, H13).
 int threads_for(double microseconds);
 
 namespace detail {

@@ -36,6 +36,7 @@ struct VariantAttributes {
   int least_shared_memory = -1;
   std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
   std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
+  int kernels = 1;           // kernels(3): how many a call runs one after the other
   bool study = false;        // study: there to be compared, never chosen by itself, not in the installed library
   bool configs = false;      // configs: the variant exports configs()
 };
@@ -55,6 +56,7 @@ constexpr Number<&VariantAttributes::version> version(int n) { return {n}; }
 constexpr Number<&VariantAttributes::registers> regs(int n) { return {n}; }
 constexpr Number<&VariantAttributes::shared_memory> smem(int n) { return {n}; }
 constexpr Number<&VariantAttributes::least_shared_memory> smem_least(int n) { return {n}; }
+constexpr Number<&VariantAttributes::kernels> kernels(int n) { return {n}; }
 constexpr Text<&VariantAttributes::sass> sass(std::string_view text) { return {text}; }
 constexpr Text<&VariantAttributes::needs> needs(std::string_view text) { return {text}; }
 inline constexpr Word<&VariantAttributes::study> study{};

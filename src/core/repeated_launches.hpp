@@ -10,9 +10,8 @@
 namespace tmaops {
 
 /// The kernel launches of one call, with their parameters. Repeating them takes no decision again. Dependent launches
-/// go to the driver with functions that were looked up once: 0.13 us less than through the runtime, which looks for
-/// them each time. Others become a graph when they are repeated on one stream: it takes the host 1.2 us where a launch
-/// takes 3.1, and the GPU as long (docs/findings/host.md, H2).
+/// go to the driver with functions that were looked up once; others become a graph when they are repeated on one stream
+/// (docs/findings/host.md, H2 and H4).
 class RepeatedLaunches {
  public:
   /// Calls `launch`, and notes what launch_kernel() is asked for in this thread instead of doing it. `launch` does

@@ -1,4 +1,4 @@
-// Names that a user typed, and those there are.
+// Suggestions for names that a user misspelled.
 #pragma once
 
 #include <span>

@@ -5,7 +5,7 @@
 
 namespace tmaops::detail {
 
-/// Processors' worth of time that the cgroups of a process allow, the smallest on the way up to the root; 0: no limit.
+/// How many processors the cgroups of a process allow: the least on the way up to the root, 0 for no limit.
 /// `memberships` is a file like /proc/self/cgroup, `file_system` the place where the cgroup tree is mounted (v2 there,
 /// v1 in its folder cpu).
 double cgroup_quota(const std::string& memberships, const std::string& file_system);

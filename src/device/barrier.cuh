@@ -39,8 +39,8 @@ __device__ __forceinline__ void arrive(Barrier& barrier) {
                                    &barrier.state);
 }
 
-/// One arrival, and `bytes` more to come in this phase (PTX ISA mbarrier.arrive.expect_tx). Arm the barrier right
-/// before issuing its copy: arming all barriers first cost 0.15 us of 4.6 in a GEMM.
+/// One arrival, and `bytes` more to come in this phase (PTX ISA mbarrier.arrive.expect_tx). Arm each barrier right
+/// before its copy is issued: the first copy would wait for the arming of all.
 __device__ __forceinline__ void arrive_expect_bytes(Barrier& barrier, std::uint32_t bytes) {
   (void)cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared,
                                              &barrier.state, bytes);

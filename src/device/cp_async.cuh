@@ -1,5 +1,5 @@
 // cp.async: 16 bytes per thread from global to shared memory without passing through registers (PTX ISA "cp.async").
-// No descriptor and no barrier to set up: below about 1 MB per kernel it beats TMA (a 256^3 GEMM: 1.65 against 2.0 us).
+// There is no descriptor and no barrier to set up, so kernels that load little start earlier than with TMA.
 #pragma once
 
 #include <cuda/ptx>

@@ -1,5 +1,5 @@
-// Loading tiles of 2 x 2 pixels of 32 f16 channels (256 bytes) at given coordinates: a measuring operator. It asks how
-// fast tiles reach the multiprocessor by each way there is; the checksum is what makes the loads observable.
+// Loading tiles of 2 x 2 pixels of 32 f16 channels (256 bytes) at given coordinates: a study of how fast tiles reach the
+// multiprocessor by each way there is. The checksum makes the loads observable.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the kernels of tile_load share: where a tile lies, its checksum, cycles per block, launch shapes.
+// What all kernels of tile_load use: where a tile lies, its checksum, the cycles of a block, launch shapes.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,8 @@ struct DeviceLevel {
   std::int64_t start = 0;  // first pixel in the image
 };
 
-/// Division by a number known at launch: a multiplication instead of some twenty instructions, which were the limit of
-/// every variant (all stood at 26.5 G tiles/s, whatever the access pattern). Exact for dividends below 2^31 (Granlund
-/// and Montgomery, PLDI 1994).
+/// Division by a number known at launch, as a multiplication. A division takes some twenty instructions, and these would
+/// limit every variant. Exact for dividends below 2^31 (Granlund and Montgomery, PLDI 1994).
 struct Divider {
   std::uint32_t divisor = 1;
   std::uint32_t multiplier = 0;
@@ -94,9 +93,9 @@ __device__ __forceinline__ Tile tile_at(const DeviceProblem& problem, std::uint3
 struct TilePixels {
   const unsigned char* first;  // pixel (0, 0), also when it lies outside
   std::int64_t row_bytes;
-  unsigned columns =
-      0;              // bit dx: column x + dx lies inside (bits, not an array: the pixel may be known at run time only)
-  unsigned rows = 0;  // bit dy
+  // Bit dx: column x + dx lies inside; bit dy: row y + dy does. An array would be indexed at run time.
+  unsigned columns = 0;
+  unsigned rows = 0;
   __device__ __forceinline__ TilePixels(const DeviceProblem& problem, const Tile& tile) {
     const DeviceLevel& level = problem.levels[tile.level];
     row_bytes = static_cast<std::int64_t>(level.width) * kPixelBytes;
@@ -127,8 +126,8 @@ __device__ __forceinline__ std::uint32_t checksum_part(const uint4& words, int p
   return words.x * weight + words.y * (weight + 2) + words.z * (weight + 4) + words.w * (weight + 6);
 }
 
-/// This thread's part of the checksum of a dense tile in shared memory. Neighbouring tiles are read in different pixel
-/// order: 8 threads (two tiles) then touch all 32 banks once.
+/// This thread's part of the checksum of a dense tile in shared memory. `order` is 0 or 1 and differs between neighbouring
+/// tiles: so the 8 threads of two tiles touch each of the 32 banks once.
 __device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, int quarter, int order) {
   std::uint32_t sum = 0;
 #pragma unroll
@@ -187,23 +186,22 @@ inline DeviceProblem level_problem(const Problem& problem, const Arguments& argu
   return made;
 }
 
-/// For kernels whose blocks stay and go round: the rounds ahead of the last tile must still fit in 32 bits.
-inline Support resident_supports(const Problem& problem) {
+/// For persistent kernels: the rounds ahead of the last tile must still fit in 32 bits.
+inline Support persistent_supports(const Problem& problem) {
   if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
   return Support::yes();
 }
 
-/// Threads of a block and how many blocks of a multiprocessor stay: the kernel goes round.
-struct ResidentShape {
+/// The shape of a persistent kernel: threads of a block, and how many blocks each multiprocessor holds.
+struct PersistentShape {
   int threads = kBlockThreads;
   int blocks_per_multiprocessor = 1;
   int shared_bytes = 0;
 };
 
-
-/// As many blocks as there is work for, at most those that stay.
-inline LaunchShape resident_grid(const Problem& problem, const Arguments& arguments, std::int64_t tiles,
-                                 const ResidentShape& shape) {
+/// As many blocks as there is work for, at most those that the multiprocessors hold.
+inline LaunchShape persistent_grid(const Problem& problem, const Arguments& arguments, std::int64_t tiles,
+                                 const PersistentShape& shape) {
   const std::int64_t tiles_per_block = shape.threads / kLanesPerTile;
   const std::int64_t wanted = (tiles + tiles_per_block - 1) / tiles_per_block;
   return {.grid = static_cast<unsigned>(std::min<std::int64_t>(
@@ -213,11 +211,11 @@ inline LaunchShape resident_grid(const Problem& problem, const Arguments& argume
           .dependent = arguments.dependent_launch};
 }
 
-/// All levels in one launch of a kernel that goes round.
-inline Work resident_work(void (*kernel)(DeviceProblem), const LaunchSite& site, const Problem& problem,
-                          const Arguments& arguments, const ResidentShape& shape) {
+/// All levels in one launch of a persistent kernel.
+inline Work persistent_work(void (*kernel)(DeviceProblem), const LaunchSite& site, const Problem& problem,
+                          const Arguments& arguments, const PersistentShape& shape) {
   Work work(site, problem.device);
-  work.add(kernel, resident_grid(problem, arguments, problem.tiles(), shape), device_problem(problem, arguments));
+  work.add(kernel, persistent_grid(problem, arguments, problem.tiles(), shape), device_problem(problem, arguments));
   return work;
 }
 

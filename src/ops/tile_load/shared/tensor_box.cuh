@@ -1,10 +1,10 @@
-// What the variants with tensor maps share: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/shared/maps.hpp),
-// rings that load through them, and launches.
+// For the variants with tensor maps: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/shared/maps.hpp), and
+// launches of kernels that take the maps of all levels or of one.
 #pragma once
 
 #include "device/tensor_copy.cuh"
-#include "ops/tile_load/shared/warp_ring.cuh"
 #include "ops/tile_load/shared/maps.hpp"
+#include "ops/tile_load/shared/warp_ring.cuh"
 
 namespace tmaops::ops::tile_load {
 
@@ -18,14 +18,17 @@ __device__ __forceinline__ void load_box(const Tile& tile, unsigned char* to, co
   if constexpr (rank == 5) device::tensor_load(to, &map, {0, 0, tile.x, tile.y, image}, barrier);
 }
 
-/// For run_warp_ring: `maps` leads to the maps of all levels, or to the one of a launch for one level.
-template <int rank, bool one_level>
+/// Which levels a launch loads from, and so which maps its kernel takes.
+enum class Levels { one, all };
+
+/// For run_warp_ring: one box per tile, through maps[0] or the map of the tile's level.
+template <int rank, Levels levels>
 struct BoxCopy {
   static constexpr int lanes = 1;
   static constexpr bool whole_tiles = true;
   const tma::TensorMap* maps;
   __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
-    load_box<rank>(tile, to, maps[one_level ? 0 : tile.level], barrier);
+    load_box<rank>(tile, to, maps[levels == Levels::one ? 0 : tile.level], barrier);
   }
 };
 
@@ -36,26 +39,26 @@ __device__ __forceinline__ void run_levels(const DeviceProblem& problem, const L
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring<smem>(problem, BoxCopy<rank, false>{maps.level});
+  run_warp_ring<smem>(problem, BoxCopy<rank, Levels::all>{maps.level});
   cycles.stop();
 }
 
 inline Work levels_work(void (*kernel)(DeviceProblem, LevelMaps), const LaunchSite& site, const Problem& problem,
                         const Arguments& arguments, const LevelMaps& maps) {
   Work work(site, problem.device);
-  work.add(kernel, resident_grid(problem, arguments, problem.tiles(), ring_shape(problem, problem.tiles())),
+  work.add(kernel, persistent_grid(problem, arguments, problem.tiles(), ring_shape(problem, problem.tiles())),
            device_problem(problem, arguments), maps);
   return work;
 }
 
-/// A launch for each level in turn; `shape` of its number of tiles.
+/// A launch for each level. shape(problem, tiles) is the shape of one that loads so many tiles.
 template <class Shape>
 Work each_level_work(void (*kernel)(DeviceProblem, tma::TensorMap), const LaunchSite& site, const Problem& problem,
                      const Arguments& arguments, const LevelMaps& maps, const Shape& shape) {
   Work work(site, problem.device);
   for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
     const DeviceProblem one = level_problem(problem, arguments, level);
-    work.add(kernel, resident_grid(problem, arguments, one.tiles, shape(problem, one.tiles)), one, maps.level[level]);
+    work.add(kernel, persistent_grid(problem, arguments, one.tiles, shape(problem, one.tiles)), one, maps.level[level]);
   }
   return work;
 }

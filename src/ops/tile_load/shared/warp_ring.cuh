@@ -1,8 +1,6 @@
-// A warp's own ring of stages of eight tiles: it issues the copies of the eight tiles two rounds ahead, waits for these
-// eight on its own barrier, and sums them. No block barrier anywhere.
-//
-// H200, 23.7 million tiles: 48 warps with two stages each stop at 22 G tiles/s, 32 warps with three at 27 to 29, with
-// as many tiles in flight. (docs/findings/tile_load.md, T3)
+// A ring of stages of its own for every warp. A stage holds eight tiles. A warp issues the copies of the eight tiles two
+// rounds ahead, waits for this round's on its own barrier, and sums them. There is no block barrier.
+// Few warps with three stages are faster than more warps with two (docs/findings/tile_load.md, T3).
 #pragma once
 
 #include "device/barrier.cuh"
@@ -88,10 +86,11 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
   }
 }
 
-/// Large blocks give some 10 % more where there are many tiles; small ones start earlier.
-inline ResidentShape ring_shape(const Problem& problem, std::int64_t tiles) {
+/// Large blocks are faster where there are many tiles; small ones start earlier (docs/findings/tile_load.md, T7).
+inline PersistentShape ring_shape(const Problem& problem, std::int64_t tiles) {
   constexpr std::int64_t few_rounds = 8;
-  const std::int64_t round = device_info(problem.device).multiprocessors * kRingBlocksPerMultiprocessor * (kRingThreads / kLanesPerTile);
+  const std::int64_t round =
+      device_info(problem.device).multiprocessors * kRingBlocksPerMultiprocessor * (kRingThreads / kLanesPerTile);
   const int threads = tiles < few_rounds * round ? kBlockThreads : kRingThreads;
   return {.threads = threads,
           .blocks_per_multiprocessor = kRingBlocksPerMultiprocessor * kRingThreads / threads,

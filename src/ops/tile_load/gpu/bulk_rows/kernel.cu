@@ -1,5 +1,5 @@
-// Version 5: the copy engine without a tensor map. Two 128-byte bulk copies per tile, one for each row; what lies
-// outside the level is zeroed by hand, which a tensor map does for free.
+// Version 5: bulk copies, which need no tensor map. Two of 128 bytes per tile, one for each row. What lies outside the
+// level is zeroed by the thread that issues the copy; a tensor map would do that.
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
 #include "ops/tile_load/shared/warp_ring.cuh"
@@ -58,10 +58,10 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return resident_work(kernel, kSite, problem, arguments, ring_shape(problem, problem.tiles()));
+  return persistent_work(kernel, kSite, problem, arguments, ring_shape(problem, problem.tiles()));
 }
 
 }  // namespace tmaops::ops::tile_load::bulk_rows

@@ -1,5 +1,5 @@
 // Version 3: the block copies 32 tiles into shared memory with plain loads, neighbouring threads neighbouring 16 bytes,
-// and reads them from there. Adds a round trip through shared memory and two block barriers to plain.
+// and sums them from there. Adds to plain the way through shared memory and two block barriers.
 #include "device/shared_memory.cuh"
 #include "ops/tile_load/shared/gather.cuh"
 
@@ -40,10 +40,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
+  return persistent_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::cooperative_copy

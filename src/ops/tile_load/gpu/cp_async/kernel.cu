@@ -1,5 +1,5 @@
-// Version 4: cp.async in place of load and store to shared memory. Every thread reads back only the 16-byte pieces it
-// has copied itself, so there is no barrier at all; two tiles are in flight per four threads.
+// Version 4: cp.async in place of load and store to shared memory. Every thread reads only the 16 bytes that it copied
+// itself, so no barrier is needed. Two tiles are in flight per four threads.
 #include "device/cp_async.cuh"
 #include "ops/tile_load/shared/gather.cuh"
 
@@ -55,10 +55,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
+  return persistent_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::cp_async

@@ -1,4 +1,4 @@
-// Version 1: what one writes first. Four threads per tile, four independent 16-byte loads each, nothing else in flight.
+// Version 1: the plain way. Four threads load a tile, each by four independent loads of 16 bytes.
 #include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::plain {

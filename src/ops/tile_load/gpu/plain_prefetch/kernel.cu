@@ -1,5 +1,5 @@
-// Version 2: the manual version at its best. Adds to plain: blocks that stay, two tiles (eight 16-byte loads) in flight
-// per thread, and the coordinates of the next two tiles read while these are loaded.
+// Version 2: adds to plain persistent blocks, two tiles (eight loads of 16 bytes) in flight per thread, and the
+// coordinates of the next two tiles, which are read while these are loaded.
 #include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::plain_prefetch {
@@ -49,10 +49,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return resident_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
+  return persistent_work(kernel, kSite, problem, arguments, {.blocks_per_multiprocessor = kBlocksPerMultiprocessor});
 }
 
 }  // namespace tmaops::ops::tile_load::plain_prefetch

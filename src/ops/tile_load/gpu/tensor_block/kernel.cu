@@ -58,10 +58,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  constexpr ResidentShape shape{.blocks_per_multiprocessor = kBlocksPerMultiprocessor};
+  constexpr PersistentShape shape{.blocks_per_multiprocessor = kBlocksPerMultiprocessor};
   return each_level_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 4),
                          [&](const Problem&, std::int64_t) { return shape; });
 }

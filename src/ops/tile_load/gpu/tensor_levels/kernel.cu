@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   return levels_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 5));

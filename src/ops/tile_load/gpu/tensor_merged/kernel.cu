@@ -1,6 +1,6 @@
-// Version 9: adds to tensor_levels that channels and width are one axis of the map: a tile is 2 rows of 128 bytes
-// instead of 4 pixels of 64, and the fill outside still comes out right, since a pixel is 32 consecutive elements of a
-// row. (Only with one head: with more, the pixels of a head do not lie side by side.)
+// Version 9: adds to tensor_levels that channels and width are one axis of the map. A tile is then 2 rows of 128 bytes
+// instead of 4 pixels of 64. Pixels outside are still zero, since a pixel is 32 consecutive elements of a row. With
+// several heads the pixels of a head do not lie side by side, so this is for one head.
 #include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_merged {
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   return levels_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 3));

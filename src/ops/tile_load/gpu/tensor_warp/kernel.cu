@@ -1,5 +1,5 @@
-// Version 7: adds to tensor_block a barrier for every warp, so that no warp waits for another's tiles, and eight
-// threads that issue one box each. One launch per level, each with a rank-4 map.
+// Version 7: adds to tensor_block a ring of stages for every warp, so that no warp waits for another's tiles. Eight
+// threads of a warp issue one box each. One launch per level, each with a rank-4 map.
 #include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_warp {
@@ -11,13 +11,13 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const BlockCycles cycles(problem);
-  run_warp_ring<kSite.smem>(problem, BoxCopy<4, true>{&map});
+  run_warp_ring<kSite.smem>(problem, BoxCopy<4, Levels::one>{&map});
   cycles.stop();
 }
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return resident_supports(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   return each_level_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 4), ring_shape);

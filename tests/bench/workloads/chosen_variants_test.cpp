@@ -1,0 +1,102 @@
+// What is never chosen is a study: every other variant runs for some problem where nobody names one.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/run/options.hpp"
+#include "bench/workloads/workload.hpp"
+#include "io/config.hpp"
+#include "support/gpus.hpp"
+#include "tmaops/registry.hpp"
+
+namespace tmaops::bench {
+namespace {
+
+/// A problem of which no configuration has a case, and the variant that is there for it.
+struct Reason {
+  std::string problem;
+  std::string why;
+};
+const std::vector<Reason> kReasons{
+    {"gemm: {m: 192, n: 192, k: 192}", "wgmma_latency: few tiles, and a K for which no kernel is unrolled"},
+    {"gemm: {m: 2048, n: 1024, k: 1024, out: f32}", "wgmma_tma: a wave of tiles with an epilogue of its own"},
+    {"ms_deform_attn: {case: dec1/detr, dtype: f16, fused: softmax+reference_points}", "fused_vectors: fused steps"},
+};
+/// Operators whose variants are still being sorted: what nothing chooses there is printed, and does not fail.
+const std::set<std::string_view> kLater{"gemm", "ms_deform_attn", "ms_deform_attn_backward", "resample",
+                                       "resample_backward"};
+
+std::vector<Settings> problems() {
+  std::vector<Settings> all;
+  for (const auto& file : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs"))
+    for (Settings& problem : io::read_config(file.path(), workload_operators()).problems) all.push_back(problem);
+  for (const Reason& reason : kReasons)
+    for (Settings& problem : io::parse_problems(reason.problem, reason.why, workload_operators()))
+      all.push_back(problem);
+  return all;
+}
+
+/// Variants of an operator that nothing chooses. Not asked of studies, of the reference, and of the last variant before
+/// it of each kind of device, which takes what is left.
+std::vector<std::string> never_chosen(const std::vector<VariantInfo>& variants, const std::set<std::string>& chosen) {
+  std::vector<std::string> names;
+  std::set<DeviceType> asked;
+  for (auto variant = variants.rbegin(); variant != variants.rend(); ++variant) {
+    if (variant->study || variant->name.starts_with("reference")) continue;
+    const bool last = asked.insert(variant->device).second;
+    if (!last && variant->built && !chosen.contains(std::string(variant->name))) names.emplace_back(variant->name);
+  }
+  return names;
+}
+
+TEST(ChosenVariants, what_nothing_chooses_is_found) {
+  const VariantInfo best{.op = "toy", .name = "best", .device = DeviceType::cpu, .arch = "any", .description = ""};
+  VariantInfo second = best, study = best, last = best, reference = best;
+  second.name = "second";
+  study.name = "compared";
+  study.study = true;
+  last.name = "any_problem";
+  reference.name = "reference_toy";
+  const std::vector<VariantInfo> all{best, second, study, last, reference};
+  EXPECT_EQ(never_chosen(all, {"best"}), std::vector<std::string>{"second"});
+  EXPECT_TRUE(never_chosen(all, {"best", "second"}).empty());
+}
+
+TEST(ChosenVariants, what_is_never_chosen_is_a_study) {
+  std::set<std::pair<std::string, std::string>> chosen;
+  const auto choose = [&](Device device) {
+    for (const Settings& problem : problems()) try {
+        const auto workload = make_workload(problem, device);
+        const std::string choice = workload->selected();
+        chosen.emplace(workload->info().op, choice.substr(0, choice.find('/')));
+      } catch (const Error&) {  // of another device, or a study as a whole
+      }
+  };
+  choose({DeviceType::cpu, 0});
+  for (const int capability : {90, 100, 120}) {
+    const PretendedDevice pretended(test::made_up_gpu(capability));
+    choose({DeviceType::cuda, 0});
+  }
+  for (const std::string_view op : operators()) {
+    std::set<std::string> names;
+    for (const auto& [of, name] : chosen)
+      if (of == op) names.insert(name);
+    if (names.empty()) continue;  // no problem of a configuration can name it
+    for (const std::string& name : never_chosen(variants(op), names)) {
+      const std::string text = std::string(op) + ": nothing chooses " + name +
+                               ". Mark it `study`, retire it, or add a case to configs/ or a reason here";
+      if (kLater.contains(op)) {
+        std::puts(text.c_str());
+      } else {
+        ADD_FAILURE() << text;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tmaops::bench

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Checks what a variant is: one folder that can be read by itself, one kernel, one plan.
+
+  check_variants.py SOURCE_DIR        check the tree; prints every violation, exits 1 when there is one
+  check_variants.py SOURCE_DIR list   lines to read for each variant
+  check_variants.py --self-test       show that each rule catches its violation
+
+1. What one reads to understand a GPU variant is at most 1,200 lines: its folder and the shared/ files it includes. Up to
+   three variants may have up to 1,600: CONTRIBUTING.md gives their folders below src/ops, their limits and the reasons in the
+   table "Longer variants".
+2. A GPU variant has one __global__, or as many as its line says a call runs: kernels(3).
+3. A variant includes only its own folder, the shared/ of its home and of its operator, and problem.hpp; never another variant.
+4. Only select.cpp chooses.
+5. What a plan keeps has a type: no shared_ptr<const void>, and nothing is prepared aside.
+
+A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, or forward/ and others in it. Operators with a variants.cpp
+have an older layout, to which this does not apply.
+"""
+import pathlib
+import re
+import sys
+
+BUDGET, LONGEST, MOST_LONGER = 1200, 1600, 3
+SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".inc")
+INCLUDE = re.compile(r'^\s*#\s*include\s*"ops/([^"]+)"', re.MULTILINE)
+FOLDER = re.compile(r"((\w+)(?:/\w+)?)/([gc]pu)/(\w+)")  # home, operator, device, variant
+LINE = re.compile(r'^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), \w+, "[^"]*"(.*)\)$', re.MULTILINE)
+CHOOSES = re.compile(r"\b(try_variant|best_choice|named_choice|first_variant|named_variant)\b")
+SELECTS = re.compile(r"(?<![\w.])select\(")
+UNTYPED = re.compile(r"shared_ptr<\s*const\s+void\s*>|\bprepared\b")
+LONGER = re.compile(r"^\| *`([\w/]+)` *\| *([\d,]+) *\| *(\w.*?) *\|$", re.MULTILINE)
+
+# What is found there is printed and does not fail yet.
+LATER = ("src/ops/gemm/", "src/ops/ms_deform_attn/", "src/ops/resample/")
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+class Tree:
+    """The files below src/ops, by their path from there."""
+
+    def __init__(self, files, contributing=""):
+        old = {name.split("/")[0] for name in files if re.fullmatch(r"\w+/variants\.cpp", name)}
+        self.files = {name: text for name, text in files.items() if name.split("/")[0] not in old}
+        section = re.search(r"^#+ Longer variants\n(.*?)(?=^#|\Z)", contributing, re.MULTILINE | re.DOTALL)
+        self.longer = {folder: int(limit.replace(",", ""))
+                       for folder, limit, _ in LONGER.findall(section.group(1) if section else "")}
+
+    @classmethod
+    def read(cls, root):
+        base = root / "src/ops"
+        files = {path.relative_to(base).as_posix(): path.read_text(encoding="utf-8") for path in base.rglob("*")
+                 if path.suffix in (*SOURCES, ".def")}
+        return cls(files, (root / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+
+    def variants(self):
+        """Files of every variant, by its folder."""
+        folders = {}
+        for name in sorted(self.files):
+            if match := FOLDER.match(name):
+                folders.setdefault(match.group(0), []).append(name)
+        return folders
+
+    def to_read(self, names):
+        """The files and what they include of variants and shared/."""
+        seen, left = set(), list(names)
+        while left:
+            name = left.pop()
+            if name in self.files and name not in seen and (FOLDER.match(name) or "/shared/" in name):
+                seen.add(name)
+                left += INCLUDE.findall(self.files[name])
+        return seen
+
+    def lines(self, names):
+        return sum(self.files[name].count("\n") for name in self.to_read(names))
+
+
+def check_budget(tree):
+    found = []
+    for folder, names in tree.variants().items():
+        lines, limit = tree.lines(names), tree.longer.get(folder, BUDGET)
+        if "/gpu/" in folder and lines > limit:
+            found.append(f"src/ops/{folder}: {lines} lines to read, more than {limit}")
+        if folder in tree.longer and lines <= BUDGET:
+            found.append(f"CONTRIBUTING.md: {folder} has {lines} lines and needs no exception")
+    if len(tree.longer) > MOST_LONGER or any(limit > LONGEST for limit in tree.longer.values()):
+        found.append(f"CONTRIBUTING.md: more than {MOST_LONGER} longer variants, or one of more than {LONGEST} lines")
+    found += [f"CONTRIBUTING.md: there is no variant {folder}" for folder in tree.longer if folder not in tree.variants()]
+    return found
+
+
+def check_kernels(tree):
+    declared = {}
+    for name, text in tree.files.items():
+        if name.endswith("/variants.def"):
+            for _, variant, _, attributes in LINE.findall(text):
+                match = re.search(r"\bkernels\((\d+)\)", attributes)
+                declared[name.split("/")[0], variant] = int(match.group(1)) if match else 1
+    found = []
+    for folder, names in tree.variants().items():
+        _, operator, device, variant = FOLDER.match(folder).groups()
+        count = sum(len(re.findall(r"\b__global__\b", without_comments(tree.files[name]))) for name in tree.to_read(names))
+        wanted = declared.get((operator, variant), 1) if device == "gpu" else 0
+        if count != wanted:
+            found.append(f"src/ops/{folder}: {count} kernels, its line says {wanted}")
+    return found
+
+
+def check_includes(tree):
+    found = []
+    for folder, names in tree.variants().items():
+        home, operator, _, _ = FOLDER.match(folder).groups()
+        for name in names:
+            for target in INCLUDE.findall(tree.files[name]):
+                own = target.startswith((folder + "/", home + "/shared/", operator + "/shared/"))
+                if not own and target not in (home + "/problem.hpp", operator + "/problem.hpp"):
+                    found.append(f"src/ops/{name}: a variant may not include {target}")
+    for name, text in tree.files.items():
+        if not FOLDER.match(name):
+            found += [f"src/ops/{name}: includes {target}, which is a variant's own" for target in INCLUDE.findall(text)
+                      if FOLDER.match(target)]
+    return found
+
+
+def check_choosing(tree):
+    found = []
+    for name, text in tree.files.items():
+        code = without_comments(text)
+        if not re.search(r"/select\.cpp$", name) and (match := CHOOSES.search(code)):
+            found.append(f"src/ops/{name}: {match.group(1)}, but only select.cpp chooses")
+        if FOLDER.match(name) and SELECTS.search(code):
+            found.append(f"src/ops/{name}: a variant calls select()")
+        if match := UNTYPED.search(code):
+            found.append(f"src/ops/{name}: {match.group(0)}: what is kept has a type")
+    return found
+
+
+def check(tree):
+    return check_budget(tree) + check_kernels(tree) + check_includes(tree) + check_choosing(tree)
+
+
+def self_test():
+    line = 'TMAOPS_VARIANT(gemm, one, cuda, sm90a, "text", regs(8))\n'
+    kernel = '#include "ops/gemm/shared/call.cuh"\n__global__ void kernel() {}\n'
+    good = {"gemm/variants.def": line, "gemm/gpu/one/kernel.cu": kernel, "gemm/shared/call.cuh": "\n" * 1000,
+            "gemm/select.cpp": "best_choice(variants());", "gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n'}
+    assert check(Tree(good)) == [], check(Tree(good))
+    big = "gemm/shared/call.cuh"
+    longer = "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,400 | two schedules |\n"
+    cases = [
+        ({big: "\n" * 1300}, "", "1302 lines to read, more than 1200"),
+        ({big: "\n" * 1500}, longer, "more than 1400"),
+        ({}, longer, "needs no exception"),
+        ({}, longer.replace("gemm/gpu/one", "gemm/gpu/none"), "there is no variant"),
+        ({}, longer + "".join(f"| `gemm/gpu/{i}` | 1300 | why |\n" for i in "abc"), "more than 3 longer variants"),
+        ({}, longer.replace("1,400", "1,700"), "or one of more than 1600"),
+        ({"gemm/gpu/one/more.cuh": "__global__ void other();\n"}, "", "2 kernels, its line says 1"),
+        ({"gemm/variants.def": line.replace("regs", "kernels(2), regs")}, "", "1 kernels, its line says 2"),
+        ({"gemm/gpu/one/kernel.cu": "// __global__\n"}, "", "0 kernels"),
+        ({"gemm/cpu/two/two.cpp": '#include "ops/gemm/gpu/one/more.cuh"\n'}, "", "may not include gemm/gpu/one"),
+        ({"gemm/cpu/two/two.cpp": '#include "ops/gemm/estimate.hpp"\n'}, "", "may not include gemm/estimate"),
+        ({big: '#include "ops/gemm/gpu/one/more.cuh"\n'}, "", "a variant's own"),
+        ({"gemm/api.cpp": "first_variant(table);"}, "", "only select.cpp chooses"),
+        ({"gemm/cpu/two/two.cpp": "const auto choice = select(problem, device);"}, "", "calls select"),
+        ({"gemm/cpu/two/two.cpp": "std::shared_ptr<const void> kept;"}, "", "has a type"),
+    ]
+    for change, contributing, expected in cases:
+        found = check(Tree({**good, **change}, contributing))
+        assert any(expected in text for text in found), (change, found)
+    assert check(Tree({**good, big: "\n" * 1300}, longer)) == []
+    assert check(Tree({"gemm/variants.cpp": "", "gemm/gpu/one/kernel.cu": ""})) == []
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    tree = Tree.read(pathlib.Path(sys.argv[1]))
+    if sys.argv[2:] == ["list"]:
+        for lines, folder in sorted((tree.lines(names), folder) for folder, names in tree.variants().items()):
+            print(f"{lines:6d} {folder}")
+        return 0
+    found = check(tree)
+    print("\n".join(found))
+    return 1 if any(not text.startswith(LATER) for text in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
