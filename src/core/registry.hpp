@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -91,7 +90,7 @@ struct OneWay {
 
 /// One line of a variants.def. The functions are null for a variant left out of this build.
 /// Config is a plain struct with text(): how the variant is set up, "64x128, 3 stages".
-template <class Problem, class Arguments, class Config = void>
+template <class Problem, class Arguments, class Config>
 struct Variant {
   std::string_view op;
   std::string_view name;
@@ -109,27 +108,7 @@ struct Variant {
   VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study}; }
 };
 
-/// The contract before Work, until every operator has the one above.
-template <class Problem, class Arguments>
-struct Variant<Problem, Arguments, void> {
-  std::string_view op;
-  std::string_view name;
-  DeviceType device;
-  std::string_view arch;
-  std::string_view description;
-  VariantAttributes attributes;
-  std::string_view missing;  // why it was left out; empty when it is built
-  Support (*supports)(const Problem&, const DeviceInfo&);
-  void (*launch)(const Problem&, const Arguments&, Stream);
-  /// Host work done once per plan (tensor maps, primitives, workspace); the result reaches launch as
-  /// Arguments::prepared. Null when there is none.
-  std::shared_ptr<const void> (*prepare)(const Problem&, const Arguments&);
-
-  bool built() const { return launch != nullptr; }
-  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study}; }
-};
-
-template <class Problem, class Arguments, class Config = void>
+template <class Problem, class Arguments, class Config>
 using VariantTable = std::span<const Variant<Problem, Arguments, Config>>;
 
 /// No, in words, where a block cannot have so many bytes of shared memory on a device.

@@ -21,42 +21,17 @@ constexpr int kSharedWithoutOptIn = 48 * 1024;  // CUDA's limit for a kernel tha
 dim3 to_dim3(const Extent& extent) { return {extent.x, extent.y, extent.z}; }
 
 /// Raises a kernel's limit of dynamic shared memory on the current device, which is allowed while a graph is captured.
-void allow_shared_memory(std::string_view where, const Work::Kernel& kernel, int device) {
-  const int bytes = kernel.shape.shared_bytes;
+void allow_shared_memory(std::string_view where, const void* kernel, int bytes) {
   if (bytes <= kSharedWithoutOptIn) return;
   static std::mutex mutex;
   static std::map<std::pair<const void*, int>, int> allowed;
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), where);
   const std::lock_guard lock(mutex);
-  int& most = allowed[{kernel.function, device}];
+  int& most = allowed[{kernel, device}];
   if (most >= bytes) return;
-  check_cuda(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), where);
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), where);
   most = bytes;
-}
-
-void launch_by_runtime(std::string_view where, const Work::Kernel& kernel, Stream stream) {
-  const LaunchShape& shape = kernel.shape;
-  std::array<cudaLaunchAttribute, 2> attributes{};
-  unsigned count = 0;
-  if (shape.cluster > 1) {
-    attributes[count].id = cudaLaunchAttributeClusterDimension;
-    attributes[count].val.clusterDim.x = shape.cluster;
-    attributes[count].val.clusterDim.y = 1;
-    attributes[count].val.clusterDim.z = 1;
-    ++count;
-  }
-  if (shape.dependent) {
-    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[count].val.programmaticStreamSerializationAllowed = 1;
-    ++count;
-  }
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = to_dim3(shape.grid);
-  launch.blockDim = to_dim3(shape.block);
-  launch.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
-  launch.stream = static_cast<cudaStream_t>(stream);
-  launch.attrs = attributes.data();
-  launch.numAttrs = count;
-  check_cuda(cudaLaunchKernelExC(&launch, kernel.function, kernel.parameters.addresses()), where);
 }
 
 void run_memset(std::string_view where, const Work::Memset& memset, Stream stream) {
@@ -117,7 +92,7 @@ class RepeatedOnDevice : public RepeatedWork {
         launches_.push_back(nullptr);
         continue;
       }
-      allow_shared_memory(where(), *kernel, work_.device().index);
+      allow_shared_memory(where(), kernel->function, kernel->shape.shared_bytes);
       launches_.push_back(std::make_unique<const DriverLaunch>(where(), *kernel));
       if (kernel->shape.dependent) graph_fits_ = false;  // a graph would wait for everything in front of it
     }
@@ -138,7 +113,7 @@ class RepeatedOnDevice : public RepeatedWork {
       if (launch_driver_ == nullptr || launch_driver_(&config, launches_[i]->function, kernel.parameters.addresses(),
                                                       nullptr) != CUDA_SUCCESS)
         // Falls back to the runtime: it creates a missing context and reports errors.
-        launch_by_runtime(where(), kernel, stream);
+        launch_by_runtime(where(), kernel.shape, stream, kernel.function, kernel.parameters.addresses());
     }
   }
 
@@ -222,6 +197,33 @@ class RepeatedOnDevice : public RepeatedWork {
 
 }  // namespace
 
+void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,
+                       void** parameters) {
+  allow_shared_memory(where, kernel, shape.shared_bytes);
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (shape.cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = shape.cluster;
+    attributes[count].val.clusterDim.y = 1;
+    attributes[count].val.clusterDim.z = 1;
+    ++count;
+  }
+  if (shape.dependent) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count].val.programmaticStreamSerializationAllowed = 1;
+    ++count;
+  }
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = to_dim3(shape.grid);
+  launch.blockDim = to_dim3(shape.block);
+  launch.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
+  launch.stream = static_cast<cudaStream_t>(stream);
+  launch.attrs = attributes.data();
+  launch.numAttrs = count;
+  check_cuda(cudaLaunchKernelExC(&launch, kernel, parameters), where);
+}
+
 void run_on_device(const Work& work, Stream stream) {
   const CurrentDevice current(work.device().index);
   for (const Work::Step& step : work.steps()) {
@@ -230,8 +232,7 @@ void run_on_device(const Work& work, Stream stream) {
       continue;
     }
     const auto& kernel = std::get<Work::Kernel>(step);
-    allow_shared_memory(work.site().where, kernel, work.device().index);
-    launch_by_runtime(work.site().where, kernel, stream);
+    launch_by_runtime(work.site().where, kernel.shape, stream, kernel.function, kernel.parameters.addresses());
   }
 }
 

@@ -157,7 +157,7 @@ class Line:
 
     def __init__(self, definitions, name):
         with open(definitions, encoding="utf-8") as file:
-            lines = [line for line in file if re.match(rf"TMAOPS_(PLANNED_)?VARIANT\(\w+, {name}, cuda,", line)]
+            lines = [line for line in file if re.match(rf"TMAOPS_VARIANT\(\w+, {name}, cuda,", line)]
         if len(lines) != 1:
             fail(f"{definitions} has {len(lines)} lines for {name}")
 

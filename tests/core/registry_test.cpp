@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,25 +15,24 @@ struct Problem {
 };
 struct Arguments {
   int* out = nullptr;
-  std::shared_ptr<const void> prepared{};
 };
+using Config = OneWay;
 
 #define TMAOPS_VARIANTS_INC "core/registry_test_variants.inc"
-#include "core/variant_table.inc"
+#include "core/operator_table.inc"
 
 Support even::supports(const Problem& problem, const DeviceInfo&) {
   return problem.size % 2 == 0 ? Support::yes() : Support::no("size is odd");
 }
-void even::launch(const Problem&, const Arguments& arguments, Stream) {
-  *arguments.out = *static_cast<const int*>(arguments.prepared.get());
-}
-std::shared_ptr<const void> even::prepare(const Problem& problem, const Arguments&) {
-  return std::make_shared<const int>(problem.size * 10);
+Work even::plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return Work([out = arguments.out, size = problem.size] { *out = size * 10; });
 }
 Support reference::supports(const Problem& problem, const DeviceInfo&) {
   return problem.size >= 0 ? Support::yes() : Support::no("size is negative");
 }
-void reference::launch(const Problem& problem, const Arguments& arguments, Stream) { *arguments.out = problem.size; }
+Work reference::plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  return Work([out = arguments.out, size = problem.size] { *out = size; });
+}
 
 }  // namespace tmaops::ops::toy
 
@@ -66,13 +64,14 @@ TEST(Registry, lists_every_line_with_its_attributes) {
   EXPECT_TRUE(list[2].built);
 }
 
-TEST(Registry, a_planned_variant_gets_what_it_prepared) {
-  const auto& variant = first_variant(variants(), Problem{4}, cpu());
+TEST(Registry, a_plan_runs_as_often_as_one_likes) {
   int out = 0;
-  ops::toy::Arguments arguments{.out = &out};
-  arguments.prepared = variant.prepare(Problem{4}, arguments);
-  variant.launch(Problem{4}, arguments, nullptr);
-  EXPECT_EQ(out, 40);
+  const Work work = first_variant(variants(), Problem{4}, cpu()).plan(Problem{4}, {.out = &out}, {});
+  for (int i = 0; i < 2; ++i) {
+    out = 0;
+    work.run(nullptr);
+    EXPECT_EQ(out, 40);
+  }
 }
 
 TEST(Registry, refusals_come_in_words) {

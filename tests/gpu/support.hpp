@@ -75,7 +75,7 @@ void replay_captured(const Plan& plan, int times = 1) {
 
 /// Launches and waits; a failure of the kernel is thrown as Error and fails the test with CUDA's words.
 template <auto kernel, class... Given>
-void run(const LaunchConfig& config, Given... given) {
+void run(const LaunchShape& config, Given... given) {
   launch_kernel<kernel>("kernel under test", config, nullptr, given...);
   check_cuda(cudaDeviceSynchronize(), "kernel under test");
 }

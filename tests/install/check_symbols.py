@@ -42,7 +42,7 @@ def studies(source):
     """Namespaces of what only studies need."""
     found = []
     for file in pathlib.Path(source).glob("src/ops/*/variants.def"):
-        lines = re.findall(r'^TMAOPS_(?:PLANNED_)?VARIANT\((\w+), (\w+), \w+, \w+, "[^"]*"(.*)\)$',
+        lines = re.findall(r'^TMAOPS_VARIANT\((\w+), (\w+), \w+, \w+, "[^"]*"(.*)\)$',
                            file.read_text(encoding="utf-8"), re.MULTILINE)
         chosen = {op for op, _, attributes in lines if not re.search(r"\bstudy\b", attributes)}
         found += sorted({f"tmaops::ops::{op}::" for op, _, _ in lines if op not in chosen})

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 
-LINE = re.compile(r"^TMAOPS_(?:PLANNED_)?VARIANT\((\w+), (\w+), (cpu|cuda), .*\n", re.MULTILINE)
+LINE = re.compile(r"^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), .*\n", re.MULTILINE)
 CPU_LINE = 'TMAOPS_VARIANT({op}, toy, cpu, any, "a variant of a test")\n'
 GPU_LINE = 'TMAOPS_VARIANT(gemm, toy_kernel, cuda, sm90, "a variant of a test", regs(64), smem(0), sass("LDG"))\n'
 # A variant may do anything: this one does what the operator's reference does.
@@ -136,8 +136,7 @@ def leave_out_gpu_variants(room):
         op, name, device = line.groups()
         if device == "cuda":
             text = text.replace(line.group(0), "")
-            shutil.rmtree(home_of(room, op) / "gpu" / name, ignore_errors=True)
-            (room / "cuda" / f"{name}.cu").unlink(missing_ok=True)  # the older layout
+            shutil.rmtree(home_of(room, op) / "gpu" / name)
     definitions.write_text(text, encoding="utf-8")
 
 
@@ -156,8 +155,6 @@ def add_variants(tree, with_gpu):
     operators = []
     for room in sorted(path.parent for path in tree.glob("src/ops/*/variants.def")):
         leave_out_gpu_variants(room)
-        if (room / "variants.cpp").exists():
-            continue  # the older layout
         lines = [line.groups() for line in LINE.finditer((room / "variants.def").read_text(encoding="utf-8"))]
         for op in dict.fromkeys(op for op, _, _ in lines):
             home = home_of(room, op)

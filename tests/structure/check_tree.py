@@ -31,8 +31,8 @@ LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, wit
 # What ThreadSanitizer is run on (TMAOPS_TESTED_FOLDERS in cmake/TmaopsCompiler.cmake): threads start nowhere else.
 THREADED = ("core", "ops", "bench")
 THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
-# A variant's launches and its dynamic shared memory are held to the smem(...) of its line by kSite.
-OUTSIDE_LIMIT = re.compile(r'launch_kernel<[^;"]*"|dynamic_shared<((?!smem)[^;])*?>\(\)')
+# A variant's launches and its dynamic shared memory are held to the smem(...) of its line: by Work, and by kSite.
+OUTSIDE_LIMIT = re.compile(r'launch_kernel<|launch_by_runtime\(|<<<|dynamic_shared<((?!smem)[^;])*?>\(\)')
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
@@ -69,7 +69,7 @@ def check_source(path, text):
     if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
     if holds_kernels(path) and OUTSIDE_LIMIT.search(text):
-        found.append(f"{path}: a launch or dynamic_shared() without kSite, which holds it to smem(...)")
+        found.append(f"{path}: a launch that is not in a Work, or dynamic_shared() without kSite.smem")
     if parts[0] == "src" and parts[1] not in THREADED and THREADS.search(text):
         found.append(f"{path}: threads, but ThreadSanitizer does not test {parts[1]} (cmake/TmaopsCompiler.cmake)")
     lines = text.count("\n")
@@ -115,9 +115,10 @@ def self_test():
         ("src/device/a.cuh", '#include "core/checks.hpp"\n', "device may not include"),
         ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
         ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
-        ("src/ops/gemm/cuda/a.cu", 'asm volatile("");\n', "inline PTX"),
-        ("src/ops/gemm/cuda/a.cu", 'launch_kernel<kernel<T, 2>>("gemm: a", config);', "without kSite"),
-        ("src/ops/gemm/cuda/a.cuh", "auto& s = device::dynamic_shared<Storage<2>>();", "without kSite"),
+        ("src/ops/gemm/gpu/a/kernel.cu", 'asm volatile("");\n', "inline PTX"),
+        ("src/ops/gemm/gpu/a/kernel.cu", 'launch_kernel<kernel<T, 2>>("gemm: a", shape);', "not in a Work"),
+        ("src/ops/gemm/gpu/a/kernel.cu", "kernel<<<1, 1>>>();", "not in a Work"),
+        ("src/ops/gemm/gpu/a/more.cuh", "auto& s = device::dynamic_shared<Storage<2>>();", "without kSite"),
         ("src/probe/a.cpp", '#include "bench/measure/machine.hpp"\n', "probe may not include"),
         ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
@@ -125,9 +126,9 @@ def self_test():
         ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
     ]
     good = [
-        ("src/ops/gemm/cuda/a.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
+        ("src/ops/gemm/gpu/a/kernel.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
         ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
-        ("src/ops/gemm/cuda/a.cu", "launch_kernel<kernel<T>>(kSite, config); dynamic_shared<Storage<2>, kSite.smem>();"),
+        ("src/ops/gemm/gpu/a/kernel.cu", "work.add(kernel<T>, shape); dynamic_shared<Storage<2>, kSite.smem>();"),
         ("src/ops/gemm/gpu/a/kernel.cu", "\n" * (LONGEST + 1)),
         ("src/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),
     ]

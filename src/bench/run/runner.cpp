@@ -16,7 +16,7 @@
 #include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/display.hpp"
-#include "core/repeated_launches.hpp"
+#include "core/work.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {

@@ -69,7 +69,7 @@ class GpuLoader : public Loader {
     const auto bytes = static_cast<std::uint32_t>(tma::transaction_bytes(spec));
     Coordinates at{};
     for (std::size_t d = 0; d < load.coordinates.size(); ++d) at.at[d] = static_cast<int>(load.coordinates[d]);
-    const LaunchConfig config{.grid = 1, .block = kLoadThreads, .shared_bytes = sizeof(Window)};
+    const LaunchShape config{.grid = 1, .block = kLoadThreads, .shared_bytes = sizeof(Window)};
     auto* to = static_cast<uint4*>(window_.get());
     const auto launch = [&]<int rank>() {
       launch_kernel<window_kernel<rank>>("probe: a load", config, nullptr, map, at, load.shared_address, bytes, to);
