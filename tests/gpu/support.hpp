@@ -11,6 +11,7 @@
 
 #include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
+#include "tmaops/error.hpp"
 
 namespace tmaops::test {
 

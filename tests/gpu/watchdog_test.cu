@@ -7,6 +7,7 @@
 
 #include "device/pipeline.cuh"
 #include "gpu/support.hpp"
+#include "tmaops/error.hpp"
 
 static_assert(TMAOPS_WATCHDOG == 1, "the build compiles this file with the watchdog");
 
