@@ -57,8 +57,4 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& source_t
   return arguments;
 }
 
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
-  return name.empty() ? best_choice(variants(), problem, device) : named_choice(variants(), name, problem, device);
-}
-
 }  // namespace tmaops::ops::resample_violations
