@@ -92,9 +92,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
 # A small problem of every operator that bench knows.
 PROBLEMS = {
     "gemm": "gemm: {mode: RC, size: 32, dtype: f32}",
-    "ms_deform_attn": "ms_deform_attn: {levels: [8x8, 4x4], queries: 16, heads: 2, channels: 8, points: 2}",
+    "ms_deform_attn": "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2}",
     "ms_deform_attn_backward":
-        "ms_deform_attn: {levels: [8x8, 4x4], queries: 16, heads: 2, channels: 8, points: 2, direction: backward}",
+        "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2, direction: backward}",
     "resample": "resample: {case: '4,50->60,8'}",
     "resample_backward": "resample: {case: '4,50->60,8', direction: backward}",
     "tile_load": "tile_load: {queries: 100}",

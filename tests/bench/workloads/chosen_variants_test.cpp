@@ -21,9 +21,12 @@ struct Reason {
   std::string why;
 };
 const std::vector<Reason> kReasons{
-    {"gemm: {m: 192, n: 192, k: 192}", "wgmma_latency: few tiles, and a K for which no kernel is unrolled"},
-    {"gemm: {m: 2048, n: 1024, k: 1024, out: f32}", "wgmma_tma: a wave of tiles with an epilogue of its own"},
+    {"gemm: {size: 64}", "wgmma_latency: few tiles, and a K for which no kernel is unrolled"},
+    {"ms_deform_attn: {levels: '64x64 32x32', queries: 20000, dtype: f16}", "vector16: two levels and many queries"},
     {"ms_deform_attn: {case: dec1/detr, dtype: f16, fused: softmax+reference_points}", "fused_vectors: fused steps"},
+    {"ms_deform_attn: {levels: 16x16, queries: 64, channels: 6, direction: backward}",
+     "warp_atomics_backward: channels that are no multiple of four"},
+    {"resample: {case: '64,4096->16384,32', dtype: bf16}", "async_pipeline: many targets per sample, narrow rows"},
 };
 
 std::vector<Settings> problems() {
