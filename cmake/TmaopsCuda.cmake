@@ -21,7 +21,7 @@ foreach(capability 100 120)
 endforeach()
 
 # Architectures and flags of a target's .cu files. Device code is left uncompressed so that tests can read it. Their host
-# code prepares and launches, and a plan repeats launches that it has noted: what GCC makes of it is not to be measured.
+# code makes plans and runs once for each, so -O1 is enough.
 function(tmaops_cuda_settings target arch)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${TMAOPS_ARCHITECTURES_${arch}}")
   set(flags --expt-relaxed-constexpr --no-compress -Xcompiler=-Wall,-Wextra,-O1)
@@ -106,7 +106,7 @@ function(tmaops_kernel_files room arch target result)
       set(neighbours ${names_${group}})
       list(REMOVE_ITEM neighbours ${name})
       if(as_compiled STREQUAL "${sources_${group}}")  # single files
-        set(object "/gpu/${name}/[a-z_]+[.]cu")
+        set(object "/gpu/${name}/[a-z0-9_]+[.]cu")
         set(neighbours "")
       else()
         set(object "/${group}[.]cu")
