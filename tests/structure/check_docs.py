@@ -2,8 +2,8 @@
 """Checks the documents against the tree: check_docs.py SOURCE_DIR. Prints every difference, exits 1 when there is one.
 
 The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
-number named in a document is in the catalogue; every key and every file of a configuration is in docs/configuration.md,
-every header of the device layer in docs/device.md.
+number named in a document is in the catalogue; every path of the tree that a document names exists; every key and every
+file of a configuration is in docs/configuration.md, every header of the device layer in docs/device.md.
 """
 import pathlib
 import re
@@ -26,6 +26,10 @@ for document in documents:
             found.append(f"{name}: link to {link}, which is not there")
     for number in set(re.findall(r"\bE[01]\d\d\b", text)) - catalogue:
         found.append(f"{name}: {number} is not in the error catalogue")
+
+    for path in re.findall(r"`((?:src|include|tests|scripts|configs|cmake|examples)/[\w./-]+)`", text):
+        if "my_variant" not in path and not (root / path).exists():
+            found.append(f"{name}: {path} is not there")
 
 configuration = (root / "docs/configuration.md").read_text(encoding="utf-8")
 sections = {part.split("\n")[0]: part for part in configuration.split("\n## ")}
