@@ -49,18 +49,18 @@ std::string loads_table(const bench::Report& report, bool color, std::size_t wid
                {"max", Align::right}});
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
-    if (!row.us || !(row.info.loads > 0) || row.kind == bench::Kind::ceiling) continue;
+    if (!row.us || !row.loads || row.kind == bench::Kind::ceiling) continue;
     std::vector<Cell> cells = head(row, previous, table);
     const auto of_copy = bench::of_copy(report, row);
     const auto vs_manual = bench::vs_manual(report, row);
     for (const double us : {row.us->mean, row.us->min, row.us->max, row.us->deviation})
       cells.push_back({fmt::format("{:.{}f}", us, us < 100 ? 3 : 1)});
     cells.push_back({fmt::format("{:.1f}", row.gbps())});
-    cells.push_back({fmt::format("{:.3f}", row.info.loads / row.us->median * 1e-3)});
-    cells.push_back({fmt::format("{:.4f}", row.us->median * 1e3 / row.info.loads)});
+    cells.push_back({fmt::format("{:.3f}", row.loads->count / row.us->median * 1e-3)});
+    cells.push_back({fmt::format("{:.4f}", row.us->median * 1e3 / row.loads->count)});
     cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
     cells.push_back({vs_manual ? fmt::format("{:.2f}x", *vs_manual) : ""});
-    if (const auto& cycles = row.block_cycles)
+    if (const auto& cycles = row.loads->cycles)
       for (const double count : {cycles->mean, cycles->min, cycles->max})
         cells.push_back({fmt::format("{:.0f}", count)});
     table.add(std::move(cells));

@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/workloads/extensions.hpp"
+
 namespace tmaops::bench {
 
 BlockCycles count_block_cycles(Workload& workload, Timer& timer, const std::string& variant, int set) {
-  const std::int64_t blocks = workload.counted_blocks();
-  if (blocks == 0 || workload.info().device.type == DeviceType::cpu) return {};
+  const auto* loads = dynamic_cast<const LoadsTiles*>(&workload);
+  if (loads == nullptr || workload.info().device.type == DeviceType::cpu) return {};
+  const std::int64_t blocks = loads->most_blocks();
   set %= workload.sets();
   DeviceBuffer cycles(DType::i64, Layout::contiguous({blocks}), workload.info().device);
-  const Call call = workload.bind_counting(variant, set, cycles.view());
+  const Call call = loads->bind_counting(variant, set, cycles.view());
   if (workload.sets() == 1) timer.run(call);
   cycles.poison();  // -1: below every count
   workload.poison(set);

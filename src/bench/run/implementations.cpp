@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "tmaops/error.hpp"
 
@@ -22,7 +23,8 @@ std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Set
 }
 
 void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
-  for (const std::string& name : workload.candidates()) add_variant(workload, name, name, to);
+  if (const auto* tunable = dynamic_cast<const Tunable*>(&workload))
+    for (const std::string& name : tunable->candidates()) add_variant(workload, name, name, to);
   if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
 }
 

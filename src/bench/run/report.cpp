@@ -53,16 +53,17 @@ Json counters_json(const Counters& counters, const Row& row) {
 
 Json loads_json(const Report& report, const Row& row) {
   const double seconds = row.us->median * 1e-6;
-  Json json{{"count", row.info.loads},
-            {"per_second", rounded(finite(row.info.loads / seconds, row, "a rate"))},
-            {"ns_each", rounded(finite(seconds * 1e9 / row.info.loads, row, "a time"))},
+  const TileLoads& loads = *row.loads;
+  Json json{{"count", loads.count},
+            {"per_second", rounded(finite(loads.count / seconds, row, "a rate"))},
+            {"ns_each", rounded(finite(seconds * 1e9 / loads.count, row, "a time"))},
             {"vs_manual", number(vs_manual(report, row), row, "a ratio")}};
   json["cycles_per_block"] = nullptr;
-  if (row.block_cycles)
-    json["cycles_per_block"] = {{"mean", rounded(row.block_cycles->mean)},
-                                {"min", row.block_cycles->min},
-                                {"max", row.block_cycles->max},
-                                {"blocks", row.block_cycles->n}};
+  if (loads.cycles)
+    json["cycles_per_block"] = {{"mean", rounded(loads.cycles->mean)},
+                                {"min", loads.cycles->min},
+                                {"max", loads.cycles->max},
+                                {"blocks", loads.cycles->n}};
   return json;
 }
 
@@ -103,7 +104,7 @@ Json row_json(const Report& report, const Row& row) {
   json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
                    {"max", finite(row.error.max, row, "an error")}};
   json["verified"] = row.verified;
-  if (row.us && row.info.loads > 0) json["loads"] = loads_json(report, row);
+  if (row.us && row.loads) json["loads"] = loads_json(report, row);
   if (row.counters) json["counters"] = counters_json(*row.counters, row);
   return json;
 }
@@ -190,11 +191,11 @@ std::optional<double> of_copy(const Report& report, const Row& row) {
 }
 
 std::optional<double> vs_manual(const Report& report, const Row& row) {
-  if (!row.us || row.kind == Kind::ceiling || !(row.us->median > 0)) return {};
+  if (!row.us || !row.loads || row.kind == Kind::ceiling || !(row.us->median > 0)) return {};
   std::optional<double> manual;
   for (const Row& other : report.rows) {
     if (!other.us || !same_case(other, row) || other.implementation.ends_with(kDependentSuffix)) continue;
-    if (std::ranges::find(row.info.manual, other.selected) == row.info.manual.end()) continue;
+    if (std::ranges::find(row.loads->manual, other.selected) == row.loads->manual.end()) continue;
     if (!manual || other.us->median < *manual) manual = other.us->median;
   }
   if (!manual) return {};

@@ -16,6 +16,13 @@
 
 namespace tmaops::bench {
 
+/// What a row of a case that measures loading has beside its times.
+struct TileLoads {
+  double count = 0;                   // of one call
+  std::vector<std::string> manual{};  // the variants that load by hand
+  std::optional<Summary> cycles{};    // of one call's blocks, in a run of its own
+};
+
 /// One implementation on one case.
 struct Row {
   CaseInfo info;
@@ -26,10 +33,11 @@ struct Row {
   std::optional<Summary> us{};  // microseconds per call; none when only verified
   Comparison error{};
   bool verified = false;
-  std::optional<HostCost> host{};         // per call of the thread that makes it
-  std::optional<Clocks> clocks{};         // while it was timed
-  std::optional<Counters> counters{};     // read when all was timed
-  std::optional<Summary> block_cycles{};  // of one call's blocks, in a run of its own
+  std::optional<HostCost> host{};      // per call of the thread that makes it
+  std::optional<Clocks> clocks{};      // while it was timed
+  std::optional<Counters> counters{};  // read when all was timed
+  std::optional<TileLoads> loads{};    // of a case that measures loading
+  std::string tuning_key{};            // of a case whose operator keeps a table of measured choices
 
   double gbps() const;    // of the floor bytes, 1e9 bytes per second
   double tflops() const;  // 1e12 operations per second

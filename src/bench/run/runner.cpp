@@ -13,6 +13,7 @@
 #include "bench/run/sampling.hpp"
 #include "bench/run/timed.hpp"
 #include "bench/run/timing_groups.hpp"
+#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/display.hpp"
 #include "core/repeated_launches.hpp"
@@ -25,12 +26,16 @@ constexpr int kNoMemory = 5;  // the exit code of the errors that say so
 
 Row row_of(const Workload& workload, const Implementation& implementation, const std::string& temperature,
            const Comparison& error) {
-  return {.info = workload.info(),
+  Row row{.info = workload.info(),
           .implementation = implementation.name(),
           .kind = implementation.kind(),
           .selected = implementation.selected(),
           .temperature = temperature,
           .error = error};
+  if (const auto* tunable = dynamic_cast<const Tunable*>(&workload)) row.tuning_key = tunable->tuning_key();
+  if (const auto* loads = dynamic_cast<const LoadsTiles*>(&workload))
+    row.loads = {.count = loads->loads(), .manual = loads->manual_variants()};
+  return row;
 }
 
 class Runner {
@@ -251,7 +256,7 @@ class Runner {
         return;  // interrupted
       row.us = summarize(one.samples);
       row.clocks = summarize(one.clocks);
-      row.block_cycles = one.cycles.cycles;
+      if (row.loads) row.loads->cycles = one.cycles.cycles;
       row.host = undisturbed(one.host);
     }
     log_.add(std::move(row));

@@ -17,13 +17,13 @@ struct Candidate {
 std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const std::string& gpu) {
   std::vector<Candidate> candidates;
   for (const Row& row : rows) {
-    if (row.info.tuned.empty() || !row.verified || !row.us) continue;
+    if (row.tuning_key.empty() || !row.verified || !row.us) continue;
     auto known = std::ranges::find_if(candidates, [&](const Candidate& one) {
-      return one.choice.product == row.info.tuned && one.choice.types == row.info.dtype &&
+      return one.choice.product == row.tuning_key && one.choice.types == row.info.dtype &&
              one.choice.choice == row.implementation;
     });
     if (known == candidates.end())
-      known = candidates.insert(candidates.end(), {{gpu, row.info.tuned, row.info.dtype, row.implementation, 0}});
+      known = candidates.insert(candidates.end(), {{gpu, row.tuning_key, row.info.dtype, row.implementation, 0}});
     known->logarithms += std::log(row.us->median);
     ++known->times;
     known->choice.microseconds = std::exp(known->logarithms / known->times);

@@ -10,6 +10,7 @@
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
+#include "bench/workloads/extensions.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
 
@@ -132,14 +133,13 @@ CaseInfo describe(const Settings& problem, const GemmConfig& config, const std::
       .op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype)), .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
-  made.tuned = product_name(config);
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) * static_cast<double>(config.n) *
                static_cast<double>(config.k);
   return made;
 }
 
-class GemmWorkload : public Workload {
+class GemmWorkload : public Workload, public Tunable {
  public:
   GemmWorkload(const Settings& problem, const GemmConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
@@ -147,6 +147,7 @@ class GemmWorkload : public Workload {
   std::vector<VariantChoice> variants() const override {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));
   }
+  std::string tuning_key() const override { return product_name(config_); }
   std::vector<std::string> candidates() const override {
     if (info_.device.type != DeviceType::cuda) return {};
     return ops::gemm::candidates(problem(), device_info(info_.device));

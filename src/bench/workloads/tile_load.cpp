@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/workloads/common.hpp"
+#include "bench/workloads/extensions.hpp"
 #include "core/parallel.hpp"
 #include "ops/tile_load/problem.hpp"
 
@@ -63,21 +64,19 @@ CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const s
                 .dtype = "f16",
                 .problem = problem.to_text(),
                 .device = device};
-  made.loads = static_cast<double>(tiles);
-  made.manual = {"plain", "plain_prefetch"};
   // The tiles as if each came from memory: what the publications' GB/s count.
   made.floor_bytes =
       static_cast<double>(tiles) * ops::tile_load::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
   return made;
 }
 
-class TileLoadWorkload : public Workload {
+class TileLoadWorkload : public Workload, public LoadsTiles {
  public:
   TileLoadWorkload(const Settings& problem, const TileLoadConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
-    return choices(ops::tile_load::variants(), this->problem(), device_info(info_.device));
+    return choices(ops::tile_load::variants(), problem(), device_info(info_.device));
   }
   std::string selected() const override {
     return std::string(ops::tile_load::select(problem(), device_info(info_.device)).variant->name);
@@ -85,7 +84,9 @@ class TileLoadWorkload : public Workload {
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
   Call bind_dependent(const std::string& variant, int set) const override { return call(variant, set, true); }
-  std::int64_t counted_blocks() const override { return (problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock; }
+  double loads() const override { return static_cast<double>(problem().tiles()); }
+  std::vector<std::string> manual_variants() const override { return {"plain", "plain_prefetch"}; }
+  std::int64_t most_blocks() const override { return (problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock; }
   Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
     return call(variant, set, false, cycles);
   }

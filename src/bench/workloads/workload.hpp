@@ -29,11 +29,6 @@ struct CaseInfo {
   Device device{};
   double floor_bytes = 0;  // each input read once, each output written once
   double flops = 0;
-  /// Where loading is what is measured: loads of one call, and the variants that load by hand.
-  double loads = 0;
-  std::vector<std::string> manual{};
-  /// How the operator's table of measured choices names the case; empty where it has none.
-  std::string tuned{};
 };
 
 struct VariantChoice {
@@ -81,8 +76,6 @@ class Workload {
   virtual std::vector<VariantChoice> variants() const = 0;
   /// Name of the variant that the operator chooses. Throws Error variant_refuses.
   virtual std::string selected() const = 0;
-  /// Every way to run the case that `--tune` compares, as bind() takes it; empty where there is nothing to choose.
-  virtual std::vector<std::string> candidates() const { return {}; }
   /// What a peer needs to know besides the tensors.
   virtual nlohmann::json peer_parameters() const = 0;
 
@@ -106,11 +99,6 @@ class Workload {
   virtual Call bind(const std::string& variant, int set) const = 0;
   /// The same with programmatic dependent launch; empty where the operator has none.
   virtual Call bind_dependent(const std::string&, int) const { return {}; }
-  /// Most blocks whose cycles bind_counting() counts; 0 where the operator counts none.
-  virtual std::int64_t counted_blocks() const { return 0; }
-  /// A call as bind()'s that raises an entry of `cycles` (i64, counted_blocks() of them, on the GPU) for every block to
-  /// the cycles the block took.
-  virtual Call bind_counting(const std::string&, int, const TensorView&) const { return {}; }
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);

@@ -35,7 +35,7 @@ TEST(Report, rates_are_of_the_floor) {
 TEST(Tuning, the_fastest_of_each_case_over_both_temperatures) {
   const auto timed = [](const char* name, const char* dtype, const char* temperature, double us) {
     Row made = row(name, Kind::variant, us);
-    made.info.tuned = "RC 256";
+    made.tuning_key = "RC 256";
     made.info.dtype = dtype;
     made.temperature = temperature;
     return made;
@@ -143,14 +143,13 @@ TEST(Report, loads_are_reported_as_the_publications_did) {
   const auto add = [&](const std::string& name, const std::string& variant, double median) {
     report.rows.push_back(row(name, Kind::variant, median));
     report.rows.back().selected = variant;
-    report.rows.back().info.loads = 8000;
-    report.rows.back().info.manual = {"plain", "plain_prefetch"};
+    report.rows.back().loads = {.count = 8000, .manual = {"plain", "plain_prefetch"}};
   };
   add("plain", "plain", 3);
   add("tmaops", "plain_prefetch", 2);
   add("plain_pdl", "plain", 0.5);  // dependent launch: not what the others are compared with
   add("tensor", "tensor", 1.6);
-  report.rows.back().block_cycles = summarize(std::vector<double>{900, 1000, 1400});
+  report.rows.back().loads->cycles = summarize(std::vector<double>{900, 1000, 1400});
   const Json document = bench::to_json(report, Json::object());
   EXPECT_NO_THROW(check_schema(document, "x.json"));
   const Json& loads = document["rows"][3]["loads"];
