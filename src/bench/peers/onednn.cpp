@@ -9,6 +9,7 @@
 #include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
 #include "core/signals_held.hpp"
+#include "tmaops/gemm.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
@@ -31,10 +32,18 @@ dnnl::memory::desc descriptor(const TensorView& tensor) {
           dnnl::memory::dims(tensor.strides.begin(), tensor.strides.begin() + rank)};
 }
 
-dnnl::algorithm activation_algorithm(const std::string& name) {
-  if (name == "relu") return dnnl::algorithm::eltwise_relu;
-  if (name == "gelu") return dnnl::algorithm::eltwise_gelu_erf;
-  return dnnl::algorithm::eltwise_swish;
+dnnl::algorithm algorithm_of(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return dnnl::algorithm::eltwise_relu;
+    case Activation::gelu:
+      return dnnl::algorithm::eltwise_gelu_erf;
+    case Activation::silu:
+      return dnnl::algorithm::eltwise_swish;
+    case Activation::none:
+      break;
+  }
+  return dnnl::algorithm::undef;
 }
 
 /// oneDNN's OpenMP threads: as many as the CPU variants use.
@@ -59,14 +68,14 @@ Call make_call(const Workload& workload, int set) {
   const TensorView d = workload.tensor("d", set);
 
   dnnl::primitive_attr attributes;
-  if (parameters["activation"] != "none") {
+  const Activation activation = *parse_activation(parameters["activation"].get<std::string>());
+  if (activation != Activation::none) {
     dnnl::post_ops operations;
+    const float alpha = activation == Activation::silu ? 1 : 0;
 #if DNNL_VERSION_MAJOR >= 3
-    operations.append_eltwise(activation_algorithm(parameters["activation"]),
-                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+    operations.append_eltwise(algorithm_of(activation), alpha, 0);
 #else
-    operations.append_eltwise(1.0F, activation_algorithm(parameters["activation"]),
-                              parameters["activation"] == "silu" ? 1.0F : 0.0F, 0.0F);
+    operations.append_eltwise(1, algorithm_of(activation), alpha, 0);
 #endif
     attributes.set_post_ops(operations);
   }

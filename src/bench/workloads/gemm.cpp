@@ -34,7 +34,7 @@ struct GemmConfig {
   float alpha = 1;
   float beta = 0;
   std::string bias = "none";
-  std::string activation = "none";
+  Activation activation = Activation::none;
 };
 
 /// "RC 1024" or "RC 64x4096x7168".
@@ -87,7 +87,7 @@ GemmConfig read_gemm(const Settings& problem) {
   config.alpha = static_cast<float>(problem.number("alpha", 1, -1e30, 1e30));
   config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
   config.bias = problem.word("bias", "none", {"none", "column", "row"});
-  config.activation = problem.word("activation", "none", {"none", "relu", "gelu", "silu"});
+  config.activation = *parse_activation(problem.word("activation", "none", {"none", "relu", "gelu", "silu"}));
   return config;
 }
 
@@ -105,7 +105,7 @@ std::string case_name(const GemmConfig& config) {
   if (config.alpha != 1) name += fmt::format(" alpha={}", config.alpha);
   if (config.beta != 0) name += fmt::format(" beta={}", config.beta);
   if (config.bias != "none") name += " bias=" + config.bias;
-  if (config.activation != "none") name += " " + config.activation;
+  if (config.activation != Activation::none) name += " " + std::string(to_string(config.activation));
   return name;
 }
 
@@ -156,8 +156,12 @@ class GemmWorkload : public Workload, public Tunable {
     return std::string(ops::gemm::select(problem(), device_info(info_.device), "").variant->name);
   }
   nlohmann::json peer_parameters() const override {
-    return {{"mode", config_.mode}, {"alpha", config_.alpha},           {"beta", config_.beta},
-            {"bias", config_.bias}, {"activation", config_.activation}, {"batched", config_.batched}};
+    return {{"mode", config_.mode},
+            {"alpha", config_.alpha},
+            {"beta", config_.beta},
+            {"bias", config_.bias},
+            {"activation", to_string(config_.activation)},
+            {"batched", config_.batched}};
   }
   Call bind(const std::string& variant, int set) const override { return call(options(variant, set), set); }
   Call bind_dependent(const std::string& variant, int set) const override {
@@ -188,15 +192,9 @@ class GemmWorkload : public Workload, public Tunable {
     if (config_.beta != 0) made.c = tensor("c", set);
     if (config_.bias != "none") made.bias = tensor("bias", set);
     made.bias_axis = config_.bias == "row" ? BiasAxis::row : BiasAxis::column;
-    made.activation = activation();
+    made.activation = config_.activation;
     made.variant = variant;
     return made;
-  }
-  Activation activation() const {
-    if (config_.activation == "relu") return Activation::relu;
-    if (config_.activation == "gelu") return Activation::gelu;
-    if (config_.activation == "silu") return Activation::silu;
-    return Activation::none;
   }
   ops::gemm::Problem problem() const {
     return ops::gemm::make_problem(tensor("a", 0), tensor("b", 0), tensor("d", 0), options("", 0));
