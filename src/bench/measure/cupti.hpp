@@ -14,30 +14,36 @@
 
 namespace tmaops::bench {
 
-struct Cupti {
-  decltype(&cuptiGetErrorMessage) error_message = nullptr;
-  decltype(&cuptiDeviceGetChipName) chip_name = nullptr;
-  decltype(&cuptiProfilerInitialize) initialize = nullptr;
-  decltype(&cuptiProfilerDeInitialize) deinitialize = nullptr;
-  decltype(&cuptiProfilerGetCounterAvailability) availability = nullptr;
-  decltype(&cuptiProfilerHostInitialize) host_initialize = nullptr;
-  decltype(&cuptiProfilerHostDeinitialize) host_deinitialize = nullptr;
-  decltype(&cuptiProfilerHostConfigAddMetrics) add_metrics = nullptr;
-  decltype(&cuptiProfilerHostGetConfigImageSize) config_size = nullptr;
-  decltype(&cuptiProfilerHostGetConfigImage) config_image = nullptr;
-  decltype(&cuptiProfilerHostEvaluateToGpuValues) evaluate = nullptr;
-  decltype(&cuptiRangeProfilerEnable) enable = nullptr;
-  decltype(&cuptiRangeProfilerDisable) disable = nullptr;
-  decltype(&cuptiRangeProfilerGetCounterDataSize) data_size = nullptr;
-  decltype(&cuptiRangeProfilerCounterDataImageInitialize) data_initialize = nullptr;
-  decltype(&cuptiRangeProfilerSetConfig) set_config = nullptr;
-  decltype(&cuptiRangeProfilerStart) start = nullptr;
-  decltype(&cuptiRangeProfilerStop) stop = nullptr;
-  decltype(&cuptiRangeProfilerPushRange) push_range = nullptr;
-  decltype(&cuptiRangeProfilerPopRange) pop_range = nullptr;
-  decltype(&cuptiRangeProfilerDecodeData) decode = nullptr;
-  decltype(&cuptiRangeProfilerGetCounterDataInfo) data_info = nullptr;
+// clang-format off
+#define TMAOPS_CUPTI_FUNCTIONS(X) \
+  X(error_message, cuptiGetErrorMessage) \
+  X(chip_name, cuptiDeviceGetChipName) \
+  X(initialize, cuptiProfilerInitialize) \
+  X(deinitialize, cuptiProfilerDeInitialize) \
+  X(availability, cuptiProfilerGetCounterAvailability) \
+  X(host_initialize, cuptiProfilerHostInitialize) \
+  X(host_deinitialize, cuptiProfilerHostDeinitialize) \
+  X(add_metrics, cuptiProfilerHostConfigAddMetrics) \
+  X(config_size, cuptiProfilerHostGetConfigImageSize) \
+  X(config_image, cuptiProfilerHostGetConfigImage) \
+  X(evaluate, cuptiProfilerHostEvaluateToGpuValues) \
+  X(enable, cuptiRangeProfilerEnable) \
+  X(disable, cuptiRangeProfilerDisable) \
+  X(data_size, cuptiRangeProfilerGetCounterDataSize) \
+  X(data_initialize, cuptiRangeProfilerCounterDataImageInitialize) \
+  X(set_config, cuptiRangeProfilerSetConfig) \
+  X(start, cuptiRangeProfilerStart) \
+  X(stop, cuptiRangeProfilerStop) \
+  X(push_range, cuptiRangeProfilerPushRange) \
+  X(pop_range, cuptiRangeProfilerPopRange) \
+  X(decode, cuptiRangeProfilerDecodeData) \
+  X(data_info, cuptiRangeProfilerGetCounterDataInfo)
+// clang-format on
 
+struct Cupti {
+#define TMAOPS_DECLARE(member, function) decltype(&function) member = nullptr;
+  TMAOPS_CUPTI_FUNCTIONS(TMAOPS_DECLARE)
+#undef TMAOPS_DECLARE
   std::string name;     // of the library that was loaded; empty: none
   std::string problem;  // why the functions cannot be used; empty: they can
 };

@@ -38,28 +38,9 @@ Cupti load_cupti() {
     function = library.function<Function>(symbol);
     complete = complete && function != nullptr;
   };
-  get(found.error_message, "cuptiGetErrorMessage");
-  get(found.chip_name, "cuptiDeviceGetChipName");
-  get(found.initialize, "cuptiProfilerInitialize");
-  get(found.deinitialize, "cuptiProfilerDeInitialize");
-  get(found.availability, "cuptiProfilerGetCounterAvailability");
-  get(found.host_initialize, "cuptiProfilerHostInitialize");
-  get(found.host_deinitialize, "cuptiProfilerHostDeinitialize");
-  get(found.add_metrics, "cuptiProfilerHostConfigAddMetrics");
-  get(found.config_size, "cuptiProfilerHostGetConfigImageSize");
-  get(found.config_image, "cuptiProfilerHostGetConfigImage");
-  get(found.evaluate, "cuptiProfilerHostEvaluateToGpuValues");
-  get(found.enable, "cuptiRangeProfilerEnable");
-  get(found.disable, "cuptiRangeProfilerDisable");
-  get(found.data_size, "cuptiRangeProfilerGetCounterDataSize");
-  get(found.data_initialize, "cuptiRangeProfilerCounterDataImageInitialize");
-  get(found.set_config, "cuptiRangeProfilerSetConfig");
-  get(found.start, "cuptiRangeProfilerStart");
-  get(found.stop, "cuptiRangeProfilerStop");
-  get(found.push_range, "cuptiRangeProfilerPushRange");
-  get(found.pop_range, "cuptiRangeProfilerPopRange");
-  get(found.decode, "cuptiRangeProfilerDecodeData");
-  get(found.data_info, "cuptiRangeProfilerGetCounterDataInfo");
+#define TMAOPS_GET(member, function) get(found.member, #function);
+  TMAOPS_CUPTI_FUNCTIONS(TMAOPS_GET)
+#undef TMAOPS_GET
   found.name = library.name();
   if (!complete) found.problem = library.name() + " has no range profiler: it is older than CUDA 12.6";
   return found;

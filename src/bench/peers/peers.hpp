@@ -1,7 +1,6 @@
 // What a variant is compared with: ceilings, and other libraries that do the same work.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "bench/measure/implementation.hpp"
+#include "bench/peers/python.hpp"
 
 namespace tmaops::bench {
 
@@ -25,38 +25,6 @@ std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& t
 /// The fastest of a few kernels of CUTLASS. Throws Error variant_refuses with the reason when they do not take the
 /// case. Only in builds with CUTLASS.
 std::unique_ptr<Implementation> make_cutlass(const Workload& workload, Timer& timer);
-
-/// What peers in Python need of the run.
-struct PythonSettings {
-  std::string interpreter{};                       // empty: TMAOPS_PYTHON, then python3
-  std::function<bool()> interrupted{};             // may be left out
-  std::function<void(const std::string&)> note{};  // may be left out
-};
-
-/// Peers that live in a Python process of their own, which is started once and kept for the run. It gets the
-/// workload's inputs through shared memory, and its outputs come back the same way to be checked.
-class PythonPeers {
- public:
-  /// Starts the interpreter. Throws Error cannot_read with what to install when there is none, or when numpy is
-  /// missing.
-  explicit PythonPeers(const PythonSettings& settings);
-  ~PythonPeers();
-  PythonPeers(const PythonPeers&) = delete;
-  PythonPeers& operator=(const PythonPeers&) = delete;
-
-  /// "python 3.11.2, numpy 2.4.6, torch 2.13.0+cpu".
-  const std::string& versions() const;
-  /// Hands the workload's inputs to the process, which keeps those of earlier ones.
-  void load(const Workload& workload);
-  /// Lets the process forget all workloads; their peers must not be used any more.
-  void forget();
-  /// The peer on the workload loaded last. Throws Error variant_refuses with the reason when it does not take the case.
-  std::unique_ptr<Implementation> make(const std::string& peer, const Workload& workload);
-
- private:
-  class Process;
-  std::shared_ptr<Process> process_;
-};
 
 /// Names of all peers and ceilings.
 std::span<const std::string_view> peer_names();
@@ -83,7 +51,7 @@ class Peers {
 
   PythonSettings python_settings_;
   Timer& timer_;
-  std::unique_ptr<PythonPeers> python_;
+  std::shared_ptr<PythonPeers> python_;
   std::string no_python_{};  // why, once it is known
   bool loaded_ = false;
 };

@@ -1,4 +1,5 @@
-// The peers of scripts/peers/python_peers.py.
+#include "bench/peers/python.hpp"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -6,16 +7,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "bench/peers/peers.hpp"
-#include "bench/peers/python_process.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
-namespace {
-
-constexpr double kStartTimeout = 120;   // importing torch on a cold disk
-constexpr double kAnswerTimeout = 300;  // torch.compile takes a minute
 
 /// Memory that the other process can open through /proc while this one lives; the system takes it back by itself.
 class SharedMemory {
@@ -48,6 +43,11 @@ class SharedMemory {
   void* memory_ = MAP_FAILED;
 };
 
+namespace {
+
+constexpr double kStartTimeout = 120;   // importing torch on a cold disk
+constexpr double kAnswerTimeout = 300;  // torch.compile takes a minute
+
 std::string interpreter(const std::string& option) {
   if (!option.empty()) return option;
   const char* variable = std::getenv("TMAOPS_PYTHON");
@@ -66,111 +66,9 @@ std::size_t byte_size(const TensorSpec& spec) {
   return static_cast<std::size_t>(spec.layout.size()) * size_of(spec.dtype);
 }
 
-}  // namespace
-
-class PythonPeers::Process {
- public:
-  explicit Process(const PythonSettings& settings)
-      : lines_({interpreter(settings.interpreter), script()},
-               // The first two halve OpenBLAS where a system sets them.
-               {{"OPENBLAS_CORETYPE", ""},
-                {"OPENBLAS_L2_SIZE", ""},
-                {"OMP_NUM_THREADS", std::to_string(num_threads())},
-                {"OPENBLAS_NUM_THREADS", std::to_string(num_threads())},
-                {"PYTHONDONTWRITEBYTECODE", "1"}},
-               settings.interrupted) {
-    try {
-      versions = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::variant_refuses) throw;
-      throw Error(ErrorCode::cannot_read,
-                  {.where = interpreter(settings.interpreter), .got = "", .needed = error.details().needed});
-    }
-  }
-
-  void load(const Workload& workload) {
-    const CaseInfo& info = workload.info();
-    nlohmann::json question{{"command", "load"},
-                            {"workload", loaded_.size()},
-                            {"operator", info.op},
-                            {"case", info.name},
-                            {"parameters", workload.peer_parameters()},
-                            {"sets", workload.sets()},
-                            {"device", tmaops::to_string(info.device)},
-                            {"tensors", nlohmann::json::array()}};
-    std::size_t total = 0;
-    std::vector<std::size_t> offsets;
-    for (const TensorSpec& spec : workload.tensors()) {
-      offsets.push_back(total);
-      total += (byte_size(spec) + 63) / 64 * 64;
-    }
-    const auto& [memory, offsets_of] = loaded_.emplace_back(std::make_unique<SharedMemory>(total), std::move(offsets));
-    for (std::size_t i = 0; i < workload.tensors().size(); ++i) {
-      const TensorSpec& spec = workload.tensors()[i];
-      if (!spec.output) std::memcpy(memory->data() + offsets_of[i], workload.host(spec.name, 0).data, byte_size(spec));
-      const auto rank = static_cast<std::size_t>(spec.layout.rank);
-      question["tensors"].push_back(
-          {{"name", spec.name},
-           {"dtype", tmaops::to_string(spec.dtype)},
-           {"shape", std::vector<std::int64_t>(spec.layout.shape.begin(), spec.layout.shape.begin() + rank)},
-           {"strides", std::vector<std::int64_t>(spec.layout.strides.begin(), spec.layout.strides.begin() + rank)},
-           {"offset", offsets_of[i]},
-           {"output", spec.output}});
-    }
-    question["memory"] = {{"path", memory->path()}, {"bytes", total}};
-    lines_.ask(question, kAnswerTimeout);
-  }
-
-  void forget() {
-    if (!loaded_.empty()) lines_.ask({{"command", "forget"}}, kAnswerTimeout);
-    loaded_.clear();
-  }
-
-  /// On the workload loaded last, whose number it returns.
-  std::size_t make(const std::string& peer) {
-    const std::size_t number = loaded_.size() - 1;
-    lines_.ask({{"command", "make"}, {"workload", number}, {"peer", peer}}, kAnswerTimeout);
-    return number;
-  }
-
-  /// Runs the peer once and brings its outputs into the workload's set.
-  void run(const std::string& peer, std::size_t number, Workload& workload, int set) {
-    const auto& [memory, offsets] = loaded_.at(number);
-    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
-      if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
-        std::memset(memory->data() + offsets[i], 0xFF, byte_size(spec));
-    lines_.ask({{"command", "run"}, {"workload", number}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
-    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
-      if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
-        std::memcpy(workload.host(spec.name, set).data, memory->data() + offsets[i], byte_size(spec));
-        workload.put(spec.name, set);
-      }
-  }
-
-  double seconds(const std::string& peer, std::size_t number, std::int64_t first, std::int64_t count) {
-    return lines_.ask({{"command", "time"}, {"workload", number}, {"peer", peer}, {"first", first}, {"count", count}},
-                      kAnswerTimeout)["seconds"];
-  }
-
-  std::string versions;
-
- private:
-  /// The tensors of a workload, and where in the memory they lie.
-  struct Loaded {
-    std::unique_ptr<SharedMemory> memory;
-    std::vector<std::size_t> offsets;
-  };
-
-  LineProcess lines_;
-  std::vector<Loaded> loaded_;
-};
-
-namespace {
-
-template <class Process>
 class PythonPeer : public Implementation {
  public:
-  PythonPeer(std::string name, std::shared_ptr<Process> process, std::size_t workload)
+  PythonPeer(std::string name, std::shared_ptr<PythonPeers> process, std::size_t workload)
       : Implementation(std::move(name), Kind::peer, ""), process_(std::move(process)), workload_(workload) {}
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
@@ -182,22 +80,95 @@ class PythonPeer : public Implementation {
   }
 
  private:
-  std::shared_ptr<Process> process_;
+  std::shared_ptr<PythonPeers> process_;
   std::size_t workload_;  // its number there
 };
 
 }  // namespace
 
-PythonPeers::PythonPeers(const PythonSettings& settings) : process_(std::make_shared<Process>(settings)) {}
-PythonPeers::~PythonPeers() = default;
+PythonPeers::PythonPeers(const PythonSettings& settings)
+    : lines_({interpreter(settings.interpreter), script()},
+             // The first two halve OpenBLAS where a system sets them.
+             {{"OPENBLAS_CORETYPE", ""},
+              {"OPENBLAS_L2_SIZE", ""},
+              {"OMP_NUM_THREADS", std::to_string(num_threads())},
+              {"OPENBLAS_NUM_THREADS", std::to_string(num_threads())},
+              {"PYTHONDONTWRITEBYTECODE", "1"}},
+             settings.interrupted) {
+  try {
+    versions_ = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::variant_refuses) throw;
+    throw Error(ErrorCode::cannot_read,
+                {.where = interpreter(settings.interpreter), .got = "", .needed = error.details().needed});
+  }
+}
 
-const std::string& PythonPeers::versions() const { return process_->versions; }
-void PythonPeers::load(const Workload& workload) { process_->load(workload); }
-void PythonPeers::forget() { process_->forget(); }
+void PythonPeers::load(const Workload& workload) {
+  const CaseInfo& info = workload.info();
+  nlohmann::json question{{"command", "load"},
+                          {"workload", loaded_.size()},
+                          {"operator", info.op},
+                          {"case", info.name},
+                          {"parameters", workload.peer_parameters()},
+                          {"sets", workload.sets()},
+                          {"device", tmaops::to_string(info.device)},
+                          {"tensors", nlohmann::json::array()}};
+  std::size_t total = 0;
+  std::vector<std::size_t> offsets;
+  for (const TensorSpec& spec : workload.tensors()) {
+    offsets.push_back(total);
+    total += (byte_size(spec) + 63) / 64 * 64;
+  }
+  const auto& [memory, offsets_of] = loaded_.emplace_back(std::make_shared<SharedMemory>(total), std::move(offsets));
+  for (std::size_t i = 0; i < workload.tensors().size(); ++i) {
+    const TensorSpec& spec = workload.tensors()[i];
+    if (!spec.output) std::memcpy(memory->data() + offsets_of[i], workload.host(spec.name, 0).data, byte_size(spec));
+    const auto rank = static_cast<std::size_t>(spec.layout.rank);
+    question["tensors"].push_back(
+        {{"name", spec.name},
+         {"dtype", tmaops::to_string(spec.dtype)},
+         {"shape", std::vector<std::int64_t>(spec.layout.shape.begin(), spec.layout.shape.begin() + rank)},
+         {"strides", std::vector<std::int64_t>(spec.layout.strides.begin(), spec.layout.strides.begin() + rank)},
+         {"offset", offsets_of[i]},
+         {"output", spec.output}});
+  }
+  question["memory"] = {{"path", memory->path()}, {"bytes", total}};
+  lines_.ask(question, kAnswerTimeout);
+}
 
-std::unique_ptr<Implementation> PythonPeers::make(const std::string& peer, const Workload&) {
-  const std::size_t number = process_->make(peer);
-  return std::make_unique<PythonPeer<Process>>(peer, process_, number);
+void PythonPeers::forget() {
+  if (!loaded_.empty()) lines_.ask({{"command", "forget"}}, kAnswerTimeout);
+  loaded_.clear();
+}
+
+std::size_t PythonPeers::make(const std::string& peer) {
+  const std::size_t number = loaded_.size() - 1;
+  lines_.ask({{"command", "make"}, {"workload", number}, {"peer", peer}}, kAnswerTimeout);
+  return number;
+}
+
+void PythonPeers::run(const std::string& peer, std::size_t number, Workload& workload, int set) {
+  const auto& [memory, offsets] = loaded_.at(number);
+  for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+    if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
+      std::memset(memory->data() + offsets[i], 0xFF, byte_size(spec));
+  lines_.ask({{"command", "run"}, {"workload", number}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
+  for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+    if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
+      std::memcpy(workload.host(spec.name, set).data, memory->data() + offsets[i], byte_size(spec));
+      workload.put(spec.name, set);
+    }
+}
+
+double PythonPeers::seconds(const std::string& peer, std::size_t number, std::int64_t first, std::int64_t count) {
+  return lines_.ask({{"command", "time"}, {"workload", number}, {"peer", peer}, {"first", first}, {"count", count}},
+                    kAnswerTimeout)["seconds"];
+}
+
+std::unique_ptr<Implementation> make_python_peer(const std::string& peer, std::shared_ptr<PythonPeers> process) {
+  const std::size_t number = process->make(peer);
+  return std::make_unique<PythonPeer>(peer, std::move(process), number);
 }
 
 }  // namespace tmaops::bench

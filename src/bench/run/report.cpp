@@ -28,7 +28,7 @@ double rounded(double value) {
   return std::isfinite(scale) ? std::round(value * scale) / scale : value;
 }
 
-/// Null, or the number.
+/// Null, or the rounded number.
 Json number(std::optional<double> value, const Row& row, const char* what) {
   return value ? Json(rounded(finite(*value, row, what))) : Json(nullptr);
 }
@@ -38,14 +38,14 @@ Json counters_json(const Counters& counters, const Row& row) {
   Json spread = Json::object();
   for (std::size_t i = 0; i < kCounters.size(); ++i) {
     const char* name = kCounters[i].name;
-    json[name] = rounded(finite(counters.values[i], row, name));
-    spread[name] = {rounded(finite(counters.p10[i], row, name)), rounded(finite(counters.p90[i], row, name))};
+    json[name] = number(counters.values[i], row, name);
+    spread[name] = {number(counters.p10[i], row, name), number(counters.p90[i], row, name)};
   }
   json["p10_p90"] = std::move(spread);
   if (const auto& all = counters.back_to_back) {
     Json together{{"calls", all->calls}};
     for (std::size_t i = 0; i < kBackToBackCounters; ++i)
-      together[kCounters[i].name] = rounded(finite(all->values[i], row, kCounters[i].name));
+      together[kCounters[i].name] = number(all->values[i], row, kCounters[i].name);
     json["back_to_back"] = std::move(together);
   }
   return json;
@@ -55,8 +55,8 @@ Json loads_json(const Report& report, const Row& row) {
   const double seconds = row.us->median * 1e-6;
   const TileLoads& loads = *row.loads;
   Json json{{"count", loads.count},
-            {"per_second", rounded(finite(loads.count / seconds, row, "a rate"))},
-            {"ns_each", rounded(finite(seconds * 1e9 / loads.count, row, "a time"))},
+            {"per_second", number(loads.count / seconds, row, "a rate")},
+            {"ns_each", number(seconds * 1e9 / loads.count, row, "a time")},
             {"vs_manual", number(vs_manual(report, row), row, "a ratio")}};
   json["cycles_per_block"] = nullptr;
   if (loads.cycles)
@@ -77,16 +77,13 @@ Json row_json(const Report& report, const Row& row) {
   json["device"] = to_string(row.info.device);
   json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);
   if (row.us) {
-    json["us"] = {{"median", rounded(finite(row.us->median, row, "a median"))},
-                  {"p10", rounded(finite(row.us->p10, row, "a percentile"))},
-                  {"p90", rounded(finite(row.us->p90, row, "a percentile"))},
-                  {"n", row.us->n},
-                  {"mean", rounded(finite(row.us->mean, row, "a mean"))},
-                  {"min", rounded(finite(row.us->min, row, "a minimum"))},
-                  {"max", rounded(finite(row.us->max, row, "a maximum"))},
-                  {"std", rounded(finite(row.us->deviation, row, "a deviation"))}};
-    json["gbps"] = rounded(finite(row.gbps(), row, "a bandwidth"));
-    json["tflops"] = rounded(finite(row.tflops(), row, "a rate"));
+    json["us"] = {
+        {"median", number(row.us->median, row, "a median")}, {"p10", number(row.us->p10, row, "a percentile")},
+        {"p90", number(row.us->p90, row, "a percentile")},   {"n", row.us->n},
+        {"mean", number(row.us->mean, row, "a mean")},       {"min", number(row.us->min, row, "a minimum")},
+        {"max", number(row.us->max, row, "a maximum")},      {"std", number(row.us->deviation, row, "a deviation")}};
+    json["gbps"] = number(row.gbps(), row, "a bandwidth");
+    json["tflops"] = number(row.tflops(), row, "a rate");
   } else {
     json["us"] = json["gbps"] = json["tflops"] = nullptr;
   }

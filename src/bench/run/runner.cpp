@@ -104,63 +104,53 @@ class Runner {
     }
   }
 
+  /// Does work on a problem. False, and the problem is refused, where the memory does not suffice.
+  template <class Work>
+  bool fits(const Settings& problem, const CaseInfo& info, const Work& work) {
+    std::string reason;
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      if (error.exit_code() != kNoMemory) throw;
+      reason = reason_of(error);
+    } catch (const std::bad_alloc&) {
+      reason = "the system has no more";
+    }
+    log_.refuse({info, "tmaops",
+                 "not enough memory: " + reason + " (" + problem.place().text() + ": " + problem.to_text() + ")", true,
+                 kNoMemory});
+    return false;
+  }
+
   /// Null, and refused, when there is not enough memory.
   std::unique_ptr<Workload> prepared(const Settings& problem, const std::string& temperature, bool checked) {
     std::unique_ptr<Workload> workload = make_workload(problem, device_);
     log_.progress(*workload, checked ? "data and reference" : "data", 0);
-    try {
+    const bool done = fits(problem, workload->info(), [&] {
       const bool cold = temperature == "cold";
-      const int sets = cold ? cold_sets(*workload, options_.cold_bytes) : 1;
-      if (checked)
-        workload->prepare(options_.seed, sets);
-      else
-        workload->prepare_unchecked(options_.seed, sets);
+      workload->prepare(options_.seed, cold ? cold_sets(*workload, options_.cold_bytes) : 1, checked);
       if (cold) workload->add_sets(cold_sets(*workload, options_.cold_bytes));  // now the data says what is touched
-    } catch (const Error& error) {
-      if (error.exit_code() != kNoMemory) throw;
-      refuse_for_memory(problem, workload->info(), reason_of(error));
-      return nullptr;
-    } catch (const std::bad_alloc&) {
-      refuse_for_memory(problem, workload->info(), "the system has no more");
-      return nullptr;
-    }
-    return workload;
+    });
+    return done ? std::move(workload) : nullptr;
   }
 
-  void refuse_for_memory(const Settings& problem, const CaseInfo& info, const std::string& reason) {
-    log_.refuse({info, "tmaops",
-                 "not enough memory: " + reason + " (" + problem.place().text() + ": " + problem.to_text() + ")", true,
-                 kNoMemory});
-  }
-
-  /// False when interrupted.
-  bool check(const Settings& problem, TimedProblem& one, const std::string& temperature) {
+  void check(const Settings& problem, TimedProblem& one, const std::string& temperature) {
     for (auto& implementation : factory_.of(problem, *one.workload, false)) {
-      if (log_.interrupted()) return false;
+      if (log_.interrupted()) return;
       log_.progress(*one.workload, "checking " + implementation->name(), 0.1);
       add_verified(*one.workload, std::move(implementation), one.timed, temperature);
     }
-    return true;
   }
 
   void work(Group group, const std::string& temperature) {
     std::vector<TimedProblem> running;
     factory_.forget();
     for (const Settings& problem : group) {
-      std::unique_ptr<Workload> workload = prepared(problem, temperature, true);
-      if (!workload) continue;
-      const CaseInfo info = workload->info();
-      TimedProblem& one = running.emplace_back(std::move(workload));
-      try {
-        if (!check(problem, one, temperature)) return;
-        continue;
-      } catch (const Error& error) {
-        if (error.exit_code() != kNoMemory) throw;
-        refuse_for_memory(problem, info, reason_of(error));
-      } catch (const std::bad_alloc&) {
-        refuse_for_memory(problem, info, "the system has no more");
-      }
-      running.pop_back();  // its memory is of use to the others
+      TimedProblem one{prepared(problem, temperature, true)};
+      if (one.workload && fits(problem, one.workload->info(), [&] { check(problem, one, temperature); }))
+        running.push_back(std::move(one));
+      if (log_.interrupted()) return;
     }
     if (options_.time && !options_.single_run) sample_in_turn(running, options_, *timer_, log_);
     for (TimedProblem& one : running) {

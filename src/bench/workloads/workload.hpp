@@ -79,10 +79,9 @@ class Workload {
   /// What a peer needs to know besides the tensors.
   virtual nlohmann::json peer_parameters() const = 0;
 
-  /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
-  void prepare(std::uint64_t seed, int sets) { prepare(seed, sets, true); }
-  /// The same without what check() needs.
-  void prepare_unchecked(std::uint64_t seed, int sets) { prepare(seed, sets, false); }
+  /// Makes `sets` sets of tensors with the same data in different memory, and what check() needs unless `checked` is
+  /// false. Throws Error out_of_memory.
+  void prepare(std::uint64_t seed, int sets, bool checked = true);
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
   int sets() const;
@@ -119,7 +118,6 @@ class Workload {
 
  private:
   using Set = std::vector<Buffer>;
-  void prepare(std::uint64_t seed, int sets, bool checked);
   std::size_t index(std::string_view name) const;
   /// Memory for one set, unfilled.
   Set new_set() const;
