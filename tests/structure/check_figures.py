@@ -31,7 +31,7 @@ UNITS = {"ns": 1e3, "us": 1, "ms": 1e-3, "s": 1e-6, "second": 1e-6, "seconds": 1
          "times": 1}
 FIELDS = {"GB/s": "gbps", "TB/s": "gbps", "TFLOPS": "tflops", "TFLOP/s": "tflops"}  # of others: the median
 UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
-FIGURE = re.compile(rf"(?<![\w.])((?:{NUMBER})(?:(?:, | to | and | or | - |–|-)(?:{NUMBER}))*)(?:(x)(?! ?\d)| ?({UNIT}))(?![\w/])")
+FIGURE = re.compile(rf"(?<![\w.])(?<!ISO )((?:{NUMBER})(?:(?:, | to | and | or | - |–|-)(?:{NUMBER}))*)(?:(x)(?! ?\d)| ?({UNIT}))(?![\w/])")
 COMMENT = re.compile(r"<!-- figures\b(.*?)-->", re.DOTALL)
 LINE = re.compile(rf"({NUMBER}) ?({UNIT}|x)?: (.*)")
 IGNORED = re.compile(r"<!-- (table|counters) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL)
@@ -250,7 +250,7 @@ def self_test():
     passes("10 us\n<!-- figures h200/gemm\n10 us: RC 1; tmaops\n10 us RC 1\n-->\n", "is no line of figures")
     passes("50 ms\n<!-- figures 50 ms: given, a setting -->\n")
     passes("50 ms, 20 times\n<!-- figures given: settings -->\n")
-    passes("`9 us`\n```\n# 9 us\n```\n<!-- table a -->\n9 us\n<!-- /table -->\n64 x 32 tiles, 4.8 TB, 2x2\n")
+    passes("`9 us`\n```\n# 9 us\n```\n<!-- table a -->\n9 us\n<!-- /table -->\n64 x 32 tiles, 4.8 TB, 2x2, ISO 8601 times\n")
     passes("10 us\n## Next\n<!-- figures h200/gemm; RC 1; tmaops -->\n", "10 us has no source")
     assert check_lessons("g.md", "# G\n### G1: A.\n3 us (single run,\nnot kept)\n### G2: B.\n4 us\n") == [
         "g.md: G2 has figures and names neither a result file nor a command; see its README"]

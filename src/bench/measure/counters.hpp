@@ -15,7 +15,7 @@
 
 namespace tmaops::bench {
 
-/// How the kernels of a call go together.
+/// How the values of a call's kernels make one value.
 enum class Fold { sum, mean };  // mean: weighted with the kernels' durations
 
 struct CounterInfo {
@@ -23,8 +23,8 @@ struct CounterInfo {
   Fold fold;
 };
 
-/// The counters that are read, in this order: eleven passes for all of them (CUPTI for GH100). The first is the
-/// duration that weighs the others. What a counter of hits is of is the one before it.
+/// The counters that are read, in this order. Together they take eleven passes on GH100. The first is the duration,
+/// with which means are weighted. The counter before one of hits is the number of look-ups.
 inline constexpr std::array kCounters{
     CounterInfo{"gpu__time_duration.sum", Fold::sum},  // nanoseconds
     CounterInfo{"dram__throughput.avg.pct_of_peak_sustained_elapsed", Fold::mean},
@@ -64,25 +64,24 @@ inline constexpr std::array kCounters{
     CounterInfo{"smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio", Fold::mean},
     CounterInfo{"smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio", Fold::mean}};
 
-/// What stands before and behind the reason in the names of waits.
+/// The names of waits are this prefix, the reason and this suffix.
 inline constexpr std::string_view kWaitPrefix = "smsp__average_warps_issue_stalled_";
 inline constexpr std::string_view kWaitSuffix = "_per_issue_active.ratio";
 
 /// In the order of kCounters.
 using CounterValues = std::array<double, kCounters.size()>;
 
-/// The first of kCounters: the ones that are also read of calls back to back.
+/// So many of kCounters, from the first on, are also read of calls back to back.
 inline constexpr std::size_t kBackToBackCounters = 7;
 
-/// Counters of one range around many calls as they are timed, in a graph: kernels follow each other without a pause,
-/// and those of dependent launches overlap. Nothing of a call's begin and end is in them that is not in its time.
+/// Counters of one range around many calls in a graph, as they are timed: kernels follow each other without a pause,
+/// and those of dependent launches overlap.
 struct BackToBack {
   std::int64_t calls = 0;
   std::array<double, kBackToBackCounters> values{};  // in the order of kCounters; sums are of one call
 };
 
-/// Counters of a call over several of its runs, each counter by itself: one run is a sample (the DRAM's throughput of
-/// one kernel of 65 us comes out 2 % higher or lower).
+/// Counters of a call over several of its runs, each counter by itself. One run is only a sample: its values scatter.
 struct Counters {
   int kernels = 0;  // of one run
   int runs = 0;
@@ -102,7 +101,7 @@ Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int run
 /// From the values of a range around `calls`.
 BackToBack back_to_back(std::span<const double> range, std::int64_t calls);
 
-/// What most warps wait for, and how many per instruction that is issued.
+/// What most warps wait for, and how many wait per issued instruction.
 struct LongestWait {
   std::string reason;  // "long scoreboard"
   double warps = 0;
@@ -119,16 +118,16 @@ constexpr std::size_t counter_index(std::string_view name) {
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
-  /// Counters of the calls, which are one call on different sets of inputs. In each pass that the counters take they
-  /// run in turn, uncounted until the caches hold what the calls before leave there, then counted; kernels run one
-  /// after the other. Throws Error variant_refuses.
+  /// Counters of the calls, which are one call on different sets of inputs. In each pass the calls first run uncounted,
+  /// until the caches are in the state that timed calls find, and then counted. Kernels run one after the other. Throws
+  /// Error variant_refuses.
   virtual Counters read(const std::vector<Call>& calls) = 0;
   /// The same calls in turn, back to back for a twentieth of a second; one takes about `seconds_each`, which is more
   /// than 0. Throws Error variant_refuses.
   virtual BackToBack read_back_to_back(const std::vector<Call>& calls, double seconds_each) = 0;
 };
 
-/// Throws Error variant_refuses: CUPTI missing or refusing, and what to do.
+/// Throws Error variant_refuses where CUPTI is missing or refuses, with what to do.
 std::unique_ptr<CounterReader> make_cuda_counters(Device device);
 
 /// What can be known without running anything.

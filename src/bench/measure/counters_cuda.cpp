@@ -1,6 +1,6 @@
-// Counters by CUPTI's range profiler: a range of its own around every kernel (times of wider ranges hold the profiler's
-// own work); in each pass the same runs of the call, so that a value of several passes is of runs in the same place.
-// And a range around so many calls back to back that the profiler's work hardly counts.
+// Counters by CUPTI's range profiler. Every kernel has a range of its own, because wider ranges contain the profiler's
+// own work. Each pass makes the same runs of the call, so a value that takes several passes is of the same run in each.
+// Calls back to back are one range, long enough that the profiler's work hardly counts.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kMostFirst = 512;  // runs that fill the caches
 constexpr int kRuns = 11;        // counted ones
 constexpr int kMostPasses = 100;
-constexpr double kBackToBackSeconds = 0.05;  // up to 0.2 ms of them are the profiler's own
+constexpr double kBackToBackSeconds = 0.05;
 
 std::vector<const char*> metric_names(std::size_t count) {
   std::vector<const char*> names;

@@ -54,7 +54,7 @@ const Cupti& cupti();
 /// Throws Error variant_refuses unless the status is success, with what to do where that is known.
 void check_cupti(CUptiResult status, const char* what);
 
-/// CUPTI's parameters with their size, as it wants them.
+/// CUPTI's parameters with their size set.
 template <class Parameters>
 Parameters sized(std::size_t size) {
   Parameters parameters{};

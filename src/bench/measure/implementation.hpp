@@ -36,7 +36,7 @@ class Implementation {
   virtual Comparison verify(Workload& workload, int set, double tolerance) = 0;
   /// Seconds for `count` calls on the sets in turn.
   virtual double seconds(std::int64_t first, std::int64_t count) = 0;
-  /// Timer::host_cost() of its calls; none of ceilings but `empty`, and of what runs in another process.
+  /// Timer::host_cost() of its calls. Nothing for ceilings, except `empty`, and for what runs in another process.
   virtual std::optional<HostCost> host_cost(double /*seconds_each*/) { return {}; }
   /// What it launches in this process, one call per set; empty when it runs elsewhere.
   virtual const std::vector<Call>& calls() const;

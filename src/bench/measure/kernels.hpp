@@ -12,12 +12,12 @@ void launch_copy(void* to, const void* from, std::int64_t chunks, Stream stream)
 /// A kernel that does nothing. `dependent`: by programmatic dependent launch.
 void launch_empty(Stream stream, bool dependent = false);
 
-/// Cycles of a multiprocessor while its nanosecond timer went on by so much.
+/// Cycles of a multiprocessor, and the nanoseconds of its timer in which they passed.
 struct ClockSpan {
   std::int64_t cycles = 0;
   std::int64_t nanoseconds = 0;
 };
-/// One thread that watches both for 20 us. `span` is memory that the GPU can write.
+/// One thread counts both for a short while. `span` is memory that the GPU can write.
 void launch_clock(ClockSpan* span, Stream stream);
 
 }  // namespace tmaops::bench

@@ -1,6 +1,6 @@
-// Clocks of a GPU and what holds them down. The clock is measured on the GPU, since NVML hands out values of up to a
-// second ago; what holds it down only NVML tells. That library comes with the driver and is loaded when it is first
-// needed; without it the reasons are not recorded, and nothing else changes.
+// Clocks of a GPU and what holds them down. The clock is measured on the GPU, since NVML may return an old value. Only
+// NVML knows what holds it down. The library comes with the driver and is loaded when it is first needed. Without it
+// the reasons are not recorded, and nothing else changes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::vector<std::string> reason_names(std::uint64_t reasons);
 /// Whether the power or the temperature is the reason, and not a setting.
 bool is_power_or_thermal(const std::string& reason);
 
-/// No clocks of no readings.
+/// Nothing where there are no readings.
 std::optional<Clocks> summarize(std::span<const ClockReading> readings);
 
 class Nvml {
@@ -42,7 +42,7 @@ class Nvml {
   const std::string& problem() const { return problem_; }
   /// Version of the library, "13.580.159.04"; empty when it is not loaded.
   const std::string& version() const { return version_; }
-  /// Clock event reasons; 0 when they cannot be read. Takes a millisecond at most.
+  /// Clock event reasons; 0 when they cannot be read.
   std::uint64_t reasons() const;
 
  private:

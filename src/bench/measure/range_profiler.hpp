@@ -11,13 +11,13 @@
 
 namespace tmaops::bench {
 
-/// What the counters of a pass are of.
+/// The ranges whose counters a pass reads.
 enum class Ranges {
   kernels,  // each kernel by itself
-  marked    // what lies between begin_range() and end_range(), in which kernels run as they do without a profiler
+  marked    // from begin_range() to end_range(), where kernels run as they do without a profiler
 };
 
-/// The part that knows the chip: which counters metrics need, and their values from them.
+/// Knows the chip: which counters the metrics need, and how to compute the metrics from them.
 class Metrics {
  public:
   /// Throws Error variant_refuses.
@@ -38,12 +38,12 @@ class Metrics {
   std::vector<std::uint8_t> config_;
 };
 
-/// The profiler is on while this lives: switching it on and off takes half a second.
+/// The profiler is on while this lives. Switching it is slow.
 class ProfilerSession {
  public:
   static constexpr std::size_t kMostRanges = 1024;  // of all runs in a pass
 
-  /// Throws Error variant_refuses, as its functions do.
+  /// This and the functions throw Error variant_refuses.
   ProfilerSession(CUcontext context, Ranges ranges);
   ~ProfilerSession();
   ProfilerSession(const ProfilerSession&) = delete;
@@ -57,7 +57,7 @@ class ProfilerSession {
   void end_range();
   /// Whether this was the last pass.
   bool stop();
-  /// Of each range in a pass; none where there were more than kMostRanges.
+  /// The values of each range; nothing where there were more than kMostRanges.
   std::optional<std::vector<std::vector<double>>> values(Metrics& metrics);
 
  private:

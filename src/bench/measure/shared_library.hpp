@@ -1,4 +1,4 @@
-// Libraries that are used where they are installed and never linked: loaded when they are first needed.
+// Libraries that are loaded when they are first needed and never linked, so that tmaops works without them.
 #pragma once
 
 #include <string>

@@ -13,14 +13,15 @@
 
 namespace tmaops::bench {
 
-/// What a call costs the thread that makes it, in microseconds, and beside it, taken in the same millisecond, a launch
-/// of an empty kernel in the same mode.
+/// What a call costs the thread that makes it, in microseconds, and what a launch of an empty kernel in the same mode
+/// costs at the same time.
 struct HostCost {
   double call_us = 0;
   double launch_us = 0;
 };
-/// The lower quartiles; none of no bursts. Interrupts and other tenants of a machine only add to a thread's times, so a
-/// median moves with the share of the run that was disturbed, and a minimum with the number of bursts.
+/// The lower quartiles; nothing where there are no bursts. Interrupts and other tenants of a machine only add to a
+/// thread's times, so a median moves with the share of the run that was disturbed, and a minimum with the number of
+/// bursts.
 std::optional<HostCost> undisturbed(std::span<const HostCost> bursts);
 
 /// Measures back-to-back calls. One implementation per kind of device.
@@ -31,17 +32,17 @@ class Timer {
   virtual double seconds(const std::vector<Call>& calls, std::int64_t first, std::int64_t count) = 0;
   /// Runs one call and waits for it.
   virtual void run(const Call& call) = 0;
-  /// The same where a profiler sees it and nothing else (cudaProfilerStart and Stop around it).
+  /// The same between cudaProfilerStart and cudaProfilerStop, so that a profiler sees this call alone.
   virtual void run_profiled(const Call& call) { run(call); }
-  /// The mean over one burst of calls, none of which is waited for. `seconds_each`: about what a call takes on the GPU;
-  /// `dependent`: with programmatic dependent launch. None on a CPU, where a call returns with its result.
+  /// The mean over one burst of calls, none of which is waited for. `seconds_each` is about what a call takes on the
+  /// GPU; `dependent` means programmatic dependent launch. Nothing on a CPU, where a call returns with its result.
   virtual std::optional<HostCost> host_cost(const std::vector<Call>& /*calls*/, double /*seconds_each*/,
                                             bool /*dependent*/) {
     return {};
   }
-  /// The clock at the end of the last seconds(), once. None on a CPU.
+  /// The clock at the end of the last seconds(); the second call returns nothing, and so does one on a CPU.
   virtual std::optional<ClockReading> take_clocks() { return {}; }
-  /// Why it is not known what holds the clock of a GPU down; else empty.
+  /// Why the reasons that hold a GPU's clock down cannot be read; empty when they can.
   virtual std::string clocks_problem() const { return {}; }
 };
 

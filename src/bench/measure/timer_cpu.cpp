@@ -25,8 +25,8 @@ class CpuTimer : public Timer {
   void run(const Call& call) override { call(nullptr); }
 };
 
-/// Threads of the process ("self" or a number) that run or want to, without the calling one. The processor time of a
-/// process would not tell: the kernel adds up that of threads on other processors once per tick, every 4 ms or 10 ms.
+/// Threads of the process ("self" or a number) that run or are ready to, without the calling one. The processor time of
+/// a process is no substitute, because the kernel adds up the time of running threads only once per tick.
 int running_threads(const std::string& process) {
   int running = 0;
   std::error_code failed;

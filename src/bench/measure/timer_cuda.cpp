@@ -16,9 +16,8 @@
 namespace tmaops::bench {
 namespace {
 
-/// Calls that are timed on the host at a time, and about how long they take the GPU, in seconds. The queue of launches
-/// takes 1,024 before the host has to wait; a call has a few kernels at most. Fewer than 16 show the first calls of a
-/// burst, which cost up to 0.3 us more or less than the others.
+/// Calls of one burst that is timed on the host, and about how long they take the GPU, in seconds. The driver queues
+/// 1,024 launches before the host has to wait, and a call has a few kernels at most.
 constexpr double kFewestHostCalls = 8;
 constexpr double kMostHostCalls = 64;
 constexpr double kHostBurstSeconds = 1e-3;
@@ -49,12 +48,12 @@ class CudaTimer : public Timer {
   CudaTimer(const CudaTimer&) = delete;
   CudaTimer& operator=(const CudaTimer&) = delete;
 
-  /// The calls go round the whole list in every graph, so it does not matter which is first. A graph is made for every
-  /// sample (about a millisecond): kept ones would outlive the memory their calls work on.
+  /// The calls go round the whole list in every graph, so it does not matter which is first. Every sample makes its own
+  /// graph, since kept ones would outlive the memory their calls work on.
   double seconds(const std::vector<Call>& calls, std::int64_t, std::int64_t count) override {
     const CallGraph graph(calls, count, stream_);
-    // In processes that have run certain kernels every plain launch of a graph takes 0.17 us longer (0.33 with cold
-    // inputs) when the last kernel launched outside a graph was not a dependent one: here the same for all.
+    // In processes that have run certain kernels, plain launches in a graph take longer when the last kernel outside a
+    // graph was launched plainly. This one is dependent, so all graphs start alike (docs/findings/measuring.md, M9).
     launch_empty(stream_, true);
     graph.launch(stream_);
     check_cuda(cudaEventRecord(begin_, stream_), "bench: event");

@@ -1,5 +1,5 @@
-// What fetching the corners costs by itself: the loads of a multi-scale deformable attention whose rows are read 16
-// bytes per lane, without weights and without arithmetic on the values.
+// The loads of a multi-scale deformable attention alone: each lane reads 16 bytes of a row, without weights and without
+// arithmetic on the values.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -14,8 +14,7 @@ namespace tmaops::bench {
 namespace {
 
 constexpr int kGatherThreads = 256;
-/// Samples whose locations are read at once, 16 bytes per load. One by one the locations cost as much as an eighth of
-/// the whole.
+/// Samples whose locations are read at once, 16 bytes per load. Read one by one they take a good part of the time.
 constexpr int kTogether = 4;
 
 __device__ float2 as_floats(__half2 pair) { return __half22float2(pair); }

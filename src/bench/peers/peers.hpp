@@ -34,13 +34,13 @@ class Peers {
  public:
   Peers(PythonSettings python, Timer& timer);
 
-  /// Whether a peer does this operator's work on this device at all; where it does not, it is left out without a word.
+  /// Whether a peer computes this operator on this device. Where it does not, it is left out without a message.
   static bool applies(std::string_view peer, const CaseInfo& info);
   /// Whether a peer launches in this process.
   static bool in_process(std::string_view peer);
-  /// The workload is another one from now on, beside the ones before.
+  /// The following peers are of another workload. The earlier ones stay.
   void next_workload() { loaded_ = false; }
-  /// The workloads so far are done with.
+  /// Frees what belongs to earlier workloads.
   void forget();
   /// Throws Error variant_refuses with the reason when the peer does not take the case, or needs Python and there is
   /// none.

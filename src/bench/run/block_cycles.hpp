@@ -12,7 +12,7 @@ namespace tmaops::bench {
 
 struct BlockCycles {
   Comparison checked{.ok = true};
-  std::optional<Summary> cycles{};  // none where the operator counts none, or the result was wrong
+  std::optional<Summary> cycles{};  // nothing where the operator counts no cycles, or the result was wrong
 };
 
 /// Runs the variant on the inputs number `set` modulo the sets there are; where there is one set, a second time.

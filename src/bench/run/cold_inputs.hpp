@@ -7,8 +7,8 @@
 
 namespace tmaops::bench {
 
-/// Sets of inputs of which calls touch more than the last-level cache of the workload's device holds; 1 where one set
-/// is twice that cache. After prepare() it may be more than before: only then it is known what a resampling touches.
+/// So many sets of inputs that the calls on them touch more than the last-level cache of the device holds. 1 where one
+/// set is twice that cache. The number may grow after prepare(), when the bytes that a resampling touches are known.
 /// Throws Error out_of_memory when they exceed `cap` bytes.
 int cold_sets(const Workload& workload, std::int64_t cap);
 

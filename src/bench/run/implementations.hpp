@@ -1,4 +1,4 @@
-// What a problem's run compares: the variants it asks for, and the peers.
+// Makes what is compared on a problem: the variants that it asks for, and the peers.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class ImplementationFactory {
   /// All that take the workload, bound to every set of its tensors. Refuses those that were asked for and do not.
   /// `in_process`: without the peers that run in a process of their own. Throws Error as wanted_variants() does.
   std::vector<std::unique_ptr<Implementation>> of(const Settings& problem, const Workload& workload, bool in_process);
-  /// The workloads so far are done with.
+  /// Frees what belongs to earlier workloads.
   void forget() { peers_.forget(); }
 
  private:

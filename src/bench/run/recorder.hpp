@@ -1,4 +1,4 @@
-// What a run tells its observer as it goes, and the report that comes of it.
+// Tells the observer of a run what happens, and collects the report.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tmaops::bench {
 
-/// What happens meanwhile. Every function may be left out.
+/// Hears what happens during a run. Every function may be left out.
 struct Observer {
   std::function<void(std::size_t done, std::size_t total, const std::string& what)> progress{};
   std::function<void(const Row&)> row{};
@@ -26,14 +26,14 @@ class Recorder {
   bool interrupted() const { return observer_.interrupted && observer_.interrupted(); }
   void note(const std::string& text) const;
 
-  /// The run's length: problems, each as often as it is gone through.
+  /// Length of the run: the number of problems, each counted as often as it is worked on.
   void expect(std::size_t problems) { expected_ = problems; }
   void finished(std::size_t problems) { finished_ += problems; }
   /// `part`: how much of this problem is done, 0 to 1.
   void progress(const Workload& workload, const std::string& what, double part) const;
 
   void refuse(Refusal refusal);
-  /// False while problems are gone through again: what they refuse was told the first time.
+  /// False in a second round over the problems, whose refusals are known from the first.
   void tell_refusals(bool tell) { tells_refusals_ = tell; }
 
   void add(Row row);

@@ -71,7 +71,7 @@ struct Report {
 bool same_case(const Row& a, const Row& b);
 /// The timed row of that implementation in the same case; null when there is none.
 const Row* row_beside(const Report& report, const Row& row, std::string_view implementation);
-/// Bandwidth in parts of the copy's in the same case; none for the copy itself and where it was not timed.
+/// Bandwidth divided by the copy's of the same case. Nothing for the copy itself and where it was not timed.
 std::optional<double> of_copy(const Report& report, const Row& row);
 /// Of a case that measures loading: how many times as fast as the fastest variant that loads by hand.
 std::optional<double> vs_manual(const Report& report, const Row& row);

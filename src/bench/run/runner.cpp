@@ -22,7 +22,7 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr int kNoMemory = 5;  // the exit code of the errors that say so
+constexpr int kNoMemory = 5;  // exit code of the errors of memory
 
 Row row_of(const Workload& workload, const Implementation& implementation, const std::string& temperature,
            const Comparison& error) {
@@ -63,7 +63,7 @@ class Runner {
       log_.note("there will be no counters: " + state.problem);
     each(timing_groups(problems, device_, options_), temperatures,
          [this](Group group, const std::string& t) { work(group, t); });
-    // When all is timed, since launches stay a hundredth slower once CUPTI has been at work.
+    // After all timing, since launches stay slower once CUPTI has been at work.
     if (options_.counters) {
       log_.tell_refusals(false);
       each(timing_groups(problems, device_, options_), temperatures, [this](Group group, const std::string& t) {
@@ -185,7 +185,7 @@ class Runner {
         row->counters = counters_->read(implementation->calls());
         counted.emplace_back(row, implementation.get());
       }
-      for (const auto& [row, implementation] : counted) {  // one kind after the other: a change takes half a second
+      for (const auto& [row, implementation] : counted) {  // a loop of its own: changing the kind of range is slow
         if (log_.interrupted()) return;
         log_.progress(*workload, "counters of " + row->implementation + ", back to back", 0.6);
         const double seconds = 1e-9 * row->counters->values.front();

@@ -10,10 +10,10 @@
 namespace tmaops::bench {
 namespace {
 
-/// Calls longer than this need no untimed calls before them: what these would warm up is a small part of them.
+/// Seconds. Longer calls need no untimed calls before them, since the caches fill in a small part of their time.
 constexpr double kLongCall = 0.05;
-/// So many untimed calls before a sample, which on a CPU has few: there 10 MB of pixels that are read here and there
-/// take three calls to settle in the caches (1165, 639, 494, 446, 433, 424 us; docs/findings/measuring.md, M1).
+/// Untimed calls before a sample. On a CPU, data that is read in no order takes several calls to settle in the caches
+/// (docs/findings/measuring.md, M1).
 constexpr std::int64_t kWarmCalls = 4;
 constexpr std::int64_t kMostCalls = 100000;
 

@@ -1,4 +1,4 @@
-// What a run knows about a problem while it works on it.
+// The state of a problem while it is checked and timed.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const 
     ++known->times;
     known->choice.microseconds = std::exp(known->logarithms / known->times);
   }
-  // A candidate that was lost on the way is not compared by fewer times than the others of its case.
+  // A candidate that lacks the time of one temperature loses to those that have both.
   std::vector<ops::gemm::TunedChoice> best;
   std::vector<int> times;
   for (const Candidate& one : candidates) {

@@ -1,4 +1,4 @@
-// From the times of every candidate to the table that gemm chooses by.
+// Finds the choices for gemm's table from the times of every candidate.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tmaops::bench {
 
-/// The fastest candidate of each case of a run with RunOptions::tune. Where inputs were both hot and cold, the one with
-/// the least product of both times, whose root is its time.
+/// The fastest candidate of each case of a run with RunOptions::tune. Where inputs were both hot and cold, the
+/// geometric mean of the two times decides.
 std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const std::string& gpu);
 
 }  // namespace tmaops::bench

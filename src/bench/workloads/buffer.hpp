@@ -9,8 +9,8 @@
 namespace tmaops::bench {
 
 /// Memory for a dense tensor (any order of its dimensions), 64-byte aligned, between 64 canary bytes on each side.
-/// The pages are the system's own and zero until first written, so a buffer that is never filled costs two pages: huge
-/// ones from 4 MiB on, where the system gives them, as NumPy's arrays have.
+/// The system hands out pages when they are first written, so a buffer that is never filled costs two. From 4 MiB on it
+/// asks for huge pages, as NumPy's arrays do.
 class Buffer {
  public:
   Buffer() = default;

@@ -19,7 +19,7 @@ class Tunable {
   virtual std::vector<std::string> candidates() const = 0;
 };
 
-/// Loading is what is measured.
+/// The operator measures loading.
 class LoadsTiles {
  public:
   virtual ~LoadsTiles() = default;
@@ -27,7 +27,7 @@ class LoadsTiles {
   virtual double loads() const = 0;
   /// The variants that load by hand, to compare with.
   virtual std::vector<std::string> manual_variants() const = 0;
-  /// Most blocks of a variant.
+  /// No variant has more blocks.
   virtual std::int64_t most_blocks() const = 0;
   /// A call as bind()'s that raises an entry of `cycles` (i64, most_blocks() of them, on the GPU) for every block to
   /// the cycles the block took.

@@ -230,8 +230,8 @@ Comparison Workload::check(int set, double tolerance) {
       fail(fmt::format("{}: relative error {:.3g}, allowed {:.3g}; worst at {}: {} should be {}", spec.name, relative,
                        allowed, index_text(spec.layout, expected.elements[worst]),
                        load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
-    // One wrong element among millions hardly moves the norm: no element may be off by 100 times the allowed part of
-    // the root mean square (rounding of a large element reaches a few times of it).
+    // One wrong element among millions hardly moves the norm, so each element has a limit too. Rounding of a large
+    // element reaches a few times the allowed part of the root mean square, and the limit is a hundred times.
     const double rms = expected.elements.empty() ? 0 : std::sqrt(norm / static_cast<double>(expected.elements.size()));
     if (largest > 100 * allowed * rms && relative <= allowed)
       fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[worst]),
