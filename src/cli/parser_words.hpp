@@ -11,17 +11,17 @@ class Option;
 
 namespace tmaops::cli {
 
-/// Options of a command, those of its option groups too, without positional arguments. Each once.
+/// Options of a command and of its option groups, each once, without positional arguments.
 std::vector<const CLI::Option*> options_of(const CLI::App& command);
 /// "--output" and "-o" of an option.
 std::vector<std::string> names_of(const CLI::Option& option);
-/// The values that an option has to choose from, which its type name lists between braces; empty when it takes others.
+/// The values that the type name of an option lists between braces; empty when it lists none.
 std::vector<std::string> values_of(const CLI::Option& option);
 bool takes_value(const CLI::Option& option);
 /// The subcommands that --help shows.
 std::vector<const CLI::App*> shown_commands(const CLI::App& app);
 
-/// What was meant by the words that the parser did not take, and where to read on.
+/// A hint about the words that the parser did not take, and the help to read.
 std::string advice(const CLI::App& app, const std::vector<std::string>& not_taken, const std::string& message);
 
 }  // namespace tmaops::cli

@@ -1,4 +1,4 @@
-// From what was typed to a specification.
+// Converts the options to a specification.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
