@@ -1,6 +1,7 @@
-// The words that the parser knows: for completions, and for hints about misspelt ones.
+// The words that the parser knows, for completions and for hints about misspelt words.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,17 @@ class Option;
 }  // namespace CLI
 
 namespace tmaops::cli {
+
+/// The parts of a list with commas.
+inline std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
 
 /// Options of a command and of its option groups, each once, without positional arguments.
 std::vector<const CLI::Option*> options_of(const CLI::App& command);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/parser_words.hpp"
 #include "cli/resample_selectors.hpp"
 #include "io/column_rules.hpp"
 #include "io/file_error.hpp"

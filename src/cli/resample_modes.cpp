@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 
+#include "cli/parser_words.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "ops/resample/options.hpp"

@@ -61,7 +61,4 @@ struct MovedChannel {
 ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& before,
                         const std::vector<MovedChannel>& moved);
 
-/// The parts of a list with commas.
-std::vector<std::string> split_list(const std::string& text);
-
 }  // namespace tmaops::cli
