@@ -45,7 +45,7 @@ enum class Swizzle : std::uint8_t { none = 0, b32, b64, b128, b128_atom32, b128_
 enum class L2Promotion : std::uint8_t { none = 0, b64, b128, b256 };
 /// What an element outside of the tensor reads as: zero, or a special NaN (floating-point types only).
 enum class Fill : std::uint8_t { zero = 0, nan };
-/// What one load names: a box of the tensor, or pixels of a convolution window.
+/// What one load brings: a box of the tensor, or pixels of a convolution window.
 enum class Mode : std::uint8_t { tiled, im2col };
 
 /// "f16", "128B", "none", ...: the names the command line uses.
@@ -55,8 +55,8 @@ TMAOPS_API std::string_view to_string(Swizzle swizzle);
 TMAOPS_API std::string_view to_string(L2Promotion promotion);
 TMAOPS_API std::string_view to_string(Fill fill);
 TMAOPS_API std::string_view to_string(Mode mode);
-/// Inverse of to_string; also CUDA's own names ("CU_TENSOR_MAP_DATA_TYPE_FLOAT16" or its last part). Nothing when the
-/// name is none of them.
+/// Inverse of to_string. Takes CUDA's own names too ("CU_TENSOR_MAP_DATA_TYPE_FLOAT16" or its last part). Nothing for
+/// an unknown name.
 TMAOPS_API std::optional<ElementType> parse_element_type(std::string_view name);
 TMAOPS_API std::optional<Interleave> parse_interleave(std::string_view name);
 TMAOPS_API std::optional<Swizzle> parse_swizzle(std::string_view name);
@@ -80,7 +80,7 @@ struct TensorMapSpec {
   std::vector<std::int64_t> dims{};             // elements
   std::vector<std::int64_t> strides{};          // bytes, of dimensions 1, 2, ...: one fewer than dims
   std::vector<std::int64_t> box{};              // tiled: elements one load spans along each dimension
-  std::vector<std::int64_t> element_strides{};  // every how-manyth element of the box is loaded; empty: 1 everywhere
+  std::vector<std::int64_t> element_strides{};  // n loads every n-th element of the box; empty: 1 everywhere
   Interleave interleave = Interleave::none;
   Swizzle swizzle = Swizzle::none;
   L2Promotion l2_promotion = L2Promotion::none;
@@ -104,12 +104,12 @@ TMAOPS_API std::vector<std::int64_t> dense_strides(ElementType type, const std::
 /// A tiled map of a dense tensor.
 TMAOPS_API TensorMapSpec tiled_spec(ElementType type, std::vector<std::int64_t> dims, std::vector<std::int64_t> box);
 
-/// error: the map or the load is refused, or faults. warning: it is accepted, but is probably not what was meant.
+/// error: the map is refused, or the load faults. warning: it works, but is probably not what was meant.
 enum class Severity : std::uint8_t { error, warning };
 /// What a rule is about: both kinds of map, one of them, or a single load through a map.
 enum class Scope : std::uint8_t { any_map, tiled, im2col, load };
 
-/// What the driver does with a specification that breaks a rule; it is not asked about loads.
+/// What the driver does with a specification that breaks a rule. It never sees loads.
 enum class Driver : std::uint8_t { refuses, accepts, not_asked };
 
 TMAOPS_API std::string_view to_string(Severity severity);
@@ -162,16 +162,16 @@ struct TileLoad {
   std::uint32_t shared_address = 0;       // of the destination in the shared window
 };
 
-/// Checks a load through a valid tiled map. Neither warnings nor errors here are seen by the driver: a kernel that
-/// breaks an error-level rule faults or reads wrong data.
+/// Checks a load through a valid tiled map. The driver does not check loads: a kernel that breaks an error-level rule
+/// faults or reads wrong data.
 TMAOPS_API Report check(const TensorMapSpec& spec, const TileLoad& load);
 
-/// Bytes of shared memory that one load through a tiled map writes: what the barrier must expect (expect_tx), whether
-/// or not part of the box lies outside of the tensor. Throws Error bad_tensor_map for a map that is not valid.
+/// Bytes of shared memory that one load through a tiled map writes, which the barrier must expect (expect_tx). The part
+/// of the box outside of the tensor counts too. Throws Error bad_tensor_map for a map that is not valid.
 TMAOPS_API std::int64_t transaction_bytes(const TensorMapSpec& spec);
 
-/// A descriptor, opaque. Pass it to kernels by value as `const __grid_constant__ tmaops::tma::TensorMap map`; the
-/// alignment is what the hardware needs, so never keep one in memory from malloc without std::aligned_alloc.
+/// An opaque descriptor. Pass it to kernels by value as `const __grid_constant__ tmaops::tma::TensorMap map`. The
+/// hardware needs the alignment, so memory for it comes from new or std::aligned_alloc, not from malloc.
 struct alignas(128) TensorMap {
   std::uint64_t opaque[16] = {};
 };

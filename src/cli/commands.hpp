@@ -10,13 +10,13 @@ class App;
 
 namespace tmaops::cli {
 
-/// Options that every subcommand takes, before or after its name, and what the chosen subcommand is to do.
+/// Options that every subcommand takes, before or after its name, and the function of the chosen subcommand.
 struct Globals {
   bool json = false;
   bool quiet = false;
   std::string color = "auto";  // auto, always, never
-  /// Set by the chosen subcommand's callback, called after all of the command line was accepted. Returns the exit code;
-  /// failures are thrown as tmaops::Error and end in its exit code.
+  /// Set by the chosen subcommand's callback and called when the whole command line was accepted. Returns the exit
+  /// code. A failure is thrown as tmaops::Error, which has an exit code.
   std::function<int()> run{};
 };
 

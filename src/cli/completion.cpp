@@ -1,5 +1,5 @@
-// `tmaops completion SHELL`: a script made from the parser itself, so that it cannot fall behind: options of every
-// command and its groups, the values to choose from, error numbers, operators.
+// `tmaops completion SHELL`: a completion script made from the parser, so that it always has every command, option,
+// value, error number and operator.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -26,7 +26,7 @@ std::string joined_words(const std::vector<std::string>& words) {
   return text;
 }
 
-/// The words that stand for a command's argument without a name; empty where it is a file or free text.
+/// The values of a command's positional argument; empty where it is a file or free text.
 std::vector<std::string> arguments_of(const std::string& command) {
   std::vector<std::string> words;
   if (command == "completion") words = {"bash", "zsh", "fish"};
@@ -58,7 +58,7 @@ std::string long_options(const CLI::App& command, const CLI::App& app) {
   return joined_words(names);
 }
 
-/// A case of the script for every option that takes a value: what there is to choose from, or a file.
+/// A case of the script for every option that takes a value. It lists the values, or is empty where files complete.
 std::string bash_values(const CLI::App& command, const CLI::App& app) {
   std::string cases;
   for (const CLI::Option* option : options_at(command, app)) {
@@ -71,7 +71,8 @@ std::string bash_values(const CLI::App& command, const CLI::App& app) {
   return cases;
 }
 
-/// bash, and zsh through its bash emulation. bash takes "--outside=ho" for three words, of which "=" is the second.
+/// The script for bash, and for zsh through its bash emulation. bash splits "--outside=ho" into three words; the second
+/// is "=".
 std::string bash_script(const CLI::App& app) {
   std::vector<std::string> commands;
   std::string cases;

@@ -1,4 +1,4 @@
-// The one way to the terminal: data to stdout, everything else to stderr, colour only where it is wanted.
+// All output of the tool: data to stdout, everything else to stderr, colour only where it is wanted.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@ namespace tmaops::cli {
 
 struct Globals;
 
-/// Writes data to stdout. A reader that went away (`tmaops list | head -1`) is no error: the rest is dropped. Throws
-/// Error write_failed where the output cannot be written, as on a full disk.
+/// Writes data to stdout. When the reader has ended (`tmaops list | head -1`), the rest is dropped. Throws Error
+/// write_failed when the output cannot be written, for example on a full disk.
 void print_data(std::string_view text);
 /// One line to stderr, unless --quiet. Control characters in it are printed as \xNN.
 void print_note(const Globals& globals, std::string_view line);
-/// One line to stderr, always; control characters likewise.
+/// One line to stderr, also with --quiet. Control characters are printed the same way.
 void print_problem(std::string_view line);
-/// Text to stderr as it is, which may hold what styled() made and nothing else that a terminal obeys.
+/// Writes text to stderr unchanged. Its only control sequences may be those of styled().
 void print_styled(std::string_view text);
 
 enum class Stream { data, notes };
 bool is_terminal(Stream stream);
-/// Where lines are to end that can be folded or wrapped.
+/// The width at which lines are wrapped.
 inline constexpr std::size_t kAnyWidth = static_cast<std::size_t>(-1);
 /// COLUMNS of the environment, else the terminal's width; kAnyWidth where there is neither.
 std::size_t line_width(Stream stream);

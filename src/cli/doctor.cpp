@@ -1,5 +1,5 @@
-// `tmaops doctor`: what is on this machine, what is missing, what that would bring and how to get it. Every probe
-// stands alone and none can stop the others: this command must work where nothing else does.
+// `tmaops doctor`: what is on this machine, what is missing, what the missing part would bring and how to get it. A
+// failing check does not stop the others, because this command must work where nothing else does.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -84,7 +84,7 @@ Finding driver() {
 }
 
 Finding gpu() {
-  const DeviceInfo& device = device_info({DeviceType::cuda, 0});  // throws which of the five reasons there is not to
+  const DeviceInfo& device = device_info({DeviceType::cuda, 0});  // throws the reason why there is no GPU
   std::string value =
       fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
                   device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
@@ -148,7 +148,7 @@ Finding library(const OptionalLibrary& one) {
   return {one.name, State::missing, "built without", one.brings, one.how};
 }
 
-/// Imports what the peers need, as they do: a package that is there may still fail. One answer to one line.
+/// Imports the packages that the peers need, since an installed package may fail to load. Answers one line with one.
 constexpr const char* kImports = R"(
 import json, os, platform, sys
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -161,7 +161,7 @@ for name in ("numpy", "torch"):
         answer[name + "_problem"] = str(error) or type(error).__name__
 print(json.dumps(answer), flush=True)
 )";
-constexpr double kImportSeconds = 120;  // torch from a cold disk
+constexpr double kImportSeconds = 120;  // enough for torch from a slow disk
 
 /// The interpreter, and the packages that the Python peers of `bench` import.
 std::vector<Finding> python() {
@@ -190,7 +190,7 @@ std::vector<Finding> python() {
   return all;
 }
 
-/// Runs a probe; what it throws is the finding.
+/// Runs a check. An error that it throws becomes the finding.
 Finding probe(const std::string& name, const std::function<Finding()>& look) {
   try {
     return look();

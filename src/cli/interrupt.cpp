@@ -13,7 +13,7 @@ namespace tmaops::cli {
 namespace {
 
 constexpr std::string_view kMessage = "tmaops: E092 interrupted: the unfinished output was removed\n";
-/// Signals this close together are one: `timeout` and some terminals signal the process and then its whole group.
+/// Signals this close together count as one: `timeout` and some terminals signal the process and then its group.
 constexpr std::int64_t kSamePressNs = 300'000'000;
 std::atomic<std::int64_t> noted_ns{0};  // when the first signal came; 0 before
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -24,7 +24,7 @@ std::int64_t now_ns() {
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-// Only async-signal-safe calls.
+// Uses only async-signal-safe calls.
 extern "C" void discard_and_exit(int) {
   io::discard_partial_outputs();
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kMessage.data(), kMessage.size());

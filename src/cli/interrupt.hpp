@@ -1,11 +1,11 @@
-// Ctrl-C: a command that writes one file at its end leaves nothing behind; one that measures keeps what it has.
+// Signals. A command that writes one file at its end leaves nothing behind; a command that measures keeps its results.
 #pragma once
 
 #include <csignal>
 
 namespace tmaops::cli {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP go to a handler. A signal that was ignored before (nohup) stays ignored.
+/// Handles SIGINT, SIGTERM and SIGHUP while it exists. A signal that was ignored before (nohup) stays ignored.
 class SignalHandler {
  public:
   explicit SignalHandler(void (*handler)(int));
@@ -24,8 +24,8 @@ class DiscardOnInterrupt : SignalHandler {
   DiscardOnInterrupt();
 };
 
-/// The first signal is only noted: the run ends soon and writes what it has. One that comes more than 0.3 s later is as
-/// above; `timeout -s INT` sends two at once.
+/// The first signal is noted, so that the run ends soon and writes its results. A signal more than 0.3 s later ends the
+/// process as above; `timeout -s INT` sends two at once.
 class StopOnInterrupt : SignalHandler {
  public:
   StopOnInterrupt();

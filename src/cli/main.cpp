@@ -64,12 +64,12 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, c
           {.where = chosen(app).get_name(), .got = got, .needed = "", .mend = advice(app, words, error.what())}};
 }
 
-/// A program started with a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`) would get that number for the next
-/// file it opens, and write its messages into its own result file.
+/// Opens /dev/null for a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`). Otherwise the next file that is
+/// opened would get that number, and messages would go into a result file.
 void open_standard_streams() {
   for (int number = 0; number <= STDERR_FILENO; ++number)
     if (fcntl(number, F_GETFD) == -1) [[maybe_unused]]
-      const int opened = open("/dev/null", O_RDWR);  // the lowest number that is free: this one
+      const int opened = open("/dev/null", O_RDWR);  // gets the lowest free number, which is this one
 }
 
 int run(int argc, char** argv, Globals& globals) {
@@ -120,7 +120,7 @@ int fail(const Error& error, const Globals& globals) {
 int main(int argc, char** argv) {
   using tmaops::Error;
   using tmaops::ErrorCode;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that left is noticed at the write and is no failure
+  std::signal(SIGPIPE, SIG_IGN);  // print_data() notices a reader that has ended
   tmaops::cli::open_standard_streams();
   tmaops::cli::Globals globals;
   try {

@@ -8,16 +8,6 @@
 namespace tmaops::cli {
 namespace {
 
-std::vector<std::string> choices_in(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
 std::string hint(const std::string& word, const std::vector<std::string>& known) {
   if (std::ranges::find(known, word) != known.end()) return "";
   return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
@@ -30,7 +20,7 @@ std::string hint_about_value(const std::string& message) {
   if (brace == std::string::npos || colon == std::string::npos) return "";
   const std::size_t begin = brace + std::string_view(" not in {").size();
   return hint(message.substr(colon + 2, brace - colon - 2),
-              choices_in(message.substr(begin, message.find('}', begin) - begin)));
+              split_list(message.substr(begin, message.find('}', begin) - begin)));
 }
 
 }  // namespace
@@ -60,7 +50,7 @@ std::vector<std::string> values_of(const CLI::Option& option) {
   const std::size_t begin = type.find('{');
   const std::size_t end = type.find('}', begin == std::string::npos ? 0 : begin);
   if (begin == std::string::npos || end == std::string::npos) return {};
-  return choices_in(type.substr(begin + 1, end - begin - 1));
+  return split_list(type.substr(begin + 1, end - begin - 1));
 }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }

@@ -1,6 +1,7 @@
-// The words that the parser knows: for completions, and for hints about misspelt ones.
+// The words that the parser knows, for completions and for hints about misspelt words.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,28 @@ class Option;
 
 namespace tmaops::cli {
 
-/// Options of a command, those of its option groups too, without positional arguments. Each once.
+/// The parts of a list with commas.
+inline std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+/// Options of a command and of its option groups, each once, without positional arguments.
 std::vector<const CLI::Option*> options_of(const CLI::App& command);
 /// "--output" and "-o" of an option.
 std::vector<std::string> names_of(const CLI::Option& option);
-/// The values that an option has to choose from, which its type name lists between braces; empty when it takes others.
+/// The values that the type name of an option lists between braces; empty when it lists none.
 std::vector<std::string> values_of(const CLI::Option& option);
 bool takes_value(const CLI::Option& option);
 /// The subcommands that --help shows.
 std::vector<const CLI::App*> shown_commands(const CLI::App& app);
 
-/// What was meant by the words that the parser did not take, and where to read on.
+/// A hint about the words that the parser did not take, and the help to read.
 std::string advice(const CLI::App& app, const std::vector<std::string>& not_taken, const std::string& message);
 
 }  // namespace tmaops::cli

@@ -1,4 +1,4 @@
-// `tmaops probe`: the rules, the load model and the classic mistakes against this machine's driver and GPU.
+// `tmaops probe`: compares the rules, the load model and the classic mistakes with this machine's driver and GPU.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -22,7 +22,7 @@
 namespace tmaops::cli {
 namespace {
 
-/// A fault takes about a second, most of it for the process's context; its watchdog bites after 0.2 s.
+/// Far more than a fault takes: its watchdog ends a wait after 0.2 s.
 constexpr std::chrono::seconds kFaultLimit{30};
 
 struct ProbeOptions {
@@ -34,13 +34,13 @@ struct ProbeOptions {
   bool force = false;
 };
 
-/// Memory for the maps to point at: the driver may look at what the address is.
+/// The maps point at real memory, since the driver may check the address.
 std::uint64_t address_of_real_memory(probe::Loader& loader) {
   return loader.memory(std::vector<std::byte>(static_cast<std::size_t>(probe::kLoadMemoryBytes)));
 }
 
 probe::Report run_parts(const ProbeOptions& options, const probe::Observer& observer) {
-  // A process may be started anew only by the file it came from.
+  // Every fault runs in a new process of this program.
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   probe::Report report{.seed = options.seed};
   tma::load_driver(0);
@@ -111,7 +111,7 @@ void add_probe_command(CLI::App& app, Globals& globals) {
   command->callback(
       [&globals, options] { globals.run = [&globals, options] { return run_probe(globals, *options); }; });
 
-  // What `probe` starts for each fault; no name in the help or the completions.
+  // `probe` starts this subcommand for each fault. It is not in the help and the completions.
   auto name = std::make_shared<std::string>();
   CLI::App* fault = app.add_subcommand("probe-fault", "")->group("");
   fault->add_option("NAME", *name)->required();

@@ -17,7 +17,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done, std::size_t total, const std::string& what);
-  /// Takes the bar away, for example before another line is printed.
+  /// Removes the bar, for example before another line is printed.
   void clear();
 
  private:

@@ -1,4 +1,4 @@
-// `tmaops resample IN -o OUT`: a recording in a file onto other times.
+// `tmaops resample IN -o OUT`: resamples the recording in a file to other times.
 #pragma once
 
 #include <cstdint>
@@ -45,17 +45,17 @@ struct ResampleCommand {
   bool quiet = false;
 };
 
-/// What a run has to say.
+/// The messages of a run.
 struct ResampleReport {
   std::vector<std::string> lines{};     // the summary
   std::vector<std::string> warnings{};  // what looks wrong
   std::string json{};                   // both, and the counts
 };
 
-/// Does all of it and prints nothing. Throws Error; `report.warnings` then has what was noticed until then.
+/// Does all of the work and prints nothing. When it throws Error, `report.warnings` has the warnings until then.
 void resample_file(const ResampleCommand& command, ResampleReport& report);
 
-/// The same with the summary and the warnings on stderr (and the JSON on stdout with `json`). Returns the exit code. On
+/// The same, with the summary and the warnings on stderr, and with `json` the JSON on stdout. Returns the exit code. On
 /// SIGINT and SIGTERM it removes the unfinished output and exits with 130.
 int run_resample(const ResampleCommand& command);
 

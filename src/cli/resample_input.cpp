@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/parser_words.hpp"
 #include "cli/resample_selectors.hpp"
 #include "io/column_rules.hpp"
 #include "io/file_error.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 using io::ChannelReference;
 
-/// The recording with these rows in this order; offsets are the caller's.
+/// Keeps these rows in this order. The caller sets the offsets.
 void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) {
   for (io::Column& column : recording.columns)
     column.data = io::take_rows(column.data, rows, "column '" + column.name + "'");
@@ -30,7 +31,7 @@ void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) 
   }
 }
 
-/// Rows by time within each episode; those of equal stamps keep their order. Returns how many moved.
+/// Sorts the rows of each episode by time; rows with equal times keep their order. Returns how many moved.
 std::int64_t sort_rows(io::Recording& recording) {
   std::vector<std::int64_t> rows(recording.times.size());
   std::iota(rows.begin(), rows.end(), 0);
@@ -46,7 +47,7 @@ std::int64_t sort_rows(io::Recording& recording) {
   return moved;
 }
 
-/// Rows that the mask says have no data are no samples.
+/// Removes the rows that have no data according to the mask.
 void drop_masked_rows(ResampleInput& input) {
   io::Recording& recording = input.recording;
   const auto mask = io::find_valid_mask(column_view(recording));
@@ -78,7 +79,7 @@ void drop_masked_rows(ResampleInput& input) {
   recording.offsets = std::move(offsets);
 }
 
-/// Some channels of an array as an array of their own; one channel as a plain column.
+/// An array of some channels of a column; one channel becomes an array of one dimension.
 io::Array take_channels(const io::Column& column, const std::vector<ChannelReference>& channels, bool one) {
   if (column.width() == 1 && one) return column.data;
   io::Array to{column.data.type, {column.data.shape[0]}, {}};

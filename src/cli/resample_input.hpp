@@ -1,5 +1,4 @@
-// The recording that `tmaops resample` works on: read, sorted, without the rows that have no data, with the columns
-// that were asked for.
+// The recording that `tmaops resample` works on: sorted, without rows that have no data, with the chosen columns.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +17,15 @@ struct ResampleInput {
   ColumnRoles roles{};
   MissingRows missing{};
   std::int64_t rows = 0;   // of the file
-  std::int64_t moved = 0;  // rows that --sort put elsewhere
+  std::int64_t moved = 0;  // rows that --sort moved
   bool has_mask = false;   // there is a column `valid`
 };
 
 /// Throws what reading throws, and Error usage for --columns.
 ResampleInput read_input(const ResampleCommand& command, const io::ReadOptions& options);
 
-/// Keeps and renames columns: a list with commas of SELECTOR, NEW=SELECTOR, and * for all other columns. Returns where
-/// the channels went.
+/// Keeps and renames columns. `list` has SELECTOR, NEW=SELECTOR, and * for all other columns, separated by commas.
+/// Returns the new places of the channels.
 std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnRoles& roles, const std::string& list);
 
 }  // namespace tmaops::cli

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 
+#include "cli/parser_words.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "ops/resample/options.hpp"
@@ -18,10 +19,10 @@ using io::display_text;
 
 constexpr std::array kModes{Interpolation::linear,  Interpolation::previous, Interpolation::next,
                             Interpolation::nearest, Interpolation::cubic,    Interpolation::slerp};
-// Norms of a quaternion beyond these are worth a warning: slerp takes the direction only.
+// Norms of a quaternion beyond these give a warning, because slerp uses the direction only.
 constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;
 
-/// What the user asks for: a mode of the operator, or angles.
+/// A mode that the user can name: one of the operator, or angles.
 struct Mode {
   Interpolation interpolation = Interpolation::linear;
   bool angle = false;
@@ -130,7 +131,7 @@ class Planner {
   const Assignment& assigned(const ChannelReference& channel) const {
     return assigned_[channel.column][static_cast<std::size_t>(channel.channel)];
   }
-  /// In a text file a column is of integers only because nobody wrote a point. An archive states its types.
+  /// Makes a column of whole numbers of a text file real. An archive states its types, so those stay.
   void make_real(std::size_t column) {
     io::Array& data = recording_.columns[column].data;
     if (!recording_.columns[column].from_text || data.type.kind != io::ElementKind::integer) return;
@@ -183,7 +184,7 @@ class Planner {
     }
   }
 
-  /// Says which quaternions there are, and warns of those that are interpolated as if they were something else.
+  /// Lists the quaternions, and warns of those that are not interpolated as such.
   void judge_quaternions(ModePlan& plan) const {
     const io::ColumnView view = column_view(recording_);
     std::vector<ChannelReference> taken = named_;

@@ -1,4 +1,4 @@
-// Which column of a recording is interpolated how.
+// The interpolation of every column of a recording.
 #pragma once
 
 #include <cstdint>

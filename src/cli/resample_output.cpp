@@ -92,7 +92,7 @@ std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
     return std::ranges::find(recording.columns, name, &io::Column::name) != recording.columns.end();
   });
   if (named || roles.quaternions.empty() || roles.positions.empty()) return "";
-  // A position and a quaternion belong together by what stands before their words: left_tx and left_qx.
+  // A position and a quaternion belong together when their names begin alike: left_tx and left_qx.
   std::vector<std::pair<const io::NamedVector*, const io::NamedVector*>> poses;
   for (const io::NamedVector& quaternion : roles.quaternions)
     for (const io::NamedVector& position : roles.positions)

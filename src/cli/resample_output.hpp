@@ -13,7 +13,7 @@
 
 namespace tmaops::cli {
 
-/// Fate of every target.
+/// The targets that are written, and how many lie outside or in gaps.
 struct Selection {
   std::vector<std::int64_t> kept{};
   std::vector<std::int64_t> offsets{0};  // of the kept ones, per episode
@@ -32,9 +32,9 @@ void check_something_left(const ResampleCommand& command, const io::Recording& r
 io::Recording make_output(io::Recording&& recording, const ResampleTargets& targets, const ModePlan& plan,
                           const ResampledTable& table, const Selection& selection, bool with_valid);
 
-/// A TUM or KITTI trajectory needs one pose. Renames the position and the quaternion that `roles` found to tx ty tz qx
-/// qy qz qw, unless columns have these names already. Returns what it took, for the summary; nothing where there was
-/// nothing to do. Throws Error bad_parameter when there are several poses.
+/// Renames the position and the quaternion of `roles` to tx ty tz qx qy qz qw, as a TUM or KITTI trajectory needs them,
+/// unless columns have these names already. Returns a line for the summary, which is empty when nothing was renamed.
+/// Throws Error bad_parameter when there are several poses.
 std::string name_pose(io::Recording& recording, const ColumnRoles& roles);
 
 }  // namespace tmaops::cli

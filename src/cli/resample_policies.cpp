@@ -46,8 +46,7 @@ FileFormat output_format(const ResampleCommand& command) {
 }
 
 void check_options(const ResampleCommand& command, FileFormat from, FileFormat to) {
-  // An array that nothing reads is a misunderstanding: `--offsets-array` on a text file would join what it should
-  // separate.
+  // An option without effect is an error: with `--offsets-array` on a text file the user expects episodes.
   const std::string format(io::to_string(from));
   if (!command.offsets_array.empty() && from != FileFormat::npz)
     refuse("--offsets-array", "a " + format + " recording", "an npz recording");

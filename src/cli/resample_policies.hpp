@@ -21,10 +21,10 @@ struct Policies {
 
 /// Throws Error usage, bad_parameter.
 Policies make_policies(const ResampleCommand& command, io::FileFormat to);
-/// Formats by option or extension. Throws Error usage.
+/// The formats that the options or extensions name. Throws Error usage.
 io::FileFormat input_format(const ResampleCommand& command);
 io::FileFormat output_format(const ResampleCommand& command);
-/// Refuses options that nothing would look at, and unknown units. Throws Error usage.
+/// Refuses options without effect, and unknown units. Throws Error usage.
 void check_options(const ResampleCommand& command, io::FileFormat from, io::FileFormat to);
 
 }  // namespace tmaops::cli

@@ -13,7 +13,7 @@ namespace {
 
 using io::display_text;
 
-// A step this much longer than the median one is worth a word when nothing says what to do with gaps.
+// A step that is so many times the median step is mentioned when --max-gap is not given.
 constexpr std::int64_t kRemarkableStep = 20;
 
 std::string listed(const std::vector<std::string>& names) {

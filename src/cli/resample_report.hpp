@@ -1,4 +1,4 @@
-// What `tmaops resample` says about a run: how it took the times, what looks wrong, what it did.
+// The messages of `tmaops resample`: how it read the times, what looks wrong, what it did.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Steps {
 };
 Steps measure_steps(const io::Recording& recording, std::int64_t max_gap);
 
-/// The times of a recording as they were taken.
+/// How the times of a recording were read.
 struct TimeSummary {
   io::TimeColumn column{};
   io::FileFormat format = io::FileFormat::csv;
@@ -34,7 +34,7 @@ struct TimeSummary {
 };
 TimeSummary summarise_times(const io::Recording& recording, const Steps& steps);
 
-/// "0.5 s", with as many decimals as it takes.
+/// "0.5 s", with all decimals that are not 0.
 std::string seconds_text(std::int64_t nanoseconds);
 
 /// What looks wrong in the recording itself.
@@ -43,7 +43,7 @@ void warn_of_recording(const io::Recording& recording, std::vector<std::string>&
 void warn_of_targets(const ResampleCommand& command, const io::Recording& recording, const ResampleTargets& targets,
                      const Steps& steps, const TargetWindow& window, std::vector<std::string>& warnings);
 
-/// Everything that the summary and the JSON are made of.
+/// The data of the summary and the JSON.
 struct RunFacts {
   io::FileFormat from = io::FileFormat::csv, to = io::FileFormat::csv;
   TimeSummary time{};

@@ -44,7 +44,7 @@ void refuse_warnings(const std::vector<std::string>& warnings) {
 }  // namespace
 
 void resample_file(const ResampleCommand& command, ResampleReport& report) {
-  num_threads();  // a bad TMAOPS_NUM_THREADS is an error here and not only for files large enough for threads
+  num_threads();  // reports a bad TMAOPS_NUM_THREADS for files of every size
   RunFacts facts;
   facts.from = input_format(command);
   facts.to = output_format(command);
@@ -52,7 +52,7 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   facts.policies = make_policies(command, facts.to);
   const TargetWindow window = parse_window(command);
 
-  // The output is claimed before any work, so that a wrong name or a second process is noticed at once.
+  // The output is opened before any work, so that a wrong name or a second process is reported at once.
   io::OutputOptions output_options{.force = command.force, .inputs = {command.input}};
   for (const auto& other : {command.times, command.like, command.kitti_times})
     if (other) output_options.inputs.push_back(*other);

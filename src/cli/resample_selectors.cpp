@@ -43,16 +43,6 @@ ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& befor
   return roles;
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
 void Selector::fail(std::string got, std::string needed) const {
   throw Error(ErrorCode::usage, {.where = display_text(option_), .got = std::move(got), .needed = std::move(needed)});
 }

@@ -1,4 +1,4 @@
-// Which columns and channels of a recording a text such as `tx..tz`, `state[3:7]` or `quaternion` names.
+// Finds the columns and channels of a recording that a text such as `tx..tz`, `state[3:7]` or `quaternion` names.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tmaops::cli {
 
-/// The quaternions and positions that `quaternion` and `position` stand for.
+/// The quaternions and positions that the selectors `quaternion` and `position` name.
 struct ColumnRoles {
   std::vector<io::NamedVector> quaternions{};
   std::vector<io::NamedVector> positions{};
@@ -20,12 +20,16 @@ struct ColumnRoles {
 io::ColumnView column_view(const io::Recording& recording);
 ColumnRoles find_roles(const io::Recording& recording);
 
-/// Reads selectors of one option's text. A selector is a column's name, with or without its unit in brackets;
-/// NAME[a:b], channels a to b - 1 of an array, or NAME[a]; A..B, the columns from A to B, by name or by number (from 1,
-/// as in a text file, the time column counted); position and quaternion. Throws Error usage.
+/// Reads the selectors of an option:
+///   NAME                    a column, with or without its unit in brackets
+///   NAME[a:b], NAME[a]      channels a to b - 1 of an array, or channel a
+///   A..B                    the columns from A to B
+///   3                       a column of a text file by its number, counted from 1 with the time column
+///   position, quaternion    every one that is recognised
+/// Throws Error usage.
 class Selector {
  public:
-  /// `option` is what messages name: "--mode x=linear". Numbers name columns only where `numbers`.
+  /// `option` is its text in messages: "--mode x=linear". Numbers name columns only where `numbers` is true.
   Selector(const io::Recording& recording, const ColumnRoles& roles, std::string option, bool numbers = true)
       : recording_(recording), roles_(roles), option_(std::move(option)), numbers_(numbers) {}
 
@@ -47,16 +51,14 @@ class Selector {
   bool numbers_;
 };
 
-/// The roles of columns that were chosen and renamed: those their names say now, and those that their names said before
-/// where all components are still there. `moved` has the new place of each old channel, where it has one.
+/// A channel that --columns kept, with its old and its new place.
 struct MovedChannel {
   io::ChannelReference from{};
   io::ChannelReference to{};
 };
+/// The roles of columns that were chosen and renamed: those of their names now, and those of their names before where
+/// all components were kept.
 ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& before,
                         const std::vector<MovedChannel>& moved);
-
-/// The parts of a list with commas.
-std::vector<std::string> split_list(const std::string& text);
 
 }  // namespace tmaops::cli

@@ -39,7 +39,7 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
   }
 }
 
-/// The operator names a row of its matrix; a user needs the line of the file and the names of the columns.
+/// Throws the operator's error with the line of the file and the names of the columns.
 [[noreturn]] void fail_quaternion(const io::Recording& recording, const ModePlan& plan, const Error& error) {
   for (std::int64_t row = 0; row < recording.rows(); ++row)
     for (const ModeGroup& group : plan.groups) {
@@ -65,8 +65,8 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
   throw error;
 }
 
-/// How often an angle has gone around before each row, so that from row to row it turns the shorter way: 0 for the
-/// first row of an episode.
+/// The number of whole turns to add to an angle in each row, so that it turns the shorter way from row to row. It is 0
+/// in the first row of an episode.
 std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& group) {
   const io::Column& column = recording.columns[group.channels[0].column];
   const auto value = [&](std::int64_t row) {
@@ -82,7 +82,8 @@ std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& gr
   return turns;
 }
 
-/// The angle between two samples from the plain line between them: the line's way round, and `turns` more.
+/// The angle between two samples: the value on the straight line between them plus `turns`, brought into the rule's
+/// range.
 double wrapped(double line, double turns, const io::AngleRule& rule) {
   const double angle = line + turns * rule.turn;
   if (!rule.low || (angle >= rule.least && angle <= rule.greatest) || !std::isfinite(angle)) return angle;

@@ -19,14 +19,14 @@ struct ResamplePolicies {
   std::int64_t max_gap = 0;  // nanoseconds, 0: no limit
 };
 
-/// Rows that the recording's mask says have no data are not among its samples. `before[row]` counts those in front of a
-/// row that has: two neighbours with different counts have something missing between them.
+/// Rows that were removed because the mask says that they have no data. `before[row]` is their number in front of a
+/// row: between two neighbours with different numbers rows are missing.
 struct MissingRows {
   std::vector<std::int64_t> before{};  // empty: nothing is missing
   std::int64_t count = 0;
 };
 
-/// What became of the targets.
+/// The resampled targets.
 struct ResampledTable {
   std::vector<double> values{};       // (targets, matrix columns), in the order of the plan's groups
   std::vector<std::uint8_t> valid{};  // per target
@@ -38,9 +38,9 @@ struct ResampledTable {
   std::string variant{};
 };
 
-/// Values of real columns are resampled in f64. The row numbers themselves are resampled like a channel (f64 holds them
-/// exactly), so that columns of any type are copied bit by bit.
-/// Nothing is interpolated across missing rows: such targets are NaN and not valid.
+/// Resamples real columns in f64. The row numbers are resampled like a channel, so that columns of other types can be
+/// copied bit by bit; f64 holds the numbers exactly. Targets between rows with missing rows between them are NaN and
+/// not valid.
 ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
                               const ResamplePolicies& policies, const MissingRows& missing = {});
 

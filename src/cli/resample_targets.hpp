@@ -14,7 +14,7 @@ namespace tmaops::cli {
 /// Target times of all episodes one after the other, and where each episode's start.
 struct ResampleTargets {
   std::vector<std::int64_t> times{};         // nanoseconds
-  std::vector<std::int64_t> sample_times{};  // where the values are taken: `times`, or a sample's within --snap of them
+  std::vector<std::int64_t> sample_times{};  // the times of the values: `times`, or a sample's within --snap
   std::vector<std::int64_t> offsets{};       // episodes + 1
   std::int64_t snapped = 0;                  // how many of them differ
   std::string file{};                        // of --times or --like: "FILE, column 't' in s"; else empty

@@ -1,4 +1,4 @@
-// What looks wrong about a resampling, before anything is written.
+// Warnings about a resampling, found before anything is written.
 #include <algorithm>
 #include <cmath>
 
@@ -9,10 +9,10 @@
 namespace tmaops::cli {
 namespace {
 
-// A wrong unit of time is wrong by 1,000 or more. Between these bounds lies every rate that people resample at.
+// A wrong unit of time is wrong by a factor of 1,000 or more. Every usual rate lies between these bounds.
 constexpr double kMostPerSample = 100;
 constexpr double kFewestPerSample = 0.01;
-// Stamps of f32 that resolve less than this part of a step move the values between them.
+// f32 times whose resolution is coarser than this part of a step move the values.
 constexpr double kResolvedStep = 1e-3;
 
 std::string counted(double value) { return io::real_text(std::round(value * 1e4) / 1e4); }

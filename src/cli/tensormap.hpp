@@ -1,4 +1,5 @@
-// `tmaops tensormap`: is this TMA descriptor valid, what would be, what does a load put where. Needs no GPU.
+// `tmaops tensormap`: whether a TMA descriptor is valid, what would be valid instead, and where a load puts its bytes.
+// It needs no GPU.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ int to_compute_capability(const std::string& text);
 /// Where the load is to begin: --at (all zero when it is missing) and --base.
 tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec& spec);
 
-/// Everything the command has found out.
+/// The result of the command.
 struct TensorMapAnswer {
   tma::TensorMapSpec spec;
   int compute_capability = tma::kHopper;
@@ -60,11 +61,10 @@ struct TensorMapAnswer {
 };
 TensorMapAnswer examine(const TensorMapOptions& options);
 
-/// What was asked, as options: the specification, and --arch, --at and --base where they were given or differ from
-/// what is checked without them.
+/// The question as options: the specification, --arch where it is not 9.0, --at and --base where they were given.
 std::string command_line(const TensorMapAnswer& answer);
-/// The proposal as options that give a valid answer: as above, with the coordinates in the proposal's order. Without
-/// the load where that would fault in the proposed map too. Empty where there is no proposal.
+/// The proposal as options, with the coordinates in its order of dimensions. The load is left out where it would fault
+/// in the proposed map too. Empty where there is no proposal.
 std::string proposal_line(const TensorMapAnswer& answer);
 
 /// The rules as the table of docs/tma.md: Markdown, one row per rule.

@@ -1,8 +1,9 @@
-// From what was typed to a specification.
+// Converts the options to a specification.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
+#include "cli/parser_words.hpp"
 #include "cli/tensormap.hpp"
 #include "core/display.hpp"
 #include "core/spelling.hpp"
@@ -35,16 +36,11 @@ bool parse(std::string_view text, T& value) {
 std::vector<std::int64_t> list(std::string_view option, const std::string& text) {
   std::vector<std::int64_t> values;
   if (text.empty()) return values;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t comma = text.find(',', begin);
-    std::int64_t value = 0;
-    if (!parse(std::string_view(text).substr(begin, comma == std::string::npos ? comma : comma - begin), value))
+  for (const std::string& part : split_list(text)) {
+    if (!parse(part, values.emplace_back()))
       fail(option, text, "whole numbers separated by commas, innermost dimension first, for example 32,160,92");
-    values.push_back(value);
-    if (comma == std::string::npos) return values;
-    begin = comma + 1;
   }
+  return values;
 }
 
 std::int64_t number(std::string_view option, const std::string& text) {

@@ -1,9 +1,9 @@
 // mbarrier: the barrier in shared memory that threads arrive at and asynchronous copies complete on
 // (PTX ISA "mbarrier").
 //
-// A barrier's phase ends when all its arrivals were made and all bytes it was told to expect have come. Phases
-// alternate in parity 0, 1, 0, ...; waiting for parity p returns once the phase of that parity has ended, so a
-// fresh barrier is waited on with 0, and waiting with 1 returns at once.
+// A phase of a barrier ends when all arrivals were made and all expected bytes have come. The parity of the phases is
+// 0, 1, 0, 1 and so on. A wait for parity p returns once the phase of that parity has ended. On a fresh barrier a wait
+// for 0 waits for the first phase, and a wait for 1 returns at once.
 #pragma once
 
 #include <cuda/ptx>
@@ -17,13 +17,13 @@ struct alignas(8) Barrier {
   std::uint64_t state;
 };
 
-/// Makes a barrier of `arrivals` per phase (PTX ISA mbarrier.init). One thread; then fence_barrier_init() and a
-/// block or cluster barrier before anyone else uses it.
+/// Makes a barrier of `arrivals` per phase (PTX ISA mbarrier.init). One thread calls it, and then fence_barrier_init().
+/// Other threads may use the barrier after a block or cluster barrier.
 __device__ __forceinline__ void init_barrier(Barrier& barrier, std::uint32_t arrivals) {
   cuda::ptx::mbarrier_init(&barrier.state, arrivals);
 }
 
-/// Ends the barrier's life so that its memory can be used for something else (PTX ISA mbarrier.inval).
+/// Ends the use of the barrier, so that its memory can hold something else (PTX ISA mbarrier.inval).
 __device__ __forceinline__ void invalidate_barrier(Barrier& barrier) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }
@@ -39,8 +39,8 @@ __device__ __forceinline__ void arrive(Barrier& barrier) {
                                    &barrier.state);
 }
 
-/// One arrival, and `bytes` more to come in this phase (PTX ISA mbarrier.arrive.expect_tx). Arm each barrier right
-/// before its copy is issued: the first copy would wait for the arming of all.
+/// One arrival, and `bytes` more to come in this phase (PTX ISA mbarrier.arrive.expect_tx). Call it right before
+/// issuing the copy: calling it for all barriers first delays the first copy.
 __device__ __forceinline__ void arrive_expect_bytes(Barrier& barrier, std::uint32_t bytes) {
   (void)cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared,
                                              &barrier.state, bytes);
@@ -52,9 +52,8 @@ __device__ __forceinline__ void expect_bytes(Barrier& barrier, std::uint32_t byt
                                 bytes);
 }
 
-/// One arrival at the barrier at the same place in block `rank` of the cluster (PTX ISA mbarrier.arrive). Without
-/// `.release.cluster` on purpose: that compiles to a fence of the whole GPU and made multicast kernels up to 2.7 times
-/// slower.
+/// One arrival at the barrier at the same place in block `rank` of the cluster (PTX ISA mbarrier.arrive). It leaves out
+/// `.release.cluster`, which compiles to a fence of the whole GPU and makes multicast kernels much slower.
 __device__ __forceinline__ void arrive_at(Barrier& barrier, std::uint32_t rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -73,13 +72,14 @@ __device__ __forceinline__ bool try_wait(Barrier& barrier, std::uint32_t parity)
   return cuda::ptx::mbarrier_try_wait_parity(&barrier.state, parity);
 }
 
-/// Waits until the phase of this parity has ended. Without `.acquire.cluster` on purpose: that invalidates the L1.
+/// Waits until the phase of this parity has ended. It leaves out `.acquire.cluster`, which invalidates the L1.
 __device__ __forceinline__ void wait(Barrier& barrier, std::uint32_t parity, const WaitSite& site = {}) {
   const Watchdog watchdog(site, parity);
   while (!try_wait(barrier, parity)) watchdog.check();
 }
 
-/// A barrier among the first `threads` threads that name the same id, 1 to 15; 0 is __syncthreads (PTX ISA bar.sync).
+/// Waits until `threads` threads have come to the named barrier `id`, 1 to 15 (PTX ISA bar.sync). Barrier 0 is
+/// __syncthreads.
 template <int id>
 __device__ __forceinline__ void sync_threads(int threads) {
   static_assert(id >= 0 && id < 16, "a block has the named barriers 0 to 15");

@@ -1,5 +1,6 @@
 // Copies of contiguous bytes by the copy engine (PTX ISA "cp.async.bulk"). Addresses and sizes are multiples of
-// 16 bytes. One thread issues; loads complete on a barrier that was told the bytes, stores and reductions in a group.
+// 16 bytes. One thread issues a copy. Loads complete on a barrier that expects their bytes, stores and reductions
+// complete in a group.
 #pragma once
 
 #include <cuda/ptx>
@@ -23,14 +24,14 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, std::uint3
       : "memory");
 }
 
-/// global -> the same place in every block of `blocks` (bit r = cluster rank r), each completing on its own barrier at
-/// the same place. Compute capability 9.0a and 10.0a only.
+/// global -> the same place in every block of `blocks` (bit r is cluster rank r). The bytes of a block complete on its
+/// own barrier, which lies at the same place. Compute capability 9.0a and 10.0a only.
 __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, Barrier& barrier,
                                                     std::uint16_t blocks) {
   cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, to, from, bytes, &barrier.state, blocks);
 }
 
-/// shared of this block -> shared of another block `rank`, completing on the barrier there.
+/// shared of this block -> shared of block `rank`. The bytes complete on the barrier there.
 __device__ __forceinline__ void bulk_copy_to_block(void* to, const void* from, std::uint32_t bytes, Barrier& barrier,
                                                    std::uint32_t rank) {
   asm volatile(
@@ -42,7 +43,7 @@ __device__ __forceinline__ void bulk_copy_to_block(void* to, const void* from, s
       : "memory");
 }
 
-/// shared -> global. After fence_async_shared(); then commit_stores().
+/// shared -> global. Call fence_async_shared() before it and commit_stores() after it.
 __device__ __forceinline__ void bulk_store(void* to, const void* from, std::uint32_t bytes) {
   cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, to, from, bytes);
 }
@@ -54,7 +55,7 @@ __device__ __forceinline__ void bulk_add(T* to, const T* from, std::uint32_t byt
   cuda::ptx::cp_reduce_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, cuda::ptx::op_add, to, from, bytes);
 }
 
-/// The same into the shared memory of block `rank`, completing on the barrier there. T: int32, uint32, uint64.
+/// The same into the shared memory of block `rank`. The bytes complete on the barrier there.
 __device__ __forceinline__ void bulk_add_to_block(std::uint32_t* to, const std::uint32_t* from, std::uint32_t bytes,
                                                   Barrier& barrier, std::uint32_t rank) {
   asm volatile(
@@ -79,7 +80,7 @@ __device__ __forceinline__ void bulk_prefetch(const void* from, std::uint32_t by
                : "memory");
 }
 
-/// Closes a group of the stores and reductions this thread has issued, bulk or tensor (PTX ISA
+/// Closes a group of the bulk and tensor stores and reductions that this thread has issued (PTX ISA
 /// cp.async.bulk.commit_group).
 __device__ __forceinline__ void commit_stores() { cuda::ptx::cp_async_bulk_commit_group(); }
 
@@ -91,7 +92,7 @@ __device__ __forceinline__ void wait_stores() {
 }
 
 /// Waits until all but the newest `groups` groups have read their shared memory, which may then be written again
-/// (cp.async.bulk.wait_group.read). A block must call this, at least, before it ends.
+/// (cp.async.bulk.wait_group.read). A block that stores must call this or wait_stores() before it ends.
 template <int groups = 0>
 __device__ __forceinline__ void wait_stores_read() {
   static_assert(groups >= 0 && groups < 8);

@@ -13,9 +13,9 @@ enum class CacheHint : std::uint64_t {
   evict_last = 0x14F0000000000000ull,   // read again by other blocks
 };
 
-/// evict_first for `part` of the lines, 0 < part <= 1, and nothing for the others (PTX ISA "createpolicy.fractional").
-/// The address decides, so they are the same lines in every launch: of bytes that all launches read, but that exceed
-/// the L2, the others stay there.
+/// evict_first for `part` of the lines, 0 < part <= 1, and no hint for the others (PTX ISA "createpolicy.fractional").
+/// The address decides which lines get the hint, so they are the same in every launch. Where all launches read the same
+/// bytes and these exceed the L2, the lines without the hint stay in it.
 __device__ __forceinline__ CacheHint evict_first_of(float part) {
   std::uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.L2::evict_unchanged.b64 %0, %1;" : "=l"(policy) : "f"(part));

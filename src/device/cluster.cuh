@@ -22,14 +22,14 @@ __device__ __forceinline__ void cluster_arrive_relaxed() { cuda::ptx::barrier_cl
 /// Waits until all threads of the cluster arrived (barrier.cluster.wait.acquire).
 __device__ __forceinline__ void cluster_wait() { cuda::ptx::barrier_cluster_wait(cuda::ptx::sem_acquire); }
 
-/// All threads of all blocks of the cluster, memory ordered. No block may end while another still reads its memory.
+/// A barrier of all threads of the cluster that orders memory. No block may end while another reads its shared memory.
 __device__ __forceinline__ void cluster_sync() {
   cluster_arrive();
   cluster_wait();
 }
 
-/// The same variable in the shared memory of block `rank` (PTX ISA mapa): a generic address, so ordinary
-/// loads, stores and atomics work on it.
+/// The same variable in the shared memory of block `rank` (PTX ISA mapa). It is a generic address, so ordinary loads,
+/// stores and atomics work on it.
 template <class T>
 __device__ __forceinline__ T* in_block(T* pointer, std::uint32_t rank) {
   std::uint64_t mapped;
@@ -38,7 +38,7 @@ __device__ __forceinline__ T* in_block(T* pointer, std::uint32_t rank) {
 }
 
 /// Writes 16 bytes into block `rank` and completes 16 bytes on the barrier there (PTX ISA st.async). `to` and
-/// `barrier` are this block's own variables; the same places in the other block are meant.
+/// `barrier` are variables of this block that stand for the same places in the other block.
 __device__ __forceinline__ void store_async(void* to, const uint4& value, Barrier& barrier, std::uint32_t rank) {
   asm volatile(
       "{\n .reg .b32 remote, signal;\n mapa.shared::cluster.u32 remote, %0, %2;\n"

@@ -1,5 +1,5 @@
 // cp.async: 16 bytes per thread from global to shared memory without passing through registers (PTX ISA "cp.async").
-// There is no descriptor and no barrier to set up, so kernels that load little start earlier than with TMA.
+// It needs no descriptor and no barrier, so a kernel that moves little data starts sooner with it than with TMA.
 #pragma once
 
 #include <cuda/ptx>
@@ -8,8 +8,8 @@
 
 namespace tmaops::device {
 
-/// Copies 16 bytes; both addresses are multiples of 16. Through L2 only (.cg). With `bytes` < 16 the rest is zero
-/// and not read, so 0 gives a masked copy.
+/// Copies 16 bytes through the L2 only (.cg). Both addresses are multiples of 16. With `bytes` < 16 the rest is not
+/// read and becomes zero, so 0 gives a masked copy.
 __device__ __forceinline__ void copy_async_16(void* to, const void* from, std::uint32_t bytes = 16) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                "l"(__cvta_generic_to_global(from)), "r"(bytes)
@@ -28,16 +28,17 @@ __device__ __forceinline__ void copy_async_small(void* to, const void* from, std
 /// Closes a group of this thread's copies (PTX ISA "cp.async.commit_group").
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/// Waits until all but the newest `groups` groups of this thread have arrived (PTX ISA "cp.async.wait_group"). Other
-/// threads' copies need a barrier after it; wgmma or a TMA store reading them needs fence_async_shared() before that.
+/// Waits until all but the newest `groups` groups of this thread have arrived (PTX ISA "cp.async.wait_group"). Copies
+/// of other threads need a barrier after it. Where wgmma or a TMA store reads them, fence_async_shared() comes before
+/// that barrier.
 template <int groups = 0>
 __device__ __forceinline__ void wait_copies() {
   static_assert(groups >= 0 && groups < 16);
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 
-/// This thread arrives at the barrier once all its copies so far are done (PTX ISA "cp.async.mbarrier.arrive", .noinc:
-/// the arrival counts among those the barrier was initialised with).
+/// This thread arrives at the barrier once all its copies so far are done (PTX ISA "cp.async.mbarrier.arrive"). With
+/// .noinc the arrival is one of those that the barrier was initialised with.
 __device__ __forceinline__ void arrive_when_copied(Barrier& barrier) {
   cuda::ptx::cp_async_mbarrier_arrive_noinc(&barrier.state);
 }

@@ -1,4 +1,4 @@
-// Loads in im2col mode: the pixels that one tap of a convolution filter meets, as rows of channels (PTX ISA
+// Loads in im2col mode: the pixels that one tap of a convolution filter reads, as rows of channels (PTX ISA
 // "cp.async.bulk.tensor", .im2col).
 #pragma once
 

@@ -9,10 +9,11 @@
 
 namespace tmaops::device {
 
-/// d += a (16 x 16) b (16 x 8), T is __half or __nv_bfloat16. With t = lane % 4 and g = lane / 4 a thread holds, two
-/// elements per register: a[0] row g, columns 2t, 2t + 1; a[1] row g + 8; a[2] and a[3] the same rows 8 columns
-/// further; b[0] column g, rows 2t, 2t + 1; b[1] 8 rows further; d[0], d[1] row g, columns 2t, 2t + 1; d[2], d[3] row g
-/// + 8.
+/// d += a (16 x 16) b (16 x 8), where T is __half or __nv_bfloat16. A register of a or b holds two elements. With
+/// t = lane % 4 and g = lane / 4 a thread holds:
+///   a[0]  row g, columns 2t and 2t + 1;  a[1]  row g + 8;  a[2], a[3]  the same rows, 8 columns further
+///   b[0]  column g, rows 2t and 2t + 1;  b[1]  8 rows further
+///   d[0], d[1]  row g, columns 2t and 2t + 1;  d[2], d[3]  row g + 8
 template <class T>
 __device__ __forceinline__ void multiply_add(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (std::is_same_v<T, __half>)

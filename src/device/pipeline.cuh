@@ -1,4 +1,4 @@
-// A ring of stages between one producer (usually a thread that issues TMA) and its consumers, with named ends.
+// A ring of stages between one producer, usually a thread that issues TMA, and its consumers.
 //
 //   producer:  const int stage = producer.acquire();                 // waits until the stage is free
 //              producer.expect(stage, bytes); tensor_load(tile[stage], ..., producer.full(stage));
@@ -10,15 +10,16 @@
 
 namespace tmaops::device {
 
-/// The barriers of a ring, in shared memory. `init` by one thread, then a block (or cluster) barrier.
+/// The barriers of a ring, in shared memory. One thread calls init(), and a block or cluster barrier follows.
 template <int stages>
 struct Ring {
   static_assert(stages >= 1 && stages <= 32, "a pipeline has 1 to 32 stages");
   Barrier full[stages];
   Barrier empty[stages];
 
-  /// `producers`: arrivals that fill a stage: 1 when one thread calls expect(), more when threads fill it by cp.async.
-  /// `consumers`: release() calls that free a stage, over all blocks of the cluster that read it.
+  /// `producers` is the number of arrivals that fill a stage: 1 when one thread calls expect(), more when threads fill
+  /// it by cp.async. `consumers` is the number of release() calls that free a stage, counted over all blocks of the
+  /// cluster that read it.
   __device__ __forceinline__ void init(std::uint32_t producers, std::uint32_t consumers) {
     for (int stage = 0; stage < stages; ++stage) {
       init_barrier(full[stage], producers);
@@ -28,7 +29,7 @@ struct Ring {
   }
 };
 
-/// Where an end of the ring stands: the next stage, and how often (mod 2) it has gone round.
+/// The next stage of a producer or consumer, and the parity of its rounds through the ring.
 template <int stages>
 class RingPosition {
  public:
@@ -40,7 +41,7 @@ class RingPosition {
       phase_ ^= 1u;
     }
   }
-  /// The same as advancing `count` times.
+  /// Advances `count` times.
   __device__ __forceinline__ void advance(int count) {
     stage_ += count % stages;
     phase_ ^= static_cast<std::uint32_t>(count / stages) & 1u;
@@ -60,21 +61,21 @@ class Producer {
  public:
   __device__ __forceinline__ explicit Producer(Ring<stages>& ring) : ring_(ring) {}
 
-  /// Waits until the next stage has been released by all consumers (at once in the first round) and takes it.
+  /// Waits until all consumers have released the next stage, and takes it. In the first round it does not wait.
   __device__ __forceinline__ int acquire() {
     const int stage = position_.stage();
     wait(ring_.empty[stage], position_.phase() ^ 1u, {"an empty stage", stage});
     position_.advance();
     return stage;
   }
-  /// Arms the stage: it is full once these bytes have come. Right before the copies are issued.
+  /// The stage is full once these bytes have come. Call it right before issuing the copies.
   __device__ __forceinline__ void expect(int stage, std::uint32_t bytes) {
     arrive_expect_bytes(ring_.full[stage], bytes);
   }
-  /// The barrier the copies complete on.
+  /// The barrier that the copies complete on.
   __device__ __forceinline__ Barrier& full(int stage) { return ring_.full[stage]; }
-  /// Waits until every stage filled so far was released: before a block of a cluster ends, since others still signal
-  /// it.
+  /// Waits until every stage filled so far was released. A block of a cluster calls it before it ends, because other
+  /// blocks signal its barriers.
   __device__ __forceinline__ void drain() {
     for (int i = 0; i < stages; ++i) (void)acquire();
   }
@@ -98,7 +99,8 @@ class Consumer {
   }
   /// Leaves the next `count` stages to another consumer.
   __device__ __forceinline__ void skip(int count) { position_.advance(count); }
-  /// Gives the stage back. One thread per counted consumer calls it, after the others of its group have read.
+  /// Gives the stage back. One thread per counted consumer calls it, after the other threads of that consumer have
+  /// read.
   __device__ __forceinline__ void release(int stage) { arrive(ring_.empty[stage]); }
   /// Gives it back to the producer in block `rank` of the cluster, for stages filled by multicast.
   __device__ __forceinline__ void release_to(int stage, std::uint32_t rank) { arrive_at(ring_.empty[stage], rank); }
@@ -108,7 +110,7 @@ class Consumer {
   RingPosition<stages> position_;
 };
 
-/// Shared memory of a kernel whose stages are a Stage each; fails to compile when it does not fit.
+/// Shared memory of a kernel with `stages` stages of type Stage. It does not compile when it is too large.
 template <class Stage, int stages>
 struct StagedStorage {
   alignas(kDynamicSharedAlignment) Stage stage[stages];

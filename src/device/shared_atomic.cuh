@@ -5,8 +5,8 @@
 
 namespace tmaops::device {
 
-/// Adds to a number in shared memory and returns what it was, in the threads where the condition holds; 0 in the
-/// others. One instruction, where the compiler makes a branch of the same in C++.
+/// Adds to a number in shared memory and returns its old value in the threads where the condition holds, and 0 in the
+/// others. It is one instruction with a predicate; the compiler makes a branch of the same in C++.
 __device__ __forceinline__ std::uint32_t add_where(bool condition, std::uint32_t& number, std::uint32_t summand) {
   std::uint32_t before = 0;
   asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %3, 0;\n @p atom.shared.add.u32 %0, [%1], %2;\n}"

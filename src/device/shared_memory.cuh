@@ -22,13 +22,13 @@ __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
   return word;
 }
 
-/// Writes 4 bytes here and now, needed or not (PTX ISA "st").
+/// Writes 4 bytes at this point of the program; the compiler neither moves nor drops the write (PTX ISA "st").
 __device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_t word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
-/// The block's dynamic shared memory as a T. A kernel names one T; the launch passes sizeof(T) as shared_bytes.
-/// `most`: bytes; in a variant's kernels the smem(...) of its line, kSite.smem.
+/// The block's dynamic shared memory as a T. A kernel names one T, and the launch passes sizeof(T) as shared_bytes.
+/// `most` is the largest size allowed, in bytes: in the kernels of a variant kSite.smem, the smem(...) of its line.
 template <class T, int most = kMaxSharedBytes>
 __device__ __forceinline__ T& dynamic_shared() {
   static_assert(alignof(T) <= kDynamicSharedAlignment, "dynamic shared memory is aligned to 1024 bytes, no more");

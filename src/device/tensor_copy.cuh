@@ -1,10 +1,10 @@
 // Boxes of a tensor described by a tensor map, copied by the copy engine (PTX ISA "cp.async.bulk.tensor").
 //
-// Coordinates are signed element indices, innermost dimension first, the first one a multiple of 16 bytes (otherwise:
-// "illegal instruction"); a load fills what lies outside the tensor, a store
-// leaves it out. The shared address is a multiple of 128 B (of 1024, 512, 256 B for a 128B, 64B, 32B swizzle to start
-// in phase), and the barrier expects the bytes of the whole box, filled part included. The map is a `const
-// __grid_constant__ CUtensorMap` parameter. One thread issues.
+// Coordinates are signed element indices, innermost dimension first. The first one is a multiple of 16 bytes; any other
+// gives "illegal instruction". A load fills what lies outside the tensor, and a store leaves it out. The shared address
+// is a multiple of 128 B. A box starts in phase with a 128B, 64B or 32B swizzle at a multiple of 1024, 512 or 256 B.
+// The barrier expects the bytes of the whole box, the filled part included. The map is a `const __grid_constant__
+// CUtensorMap` parameter. One thread issues a copy.
 #pragma once
 
 #include <cuda/ptx>
@@ -22,8 +22,8 @@ __device__ __forceinline__ void tensor_load(void* to, const void* map, const std
   cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, to, map, at, &barrier.state);
 }
 
-/// The same into the same place of every block of `blocks` (bit r = cluster rank r), each completing on its own barrier
-/// at the same place. Compute capability 9.0a and 10.0a only.
+/// The same into the same place of every block of `blocks` (bit r is cluster rank r). The bytes of a block complete on
+/// its own barrier, which lies at the same place. Compute capability 9.0a and 10.0a only.
 template <int rank>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map, const std::int32_t (&at)[rank],
                                                       Barrier& barrier, std::uint16_t blocks) {
@@ -32,8 +32,8 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map,
                                   blocks);
 }
 
-// What CCCL has no wrapper for is written here once for all ranks: ISSUE(dimensions, coordinates) is the instruction
-// with the coordinates as operands 0 to 4, of which the first `rank` are named, and its own from operand 5 on.
+// Instructions without a wrapper in CCCL, written once for all ranks. ISSUE(dimensions, coordinates) is the
+// instruction. Operands 0 to 4 are the coordinates, of which it names the first `rank`; its own operands start at 5.
 #define TMAOPS_EACH_RANK(ISSUE)                             \
   if constexpr (rank == 1) ISSUE("1d", "{%0}");             \
   if constexpr (rank == 2) ISSUE("2d", "{%0, %1}");         \
@@ -73,8 +73,8 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map,
 #undef TMAOPS_LOAD
 }
 
-/// shared -> global (PTX ISA "cp.async.bulk.tensor", bulk_group form). After fence_async_shared(); then
-/// commit_stores(). The box may overhang the tensor's end, but no coordinate may be negative.
+/// shared -> global (PTX ISA "cp.async.bulk.tensor", bulk_group form). Call fence_async_shared() before it and
+/// commit_stores() after it. The box may reach past the tensor's end, but no coordinate may be negative.
 template <int rank>
 __device__ __forceinline__ void tensor_store(const void* map, const std::int32_t (&at)[rank], const void* from) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
@@ -90,7 +90,7 @@ __device__ __forceinline__ void tensor_add(const void* map, const std::int32_t (
                                          from);
 }
 
-/// A box into the L2 (PTX ISA "cp.async.bulk.prefetch.tensor").
+/// Fetches a box into the L2 (PTX ISA "cp.async.bulk.prefetch.tensor").
 template <int rank>
 __device__ __forceinline__ void tensor_prefetch(const void* map, const std::int32_t (&at)[rank]) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");

@@ -10,8 +10,9 @@ namespace tmaops::device {
 /// The value is the swizzle's width in bytes (PTX ISA "Swizzling Modes").
 enum class Swizzle : int { none = 0, b32 = 32, b64 = 64, b128 = 128 };
 
-/// Where the copy engine puts the byte that has this offset in the dense tile: 16-byte chunks are exchanged within
-/// groups of 8, 4 or 2 lines of 128 B. On the absolute address; equal to the offset in a tile that starts in phase.
+/// Where the copy engine puts the byte that has this offset in the dense tile. It exchanges 16-byte chunks within
+/// groups of 8, 4 or 2 lines of 128 B. The hardware applies it to the absolute address; an offset does as well in a
+/// tile that starts in phase.
 template <Swizzle swizzle>
 __host__ __device__ constexpr std::uint32_t swizzled(std::uint32_t address) {
   constexpr std::uint32_t mask =

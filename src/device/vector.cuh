@@ -8,7 +8,7 @@
 
 namespace tmaops::device {
 
-/// Reads 16 bytes that no one writes during the kernel (ld.global.nc).
+/// Reads 16 bytes that nothing writes during the kernel (ld.global.nc).
 __device__ __forceinline__ uint4 load_16(const void* from) { return __ldg(static_cast<const uint4*>(from)); }
 
 /// The same for bytes read once: they do not displace others in L1 (ld.global.nc.L1::no_allocate).
@@ -20,9 +20,9 @@ __device__ __forceinline__ uint4 load_16_once(const void* from) {
   return value;
 }
 
-/// Reads 4, 8 or 16 bytes here and now (PTX ISA "ld.global"): the compiler moves an ordinary load down to its first
-/// use, behind a barrier in between, and its latency comes on top of what the barrier waits for. And it moves a
-/// read-only one (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
+/// Reads 4, 8 or 16 bytes at this point of the program (PTX ISA "ld.global"). The compiler may move an ordinary load
+/// down to its first use behind a barrier, so that its latency is added to the wait. It may move a read-only load
+/// (ld.global.nc) up across wait_for_previous_kernel(), where the bytes may not have been written yet.
 template <class T>
 __device__ __forceinline__ T load_now(const T* from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
@@ -54,8 +54,8 @@ __device__ __forceinline__ void store_16_streaming(void* to, const uint4& value)
   __stcs(static_cast<uint4*>(to), value);
 }
 
-/// condition ? yes : no as one instruction (PTX ISA "selp"). Both are computed first: the compiler may not turn the
-/// choice into a branch around the one that costs, or load only a part of a vector for it.
+/// condition ? yes : no as one instruction (PTX ISA "selp"). Both values are computed first: the compiler cannot turn
+/// the choice into a branch, or load only a part of a vector for it.
 __device__ __forceinline__ std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
   std::uint32_t result;
   asm("{\n .reg .pred p;\n setp.ne.u32 p, %3, 0;\n selp.b32 %0, %1, %2, p;\n}"
@@ -64,7 +64,7 @@ __device__ __forceinline__ std::uint32_t select(bool condition, std::uint32_t ye
   return result;
 }
 
-/// Makes the compiler hold on to a pointer, or a number, instead of working it out again where it is used.
+/// Makes the compiler keep a pointer or a number in a register instead of computing it again where it is used.
 template <class T>
 __device__ __forceinline__ void keep(T*& pointer) {
   asm volatile("" : "+l"(pointer));

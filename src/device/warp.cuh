@@ -16,8 +16,8 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 
-/// The warp's number in a one-dimensional block, known by the compiler to be the same in all its threads. All threads
-/// of the warp call it together, so call it once at the top: inside a branch of one lane it never returns.
+/// The warp's number in a one-dimensional block. The compiler knows that it is the same in all threads of the warp. All
+/// threads of the warp must call it together: inside a branch of one lane it never returns.
 __device__ __forceinline__ int warp_index() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarpThreads, 0);
 }
@@ -37,8 +37,8 @@ __device__ __forceinline__ T group_sum(T value) {
   return value;
 }
 
-/// Hands registers of the whole warpgroup back, or takes more (PTX ISA setmaxnreg). The kernel needs
-/// __launch_bounds__(threads, 1); each role is one branch of one if/else. Compute capability 9.0a and later only.
+/// Gives registers of the whole warpgroup back, or takes more (PTX ISA setmaxnreg). The kernel needs
+/// __launch_bounds__(threads, 1), and each role is one branch of one if/else. Compute capability 9.0a and later only.
 template <int registers>
 __device__ __forceinline__ void decrease_registers() {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "setmaxnreg takes 24 to 256 in steps of 8");
@@ -55,7 +55,7 @@ __device__ __forceinline__ void increase_registers() {
 __device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 /// Lets the next kernel start once every block of this one has called it or ended (griddepcontrol.launch_dependents).
-/// Best as the first line: the next kernel waits for our memory anyway.
+/// It may be the first line of a kernel, because the next kernel waits for the memory of this one.
 __device__ __forceinline__ void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" :::); }
 
 }  // namespace tmaops::device

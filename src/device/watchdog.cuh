@@ -1,5 +1,5 @@
-// A wait that never ends hangs the GPU and says nothing. With TMAOPS_WATCHDOG (option of the same name) every barrier
-// wait that lasts longer than TMAOPS_WATCHDOG_NS prints which barrier, stage and phase, and traps.
+// A wait that never ends hangs the GPU without a message. With the option TMAOPS_WATCHDOG every barrier wait that lasts
+// longer than TMAOPS_WATCHDOG_NS prints the barrier, the stage and the phase, and traps.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct WaitSite {
   int stage = 0;
 };
 
-/// Nanoseconds of a clock common to the device; it ticks about once per microsecond (PTX ISA "%globaltimer").
+/// Nanoseconds of a clock that the whole device shares. It ticks about once per microsecond (PTX ISA "%globaltimer").
 __device__ __forceinline__ std::uint64_t global_nanoseconds() {
   std::uint64_t time;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
@@ -33,7 +33,7 @@ __device__ __forceinline__ std::int64_t cycles() { return clock64(); }
 /// Ends the kernel with an error (PTX ISA "trap").
 __device__ __forceinline__ void trap() { asm volatile("trap;"); }
 
-/// Counts the time of one wait. Does nothing, and costs nothing, unless TMAOPS_WATCHDOG is set.
+/// Counts the time of one wait. It compiles to nothing unless TMAOPS_WATCHDOG is set.
 class Watchdog {
  public:
   __device__ __forceinline__ Watchdog(const WaitSite& site, std::uint32_t parity) {

@@ -19,7 +19,8 @@ enum class Major : int { k = 0, mn = 1 };
 /// swizzle. The tile starts in phase with its swizzle, so the base offset (bits 49-51) is 0.
 struct OperandDescriptor {
   std::uint64_t bits;
-  /// The same operand `bytes` further: 32 for the next 16 elements of k in a K-major tile, 16 rows in an MN-major one.
+  /// The same operand `bytes` further. The next 16 elements of k lie 32 bytes further in a K-major tile, and 16 rows
+  /// further in an MN-major one.
   __device__ __forceinline__ OperandDescriptor advanced(int bytes) const {
     return {bits + (static_cast<std::uint64_t>(bytes) >> 4)};
   }

@@ -174,7 +174,7 @@ Array real_array(const Array& array) {
 Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what) {
   Array to{array.type, array.shape, {}};
   to.shape.at(0) = static_cast<std::int64_t>(rows.size());
-  if (array.ragged()) {  // the texts stay where they are
+  if (array.ragged()) {  // the texts are not moved
     const auto places = allocate(rows.size() * sizeof(TextSpan), what);
     std::shared_ptr<TextSpan[]> texts(places, reinterpret_cast<TextSpan*>(places.get()));
     for (std::size_t i = 0; i < rows.size(); ++i)

@@ -1,5 +1,4 @@
-// Arrays as they come out of files and go into them: owned, row-major, little-endian, any element type of numpy's that
-// tmaops reads.
+// Arrays of files: owned, row-major, little-endian, of any element type of numpy that tmaops reads.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +13,12 @@
 
 namespace tmaops::io {
 
-/// What can be done with an element: only reals have a value between two samples. A `time` is numpy's datetime64, an
-/// int64 count of its unit since 1970; the smallest int64 (NaT) is no time.
+/// Kinds of elements. Only reals have a value between two samples. A `time` is numpy's datetime64: an int64 count of
+/// its unit since 1970, where the smallest int64 (NaT) is no time.
 enum class ElementKind : std::uint8_t { real, integer, boolean, text, time };
 
-/// Element type in numpy's notation. numpy has no bfloat16: such an array is stored as <u2 under a name that ends in
-/// ".bf16" (npz member `pose.bf16`, file `pose.bf16.npy`), and carries `bfloat16` here.
+/// Element type in numpy's notation. numpy has no bfloat16. An array of it is stored as <u2 under a name that ends in
+/// ".bf16" (npz member `pose.bf16`, file `pose.bf16.npy`) and has the flag `bfloat16` here.
 struct ElementType {
   ElementKind kind = ElementKind::real;
   std::string descr = "<f8";  // "<f4", "|b1", "<U12"
@@ -34,7 +33,7 @@ struct ElementType {
 std::optional<ElementType> element_type(std::string_view descr);
 inline constexpr std::string_view kBfloat16Suffix = ".bf16";
 
-/// Where one text of a ragged array lies in its data.
+/// The place of one text in the data of a ragged array.
 struct TextSpan {
   std::uint64_t start = 0;
   std::uint64_t length = 0;  // bytes
@@ -45,8 +44,8 @@ struct Array {
   ElementType type{};
   std::vector<std::int64_t> shape{};
   std::shared_ptr<const std::byte[]> data{};
-  /// Of a ragged array: texts of different lengths in one dimension, as UTF-8 in `data`. Its type is kText, of no bytes
-  /// per element; numpy has none like it, and in an npz it becomes <U#.
+  /// Of a ragged array: texts of different lengths in one dimension, as UTF-8 in `data`. Its type is kText, with 0
+  /// bytes per element. numpy has no such type; in an npz it becomes <U#.
   std::shared_ptr<const TextSpan[]> texts{};
 
   bool ragged() const { return texts != nullptr; }
@@ -77,15 +76,15 @@ std::string element_text(const Array& array, std::int64_t index);
 std::string_view ragged_text(const Array& array, std::int64_t index);
 /// Element of an integer array in decimal.
 std::string element_digits(const Array& array, std::int64_t index);
-/// What stands in time arrays for no time.
+/// The value of an element of a time array that is no time (NaT).
 inline constexpr std::int64_t kNotATime = std::numeric_limits<std::int64_t>::min();
 /// Stores a value rounded once to the array's real type, at `to` (type.bytes bytes).
 void store_real(const ElementType& type, double value, std::byte* to);
 
 /// An array of integers or booleans as f64, each value exact or the nearest; an array of reals as it is.
 Array real_array(const Array& array);
-/// The rows of an array in the given order, bit by bit; -1 is a row without a value: 0, false, empty text, NaT. `what`
-/// names the array where memory ends.
+/// The rows of an array in the given order, bit by bit. -1 is a row without a value: 0, false, empty text, NaT. `what`
+/// names the array in an error about memory.
 Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what);
 
 }  // namespace tmaops::io

@@ -25,8 +25,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-/// A word for a quaternion or a position. `certain`: it means nothing else, so an array of that name needs no look at
-/// its values.
+/// A word for a quaternion or a position. `certain`: it has no other meaning, so the values need not be checked.
 struct Word {
   std::string_view word;
   bool certain;
@@ -46,7 +45,7 @@ const Word* find_word(const std::array<Word, n>& known, std::string_view text) {
   return found == known.end() ? nullptr : &*found;
 }
 
-/// The last of the words that is known, where only names of frames follow it.
+/// The last known word, when only names of frames follow it.
 template <std::size_t n>
 const Word* find_word(const std::array<Word, n>& known, const std::vector<std::string>& words) {
   for (std::size_t i = words.size(); i-- > 0;) {
@@ -64,7 +63,7 @@ std::string prefix_of(std::string_view stem, std::string_view word) {
   return at == std::string::npos ? text : text.substr(0, at);
 }
 
-/// A name taken apart: "left_qx" is the stem "left_q" and the component x; "quat_3", "q[3]" have a digit instead.
+/// The two parts of a name: "left_qx" has the stem "left_q" and the component x, "quat_3" and "q[3]" have a digit.
 struct ComponentName {
   std::string stem;
   char component = 0;  // x y z w or a digit
@@ -102,7 +101,7 @@ std::vector<Family> families_of(const ColumnView& view) {
   return families;
 }
 
-/// The family as a vector of these components, when it has them all.
+/// The columns of the family as a vector, when it has all these components.
 std::optional<NamedVector> vector_of(const Family& family, std::string_view components, const ColumnView& view) {
   NamedVector vector;
   std::vector<std::size_t> columns;

@@ -1,4 +1,4 @@
-// What the names and values of a recording's columns say: which are a quaternion, a position, an angle, a mask.
+// Finds quaternions, positions, angles and masks among the columns of a recording by their names and values.
 #pragma once
 
 #include <cstddef>
@@ -25,42 +25,42 @@ struct ChannelReference {
 struct NamedVector {
   std::vector<ChannelReference> components{};  // x y z w, x y z, or x y of a position in the plane
   std::string text{};                          // "qx qy qz qw", "eef_quat", "eef_quat[4:8]"
-  std::string prefix{};     // what stands before the word: "left_" of "left_qx". The parts of a pose share it
-  bool w_first = false;     // in the file
-  bool order_named = true;  // the names say which component is which; otherwise x y z w is assumed
+  std::string prefix{};                        // "left_" of "left_qx"; the parts of a pose share it
+  bool w_first = false;                        // in the file
+  bool order_named = true;                     // the names say which component is which; otherwise x y z w is assumed
 };
 
 /// The columns of a recording.
 struct ColumnView {
   std::span<const Column> columns{};
 
-  /// Real numbers, or whole numbers of a text file: those are whole only because nobody wrote a point.
+  /// Real numbers, or whole numbers of a text file, where real numbers may be written without a point.
   bool numeric(std::size_t column) const;
   double value(const ChannelReference& channel, std::int64_t row) const;
   std::int64_t rows() const;
 };
 
-/// Quaternions by the names that EuRoC (q_RS_w []), ROS (pose.orientation.x), robomimic (robot0_eef_quat), LeRobot and
-/// RLDS use. A word that has other meanings too (orientation, rotation, q) counts for an array, or for numbered
-/// columns, when its norms are 1.
+/// Finds quaternions by the names that EuRoC (q_RS_w []), ROS (pose.orientation.x), robomimic (robot0_eef_quat),
+/// LeRobot and RLDS use. A word with other meanings (orientation, rotation, q) names an array or numbered columns only
+/// when their norms are 1.
 std::vector<NamedVector> find_quaternions(const ColumnView& view);
-/// Positions likewise: tx ty tz, p_RS_R_x, pose.position.x, x y z, eef_pos. Plain x y z (or x y) must have a component
-/// written as a real number: pixels have none.
+/// Finds positions: tx ty tz, p_RS_R_x, pose.position.x, x y z, eef_pos. Plain x y z (or x y) must have a component of
+/// real numbers, because pixels have such names too.
 std::vector<NamedVector> find_positions(const ColumnView& view);
 
-/// Four neighbouring channels whose norm is 1 in nearly every row, none of them `taken`; rows that are all 0 and 1 (one
-/// hot) and constant ones are no sign of a quaternion.
+/// Finds four neighbouring channels whose norm is 1 in nearly every row, none of them `taken`. Rows of 0 and 1 alone (a
+/// one-hot code) and constant rows do not count.
 std::vector<std::vector<ChannelReference>> find_unit_quaternions(const ColumnView& view,
                                                                  const std::vector<ChannelReference>& taken);
 /// True when the norms of these channels are 1 in nearly every row.
 bool has_unit_norm(const ColumnView& view, std::span<const ChannelReference> channels);
-/// Least and greatest norm of the rows, NaN left out.
+/// Least and greatest norm of the rows; rows with NaN are left out.
 std::pair<double, double> norm_range(const ColumnView& view, std::span<const ChannelReference> channels);
 
 /// How an angle wraps around.
 struct AngleRule {
   double turn = 0;              // 2 pi or 360
-  std::optional<double> low{};  // the values lie in [low, low + turn]; nothing: they go on beyond a turn
+  std::optional<double> low{};  // the values lie in [low, low + turn]; nothing: they span more than a turn
   bool unit_named = false;      // by the column's name, not by its range
   bool jumps = false;           // some neighbouring values differ by more than half a turn
   std::string text() const;     // "rad by its range -3.1 to 3.1"
@@ -69,13 +69,13 @@ struct AngleRule {
 
 /// True for columns named yaw, heading or theta, in any case and with prefixes and units ("vehicleYaw [deg]").
 bool named_angle(std::string_view name);
-/// The rule of one channel: its turn by `turn` where that is above 0, else by the unit in the name, else by the range
-/// of the values. Nothing when neither says it.
+/// The rule of one channel. Its turn is `turn` where that is above 0, else that of the unit in the name, else that of
+/// the range of the values. Nothing when none of them says it.
 std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelReference& channel,
                                          const std::vector<std::int64_t>& offsets, double turn = 0);
 
-/// A mask of rows with data: a column named valid of booleans, of 0 and 1, or of true and false. Nothing when there is
-/// none or it holds something else.
+/// The mask of rows with data: a column named valid that holds booleans, 0 and 1, or true and false. Nothing when there
+/// is no such column.
 std::optional<std::size_t> find_valid_mask(const ColumnView& view);
 /// True when a mask's row has data.
 bool mask_value(const Array& mask, std::int64_t row);

@@ -1,4 +1,4 @@
-// What the values of columns say: norms of quaternions, ranges of angles, masks.
+// Norms of quaternions, ranges of angles, and masks, from the values of columns.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ double norm_of(const ColumnView& view, std::span<const ChannelReference> channel
   return std::sqrt(sum);
 }
 
-/// Rows of 0 and 1 are a one-hot code, and a constant row turns nothing.
+/// Whether the channels can be a rotation: rows of 0 and 1 alone are a one-hot code, and constant rows do not turn.
 bool turns(const ColumnView& view, std::span<const ChannelReference> channels) {
   bool fraction = false, change = false;
   for (std::int64_t row = 0; row < view.rows() && !(fraction && change); ++row)
@@ -66,7 +66,7 @@ bool has_unit_norm(const ColumnView& view, std::span<const ChannelReference> cha
   std::int64_t others = 0, counted = 0;
   for (std::int64_t row = 0; row < rows && others <= most; ++row) {
     const double norm = norm_of(view, channels, row);
-    if (std::isnan(norm)) continue;  // a missing value says nothing
+    if (std::isnan(norm)) continue;  // a value is missing
     ++counted;
     others += !(std::abs(norm - 1) <= tolerance);
   }

@@ -23,7 +23,7 @@ constexpr int kGzip = MAX_WBITS + 16;  // zlib's way to ask for a gzip wrapper
 constexpr int kRawDeflate = -MAX_WBITS;
 constexpr std::size_t kZlibStep = std::size_t{1} << 30;  // zlib counts in 32 bits
 constexpr int kZstdLevel = 3;
-constexpr int kZstdLongestWindow = 27;  // 128 MiB, what zstd itself takes without being told
+constexpr int kZstdLongestWindow = 27;  // 128 MiB, the default limit of the zstd program
 
 [[noreturn]] void damaged(const std::string& where, std::string got) {
   throw Error(ErrorCode::bad_archive, {.where = where,
@@ -79,7 +79,7 @@ Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit
   std::vector<char> piece(kPackedPiece);
   std::span<const std::byte> rest = packed.span();
   int status = Z_STREAM_END;  // between two members
-  bool full = false;          // the last piece was: more may be waiting in the stream
+  bool full = false;          // the last piece was full, so the stream may hold more
   while (full || zlib.stream.avail_in != 0 || !rest.empty()) {
     if (zlib.stream.avail_in == 0 && !rest.empty()) {
       const std::size_t step = std::min(rest.size(), kZlibStep);
@@ -110,7 +110,7 @@ Bytes unzstd(const Bytes& packed, const std::string& where, const ExpansionLimit
   std::vector<char> piece(ZSTD_DStreamOutSize());
   ZSTD_inBuffer in{packed.data.get(), packed.size, 0};
   std::size_t left = 1;  // 0: at the end of a frame
-  bool progress = true;  // without any, and without more input, nothing is waiting in the stream
+  bool progress = true;  // without progress and without input the stream holds nothing more
   while (in.pos < in.size || (left != 0 && progress)) {
     const std::size_t before = in.pos;
     ZSTD_outBuffer out{piece.data(), piece.size(), 0};
@@ -144,19 +144,13 @@ Compression detect_compression(std::string_view bytes) {
   return Compression::none;
 }
 
-#ifdef TMAOPS_HAVE_ZSTD
-bool has_zstd() { return true; }
-std::string_view how_to_get_zstd() { return ""; }
-#else
-bool has_zstd() { return false; }
-std::string_view how_to_get_zstd() { return TMAOPS_HOW_ZSTD; }
-
+#ifndef TMAOPS_HAVE_ZSTD
 namespace {
 [[noreturn]] void fail_without_zstd(const std::string& where) {
   throw Error(ErrorCode::bad_format, {.where = where,
                                       .got = "zstd, and tmaops was built without it",
                                       .needed = "gzip or plain text",
-                                      .mend = "zstd needs libzstd: " + std::string(how_to_get_zstd()) + "."});
+                                      .mend = std::string("zstd needs libzstd: ") + TMAOPS_HOW_ZSTD + "."});
 }
 }  // namespace
 #endif

@@ -15,16 +15,12 @@ namespace tmaops::io {
 
 enum class Compression : std::uint8_t { none, gzip, zstd, deflate };
 
-/// By the last extension: .gz, .zst.
+/// The compression that the last extension names: .gz or .zst.
 Compression compression_of(const std::filesystem::path& path);
 /// The path without the extension that names its compression.
 std::filesystem::path without_compression(const std::filesystem::path& path);
-/// By the first bytes.
+/// The compression that the first bytes are those of.
 Compression detect_compression(std::string_view bytes);
-
-/// Whether this build reads and writes zstd, and what to do where it does not: "install libzstd-dev and build again".
-bool has_zstd();
-std::string_view how_to_get_zstd();
 
 /// How far text may expand: to `believed_bytes`, and beyond them to `largest_ratio` times the packed bytes. Text of
 /// measured values is packed 3 : 1 to 20 : 1.
@@ -38,7 +34,7 @@ struct ExpansionLimit {
 Bytes decompress(const Bytes& packed, Compression compression, const std::string& where,
                  const ExpansionLimit& limit = {});
 
-/// Compresses what is written, piece by piece; the same bytes for the same text.
+/// Compresses text piece by piece. The same text gives the same bytes.
 class Compressor {
  public:
   using Take = std::function<void(std::string_view)>;

@@ -20,7 +20,7 @@ bool names_non_finite(std::string_view text) {
   return lower == "nan" || lower == "inf" || lower == "infinity";
 }
 
-// Whether a decimal number that f64 cannot hold is too small rather than too large: where its first digit lies.
+// Whether a decimal number beyond f64 is too small rather than too large, by the place of its first digit.
 bool is_tiny(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
@@ -58,7 +58,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
     text.remove_prefix(1);
   }
   if (names_non_finite(text)) return ParseResult::not_finite;
-  // digits * 10^exponent nanoseconds. Only as many digits are kept as can matter; the rest move the exponent.
+  // digits * 10^exponent nanoseconds. Digits that cannot matter are not kept but move the exponent.
   std::uint64_t digits = 0;
   std::int64_t exponent = digits_to_nanoseconds(unit);
   int kept = 0;
@@ -113,7 +113,7 @@ ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds
   if (!std::isfinite(value)) return ParseResult::not_finite;
   const std::int64_t scale = kPowers[digits_to_nanoseconds(unit)];
   const double whole = std::trunc(value);
-  // The fraction is exact, and below 1: only its own product with the scale is rounded, to the nearest nanosecond.
+  // The fraction is exact and below 1. Only its product with the scale is rounded, to the nearest nanosecond.
   const auto part = static_cast<std::int64_t>(std::llround((value - whole) * static_cast<double>(scale)));
   if (std::abs(whole) >= 0x1p63) return ParseResult::out_of_range;
   std::int64_t product = 0;
@@ -124,7 +124,7 @@ ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds
 }
 
 double time_to_f64(std::int64_t nanoseconds, TimeUnit unit) {
-  // Through the decimal text: one correct rounding, where whole + fraction / scale would round twice.
+  // Goes through decimal text, which rounds once; whole + fraction / scale would round twice.
   const std::string text = time_text(nanoseconds, unit, digits_to_nanoseconds(unit));
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);

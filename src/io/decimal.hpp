@@ -1,4 +1,4 @@
-// Numbers as text, exactly and without the locale.
+// Exact conversion between numbers and text, whatever the locale.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanose
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
 
-/// In every locale.
+/// 0 to 9, whatever the locale.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Decimal digits between the unit and the nanosecond: 9, 6, 3, 0.
@@ -28,23 +28,23 @@ enum class ParseResult : std::uint8_t { good, not_a_number, not_finite, out_of_r
 /// 1311868163869700000, which no f64 holds. Digits beyond the nanosecond are rounded to nearest, halves away from
 /// zero. Takes a sign, a fraction and an exponent. not_finite for nan and inf.
 ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanoseconds);
-/// The same from a number in a file of f32 or f64: exact to the nanosecond of the given value.
+/// The same from an f32 or f64 of a file, exact to the nanosecond.
 ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds);
 /// The nearest f64 of a time in its unit.
 double time_to_f64(std::int64_t nanoseconds, TimeUnit unit);
 
-/// Digits after the point that writing all these times in this unit exactly takes.
+/// Digits after the point that it takes to write all these times exactly in this unit.
 int digits_needed(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
 /// "1311868163.8697": the exact time with that many digits after the point.
 std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits);
 
-/// A real number: the whole text, '+' and nan and inf allowed, no locale. 0 for one that is nearer to 0 than to any
-/// other f64; out_of_range for one that is too large.
+/// Reads the whole text as a real number, whatever the locale; '+', nan and inf are allowed. A number too small for f64
+/// is 0, one that is too large is out_of_range.
 ParseResult parse_real(std::string_view text, double& value);
 ParseResult parse_integer(std::string_view text, std::int64_t& value);
 /// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".
 std::string real_text(double value);
-/// The same for a field of a table, where 2 would be read back as an integer: "2.0".
+/// The same for a field of a table: 2 is "2.0", because "2" would be read back as an integer.
 std::string real_field_text(double value);
 
 }  // namespace tmaops::io

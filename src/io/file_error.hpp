@@ -1,4 +1,4 @@
-// Text for messages about files: paths as they can be shown, and what the system said.
+// Text for messages about files: paths, text from files, and errors of the system.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace tmaops::io {
 
-/// A path for messages and JSON: valid UTF-8 as it is, control bytes and bytes that are not UTF-8 as \xNN; a path of
-/// more than 300 bytes is shortened in the middle. File names are bytes to the system, so any byte may be in one.
+/// A path for messages and JSON. Valid UTF-8 stays, control bytes and bytes that are not UTF-8 become \xNN. A path of
+/// more than 300 bytes is shortened in the middle. File names may hold any byte.
 std::string display(const std::filesystem::path& path);
 /// The same for any text that came out of a file.
 std::string display_text(std::string_view text);

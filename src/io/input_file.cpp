@@ -39,7 +39,7 @@ class Descriptor {
   int value_;
 };
 
-// Reads until `size` bytes or the end; the number of bytes read.
+// Reads `size` bytes, or fewer at the end of the file. Returns how many.
 std::size_t read_up_to(int file, std::byte* to, std::size_t size, const std::filesystem::path& path) {
   std::size_t done = 0;
   while (done < size) {

@@ -1,4 +1,4 @@
-// Whole files in memory.
+// Reading whole files into memory.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct Bytes {
 /// Uninitialised memory. Throws Error out_of_memory naming `what`.
 std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what);
 
-/// Whether a path means standard input or output: "-". (A file of that name is "./-".)
+/// Whether a path is "-", which means standard input or output. A file of that name is "./-".
 bool is_standard(const std::filesystem::path& path);
-/// What messages call an input: its path, or "stdin".
+/// The name of an input in messages: its path, or "stdin".
 std::string input_name(const std::filesystem::path& path);
 
-/// Reads a regular file or a pipe, or all of stdin for "-". The file is read, not mapped: a file that another process
-/// cuts while it is mapped ends the process. Throws Error cannot_read (missing, directory, device, not allowed; stdin a
+/// Reads a regular file or a pipe, or all of stdin for "-". It does not map the file: when another process shortened a
+/// mapped file, this process would end. Throws Error cannot_read (missing, directory, device, not allowed; stdin a
 /// second time), out_of_memory.
 Bytes read_file(const std::filesystem::path& path);
 

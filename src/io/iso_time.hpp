@@ -10,15 +10,15 @@
 
 namespace tmaops::io {
 
-/// How an ISO 8601 time was written, beside its value.
+/// The form in which an ISO 8601 time was written.
 struct IsoStyle {
   char separator = 'T';    // between date and time of day: 'T' or ' '
-  std::string zone = "Z";  // "Z", an offset "+02:00", or empty: none was given, and UTC is meant
+  std::string zone = "Z";  // "Z", an offset "+02:00", or empty where none was written, which means UTC
 };
 
-/// Date and time of day (with at least hours and minutes) to nanoseconds since 1970 UTC, exactly; digits beyond the
-/// nanosecond are rounded. The calendar is the Gregorian one; a leap second (:60) is not_a_number. out_of_range before
-/// 1677 and after 2262.
+/// Converts a date and time of day (with at least hours and minutes) exactly to nanoseconds since 1970 UTC. Digits
+/// beyond the nanosecond are rounded. The calendar is Gregorian. A leap second (:60) is not_a_number. The result is
+/// out_of_range before 1677 and after 2262.
 ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, IsoStyle& style);
 /// Whether the text starts like a date: 2024-05-01.
 bool looks_like_date(std::string_view text);

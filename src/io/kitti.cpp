@@ -14,7 +14,7 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::size_t kNumbers = 12;
-constexpr double kTolerance = 1e-2;  // of rows' products: files have six digits and more
+constexpr double kTolerance = 1e-2;  // of the products of rows, whose numbers have six digits or more
 
 double dot(const std::array<double, 9>& rows, std::size_t a, std::size_t b) {
   return rows[3 * a] * rows[3 * b] + rows[3 * a + 1] * rows[3 * b + 1] + rows[3 * a + 2] * rows[3 * b + 2];
@@ -126,11 +126,7 @@ Recording parse_kitti_recording(std::string_view text, const std::string& where,
   const std::vector<std::int64_t> shape{recording.rows()};
   for (std::size_t i = 1; i < kTumColumns.size(); ++i) {
     const std::vector<double>& values = i <= 3 ? numbers[4 * (i - 1) + 3] : quaternions[i - 4];
-    Column column{std::string(kTumColumns[i]), make_array(values, shape)};
-    column.from_text = true;
-    column.position = i;
-    column.missing = count_missing(column.data);
-    recording.columns.push_back(std::move(column));
+    add_tum_column(recording, i, make_array(values, shape));
   }
   return recording;
 }

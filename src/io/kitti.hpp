@@ -1,5 +1,5 @@
-// KITTI odometry poses: the upper three rows of a 4 x 4 matrix in one line of twelve numbers. Their times are in a file
-// of their own, one stamp per line.
+// KITTI odometry poses: a line has the upper three rows of a 4 x 4 matrix, twelve numbers. The times are in a second
+// file, one stamp per line.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace tmaops::io {
 
-/// x y z w, with w >= 0, of a rotation given by rows; nothing when the matrix is none within 1e-2.
+/// x y z w, with w >= 0, of a rotation given by rows; nothing when the matrix is no rotation within 1e-2.
 std::optional<std::array<double, 4>> quaternion_of(const std::array<double, 9>& rotation);
 /// Rows of the rotation that a quaternion x y z w of any norm stands for; NaN where the norm is 0 or not finite.
 std::array<double, 9> rotation_of(const std::array<double, 4>& quaternion);

@@ -16,7 +16,7 @@ namespace tmaops::io {
 /// the dictionary of the format, more than 8 dimensions), pickle_refused, unsupported_file_dtype (big-endian, complex,
 /// structured), file_too_large (header or data longer or shorter than the file, overflowing shape), out_of_memory.
 Array read_npy(const std::filesystem::path& path);
-/// The same from memory; `where` stands for the file in messages. Shares the bytes where it can.
+/// The same from memory. `where` names the file in messages. The array shares the bytes where it can.
 Array parse_npy(const Bytes& file, std::string_view where);
 
 /// The bytes before the data of an npy file, version 1.0, padded so that the data start at a multiple of 64.

@@ -96,7 +96,7 @@ class HeaderParser {
                                                 .needed = "a shape whose elements can be counted"});
       if (error != std::errc() || extent < 0) fail("a shape that is not a tuple of sizes");
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      accept('L');  // Python 2 wrote long integers so
+      accept('L');  // Python 2 wrote an L behind long integers
       extents.push_back(extent);
       if (extents.size() > kMaxRank) fail("more than 8 dimensions");
       if (!accept(',')) {
@@ -142,14 +142,14 @@ NpyHeader parse_npy_header(std::string_view text, std::string_view where) {
   NpyHeader header = HeaderParser(text, where).parse();
   std::int64_t bytes = static_cast<std::int64_t>(header.type.bytes);
   for (const std::int64_t extent : header.shape) {
-    // Zeros are left out of the product: strides of the other dimensions must fit all the same.
+    // Zeros are left out of the product, because the strides of the other dimensions must fit as well.
     if (extent != 0 && bytes != 0 && extent > std::numeric_limits<std::int64_t>::max() / bytes)
       throw Error(ErrorCode::file_too_large, {.where = std::string(where),
                                               .got = "shape of more than 2^63 bytes",
                                               .needed = "a shape whose bytes can be counted"});
     if (extent != 0) bytes *= extent;
   }
-  if (header.type.bytes == 0) {  // elements without bytes: any count would "fit" the file
+  if (header.type.bytes == 0) {  // any number of elements without bytes would fit the file
     throw Error(ErrorCode::unsupported_file_dtype, {.where = std::string(where),
                                                     .got = "'" + header.type.descr + "', elements of no bytes",
                                                     .needed = "text of at least one character"});

@@ -13,8 +13,8 @@
 
 namespace tmaops::io {
 
-/// An npz file. Opening it checks the archive, reading an array checks that array. A <u2 array whose name ends in
-/// ".bf16" is bfloat16. Members that are no .npy arrays are not listed.
+/// An npz file. Opening it checks the archive, and reading an array checks that array. A <u2 array whose name ends in
+/// ".bf16" is bfloat16. Members without the extension .npy are not listed.
 class NpzReader {
  public:
   /// Throws the errors of read_file and ZipReader.
@@ -24,7 +24,7 @@ class NpzReader {
   /// Names of the arrays in the order of the archive, without ".npy".
   std::vector<std::string> names() const;
   bool has(std::string_view name) const;
-  /// Throws Error array_missing (with the names there are) and the errors of ZipReader::read and parse_npy.
+  /// Throws Error array_missing, which lists the names of all arrays, and the errors of ZipReader::read and parse_npy.
   Array read(std::string_view name) const;
 
  private:

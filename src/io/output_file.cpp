@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "core/signals_held.hpp"
@@ -25,26 +23,14 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 constexpr std::size_t kLongestName = 255;  // NAME_MAX of every Linux file system in use
 
-// What a signal handler needs to remove a partial file: a directory descriptor and a name, in memory that never moves.
-struct OpenOutput {
-  std::atomic<bool> used{false};
-  int directory = -1;
-  std::array<char, kLongestName + 1> name{};
-};
-std::array<OpenOutput, 64> open_outputs;
-std::mutex open_outputs_mutex;
+// The files that a signal handler removes. Where there are more at once, only their destructors remove the others.
+std::array<std::atomic<const OutputFile*>, 64> open_outputs;
 
-int register_output(int directory, const std::string& name) {
-  const std::scoped_lock lock(open_outputs_mutex);
-  for (std::size_t i = 0; i < open_outputs.size(); ++i) {
-    OpenOutput& output = open_outputs[i];
-    if (output.used.load()) continue;
-    output.directory = directory;
-    std::memcpy(output.name.data(), name.c_str(), name.size() + 1);
-    output.used.store(true);
-    return static_cast<int>(i);
+void replace_in_list(const OutputFile* from, const OutputFile* to) {
+  for (std::atomic<const OutputFile*>& output : open_outputs) {
+    const OutputFile* expected = from;
+    if (output.compare_exchange_strong(expected, to)) return;
   }
-  return -1;  // more outputs at once than slots: those are removed by their destructors only
 }
 
 // `.NAME.tmaops-partial`, or a digest of the name (FNV-1a) when that would be too long for the file system.
@@ -68,7 +54,7 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 
 OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
     : path_(std::move(path)), name_(path_.filename()), partial_name_(partial_name(name_)), force_(options.force) {
-  // A file size limit (ulimit -f) shall be an error of write(), not the end of the process.
+  // Makes a file size limit (ulimit -f) an error of write() instead of a signal that ends the process.
   struct sigaction action {};
   if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) std::signal(SIGXFSZ, SIG_IGN);
   standard_ = is_standard(path_);
@@ -78,9 +64,9 @@ OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
   }
   try {
     open_directory();
-    check_target(options);  // before the lock: a wrong name must not leave a trace
+    check_target(options);  // before the lock, so that a wrong name leaves no file behind
     open_partial();
-    check_target(options);  // again: the process that held the lock may just have written the target
+    check_target(options);  // again, since the process that held the lock may have written the target
     buffer_.reserve(kBufferBytes);
   } catch (...) {
     discard();
@@ -101,7 +87,7 @@ void OutputFile::open_directory() {
     refuse(path_, "'" + display(path_) + "'", "the path of a file, not of a directory");
   const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
   directory_ = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory_ < 0 && errno == EACCES)  // a drop box: files may be made but not listed
+  if (directory_ < 0 && errno == EACCES)  // files may be made in this folder but not listed
     directory_ = open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (directory_ < 0) {
     const int error = errno;
@@ -140,7 +126,7 @@ void OutputFile::check_target(const OutputOptions& options) const {
                                            .needed = "a new name, or --force"});
   if ((target.st_mode & 0222) == 0 || faccessat(directory_, name_.c_str(), W_OK, AT_EACCESS) != 0)
     refuse(path_, "a read-only file", "a file that may be replaced", "Give it write permission, or remove it.");
-  // In such a folder, as /tmp is one, only the owner of a file or of the folder may replace the file.
+  // In a folder with the sticky bit, such as /tmp, only the owner of a file or of the folder may replace the file.
   struct stat folder {};
   if (geteuid() != 0 && fstat(directory_, &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
       folder.st_uid != geteuid() && target.st_uid != geteuid())
@@ -149,49 +135,40 @@ void OutputFile::check_target(const OutputOptions& options) const {
 }
 
 void OutputFile::open_partial() {
-  // A signal handler finds a partial file and its entry in the list together, or neither. (Where another thread takes
-  // the signal, the moment between the two stays.)
+  // A signal handler on this thread finds both the partial file and its entry in the list, or neither.
   const SignalsHeld held;
-  // The name may be taken away between open and flock, when the process that held the lock commits or gives up.
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    file_ = openat(directory_, partial_name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (file_ < 0) {
-      const int error = errno;
-      if (error == ENOSPC || error == EDQUOT || error == EIO) fail_writing("open", error);
-      if (error == ELOOP)
-        refuse(path_, "a symbolic link named '" + display_text(partial_name_) + "' in its folder", "no such link",
-               "Remove it: tmaops keeps its unfinished output under that name.");
-      refuse(path_, system_text(error), "a folder in which files can be made");
-    }
-    struct stat opened {
-    }, named{};
-    if (fstat(file_, &opened) != 0) fail_writing("fstat", errno);
-    // In a shared folder somebody else could have put a file of his own, or a link to one of ours, under this name.
-    if (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_nlink > 1) {
-      close(std::exchange(file_, -1));
-      refuse(path_, "'" + display_text(partial_name_) + "' in its folder, which is not a plain file of this user",
-             "no such file", "Remove it: tmaops keeps its unfinished output under that name.");
-    }
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
-      close(std::exchange(file_, -1));
-      if (error == EWOULDBLOCK)
-        throw Error(ErrorCode::output_locked, {.where = display(path_),
-                                               .got = "'" + display_text(partial_name_) + "' is locked",
-                                               .needed = "that no other process writes it"});
-      if (error == EINTR) continue;
-      refuse(path_, "flock: " + system_text(error), "a file system with locks");
-    }
-    if (fstatat(directory_, partial_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && same_file(opened, named)) {
-      slot_ = register_output(directory_, partial_name_);
-      if (ftruncate(file_, 0) != 0) fail_writing("ftruncate", errno);
-      return;
-    }
-    close(std::exchange(file_, -1));
+  const std::string shown = "'" + display_text(partial_name_) + "'";
+  const std::string mend = "Remove it: tmaops keeps its unfinished output under that name.";
+  file_ = openat(directory_, partial_name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file_ < 0) {
+    const int error = errno;
+    if (error == ENOSPC || error == EDQUOT || error == EIO) fail_writing("open", error);
+    if (error == ELOOP) refuse(path_, "a symbolic link named " + shown + " in its folder", "no such link", mend);
+    refuse(path_, system_text(error), "a folder in which files can be made");
   }
-  throw Error(ErrorCode::output_locked, {.where = display(path_),
-                                         .got = "other processes write it again and again",
-                                         .needed = "that no other process writes it"});
+  struct stat opened {
+  }, named{};
+  if (fstat(file_, &opened) != 0) fail_writing("fstat", errno);
+  // In a shared folder another user may have put a file, or a link to a file of this user, under this name.
+  if (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_nlink > 1) {
+    close(std::exchange(file_, -1));
+    refuse(path_, shown + " in its folder, which is not a plain file of this user", "no such file", mend);
+  }
+  const bool locked = flock(file_, LOCK_EX | LOCK_NB) == 0;
+  const int error = errno;
+  if (!locked && error != EWOULDBLOCK) {
+    close(std::exchange(file_, -1));
+    refuse(path_, "flock: " + system_text(error), "a file system with locks");
+  }
+  // Between open and flock the process that held the lock may have renamed or removed the file.
+  if (!locked || fstatat(directory_, partial_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !same_file(opened, named)) {
+    close(std::exchange(file_, -1));
+    throw Error(ErrorCode::output_locked,
+                {.where = display(path_), .got = shown + " is locked", .needed = "that no other process writes it"});
+  }
+  replace_in_list(nullptr, this);
+  if (ftruncate(file_, 0) != 0) fail_writing("ftruncate", errno);
 }
 
 void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
@@ -240,39 +217,29 @@ void OutputFile::commit() {
   {
     const SignalsHeld held;
     publish();
-    // The partial name is gone: nothing is left to discard. The lock goes with the descriptor.
-    if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
-    slot_ = -1;
-    close(std::exchange(file_, -1));
+    replace_in_list(this, nullptr);
+    close(std::exchange(file_, -1));  // ends the lock too
   }
-  fsync(directory_);  // makes the rename itself durable; a file system that cannot is no reason to fail now
+  fsync(directory_);  // makes the rename durable where the file system can
   close(std::exchange(directory_, -1));
 }
 
-// Renames the partial file. Without `force` a file that appeared meanwhile must not be lost, so the rename is one that
-// does not replace, or a hard link where the file system has no such rename.
+// Renames the partial file. Without `force` a file that appeared meanwhile is kept. A file system without
+// RENAME_NOREPLACE leaves a moment between the look at the target and the rename.
 void OutputFile::publish() {
   const char* from = partial_name_.c_str();
   const char* to = name_.c_str();
   if (!force_) {
     if (renameat2(directory_, from, directory_, to, RENAME_NOREPLACE) == 0) return;
-    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) {
-      if (linkat(directory_, from, directory_, to, 0) == 0) {
-        unlinkat(directory_, from, 0);
-        return;
-      }
-      struct stat target {};
-      if (errno != EEXIST && fstatat(directory_, to, &target, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
-          renameat(directory_, from, directory_, to) == 0)
-        return;
-    }
+    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
+      errno = faccessat(directory_, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? EEXIST : 0;
     if (errno == EEXIST) {
       discard();
       throw Error(ErrorCode::output_exists, {.where = display(path_),
                                              .got = "a file that another program made during this run",
                                              .needed = "a new name, or --force"});
     }
-    fail_writing("rename", errno);
+    if (errno != 0) fail_writing("rename", errno);
   }
   if (renameat(directory_, from, directory_, to) != 0) fail_writing("rename", errno);
 }
@@ -286,10 +253,9 @@ void OutputFile::fail_writing(const char* call, int error_number) {
 
 void OutputFile::discard() noexcept {
   const SignalsHeld held;
-  // The name goes while the lock is held, so it cannot be another process's file.
+  // The lock is still held, so the file is not another process's.
   if (file_ >= 0 && !standard_) unlinkat(directory_, partial_name_.c_str(), 0);
-  if (slot_ >= 0) open_outputs[static_cast<std::size_t>(slot_)].used.store(false);
-  slot_ = -1;
+  replace_in_list(this, nullptr);
   if (file_ >= 0) close(std::exchange(file_, -1));
   if (directory_ >= 0) close(std::exchange(directory_, -1));
 }
@@ -301,8 +267,8 @@ void write_file(const std::filesystem::path& path, std::string_view content, con
 }
 
 void discard_partial_outputs() noexcept {
-  for (const OpenOutput& output : open_outputs)
-    if (output.used.load()) unlinkat(output.directory, output.name.data(), 0);
+  for (const std::atomic<const OutputFile*>& output : open_outputs)
+    if (const OutputFile* file = output.load()) unlinkat(file->directory_, file->partial_name_.c_str(), 0);
 }
 
 }  // namespace tmaops::io

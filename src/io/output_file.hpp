@@ -1,4 +1,4 @@
-// Output that is there completely or not at all.
+// Output files that are written completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@ namespace tmaops::io {
 struct OutputOptions {
   /// Replace a file that is there already. A file without any write permission is not replaced even so.
   bool force = false;
-  /// Files that are still needed: none of them may be the output (compared by device and inode, so that links and
-  /// other spellings of the path count).
+  /// Files that may not be the output. They are compared by device and inode, so links and other spellings of a path
+  /// count.
   std::vector<std::filesystem::path> inputs{};
 };
 
+/// Removes the partial file of every OutputFile that is open in this process. Async-signal-safe, for a handler that
+/// ends the process right after it: no OutputFile may be used afterwards.
+void discard_partial_outputs() noexcept;
+
 /// A file that appears under its name only at commit(). Until then the bytes are in `.NAME.tmaops-partial` beside it,
-/// which is locked (flock) for the time of the writing: a second process that wants the same output gets
-/// output_locked, while what a killed process left there is taken over and never blocks. Without commit() (an
-/// exception, an early return, discard_partial_outputs() from a signal handler) the partial file is removed and an
-/// earlier file of that name keeps its bytes.
+/// which is locked (flock). A second process that wants the same output gets output_locked. A partial file that a
+/// killed process left is taken over. Without commit() (an exception, an early return, discard_partial_outputs() from a
+/// signal handler) the partial file is removed and an earlier file of that name keeps its bytes.
 ///
-/// "-" is stdout: the bytes go there as they come, and what is out cannot be taken back. A reader that leaves ends the
-/// writing without an error, as everywhere in the tool.
+/// "-" is stdout, which gets the bytes at once. A reader that leaves ends the writing without an error.
 ///
-/// An output that is a symbolic link is refused (cannot_write names its target): it is neither followed nor replaced.
-/// Nor is one swapped in later followed, because the partial file is opened with O_NOFOLLOW in a directory that is held
-/// open, and renaming replaces a link instead of writing through it.
+/// An output that is a symbolic link is refused with the name of its target. A link that appears later is not followed
+/// either: the partial file is opened with O_NOFOLLOW in a directory that is held open, and renaming replaces a link.
 class OutputFile {
  public:
   /// Throws Error output_is_input, output_exists, cannot_write (directory, device, link, missing or read-only folder,
@@ -51,6 +52,7 @@ class OutputFile {
   void commit();
 
  private:
+  friend void discard_partial_outputs() noexcept;
   void open_standard();
   void open_directory();
   void open_partial();
@@ -68,16 +70,11 @@ class OutputFile {
   bool reader_left_ = false;  // of stdout
   int directory_ = -1;        // file descriptor, -1: closed
   int file_ = -1;
-  int slot_ = -1;  // place in the list that discard_partial_outputs() walks
   std::string buffer_;
   std::uint64_t written_ = 0;
 };
 
 /// Writes a whole file: an OutputFile with one write() and commit().
 void write_file(const std::filesystem::path& path, std::string_view content, const OutputOptions& options = {});
-
-/// Removes the partial file of every OutputFile that is open in this process. Async-signal-safe, for a handler that
-/// ends the process right after it; no OutputFile may be used afterwards.
-void discard_partial_outputs() noexcept;
 
 }  // namespace tmaops::io

@@ -29,7 +29,7 @@ void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat form
                .mend = "Name it without the last extension; an npz is compressed inside, with --compress."});
 }
 
-// The file's bytes, decompressed where its name says that they are compressed.
+// The bytes of the file, decompressed where its name says so.
 Bytes read_input(const std::filesystem::path& path, const ReadOptions& options) {
   refuse_compressed_arrays(path, *options.format);
   const Bytes bytes = read_file(path);
@@ -158,7 +158,7 @@ Recording read_times_only(const std::filesystem::path& path, const ReadOptions& 
     recording.offsets = {0, recording.rows()};
     return recording;
   }
-  // Any text whose first column is the time may be a .txt, TUM files among them.
+  // A .txt may be any text whose first column is the time, such as a TUM trajectory.
   if (*known.format == FileFormat::tum) known.format = FileFormat::csv;
   return parse_recording(bytes, input_name(path), known);
 }

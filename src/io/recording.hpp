@@ -21,8 +21,8 @@ enum class FileFormat : std::uint8_t { npy, npz, csv, tum, kitti };
 /// "npy", "npz", "csv", "tum" or "kitti", and back.
 std::string_view to_string(FileFormat format);
 std::optional<FileFormat> parse_file_format(std::string_view text);
-/// By the extension: .npy, .npz, .csv and .tsv, .tum and .txt. Throws Error usage for another one; `option` is what
-/// names the format instead ("--from"), `known` what the message lists.
+/// The format that the extension names: .npy, .npz, .csv and .tsv, .tum and .txt. Throws Error usage for another one.
+/// The message lists `known` and the `option` that names the format instead ("--from").
 FileFormat file_format_of(const std::filesystem::path& path, std::string_view option,
                           std::string_view known = ".npz, .csv, .tsv, .tum or .txt");
 
@@ -31,17 +31,17 @@ struct Column {
   std::string name;
   Array data{};  // (rows, any further extents)
 
-  bool from_text = false;           // of a text file: its fields decide whether it holds numbers
+  bool from_text = false;           // of a text file, whose fields decide whether it holds numbers
   std::size_t position = 0;         // among the columns of a text file, from 0; the times have one too
   std::int64_t missing = 0;         // elements without a value: NaN, empty, NA, None, null, NaT
   std::int64_t numeric_fields = 0;  // of a text column of a text file: fields that are numbers
-  std::string first_other{};        // and the first that is none, where some are: "'0x10' at file.csv:12:5"
+  std::string first_other{};        // the first field that is no number, where some are: "'0x10' at file.csv:12:5"
 
   /// Numbers per row: the product of the further extents.
   std::int64_t width() const;
 };
 
-/// What a time looks like in the file.
+/// The form of the times in a file.
 enum class TimeForm : std::uint8_t {
   number,      // of one unit
   pair,        // whole seconds and whole nanoseconds, in two columns or arrays
@@ -58,20 +58,20 @@ enum class TimeChoice : std::uint8_t {
   position,    // no name is known: the first column
 };
 
-/// What said the unit of the times.
+/// Where the unit of the times comes from.
 enum class UnitSource : std::uint8_t {
   format,    // TUM, KITTI, ISO 8601, datetime64, a pair of seconds and nanoseconds
   option,    // ReadOptions::unit
   name,      // "timestamp [ns]", or a name that one recorder uses for one unit
   only_fit,  // the stamps are too large for every other unit
-  usual,     // nothing: integers of an archive are nanoseconds, all else seconds
+  usual,     // no source: integers of an archive are nanoseconds, all else is seconds
 };
 
 /// "format", "option", "known name", "only array", "position"; "format", "option", "name", "only fit", "usual".
 std::string_view to_string(TimeChoice choice);
 std::string_view to_string(UnitSource source);
 
-/// How a file wrote its times, so that they are written the same way.
+/// How the times stand in a file, so that they are written the same way.
 struct TimeColumn {
   std::string name = "timestamp";
   TimeUnit unit = TimeUnit::seconds;
@@ -98,8 +98,8 @@ struct Recording {
   std::string offsets_name{};           // empty: one episode, and no array of offsets in the file
   char delimiter = ',';                 // of a text file
   bool named = true;                    // the text file has (or, coming from an archive, gets) a header
-  std::string header_comment{};         // "#" and what is between it and the names, where the header of a csv is a
-                                        // comment; the whole comment line above the data of a TUM trajectory
+  std::string header_comment{};         // "#" and the blanks behind it, where the header of a csv is a comment; the
+                                        // whole comment line above the data of a TUM trajectory
   std::vector<Column> columns{};
   std::vector<Column> others{};  // arrays of an archive that have no row per time
 
@@ -140,8 +140,8 @@ Recording read_recording(const std::filesystem::path& path, const ReadOptions& o
 struct Bytes;
 Recording parse_recording(const Bytes& file, const std::string& where, const ReadOptions& options);
 
-/// Only the times: of a recording, of a plain npy array, or the first column of a text file. The recording has no
-/// columns but says what was read as the times and what looked wrong.
+/// Reads only the times: of a recording, of a plain npy array, or the first column of a text file. The recording has no
+/// columns, but its description of the times and its warnings.
 Recording read_times_only(const std::filesystem::path& path, const ReadOptions& options = {});
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options = {});
 
@@ -150,10 +150,10 @@ std::vector<std::int64_t> read_times(const std::filesystem::path& path, const Re
 void check_order(const Recording& recording, bool allow_duplicates);
 
 /// Writes a recording as npz, csv, TUM or KITTI, compressed where the file's name ends in .gz or .zst. Throws Error
-/// bad_parameter when it has not the columns of the format.
+/// bad_parameter when it lacks a column of the format.
 void write_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options = {});
 
-/// The columns and arrays that a file of `format` has no place for.
+/// The columns and arrays that a file of `format` cannot hold.
 std::vector<std::string> left_out(const Recording& recording, FileFormat format);
 
 // --- parts of the above, one per format ------------------------------------------------------------------------------
@@ -165,27 +165,27 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
 /// The times of a KITTI trajectory: one stamp per line, in seconds.
 void write_kitti_times(OutputFile& file, const Recording& recording);
 void write_npz_recording(OutputFile& file, const Recording& recording, const WriteOptions& options);
-/// Times of a one-dimensional array of numbers in `unit` (or the unit its type and name say).
+/// The times of an array of one dimension, in options.unit or else in the unit of its type or name.
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const ReadOptions& options,
                                       std::string_view name, TimeColumn& time);
-/// What the times, written in `unit`, are called in a file of `format`: with the unit behind the name where a reader of
-/// that format would take another one for granted.
+/// The name of the times, written in `unit`, in a file of `format`. The unit stands behind the name where a reader of
+/// that format would assume another one.
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit);
 /// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.
 std::string joined_time_name(const TimeColumn& time);
 /// Elements without a value: NaN and NaT.
 std::int64_t count_missing(const Array& array);
-/// How many whole units of time these are; nothing when one of them is not whole in the unit.
+/// The times as whole numbers of the unit; nothing when one of them is not whole.
 std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
-/// Picks the times among names: options.times_name, a usual name, a pair, or nothing. Fills time.name, .second_name and
-/// .choice, and recording.other_time_names.
+/// Finds the times among names: options.times_name, a usual name, a pair, or nothing. Sets name, second_name and choice
+/// of recording.time, and recording.other_time_names.
 struct ChosenTimes {
   std::size_t index = 0;
   std::optional<std::size_t> second{};  // of a pair: that of nanoseconds
 };
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
                                         const ReadOptions& options);
-/// Joins whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
+/// Adds whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
 std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds);
 
 }  // namespace tmaops::io

@@ -1,4 +1,4 @@
-// Recordings in npz archives: a times array, arrays with a row per time, and whatever else is in there.
+// Recordings in npz archives: an array of times, arrays with a row per time, and other arrays.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -68,7 +68,7 @@ std::vector<std::int64_t> read_offsets(const Array& array, const std::string& wh
   return offsets;
 }
 
-// A name that every reader takes: UTF-8, no absolute or escaping path, and none twice.
+// A name that every reader takes: UTF-8, no absolute path, no `..`, and different from the other names.
 std::string member_name(std::string name, std::set<std::string>& taken) {
   name = repaired_utf8(name);
   if (name.empty()) name = "column";
@@ -122,7 +122,8 @@ Recording parse_npz_recording(const Bytes& file, const std::string& where, const
 
 namespace {
 
-// numpy gives every text of an array the room of the longest. Beyond this an array is out of proportion to its text.
+// numpy stores every text of an array with the length of the longest. Larger arrays are out of proportion to their
+// text.
 constexpr std::size_t kTextBytesPerByte = 64;
 constexpr std::size_t kBelievedTextBytes = std::size_t{16} << 20;
 
@@ -139,14 +140,14 @@ void check_text_size(const Recording& recording, const Column& column) {
       {.where = recording.where,
        .got = "text column '" + display_text(column.name) + "' of " + std::to_string(rows) + " rows with " +
               std::to_string(bytes) + " bytes of text, the longest of " + std::to_string(longest) +
-              " characters: an npz gives every row the room of the longest, " +
+              " characters: an npz stores every row with the length of the longest, " +
               std::to_string(4.0 * static_cast<double>(longest) * static_cast<double>(rows) / 1e9).substr(0, 5) +
               " GB in all",
        .needed = "at most " + std::to_string(most) + " bytes for this text",
        .mend = "Write csv, leave the column out, or pass --trust-sizes."});
 }
 
-// datetime64 in the unit that was read, or in nanoseconds where that has no place for a time.
+// datetime64 in the unit that was read, or in nanoseconds where that unit cannot hold all times.
 Array datetime_array(const Recording& recording) {
   TimeUnit unit = recording.time.form == TimeForm::datetime64 ? recording.time.unit : TimeUnit::nanoseconds;
   auto whole = whole_times(recording.times, unit);
@@ -163,7 +164,7 @@ bool all_in_f64(const Recording& recording, TimeUnit unit) {
   });
 }
 
-// Integers where the file had integers or f64 would round what the text said exactly; else f64.
+// Integers where the file had integers, or where f64 would round the numbers of a text; else f64.
 void add_number_times(NpzWriter& npz, std::set<std::string>& taken, const Recording& recording,
                       const WriteOptions& options) {
   const TimeColumn& time = recording.time;
@@ -171,8 +172,7 @@ void add_number_times(NpzWriter& npz, std::set<std::string>& taken, const Record
   TimeUnit unit = options.to_unit.value_or(time.form == TimeForm::number ? time.unit : TimeUnit::nanoseconds);
   const bool exact_text = recording.format != FileFormat::npz && recording.format != FileFormat::npy;
   bool integer = unit == TimeUnit::nanoseconds || time.integer;
-  // A grid point between two whole units has no place in this unit: all times then are nanoseconds under a name that
-  // says so.
+  // Where a time lies between two whole units, all times become nanoseconds under a name that says so.
   if (integer && !options.to_unit && !whole_times(recording.times, unit)) unit = TimeUnit::nanoseconds;
   if (integer && options.to_unit && !whole_times(recording.times, unit)) integer = false;
   if (!integer && exact_text && !options.to_unit && !all_in_f64(recording, unit)) {
@@ -183,7 +183,7 @@ void add_number_times(NpzWriter& npz, std::set<std::string>& taken, const Record
   std::string name = time.form == TimeForm::pair ? joined_time_name(time) : time.name;
   const TimeUnit assumed = unit_in_name(name).value_or(integer ? TimeUnit::nanoseconds : TimeUnit::seconds);
   const bool changed = unit != time.unit || time.form != TimeForm::number;
-  // Nanoseconds in the place of another unit say so, also where a reader would take them for granted.
+  // Nanoseconds that replace another unit are named, even where a reader would assume them.
   if (assumed != unit || (changed && integer && unit_in_name(name) != unit)) name = name_with_unit(name, unit);
   if (as_read && recording.format == FileFormat::npz) name = time.name;
   if (integer) {

@@ -63,7 +63,7 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
        .mend = unit.empty() ? "" : "Name the unit with --time-unit: stamps of this size are usually ns, us or ms."});
 }
 
-/// All times in one unit; the row of the first that is none, else the number of rows.
+/// Reads all times in one unit. Returns the row of the first field that is no time, or the number of rows.
 std::size_t parse_numbers(const Table& table, std::size_t column, TimeUnit unit, std::vector<std::int64_t>& times,
                           ParseResult& result) {
   for (std::size_t row = 0; row < times.size(); ++row) {
@@ -73,7 +73,7 @@ std::size_t parse_numbers(const Table& table, std::size_t column, TimeUnit unit,
   return times.size();
 }
 
-// Stamps without a stated unit are seconds, unless they are too large for everything but nanoseconds.
+// Times without a stated unit are seconds, unless they are so large that only nanoseconds can hold them.
 void parse_number_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
   TimeColumn& time = recording.time;
   if (options.unit) {
@@ -141,8 +141,8 @@ void parse_pair_times(Recording& recording, const Table& table, const ChosenTime
   }
 }
 
-// A sentence in a comment with as many words as there are columns, one of them twice, is no header; a comment that
-// names the times is one.
+// A comment that names the times is a header. One with as many words as there are columns, of which one stands twice,
+// is a sentence.
 void check_names(Table& table) {
   std::set<std::string_view> seen;
   for (const std::string& name : table.names)
@@ -234,15 +234,10 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   if (options.only_times) return recording;
   for (std::size_t i = 0; i < table.columns; ++i) {
     if (i == chosen.index || i == chosen.second) continue;
-    if (!tum) {
+    if (tum)
+      add_tum_column(recording, i, make_array(column_reals(table, i), {recording.rows()}));
+    else
       add_column(recording, table, i);
-      continue;
-    }
-    Column column{std::string(kTumColumns[i]), make_array(column_reals(table, i), {recording.rows()})};
-    column.from_text = true;
-    column.position = i;
-    column.missing = count_missing(column.data);
-    recording.columns.push_back(std::move(column));
   }
   return recording;
 }

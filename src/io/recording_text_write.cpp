@@ -107,7 +107,7 @@ std::string field_text(const TextField& field, std::int64_t row, char delimiter)
   return element_digits(*field.data, index);
 }
 
-// The order of a row: fields by their index, parts of the time as -1 and -2, in the places they were read from.
+// The order of a row, as in the input: fields by their index, the parts of the time as -1 and -2.
 std::vector<int> order_of(std::size_t fields, const TimeFields& times, bool times_first) {
   std::vector<int> order;
   for (std::size_t i = 0; i < fields; ++i) order.push_back(static_cast<int>(i));
@@ -120,7 +120,7 @@ std::vector<int> order_of(std::size_t fields, const TimeFields& times, bool time
   return order;
 }
 
-// A header that stays a comment must be read back as one: words between the delimiters, without quotes.
+// A header that is a comment has words between the delimiters and no quotes, so that it is read back as a header.
 bool fits_comment(const std::vector<std::string>& names, char delimiter) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return !name.empty() && name.find_first_of("\",;#\t\r\n") == std::string::npos && name.front() != ' ' &&
@@ -214,7 +214,7 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
       } else if (const TextField& field = fields[static_cast<std::size_t>(order[i])];
                  valid || field.data->type.kind == ElementKind::real) {
         line += field_text(field, row, delimiter);
-      } else {  // an integer or text without data: there is no NaN of its type
+      } else {  // an integer or text without data, whose type has no NaN
         line += delimiter == ' ' ? "\"\"" : "";
       }
     }

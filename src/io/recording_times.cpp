@@ -1,4 +1,4 @@
-// Times of a recording: which column or array has them, in which unit, and how they are called when written.
+// Times of a recording: the column or array that has them, their unit, and their name in the output.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace tmaops::io {
 namespace {
 
-// f32 stamps must be told apart: the resolution at the largest one within the mean step.
+// Times of 16 or 32 bits must be different: their resolution at the largest one must be finer than the mean step.
 void check_precision(const Array& array, const std::string& where) {
   const std::int64_t count = array.size();
   if (array.type.kind != ElementKind::real || array.type.bytes == 8 || count == 0) return;
@@ -21,7 +21,7 @@ void check_precision(const Array& array, const std::string& where) {
   double first = std::numeric_limits<double>::infinity(), last = -first;
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = element_f64(array, i);
-    if (!std::isfinite(value)) return;  // another error
+    if (!std::isfinite(value)) return;  // array_times() has an error for it
     largest = std::max(largest, static_cast<float>(std::abs(value)));
     first = std::min(first, value);
     last = std::max(last, value);
@@ -138,7 +138,7 @@ std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_
                                       .got = got,
                                       .needed = "from 0 to 999,999,999 nanoseconds beside whole seconds"});
   std::int64_t product = 0, sum = 0;
-  // The first second of the range is cut: it is reached from the next one.
+  // The first second of the range is incomplete, so negative times are computed from the next second.
   const std::int64_t up = seconds < 0 ? 1 : 0;
   if (__builtin_mul_overflow(seconds + up, kSecond, &product) ||
       __builtin_add_overflow(product, nanoseconds - up * kSecond, &sum))
@@ -168,7 +168,7 @@ std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int6
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
   const TimeColumn& time = recording.time;
   if (time.form == TimeForm::pair) return name_with_unit(joined_time_name(time), unit);
-  // In a file like the one that was read, whatever told the unit there tells it again.
+  // In an output of the same format the name, or its absence, states the unit as it did in the input.
   if (time.form == TimeForm::number && format == recording.format && unit == time.unit) return time.name;
   const bool nanoseconds = format == FileFormat::npz && time.integer;
   const TimeUnit assumed = unit_in_name(time.name).value_or(nanoseconds ? TimeUnit::nanoseconds : TimeUnit::seconds);

@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The delimiter of a line: ';' before ',' because a decimal comma may stand beside a ';', blanks when there is neither.
+// The delimiter of a line. ';' goes before ',', which may be a decimal comma; without either it is blanks.
 char find_delimiter(std::string_view line) {
   bool quoted = false, comma = false;
   for (const char c : line) {
@@ -118,7 +118,7 @@ bool is_value(const TableField& field) {
          parse_iso_time(field.text, time, style) != ParseResult::not_a_number;
 }
 
-// Decides, once the first two lines are read, where the names of the columns are.
+// Decides after the first two lines where the names of the columns are.
 class HeaderFinder {
  public:
   HeaderFinder(Table& table, LineSplitter& splitter, const TableOptions& options)
@@ -266,7 +266,7 @@ std::string quoted_field(std::string_view text, char delimiter) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';
-    quoted += c == '\n' || c == '\r' ? ' ' : c;  // a field cannot hold a line break here
+    quoted += c == '\n' || c == '\r' ? ' ' : c;  // the reader takes no line break in a field
   }
   return quoted + '"';
 }

@@ -12,14 +12,14 @@
 
 namespace tmaops::io {
 
-/// A column keeps its fields as text in the file's memory until the caller says what they are.
+/// A field is text in the file's memory until the caller converts it.
 struct TableField {
   std::string_view text;
   std::uint32_t column = 1;  // in bytes, where it starts in its line, from 1
   bool quoted = false;
 };
 
-/// A parsed table. The fields point into the text it was parsed from (and into `unquoted`), which must outlive it.
+/// A parsed table. Its fields point into the text it was parsed from, which must outlive it, and into `unquoted`.
 struct Table {
   std::string where;               // file name for messages
   char delimiter = ',';            // ',' ';' '\t', or ' ' for any run of blanks
@@ -42,18 +42,18 @@ struct TableOptions {
   char delimiter = 0;       // 0: found from the first line
   bool header = true;       // the first line may be one; otherwise only a comment line may name columns
   std::size_t columns = 0;  // number of fields each line must have; 0: that of the first
-  bool kitti_hint = false;  // a line of twelve fields is answered with a word on KITTI
+  bool kitti_hint = false;  // the error for a line of twelve fields mentions KITTI
   bool tabs = false;        // the first line with a tab in it makes tabs the only delimiter
 };
 
-/// Parses a text table. Empty lines and lines that start with '#' are skipped, but the last such line before the data
-/// names the columns when it has as many words as they are. The first line is a header when none of its fields is a
-/// number or a time, or when one that is neither stands above one that is. Fields may stand in double quotes. Throws
-/// Error bad_format (zero bytes in it: no text), bad_text (another number of fields, quotes without end) with
+/// Parses a text table. Empty lines and lines that start with '#' are skipped, but the last comment before the data
+/// names the columns when it has a word for each. The first line is a header when none of its fields is a number or a
+/// time, or when a field that is neither stands above one that is. Fields may stand in double quotes. Throws Error
+/// bad_format (zero bytes in it: no text), bad_text (another number of fields, quotes without end) with
 /// file:line:column.
 Table parse_table(std::string_view text, std::string where, const TableOptions& options = {});
 
-/// A field as csv writes it: in quotes when it has a delimiter, quote, '#', blank at an end or line break in it.
+/// A field for csv: in quotes when it contains a delimiter, a quote, '#', a line break, or a blank at an end.
 std::string quoted_field(std::string_view text, char delimiter);
 
 }  // namespace tmaops::io

@@ -46,7 +46,7 @@ bool parse_all(const Table& table, std::size_t column, std::vector<T>& values, s
   return true;
 }
 
-// As real numbers those beyond int64 would lose their last digits, and be interpolated.
+// Refuses whole numbers beyond int64: as real numbers they would lose their last digits.
 Array whole_numbers(const Table& table, std::size_t column) {
   const std::vector<std::int64_t> shape{static_cast<std::int64_t>(table.rows())};
   std::size_t row = 0;

@@ -56,7 +56,7 @@ constexpr std::array<Ending, 16> kEndings{{{"_ns", TimeUnit::nanoseconds},
                                            {"_millis", TimeUnit::milliseconds}}};
 constexpr std::array kUnits{TimeUnit::nanoseconds, TimeUnit::microseconds, TimeUnit::milliseconds, TimeUnit::seconds};
 
-/// Where a stated unit begins and ends in a name.
+/// The place of a stated unit in a name.
 struct Stated {
   std::size_t start = 0;   // of the whole ending
   std::size_t length = 0;  // of the ending
@@ -87,7 +87,7 @@ std::string bare(std::string_view name) {
   return text;
 }
 
-// Ends of the two names of a pair, behind one common beginning.
+// The endings of the two names of a pair, which begin alike.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPairs{
     {{"secs", "nsecs"}, {"sec", "nanosec"}, {"sec", "nsec"}, {"secs", "nanosecs"}, {"seconds", "nanoseconds"}}};
 
@@ -150,7 +150,7 @@ std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names) {
       const std::string lower = lower_case(names[i]);
       if (!lower.ends_with(seconds)) continue;
       const std::string start = lower.substr(0, lower.size() - seconds.size());
-      // A beginning of its own, or one that ends where a word does: "nsecs" is no "secs".
+      // The ending is the whole name or a whole word of it: "nsecs" does not end in the word "secs".
       if (!start.empty() && std::string_view("._/ ").find(start.back()) == std::string_view::npos) continue;
       const auto other = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
         return lower_case(name) == start + std::string(nanoseconds);

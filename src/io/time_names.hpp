@@ -1,4 +1,4 @@
-// What columns of times are called, and which unit their names state.
+// Usual names of columns of times, and the units that names state.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,12 @@ namespace tmaops::io {
 /// The unit that a name states in brackets or as its ending: "timestamp [ns]", "time_us", "t(ms)", "time_sec". Also
 /// ns for %time and field.header.stamp, which are ROS times in nanoseconds in what `rostopic echo -p` writes.
 std::optional<TimeUnit> unit_in_name(std::string_view name);
-/// The name with another unit in the place of the one it states, or without any.
+/// The name with another unit instead of the one it states, or without a unit.
 std::string name_with_unit(const std::string& name, std::optional<TimeUnit> unit);
 
-/// Indices of the names that are usual ones of times, in any case and with any unit behind them: the most usual first,
-/// and each name's first occurrence first.
+/// Indices of the usual names of times, in any case and with any unit behind them. The most usual name comes first.
 std::vector<std::size_t> find_time_names(const std::vector<std::string>& names);
-/// The names that sound like times (a word of them is time, stamp, clock or date) beside the usual ones.
+/// Other names that contain time, stamp, clock or date.
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names);
 
 /// Whole seconds and nanoseconds as ROS has them: header.stamp.secs and header.stamp.nsecs, sec and nanosec.
@@ -31,7 +30,7 @@ struct TimePair {
 };
 std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names);
 
-/// `name`, or name_2, name_3, ... where that is taken already; it is taken then.
+/// `name`, or name_2, name_3, ... where that is in `taken`. The result is added to `taken`.
 std::string unique_name(const std::string& name, std::set<std::string>& taken);
 std::string lower_case(std::string_view text);
 

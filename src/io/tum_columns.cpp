@@ -1,10 +1,19 @@
 #include "io/tum_columns.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
+
+void add_tum_column(Recording& recording, std::size_t i, Array data) {
+  Column column{std::string(kTumColumns[i]), std::move(data)};
+  column.from_text = true;
+  column.position = i;
+  column.missing = count_missing(column.data);
+  recording.columns.push_back(std::move(column));
+}
 
 std::vector<TextField> flattened(const Recording& recording) {
   std::vector<TextField> fields;

@@ -22,6 +22,8 @@ struct TextField {
   std::int64_t channel;  // in its row
 };
 
+/// Adds column `i` of a trajectory that is read from text.
+void add_tum_column(Recording& recording, std::size_t i, Array data);
 /// A field for every channel of every column.
 std::vector<TextField> flattened(const Recording& recording);
 /// tx ty tz qx qy qz qw, under these names or as position_0.. and quaternion_0.. from an archive. Throws Error

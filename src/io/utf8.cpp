@@ -47,7 +47,7 @@ std::size_t count_code_points(std::string_view text) {
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t before = text.size();
-    // U+FFFD itself has three bytes; in place of a bad byte only one is taken.
+    // A bad byte takes one byte of the text, U+FFFD itself takes three.
     if (take_code_point(text) == kReplacement && before - text.size() == 1) return false;
   }
   return true;

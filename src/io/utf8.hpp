@@ -1,4 +1,4 @@
-// UTF-8: decoding, encoding, and mending what is none (RFC 3629: no overlong forms, no surrogates).
+// UTF-8: decoding, encoding and repair (RFC 3629: no overlong forms, no surrogates).
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace tmaops::io {
 
 inline constexpr char32_t kReplacement = U'\ufffd';  // stands for bytes that are not UTF-8
 
-/// Decodes the code point at the start of `text`, which is not empty, and takes it away. A byte that starts none is
-/// taken alone, as kReplacement.
+/// Decodes the code point at the start of `text`, which is not empty, and removes it from `text`. A byte that starts no
+/// code point is kReplacement.
 char32_t take_code_point(std::string_view& text);
 /// Appends a code point; kReplacement for a surrogate or a number beyond Unicode.
 void append_utf8(std::string& text, char32_t code);

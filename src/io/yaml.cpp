@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 constexpr std::size_t kDeepest = 32;
 
-/// Builds the tree from the parser's events, because yaml-cpp's own tree forgets the places of keys and takes duplicate
-/// keys without a word.
+/// Builds the tree from the parser's events, because yaml-cpp's own tree forgets the places of keys and accepts
+/// duplicate keys.
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(std::string source) : source_(std::move(source)) {}

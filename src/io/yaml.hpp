@@ -13,7 +13,7 @@ namespace tmaops::io {
 
 struct YamlEntry;
 
-/// A value of a YAML document. Scalars keep their text: what it means is up to the key.
+/// A value of a YAML document. A scalar keeps its text, whose meaning depends on the key.
 struct YamlNode {
   enum class Kind { empty, scalar, list, map };
   Kind kind = Kind::empty;
@@ -34,9 +34,9 @@ struct YamlEntry {
   YamlNode value{};
 };
 
-/// Parses one document. `source` is what places are named after, for example the file name. Throws Error yaml_syntax,
-/// duplicate_key, wrong_type (a key that is not a scalar). Anchors, aliases and tags are refused: a configuration of a
-/// few lines needs none, and aliases can make a small file expand without end.
+/// Parses one document. `source` names it in places, for example by the file name. Throws Error yaml_syntax,
+/// duplicate_key, wrong_type (a key that is not a scalar). Anchors, aliases and tags are refused: a short
+/// configuration needs none, and aliases can make a small file expand without end.
 YamlNode parse_yaml(const std::string& text, const std::string& source);
 
 /// Reads and parses a file of at most 1 MiB; "-" is standard input, "./-" a file of that name. Throws Error cannot_read

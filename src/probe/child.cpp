@@ -23,7 +23,7 @@ namespace {
               {.where = "starting " + program, .got = std::strerror(error_number), .needed = "a program that starts"});
 }
 
-/// Reads until the end of the output or of the time; whether the end of the output came.
+/// Reads until the output or the time ends. Returns whether the output ended.
 bool read_all(int from, std::chrono::steady_clock::time_point until, std::string& text) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());

@@ -1,4 +1,4 @@
-// What the driver accepts against what the rules say. The driver is a function, so that tests need none.
+// Compares what the driver accepts with what the rules say. The driver is a function, so that tests need no driver.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tmaops::probe {
 
-/// Called now and then while a part of the probe runs.
+/// Called repeatedly while a part of the probe runs.
 struct Observer {
   std::function<void(std::size_t done, std::size_t total, const std::string& what)> progress =
       [](std::size_t, std::size_t, const std::string&) {};
@@ -23,12 +23,13 @@ struct Observer {
 /// The driver's answer to a specification for which fits_driver() holds.
 using AskDriver = std::function<tma::DriverAnswer(const tma::TensorMapSpec&)>;
 
-/// agrees: rules and driver give the same answer. quirk: they do not, and the table of quirks says why. not_asked: the
-/// driver's parameters cannot hold the specification.
+/// agrees: rules and driver give the same answer. quirk: their answers differ, and the table of quirks says why.
+/// disagrees: their answers differ, and nothing says why. not_asked: the driver's parameters cannot hold the
+/// specification.
 enum class Agreement { agrees, quirk, disagrees, not_asked };
 std::string_view to_string(Agreement agreement);
 
-/// One specification, put to both.
+/// What rules and driver say about one specification.
 struct Verdict {
   tma::TensorMapSpec spec;
   bool valid = false;                 // no error-level rule is broken
@@ -39,14 +40,14 @@ struct Verdict {
 };
 Verdict put_to_driver(const tma::TensorMapSpec& spec, int compute_capability, const AskDriver& ask);
 
-/// An example of a rule's edge: the specification just outside, or just inside, of it.
+/// A specification just outside or just inside the edge of a rule.
 struct MatrixRow {
   const tma::Rule* rule = nullptr;
   bool outside = false;
   Verdict verdict;
 };
 
-/// Every example of every rule about maps. Specifications without an address get `address`, that of real memory.
+/// Every example of every rule about maps. Specifications without an address get `address`, which is in real memory.
 std::vector<MatrixRow> run_matrix(std::uint64_t address, int compute_capability, const AskDriver& ask);
 
 struct SpecificationOptions {

@@ -16,7 +16,7 @@ constexpr Fault kFaults[] = {
 constexpr std::string_view kOutcome = "outcome: ";
 constexpr std::string_view kWatchdog = "tmaops: wait for ";
 
-/// The first line that begins so, without that beginning; empty when there is none.
+/// The rest of the first line that starts with `beginning`; empty when there is none.
 std::string line_after(std::string_view text, std::string_view beginning) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -43,7 +43,7 @@ bool is_expected(const Fault& fault, std::string_view outcome) {
 
 std::string outcome_of(std::string_view printed, int exit_code, bool timed_out) {
   if (const std::string line = line_after(printed, kWatchdog); !line.empty()) {
-    // Without the block and the thread: which of them the watchdog saw first is chance.
+    // Leaves out the block and the thread, which differ from run to run.
     return "watchdog: wait for " + line.substr(0, line.find(": block"));
   }
   if (timed_out) return "killed: no end, and no word from the watchdog";

@@ -1,5 +1,5 @@
-// The classic mistakes with TMA and the symptom that each gives. A fault may break the CUDA context or hang the GPU, so
-// each runs in a process of its own.
+// The classic mistakes with TMA and the symptom of each. A fault may break the CUDA context or hang the GPU, so each
+// runs in a process of its own.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace tmaops::probe {
 
 struct Fault {
   std::string_view name;
-  std::string_view expected;  // how its outcomes begin, | between them
+  std::string_view expected;  // beginnings of its outcomes, | between them
   std::string_view text;      // what is wrong
 };
 
@@ -24,21 +24,21 @@ std::span<const Fault> faults();
 /// Whether this outcome is one of those that faults.def expects.
 bool is_expected(const Fault& fault, std::string_view outcome);
 
-/// Runs the fault's kernel in this process and says what came of it: "right: ...", "wrong: 12 of 512 elements",
-/// "error cudaErrorMisalignedAddress". A hang ends in the kernel's own watchdog, which prints a line to stdout and
-/// traps. Throws Error usage for an unknown name, device errors where there is none.
+/// Runs the fault's kernel in this process and returns its outcome: "right: ...", "wrong: 12 of 512 elements", "error
+/// cudaErrorMisalignedAddress". The watchdog ends a kernel that hangs: it prints a line to stdout and traps. Throws
+/// Error usage for an unknown name, and the errors of a missing device.
 std::string run_fault(std::string_view name);
 
 struct FaultRun {
   const Fault* fault = nullptr;
-  std::string outcome;  // as of run_fault(), or "watchdog: ...", or "killed: ..." when the process had to be ended
+  std::string outcome;  // that of run_fault(), "watchdog: ...", or "killed: ..." when the process was ended
   bool expected = false;
 };
 
-/// Starts `program` anew for every fault, as `program probe-fault NAME`, and ends it after `limit`.
+/// Starts `program probe-fault NAME` for every fault and ends it after `limit`.
 std::vector<FaultRun> run_faults(const std::string& program, std::chrono::milliseconds limit, const Observer& observer);
 
-/// What a process printed and how it ended, as an outcome.
+/// The outcome of a fault from what its process printed and how it ended.
 std::string outcome_of(std::string_view printed, int exit_code, bool timed_out);
 
 }  // namespace tmaops::probe

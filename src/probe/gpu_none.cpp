@@ -1,4 +1,4 @@
-// Without CUDA there is nothing to probe.
+// Stands for the files in cuda/ in a build without CUDA.
 #include "probe/faults.hpp"
 #include "probe/loads.hpp"
 #include "tmaops/error.hpp"

@@ -1,4 +1,4 @@
-// The host model of a tile load against the hardware, bit for bit.
+// Compares the host model of a tile load with the hardware, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace tmaops::probe {
 
-/// Memory that the random tensors lie in, and the window of shared memory that is compared.
+/// Bytes of the memory that holds the random tensors, and of the shared memory that is compared.
 inline constexpr std::int64_t kLoadMemoryBytes = 4 << 20;
 inline constexpr std::int64_t kLoadWindowBytes = 96 * 1024;
 /// What the window holds before the load.
 inline constexpr std::byte kLoadPoison{0xCC};
 
-/// Does one load on the GPU. Made by make_gpu_loader(); tests use one of their own.
+/// Does one load on the GPU. make_gpu_loader() makes one; tests have their own.
 class Loader {
  public:
   virtual ~Loader() = default;
-  /// Address of kLoadMemoryBytes on the device that hold `memory`.
+  /// Copies `memory` to the device and returns its address there.
   virtual std::uint64_t memory(const std::vector<std::byte>& memory) = 0;
-  /// The window after the load: the spec's address is a real one, the destination counts from the window's start.
+  /// The window after the load. The address of `spec` is in device memory, the destination counts from the window's
+  /// start.
   virtual std::vector<std::byte> window(const tma::TensorMapSpec& spec, const tma::TileLoad& load) = 0;
 };
 
@@ -42,7 +43,7 @@ struct LoadRun {
   std::size_t count = 0;
   std::size_t exact = 0;
   std::int64_t bytes = 0;  // compared
-  /// How many of the loads had what: "rank 3", "swizzle 64B", "type f16", "across a border", ...
+  /// Number of loads by property: "rank 3", "swizzle 64B", "type f16", "across a border", ...
   std::map<std::string, std::size_t> covered{};
   std::vector<LoadMismatch> mismatches{};  // the first kMostShown
   static constexpr std::size_t kMostShown = 20;

@@ -39,7 +39,7 @@ const Quirk* quirk_about(const tma::Rule& broken, const tma::TensorMapSpec& spec
 std::span<const Quirk> quirks() { return kQuirks; }
 
 const Quirk* quirk_of(const tma::TensorMapSpec& spec, const tma::Findings& found, bool accepted) {
-  if (!accepted) return nullptr;  // what every rule allows was never seen refused
+  if (!accepted) return nullptr;  // no quirk is known where the driver refuses what the rules allow
   const Quirk* last = nullptr;
   for (const tma::Finding& finding : found.all()) {
     if (finding.rule->severity != tma::Severity::error) continue;

@@ -17,8 +17,9 @@ struct Quirk {
 /// Every quirk, in the order of quirks.def.
 std::span<const Quirk> quirks();
 
-/// The quirk that explains why the driver's answer to this specification differs from the rules' (`found`: all that it
-/// breaks); nullptr when none does. Where several rules are broken each must have its quirk, and the last is returned.
+/// The quirk that explains why the driver's answer to this specification differs from that of the rules; nullptr when
+/// there is none. `found` has every rule that the specification breaks. Each of them must have a quirk, and the last
+/// one is returned.
 const Quirk* quirk_of(const tma::TensorMapSpec& spec, const tma::Findings& found, bool accepted);
 
 }  // namespace tmaops::probe

@@ -17,7 +17,7 @@ using tma::Swizzle;
 using tma::TensorMapSpec;
 
 constexpr std::int64_t kPlainTypes = 13;
-constexpr std::int64_t kChunk = 16;  // bytes: what rows, strides and first coordinates are multiples of
+constexpr std::int64_t kChunk = 16;  // rows, strides and first coordinates are multiples of these bytes
 
 }  // namespace
 
@@ -52,7 +52,7 @@ TensorMapSpec RandomLoads::any_spec() {
   for (std::int64_t d = 0; d < rank; ++d) {
     if (d == 0) {
       spec.dims.push_back(1 + below(4) * per_chunk * 4 + below(per_chunk * 8));
-      // Half of the swizzled tiles have rows as wide as the span, as kernels use them.
+      // Half of the swizzled tiles have rows as wide as the span, as in kernels.
       spec.box.push_back(spec.swizzle != Swizzle::none && below(2) == 0 ? span * 8 / bits_of(spec.dtype)
                                                                         : per_chunk * (1 + below(span / kChunk)));
     } else {
@@ -65,7 +65,7 @@ TensorMapSpec RandomLoads::any_spec() {
   return spec;
 }
 
-/// In the tensor, across one of its ends, or wholly outside of it.
+/// A coordinate for which the box lies in the tensor, across one of its ends, or wholly outside.
 std::int64_t RandomLoads::coordinate(const TensorMapSpec& spec, std::size_t dimension) {
   const std::int64_t extent = spec.dims[dimension];
   const std::int64_t box = spec.box[dimension];

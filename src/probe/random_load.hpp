@@ -1,5 +1,5 @@
 // Random loads through valid tiled maps, most of them across a border of the tensor. The same seed gives the same
-// sequence everywhere.
+// sequence on every machine.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct RandomLoad {
   tma::TileLoad load;
 };
 
-/// Loads that the host model covers: ranks 1 to 5, every plain type, the three swizzles and none, both fills, element
-/// strides, padded, overlapping and zero strides, coordinates before, across and beyond every border.
+/// Every kind of load that the host model covers: ranks 1 to 5, every plain type, the three swizzles and none, both
+/// fills, element strides, padded, overlapping and zero strides, coordinates before, across and beyond every border.
 class RandomLoads {
  public:
-  /// Every tensor fits in `memory_bytes`; no tile reaches beyond `shared_bytes`, destination included.
+  /// Every tensor fits in `memory_bytes`, and no tile ends beyond `shared_bytes`.
   RandomLoads(std::uint64_t seed, std::int64_t memory_bytes, std::int64_t shared_bytes)
       : memory_bytes_(memory_bytes), shared_bytes_(shared_bytes), random_(seed) {}
   RandomLoad next();

@@ -1,4 +1,4 @@
-// Random specifications, most of them near the edge of a rule. The same seed gives the same sequence everywhere.
+// Random specifications, most of them near the edge of a rule. The same seed gives the same sequence on every machine.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tmaops::probe {
 
-/// What the generator draws from.
+/// Options of the generator.
 struct RandomSpecOptions {
   std::uint64_t seed = 1;
-  std::uint64_t base_address = std::uint64_t{1} << 32;  // a multiple of 1024; real memory when a driver is asked
+  std::uint64_t base_address = std::uint64_t{1} << 32;  // a multiple of 1024; of real memory where a driver is asked
   bool blackwell = false;                               // packed types and 128B_ATOM swizzles too
 };
 
@@ -20,10 +20,10 @@ class RandomSpecs {
  public:
   explicit RandomSpecs(const RandomSpecOptions& options) : options_(options), random_(options.seed) {}
 
-  /// A specification whose every part is ordinary and fits the others; keeps all error-level rules.
+  /// A specification that keeps all error-level rules.
   tma::TensorMapSpec ordinary();
   /// An ordinary one with up to three parts moved onto, just inside or just outside of a rule's edge. About half of
-  /// them break a rule; all of them can be passed to the driver (fits_driver).
+  /// these break a rule. All of them fit the driver's parameters (fits_driver).
   tma::TensorMapSpec near_edge();
   /// A number in [0, count).
   std::uint64_t below(std::uint64_t count) { return random_() % count; }

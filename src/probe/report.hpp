@@ -21,23 +21,23 @@ struct Report {
   std::vector<FaultRun> faults{};
   bool complete = true;  // false: interrupted
 
-  /// 130 interrupted; 1 when the driver, the hardware or a fault did what nothing here explains; else 0.
+  /// 130 when interrupted; 1 when the driver, the hardware or a fault did something unexplained; else 0.
   int exit_code() const;
 };
 
-/// How one rule fared in the matrix.
+/// The examples of one rule in the matrix.
 struct RuleSummary {
   const tma::Rule* rule = nullptr;
   int inside = 0, inside_accepted = 0;
   int outside = 0, outside_asked = 0, outside_refused = 0;
   int quirks = 0, disagreements = 0;
-  /// "agrees", "quirk", "disagrees"; "not asked" when no example outside fits the driver's parameters; "hidden" when
-  /// the examples inside are refused too, as those of packed types are where the GPU has none.
+  /// "agrees", "quirk" or "disagrees"; "not asked" when no example outside fits the driver's parameters; "hidden" when
+  /// the examples inside are refused too, as with packed types on a GPU that has none.
   std::string_view verdict() const;
 };
 std::vector<RuleSummary> summarise(const std::vector<MatrixRow>& matrix);
 
-/// `machine` is put in as it is.
+/// The result file. `machine` is copied into it.
 nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_json& machine);
 
 }  // namespace tmaops::probe

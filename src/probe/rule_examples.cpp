@@ -34,7 +34,7 @@ TensorMapSpec with(TensorMapSpec spec, const Change& change) {
   return spec;
 }
 
-/// One example per call: the base specification, changed.
+/// Every call adds an example, made by a change to the base specification.
 class Examples {
  public:
   template <class Change>

@@ -1,5 +1,5 @@
-// For every rule: specifications (or loads) just outside of its edge, and just inside. The tests of the rules and the
-// descriptor matrix of `tmaops probe` both go through them.
+// Specifications and loads just outside and just inside the edge of every rule. The tests of the rules and the matrix
+// of `tmaops probe` go through them.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct RuleExample {
   tma::RuleId id;
   bool breaks;
   tma::TensorMapSpec spec;
-  tma::TileLoad load{};          // looked at for load rules only
+  tma::TileLoad load{};          // of load rules only
   int compute_capability = 100;  // for which `breaks` holds
 };
 

@@ -8,7 +8,7 @@
 namespace tmaops::tma {
 namespace {
 
-/// Most distinct 4-byte words that these lanes want of one bank; 0 when none is active.
+/// The largest number of different words that these lanes want of one bank; 0 when no lane is active.
 int wavefronts_of(std::span<const std::uint32_t> addresses, int bytes) {
   std::array<std::vector<std::uint32_t>, kBanks> words;
   std::size_t most = 0;

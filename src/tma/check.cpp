@@ -1,4 +1,4 @@
-// The whole answer about a specification or a load, and its text.
+// The report about a specification or a load, and its text.
 #include <limits>
 
 #include "core/entry.hpp"
@@ -27,7 +27,7 @@ Findings find_load_violations(const TensorMapSpec& spec, const TileLoad& load) {
     if (at[i] < std::numeric_limits<std::int32_t>::min() || at[i] > std::numeric_limits<std::int32_t>::max())
       found.add(RuleId::load_coordinates,
                 "coordinate[" + std::to_string(i) + "] = " + std::to_string(at[i]) + " does not fit in 32 bits");
-  // Also true of negative coordinates: the bytes skipped are counted from the start of the row.
+  // The same holds for negative coordinates, which are counted from the start of the row.
   if (!at.empty() && found.all().empty() && spec.mode == Mode::tiled && spec.interleave == Interleave::none &&
       !is_packed(spec.dtype) && at[0] % (128 / bits_of(spec.dtype)) != 0)
     found.add(RuleId::load_inner_16,

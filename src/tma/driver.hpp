@@ -1,4 +1,4 @@
-// The driver's own answer, unchecked: what encode() stands on, and what the rules are compared with.
+// The driver's answer to a specification, without a check of the rules. encode() and `tmaops probe` use it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tmaops::tma {
 
-/// What cuTensorMapEncode* said.
+/// The result of cuTensorMapEncode*.
 struct DriverAnswer {
   int code = 0;      // CUresult, 0 is success
   std::string name;  // "CUDA_ERROR_INVALID_VALUE"
@@ -15,10 +15,11 @@ struct DriverAnswer {
 };
 
 /// Whether the driver's parameters can hold the specification: lists of the right lengths, no negative or too large
-/// number, rank at most 8. Everything else is for the driver to judge.
+/// number, rank at most 8.
 bool fits_driver(const TensorMapSpec& spec);
 
-/// Makes a context on the device and finds the driver's functions. Throws Error as encode() does, but for the map.
+/// Makes a context on the device and finds the driver's functions. Throws the errors of encode() that are not about the
+/// map.
 void load_driver(int device_index);
 
 /// Calls the driver without checking any rule. fits_driver(spec) must hold and load_driver() must have been called on

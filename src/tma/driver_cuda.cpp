@@ -1,4 +1,4 @@
-// cuTensorMapEncode* found in the driver by name and version, so that nothing links against libcuda.
+// Finds cuTensorMapEncode* in the driver by name and version, so that nothing links against libcuda.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
@@ -46,7 +46,7 @@ Function find(const char* symbol, unsigned int version) {
 }
 
 const Functions& functions_of_driver() {
-  // A failure is not kept: the next call tries again and reports the same way.
+  // A failure is not kept, so the next call tries again and reports its own error.
   static std::mutex mutex;
   static Functions functions;
   const std::scoped_lock lock(mutex);
@@ -76,7 +76,7 @@ void load_driver(int device_index) {
                         std::to_string(device.compute_capability % 10),
                  .needed = "9.0 or newer: older GPUs have no TMA"});
   check_cuda(cudaSetDevice(device_index), "selecting the device of a tensor map");
-  // Makes the context, and meets an error that a kernel launched earlier left in it before the driver does.
+  // Makes the context, and reports an error that an earlier kernel left in it.
   check_cuda(cudaFree(nullptr), "before making a tensor map");
   functions_of_driver();
 }
@@ -109,7 +109,7 @@ DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map) {
                               promotion, fill);
   }
   if (result == CUDA_SUCCESS) return {};
-  // CUresult and cudaError_t share their numbers for the errors that stay with a context.
+  // Errors that stay with a context have the same number in CUresult and cudaError_t.
   if (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED)
     check_cuda(static_cast<cudaError_t>(result), "making a tensor map");
   const char* name = nullptr;

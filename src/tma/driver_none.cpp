@@ -1,4 +1,4 @@
-// Builds without CUDA have no driver to ask.
+// Stands for driver_cuda.cpp in a build without CUDA.
 #include "tma/driver.hpp"
 #include "tmaops/error.hpp"
 

@@ -1,4 +1,4 @@
-// Making a descriptor: the rules first, so that the driver's only word, "invalid value", is never the answer.
+// Makes a descriptor. It checks the rules first, because the driver's only answer is "invalid value".
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Names of the enumerations, ours and CUDA's.
+// Names of the enumerations in tmaops and in CUDA.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -33,7 +33,7 @@ constexpr std::array<TypeName, 16> kTypes = {{{"u8", "UINT8", 8},
                                               {"u4x16_align16", "16U4_ALIGN16B", 4},
                                               {"u6x16_align16", "16U6_ALIGN16B", 6}}};
 
-// Our name, then CUDA's (both parsed).
+// The name in tmaops, then the name in CUDA. Both are parsed.
 using Names = std::pair<std::string_view, std::string_view>;
 constexpr std::array<Names, 3> kInterleaves = {{{"none", "CU_TENSOR_MAP_INTERLEAVE_NONE"},
                                                 {"16B", "CU_TENSOR_MAP_INTERLEAVE_16B"},

@@ -1,4 +1,4 @@
-// Where the pieces of a tile lie in shared memory, line by line, and drawings of it.
+// A drawing of a tile in shared memory, line by line.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tmaops::tma {
 
-/// 16 bytes of a tile row, the piece that every Hopper swizzle moves as a whole.
+/// 16 bytes of a tile row. Every swizzle of Hopper moves them as a whole.
 struct Chunk {
   std::int64_t row = 0;
   std::array<std::int64_t, 5> index{};  // of its first element in the tile
@@ -18,7 +18,7 @@ struct Chunk {
   std::int64_t inside = 0;  // of them lie in the tensor; the rest is fill
 };
 
-/// 128 bytes of shared memory: all 32 banks once.
+/// 128 bytes of shared memory, one word of each of the 32 banks.
 struct Line {
   std::uint32_t address = 0;
   std::array<std::optional<Chunk>, 8> chunks{};  // nothing: not written by the load
@@ -40,7 +40,7 @@ std::string label(const Picture& picture, const Chunk& chunk);
 
 /// A table of the lines, eight cells of four banks each; `color` gives every tile row a background of its own.
 std::string picture_text(const Picture& picture, bool color, std::size_t most_lines = 64);
-/// The same as a drawing of its own, complete file.
+/// The same as a complete SVG file.
 std::string picture_svg(const Picture& picture, const std::string& title);
 
 }  // namespace tmaops::tma

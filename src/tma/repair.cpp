@@ -14,7 +14,7 @@ bool breaks(const Findings& found, RuleId id) {
   return std::ranges::any_of(found.all(), [id](const Finding& finding) { return finding.rule == &rule(id); });
 }
 
-/// What a repair did, in words; empty when it has nothing to do.
+/// What a repair changed, in words; empty when it changed nothing.
 using Change = std::string;
 
 Change reverse_order(TensorMapSpec& spec, const Findings& found) {
@@ -28,7 +28,7 @@ Change reverse_order(TensorMapSpec& spec, const Findings& found) {
   std::ranges::reverse(spec.box);
   std::ranges::reverse(spec.element_strides);
   std::ranges::reverse(spec.strides);
-  // The strides of an outermost-first list are {.., pitch of a row}; those made for the wrong order are of no use.
+  // The last stride of an outermost-first list is the pitch of a row. Strides made for the wrong order are replaced.
   if (dense || spec.strides[0] < bytes_of(spec.dtype, spec.dims[0]))
     spec.strides = dense_strides(spec.dtype, spec.dims);
   return "dimensions look outermost first; innermost first dims " + braces(spec.dims) + ", strides " +
@@ -50,7 +50,7 @@ Change pad_pitch(TensorMapSpec& spec, const Findings&) {
   const std::vector<std::int64_t> before = spec.strides;
   for (std::size_t i = 0; i < spec.strides.size(); ++i) {
     if (spec.strides[i] < 0 || spec.strides[i] >= (std::int64_t{1} << 40)) return {};
-    // A dimension that was dense over the one below stays dense over it.
+    // Keeps the ratio to the stride below, so that dense dimensions stay dense.
     if (i > 0 && before[i - 1] > 0 && before[i] % before[i - 1] == 0 && before[i] / before[i - 1] < (1 << 20))
       spec.strides[i] = before[i] / before[i - 1] * spec.strides[i - 1];
     spec.strides[i] = rounded_up(spec.strides[i], multiple);
@@ -98,7 +98,7 @@ Change split_box(TensorMapSpec& spec, const Findings&) {
       most = std::min<std::int64_t>(most, span_of(spec.swizzle) * 8 / bits_of(spec.dtype));
     if (before <= most) continue;
     spec.box[i] = part_of(before, most);
-    if (spec.box[i] * 8 < most) spec.box[i] = most;  // no good divisor: the last load overhangs
+    if (spec.box[i] * 8 < most) spec.box[i] = most;  // without a good divisor the last load reaches past the end
     loads *= (before + spec.box[i] - 1) / spec.box[i];
   }
   if (loads == 1) return {};

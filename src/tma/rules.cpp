@@ -32,7 +32,7 @@ std::string dimension(std::string_view list, std::size_t i, std::int64_t value) 
   return std::string(list) + "[" + std::to_string(i) + "] = " + std::to_string(value);
 }
 
-/// The rules are about values that have a meaning.
+/// The rules assume that every enumerator is a named one.
 void check_enumerators(const TensorMapSpec& spec) {
   const ArgumentChecks checks("tensor map");
   checks.enumerator("mode", spec.mode, 2, "tiled or im2col");
@@ -62,7 +62,7 @@ void check_lengths(const TensorMapSpec& spec, Findings& found) {
       found.add(RuleId::list_lengths, std::string(list) + " has " + std::to_string(got) + " entries, rank " +
                                           std::to_string(rank) + " takes " + std::to_string(needed));
   };
-  if (rank == 0) return;  // the rule about the rank says it
+  if (rank == 0) return;  // check_rank() reports it
   expect("strides", spec.strides.size(), rank - 1);
   if (!spec.element_strides.empty()) expect("element_strides", spec.element_strides.size(), rank);
   if (spec.mode == Mode::tiled) {
@@ -122,8 +122,8 @@ void check_strides(const TensorMapSpec& spec, Findings& found) {
     if (wants_32(spec) && stride % 32 != 0)
       found.add(RuleId::stride_32, got + ", not a multiple of 32 B, with " + why_32(spec));
     if (i + 1 >= spec.dims.size() || spec.dims[i + 1] <= 1) continue;  // never stepped
-    if (spec.interleave != Interleave::none) continue;                 // slices of channels lie elsewhere
-    // Bytes of one step of this dimension: what the dimensions below it reach.
+    if (spec.interleave != Interleave::none) continue;                 // slices of channels are not nested
+    // The bytes that the dimensions below reach, which one step of this dimension must not be shorter than.
     std::int64_t below = bytes_of(spec.dtype, std::clamp<std::int64_t>(spec.dims[0], 0, kLargestDim));
     if (i > 0 && spec.strides[i - 1] > 0 && spec.strides[i - 1] < kStrideLimit) {
       const std::int64_t extent = std::clamp<std::int64_t>(spec.dims[i], 1, kLargestDim) - 1;

@@ -1,4 +1,4 @@
-// The rules by name, and the checks without the search for a repair.
+// The rules by name, and their checks without the search for a repair.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ const Rule& rule(RuleId id);
 /// Most bytes of one load: the 228 KB of shared memory of a multiprocessor.
 inline constexpr std::int64_t kLargestTile = 233472;
 
-/// What is found, in the order of the checks.
+/// The findings in the order of the checks.
 class Findings {
  public:
   void add(RuleId id, std::string text) { all_.push_back({&rule(id), std::move(text)}); }

@@ -24,7 +24,7 @@ int span_of(Swizzle swizzle) {
 }
 
 std::int64_t bytes_of(ElementType type, std::int64_t elements) {
-  // Garbage must not overflow: no count of elements that keeps the rules comes near these bounds.
+  // The clamp keeps invalid counts from overflowing. No count that keeps the rules comes near these bounds.
   return (std::clamp<std::int64_t>(elements, 0, std::int64_t{1} << 56) * bits_of(type) + 7) / 8;
 }
 

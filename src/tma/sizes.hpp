@@ -13,7 +13,7 @@ int span_of(Swizzle swizzle);
 inline bool packed_16(ElementType type) {
   return type == ElementType::u4x16_align16 || type == ElementType::u6x16_align16;
 }
-/// The next multiple of `multiple`; a value too near to the end of the type's range stays as it is.
+/// The next multiple of `multiple`. A value whose next multiple would overflow is returned unchanged.
 std::int64_t rounded_up(std::int64_t value, std::int64_t multiple);
 /// Bytes that a number of elements takes in global memory, rounded up.
 std::int64_t bytes_of(ElementType type, std::int64_t elements);

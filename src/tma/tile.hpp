@@ -1,4 +1,5 @@
-// Host model of what one load through a tiled map puts into shared memory. Compared bit by bit with an H200.
+// Host model of a load through a tiled map: the bytes it puts into shared memory. `tmaops probe` compares it with a
+// GPU.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ struct TileLayout {
   std::int64_t row_pitch = 0;  // from row to row: row_bytes, or the whole span of the swizzle
   std::int64_t rows = 0;
   std::int64_t transaction_bytes = 0;  // what the barrier counts: rows * row_bytes
-  std::int64_t footprint = 0;          // from the destination to the end of the last line written, whole 128-byte lines
+  std::int64_t footprint = 0;          // from the destination to the end of the last 128-byte line written
 };
 
 /// Throws Error bad_tensor_map for a map that is not valid, tile_not_modelled for im2col, interleave and packed types.

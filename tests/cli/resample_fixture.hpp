@@ -33,8 +33,8 @@ class ResampleCommandTest : public testing::Test {
     return run_tool(all, environment);
   }
 
-  /// The command ends with the error's number, name and exit code and says all the pieces; nothing in the folder
-  /// changed; and the next, correct call gives what it should.
+  /// Expects that the command ends with the error's number, name and exit code and says all the pieces, that nothing in
+  /// the folder changed, and that the next, correct call succeeds.
   void expect_refused(ErrorCode code, const std::vector<std::string>& arguments,
                       std::initializer_list<std::string> pieces = {}, const Tool::Environment& environment = {}) {
     const auto before = contents();

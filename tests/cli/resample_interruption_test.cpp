@@ -24,7 +24,7 @@ class ResampleInterruption : public ResampleCommandTest {
              ".25\n";
     return file("long.csv", csv);
   }
-  /// The command stands still in the middle of its run: the output is claimed, the input is a pipe without a writer.
+  /// Starts a command that waits in the middle of its run: its output is open, its input is a pipe without a writer.
   std::vector<std::string> stuck() const {
     if (mkfifo(path("pipe").c_str(), 0600) != 0) throw std::runtime_error("mkfifo");
     return {"resample", path("pipe"), "--from", "csv", "-o", path("out.csv"), "--hz", "2"};

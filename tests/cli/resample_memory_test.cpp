@@ -1,4 +1,4 @@
-// Memory of the tool on files that are small and claim much: measured in a child whose address space is limited.
+// Memory of the tool on small files that claim much, in a child whose address space is limited.
 #include <sys/resource.h>
 
 #include "cli/resample_fixture.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using ResampleMemory = ResampleCommandTest;
 
-// The libraries of the tool take a part of it before anything is read.
+// The libraries of the tool take a part of these bytes.
 constexpr rlim_t kLimit = rlim_t{200} << 20;
 
 /// Whether the limit can be set here at all: a sanitizer's shadow memory is larger.

@@ -1,4 +1,4 @@
-// `tmaops resample` on poses and angles as people write them.
+// `tmaops resample` on poses and angles as recorders write them.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// 2,004 recordings in the styles of the recorders that people have, against a computation of its own.
+// 2,004 recordings in the styles of many recorders, compared with an independent computation.
 #include <gtest/gtest.h>
 
 #include <algorithm>

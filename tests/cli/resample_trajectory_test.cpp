@@ -1,6 +1,6 @@
-// Trajectories as a motion capture records them, against a computation of its own in long double: a synthetic one
-// always, the real one of the TUM RGB-D benchmark (freiburg2_desk) where it is. TMAOPS_TEST_DATA names its folder;
-// otherwise it is looked for in ../shared/data beside the source tree.
+// Trajectories of a motion capture, compared with an independent computation in long double: a synthetic one, and the
+// one of the TUM RGB-D benchmark (freiburg2_desk) where it is found. TMAOPS_TEST_DATA names its folder; the default is
+// ../shared/data beside the source tree.
 #include <gtest/gtest.h>
 
 #include <algorithm>

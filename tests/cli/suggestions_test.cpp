@@ -1,4 +1,4 @@
-// Misspelt words: what was meant is said, also where other words stand beside them.
+// Hints about misspelt words, also where other words stand beside them.
 #include <gtest/gtest.h>
 
 #include "support/tool.hpp"

@@ -1,4 +1,4 @@
-// What reaches the terminal: nothing that it would obey, lines as wide as it is, colour where it is wanted.
+// Output to a terminal: no control sequences from data, lines no wider than it, colour where it is wanted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The program's manners: exit codes, what goes to which stream, colours, environment.
+// Exit codes, output streams, colours and environment of the program.
 #include "support/tool.hpp"
 
 #include <gtest/gtest.h>
@@ -89,12 +89,11 @@ std::string state_of(const Json& json, const std::string& name) {
 
 TEST(Doctor, says_what_is_there) {
   const ToolResult result = run_tool({"doctor"});
-  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "libzip", "zstd", "NVIDIA driver", "GPU", "NVML", "CUPTI",
-              "CUTLASS", "Python");
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "libzip", "zstd", "NVIDIA driver", "GPU", "NVML",
+              "CUPTI", "CUTLASS", "Python");
   EXPECT_EQ(result.err, "");
   const auto found = doctor();
-  for (const Json& check : found["checks"])
-    EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
+  for (const Json& check : found["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
 }
 
 TEST(Doctor, a_bad_environment_is_a_problem_and_ends_with_one) {
@@ -104,7 +103,7 @@ TEST(Doctor, a_bad_environment_is_a_problem_and_ends_with_one) {
   EXPECT_EQ(state_of(doctor({{"TMAOPS_NUM_THREADS", "0"}}), "threads"), "problem");
   const ToolResult two = run_tool({"doctor"}, {{"TMAOPS_NUM_THREADS", "2"}});
   expect_text(two.out, "2 (TMAOPS_NUM_THREADS)");
-  // The other variables that say how many threads: none of our business, and none may stop us.
+  // Variables of other programs about threads have no effect.
   EXPECT_EQ(state_of(doctor({{"OMP_NUM_THREADS", "0"}}), "threads"), "ok");
 }
 

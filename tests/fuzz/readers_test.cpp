@@ -1,5 +1,5 @@
-// The readers of files under mutated input: every file is either read or refused with a tmaops::Error; no crash, no
-// other exception, no endless loop, no memory beyond reason. What is read is used, and read again from what is written.
+// Fuzzes the readers of files. Every input is either read or refused with a tmaops::Error, without a crash, another
+// exception, an endless loop or too much memory. Arrays are used, and written and read again.
 //
 //   TMAOPS_FUZZ_SECONDS=600 test_fuzz          longer than the 2 s per reader of an ordinary test run
 //   TMAOPS_FUZZ_SEED=1 TMAOPS_FUZZ_ITERATION=2 test_fuzz --gtest_filter='*npz*'      one input again

@@ -93,7 +93,7 @@ TEST(Npz, a_changed_byte_is_noticed) {
     } catch (const Error&) {
     }
   }
-  // What nobody checks: version needed, time and date, unused flags of a local header.
+  // The version needed, time, date and unused flags of a local header are not checked.
   EXPECT_LE(silent, 2 * 8);
 }
 
@@ -161,7 +161,7 @@ TEST(Npz, the_limit_on_expansion_is_one_for_all_members) {
       ErrorCode::zip_bomb, [&] { open(zip(parts), {.believed_bytes = 1 << 20}); }, "'x0.npy'", "20971520");
   EXPECT_NO_THROW(open(zip(parts), ZipLimits::trusting()));
   const std::string noise = raw<std::uint64_t>(std::vector<std::uint64_t>(1 << 14, 0x123456789abcdef));
-  parts.push_back(ZipPart::make("stored.npy", noise));  // honest bytes beside them speak for the zeros
+  parts.push_back(ZipPart::make("stored.npy", noise));  // the limit grows with the file
   EXPECT_NO_THROW(open(zip(parts), {.believed_bytes = 1 << 20}));
 }
 

@@ -1,4 +1,4 @@
-// The matrix and the random specifications against drivers of our own: one that keeps the rules, and some that do not.
+// The matrix and the random specifications with simulated drivers: one that keeps the rules, and some that do not.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,7 +12,7 @@ constexpr std::uint64_t kAddress = 1U << 20;
 
 tma::DriverAnswer answer(bool accepts) { return accepts ? tma::DriverAnswer{} : tma::DriverAnswer{1, "refused"}; }
 
-/// Refuses what breaks a rule of which rules.def says that the driver refuses it.
+/// Refuses specifications that break a rule with `refuses` in rules.def.
 AskDriver faithful_driver(int compute_capability) {
   return [=](const tma::TensorMapSpec& spec) {
     const tma::Findings found = tma::find_violations(spec, compute_capability);

@@ -1,4 +1,4 @@
-// The comparison of loads against hardware of our own: the model itself, and one that is wrong in a byte.
+// The comparison of loads with simulated hardware: the model itself, and a model that is wrong in one byte.
 #include "probe/loads.hpp"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ TEST(Repair, the_published_failure_is_explained_and_reversed) {
   EXPECT_TRUE(check(report.proposal->spec).valid());
 }
 
-// What its author found from outside: 8 x 8 x 32 passes, 4 x 4 x 32 and 2 x 2 x 16 do not.
+// The author's observations: 8 x 8 x 32 passes, 4 x 4 x 32 and 2 x 2 x 16 do not.
 TEST(Repair, the_same_programs_other_boxes_follow_the_rule) {
   const auto valid = [](std::vector<std::int64_t> box) {
     return check(tiled_spec(ElementType::f16, {96, 160, 32}, std::move(box))).valid();

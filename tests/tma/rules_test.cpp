@@ -23,7 +23,7 @@ TEST(Rules, every_rule_has_a_breaking_and_a_boundary_example) {
     for (const probe::RuleExample& example : probe::rule_examples())
       if (&rule(example.id) == &each) (example.breaks ? broken : kept) = true;
     EXPECT_TRUE(broken) << "no specification in rule_examples.cpp breaks " << each.id;
-    EXPECT_TRUE(kept) << "no specification in rule_examples.hpp lies just inside " << each.id;
+    EXPECT_TRUE(kept) << "no specification in rule_examples.cpp lies just inside " << each.id;
   }
 }
 

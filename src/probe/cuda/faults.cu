@@ -1,5 +1,5 @@
-// The kernels of the faults. All load the tile of 64 rows of 64 16-bit numbers at (8, 3) of a tensor of 128 x 256,
-// whose elements are counted from 1, or store such a tile; the build compiles this file with the watchdog on.
+// The kernels of the faults. A load brings the tile of 64 rows of 64 16-bit numbers at (8, 3) of a tensor of 128 x 256
+// whose elements are 1, 2, 3 and so on. A store writes such a tile.
 #include <cstring>
 
 #include "core/cuda_launch.hpp"
@@ -21,22 +21,12 @@ constexpr int kColumns = 64, kRows = 64, kElements = kColumns * kRows;
 constexpr int kX = 8, kY = 3;
 constexpr std::uint32_t kBytes = kElements * 2;
 constexpr std::uint16_t kPoison = 0xAAAA;
-constexpr int kManyBlocks = 2048;  // where a race needs luck
+constexpr int kManyBlocks = 2048;  // enough that a race shows
 
-enum class Load {
-  none,
-  destination_misaligned,
-  coordinate_misaligned,
-  coordinates_outermost_first,
-  expect_too_much,
-  expect_too_little,
-  expect_missing,
-  arrival_missing,
-  parity_early,
-  parity_not_flipped,
-  parity_flipped_twice,
-  release_missing,
-  init_fence_missing
+enum class FaultId {
+#define TMAOPS_FAULT(name, expected, text) name,
+#include "probe/faults.def"
+#undef TMAOPS_FAULT
 };
 
 struct Shared {
@@ -44,71 +34,69 @@ struct Shared {
   device::Barrier barrier;
 };
 
-/// Ten microseconds, in which every load arrives.
+/// Waits ten microseconds, in which every load arrives.
 __device__ void linger() {
   const std::int64_t start = device::cycles();
   while (device::cycles() - start < 20'000) {
   }
 }
 
-/// Waits without the watchdog first: its look at the clock takes longer than a load.
+/// Waits without the watchdog first, because reading its clock takes longer than a load.
 __device__ void wait_promptly(device::Barrier& barrier, std::uint32_t parity, const device::WaitSite& site) {
   for (int attempt = 0; attempt < 1000; ++attempt)
     if (device::test_wait(barrier, parity)) return;
   device::wait(barrier, parity, site);
 }
 
-/// What the thread that issues does, faults included.
-template <Load fault>
+/// What the issuing thread does, with its fault.
+template <FaultId fault>
 __device__ void issue(Shared& shared, const void* map, int row) {
-  const std::uint32_t expected = fault == Load::expect_too_much     ? kBytes + 16
-                                 : fault == Load::expect_too_little ? kBytes / 2
-                                                                    : kBytes;
-  if constexpr (fault == Load::expect_missing)
+  const std::uint32_t expected = fault == FaultId::expect_too_much     ? kBytes + 16
+                                 : fault == FaultId::expect_too_little ? kBytes / 2
+                                                                       : kBytes;
+  if constexpr (fault == FaultId::expect_missing)
     device::arrive(shared.barrier);
   else
     device::arrive_expect_bytes(shared.barrier, expected);
-  const bool reversed = fault == Load::coordinates_outermost_first;
-  const std::int32_t x = fault == Load::coordinate_misaligned ? kX + 3 : kX;
+  const bool reversed = fault == FaultId::coordinates_outermost_first;
+  const std::int32_t x = fault == FaultId::coordinate_misaligned ? kX + 3 : kX;
   const std::int32_t at[2] = {reversed ? (row + 7) / 8 * 8 : x, reversed ? x : row};
-  device::tensor_load(shared.tile + (fault == Load::destination_misaligned ? 32 : 0), map, at, shared.barrier);
+  device::tensor_load(shared.tile + (fault == FaultId::destination_misaligned ? 32 : 0), map, at, shared.barrier);
 }
 
-template <Load fault>
+template <FaultId fault>
 __global__ void load_kernel(const __grid_constant__ tma::TensorMap map, std::uint16_t* to) {
   __shared__ Shared shared;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * kElements; i += kThreads) shared.tile[i] = kPoison;
-  if (thread == 0) device::init_barrier(shared.barrier, fault == Load::arrival_missing ? 2 : 1);
-  if constexpr (fault != Load::init_fence_missing) {
+  if (thread == 0) device::init_barrier(shared.barrier, fault == FaultId::arrival_missing ? 2 : 1);
+  if constexpr (fault != FaultId::init_fence_missing) {
     if (thread == 0) device::fence_barrier_init();
     device::fence_async_shared();
   }
   __syncthreads();
-  if constexpr (fault == Load::parity_not_flipped) {  // another tile first
+  if constexpr (fault == FaultId::parity_not_flipped) {  // loads another tile first
     if (thread == 0) issue<fault>(shared, &map, kY + kRows);
     wait_promptly(shared.barrier, 0, {"the first tile"});
     __syncthreads();
   }
   if (thread == 0) issue<fault>(shared, &map, kY);
-  wait_promptly(shared.barrier, fault == Load::parity_early ? 1 : 0, {"the tile"});
-  if constexpr (fault == Load::parity_flipped_twice) device::wait(shared.barrier, 1, {"the tile after the last"});
-  if constexpr (fault == Load::release_missing) {  // the others are late
+  wait_promptly(shared.barrier, fault == FaultId::parity_early ? 1 : 0, {"the tile"});
+  if constexpr (fault == FaultId::parity_flipped_twice) device::wait(shared.barrier, 1, {"the tile after the last"});
+  if constexpr (fault == FaultId::release_missing) {  // the reading threads are late
     if (thread == 0) issue<fault>(shared, &map, kY + kRows);
     linger();
   }
-  // From the end, which comes last.
+  // Reads from the end, which arrives last.
   for (int i = kElements - 1 - thread; i >= 0; i -= kThreads) to[i] = shared.tile[i];
-  if constexpr (fault == Load::release_missing) device::wait(shared.barrier, 1, {"the second tile"});
-  // The load must not run into shared memory that another block has by then.
+  if constexpr (fault == FaultId::release_missing) device::wait(shared.barrier, 1, {"the second tile"});
+  // The load must end before another block gets this shared memory.
   __syncthreads();
   linger();
 }
 
-enum class Store { store_fence_missing, store_not_waited_for };
-
 /// Every block stores its own rows of a tensor of 64 columns.
-template <Store fault>
+template <FaultId fault>
 __global__ void store_kernel(const __grid_constant__ tma::TensorMap map) {
   __shared__ alignas(1024) std::uint16_t tile[kElements];
   const int thread = static_cast<int>(threadIdx.x);
@@ -117,14 +105,14 @@ __global__ void store_kernel(const __grid_constant__ tma::TensorMap map) {
   __syncthreads();
   const int first = static_cast<int>(blockIdx.x) * kElements;
   for (int i = thread; i < kElements; i += kThreads) tile[i] = static_cast<std::uint16_t>(first + i + 1);
-  if constexpr (fault != Store::store_fence_missing) device::fence_async_shared();
+  if constexpr (fault != FaultId::store_fence_missing) device::fence_async_shared();
   __syncthreads();
   if (thread == 0) {
     device::tensor_store(&map, {0, static_cast<int>(blockIdx.x) * kRows}, tile);
     device::commit_stores();
-    if constexpr (fault != Store::store_not_waited_for) device::wait_stores_read();
+    if constexpr (fault != FaultId::store_not_waited_for) device::wait_stores_read();
   }
-  if constexpr (fault == Store::store_not_waited_for) {
+  if constexpr (fault == FaultId::store_not_waited_for) {
     __syncthreads();
     for (int i = kElements - 1 - thread; i >= 0; i -= kThreads) tile[i] = kPoison;
   }
@@ -140,7 +128,7 @@ __device__ void load_through(const void* map, std::uint16_t* to) {
   }
   device::fence_async_shared();
   __syncthreads();
-  if (thread == 0) issue<Load::none>(shared, map, kY);
+  if (thread == 0) issue<FaultId::none>(shared, map, kY);
   device::wait(shared.barrier, 0, {"the tile"});
   for (int i = thread; i < kElements; i += kThreads) to[i] = shared.tile[i];
 }
@@ -181,7 +169,7 @@ tma::TensorMap map_of(const Numbers& numbers, std::int64_t width, std::int64_t h
   return tma::encode(spec);
 }
 
-/// The elements that the tile at (kX, kY) has, counted from `first`.
+/// Element i of the tile at (kX, kY) of a tensor whose elements are first, first + 1, ...
 std::uint16_t tile_value(std::size_t i, int first) {
   const int index = static_cast<int>(i);
   return static_cast<std::uint16_t>(first + (kY + index / kColumns) * kWidth + kX + index % kColumns);
@@ -215,17 +203,16 @@ std::string judge_tile(const Numbers& out) {
   return tally.text();
 }
 
-template <Load fault>
+template <void (*kernel)(tma::TensorMap, std::uint16_t*)>
 std::string run_load() {
   Numbers tensor(kWidth * kHeight), out(kElements);
   tensor.count_from(1);
-  launch_kernel<load_kernel<fault>>("probe", {.grid = 1, .block = kThreads}, nullptr, map_of(tensor, kWidth, kHeight),
-                                    out.get());
+  launch_kernel<kernel>("probe", {.grid = 1, .block = kThreads}, nullptr, map_of(tensor, kWidth, kHeight), out.get());
   const std::string error = launch_error();
   return error.empty() ? judge_tile(out) : error;
 }
 
-template <Store fault>
+template <FaultId fault>
 std::string run_store() {
   Numbers out(static_cast<std::size_t>(kManyBlocks) * kElements);
   launch_kernel<store_kernel<fault>>("probe", {.grid = kManyBlocks, .block = kThreads}, nullptr,
@@ -237,16 +224,7 @@ std::string run_store() {
   return tally.text();
 }
 
-std::string run_copied_map() {
-  Numbers tensor(kWidth * kHeight), out(kElements);
-  tensor.count_from(1);
-  launch_kernel<copied_map_kernel>("probe", {.grid = 1, .block = kThreads}, nullptr, map_of(tensor, kWidth, kHeight),
-                                   out.get());
-  const std::string error = launch_error();
-  return error.empty() ? judge_tile(out) : error;
-}
-
-/// The map at one address leads to two tensors in turn.
+/// The map at one address describes two tensors in turn.
 std::string run_rewritten_map() {
   constexpr int rounds = 200;
   Numbers first(kWidth * kHeight), second(kWidth * kHeight), out(kElements), memory(sizeof(tma::TensorMap) / 2);
@@ -266,40 +244,28 @@ std::string run_rewritten_map() {
   return tally.text();
 }
 
+template <FaultId fault>
+std::string run() {
+  if constexpr (fault == FaultId::store_fence_missing || fault == FaultId::store_not_waited_for)
+    return run_store<fault>();
+  else if constexpr (fault == FaultId::map_not_grid_constant)
+    return run_load<copied_map_kernel>();
+  else if constexpr (fault == FaultId::map_rewritten)
+    return run_rewritten_map();
+  else
+    return run_load<load_kernel<fault>>();
+}
+
 }  // namespace
 
 std::string run_fault(std::string_view name) {
-  struct Entry {
-    std::string_view name;
-    std::string (*run)();
-  };
-#define TMAOPS_LOAD_FAULT(fault) \
-  { #fault, run_load < Load::fault> }
-  static constexpr Entry entries[] = {
-      TMAOPS_LOAD_FAULT(none),
-      TMAOPS_LOAD_FAULT(destination_misaligned),
-      TMAOPS_LOAD_FAULT(coordinate_misaligned),
-      TMAOPS_LOAD_FAULT(coordinates_outermost_first),
-      TMAOPS_LOAD_FAULT(expect_too_much),
-      TMAOPS_LOAD_FAULT(expect_too_little),
-      TMAOPS_LOAD_FAULT(expect_missing),
-      TMAOPS_LOAD_FAULT(arrival_missing),
-      TMAOPS_LOAD_FAULT(parity_early),
-      TMAOPS_LOAD_FAULT(parity_not_flipped),
-      TMAOPS_LOAD_FAULT(parity_flipped_twice),
-      TMAOPS_LOAD_FAULT(release_missing),
-      TMAOPS_LOAD_FAULT(init_fence_missing),
-      {"store_fence_missing", run_store<Store::store_fence_missing>},
-      {"store_not_waited_for", run_store<Store::store_not_waited_for>},
-      {"map_not_grid_constant", run_copied_map},
-      {"map_rewritten", run_rewritten_map},
-  };
-#undef TMAOPS_LOAD_FAULT
-  for (const Entry& entry : entries)
-    if (entry.name == name) {
-      tma::load_driver(0);
-      return entry.run();
-    }
+#define TMAOPS_FAULT(fault, expected, text) \
+  if (name == #fault) {                     \
+    tma::load_driver(0);                    \
+    return run<FaultId::fault>();           \
+  }
+#include "probe/faults.def"
+#undef TMAOPS_FAULT
   throw Error(ErrorCode::usage,
               {.where = "probe-fault", .got = "'" + std::string(name) + "'", .needed = "a fault of faults.def"});
 }

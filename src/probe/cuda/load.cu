@@ -1,4 +1,4 @@
-// One tile load, and the window of shared memory it went to.
+// A kernel that does one tile load and copies the shared memory around it back.
 #include <bit>
 
 #include "core/cuda_launch.hpp"
