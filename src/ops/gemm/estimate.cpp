@@ -29,8 +29,7 @@ int lines_per_row(const MatrixLayout& layout) {
 
 }  // namespace
 
-std::int64_t tile_count(const Config& config, const Problem& given) {
-  const Problem problem = row_major_form(given);
+std::int64_t tile_count(const Config& config, const Problem& problem) {
   const std::int64_t rows = ceil_div(problem.m, config.rows * config.cluster) * config.cluster;
   return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits;
 }
@@ -39,10 +38,9 @@ bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo&
   return tile_count(config, problem) <= tiles_at_once(config, device);
 }
 
-std::optional<double> estimate(const Config& config, const Problem& given, const DeviceInfo& device) {
+std::optional<double> estimate(const Config& config, const Problem& problem, const DeviceInfo& device) {
   const TileCost& cost = config.cost;
   if (cost.step <= 0) return std::nullopt;
-  const Problem problem = row_major_form(given);
   const std::int64_t all = tile_count(config, problem);
   const std::int64_t at_once = std::max(device.multiprocessors, 1);
   const std::int64_t rest = all % at_once;

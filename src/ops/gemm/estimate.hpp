@@ -1,6 +1,6 @@
 // What a product costs on a GPU with each tile: what select() compares. The variants' costs stand with their tiles in
 // gpu/<variant>/configs.cpp, fitted to launches on an H200 (docs/findings/gemm.md, G1): operands in the L2 up to 1024,
-// cold above.
+// cold above. Problems here are in the form in which D is row-major.
 #pragma once
 
 #include <cstdint>
