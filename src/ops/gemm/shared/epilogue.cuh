@@ -29,9 +29,16 @@ __device__ __forceinline__ float load_float(const void* data, DType dtype, std::
 }
 
 __device__ __forceinline__ float activate(Activation activation, float x) {
-  if (activation == Activation::relu) return x < 0.0F ? 0.0F : x;  // NaN stays NaN
-  if (activation == Activation::gelu) return 0.5F * x * erfcf(x * -0.707106781F);
-  if (activation == Activation::silu) return x / (1.0F + expf(-x));
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return x < 0.0F ? 0.0F : x;  // NaN stays NaN
+    case Activation::gelu:
+      return 0.5F * x * erfcf(x * -0.707106781F);
+    case Activation::silu:
+      return x / (1.0F + expf(-x));
+  }
   return x;
 }
 
