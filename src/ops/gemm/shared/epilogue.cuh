@@ -3,6 +3,7 @@
 // warp's.
 #pragma once
 
+#include "device/convert.cuh"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "ops/gemm/shared/call.cuh"
@@ -23,8 +24,8 @@ __device__ __forceinline__ int staged_at(int row, int column) {
 }
 
 __device__ __forceinline__ float load_float(const void* data, DType dtype, std::int64_t at) {
-  if (dtype == DType::f16) return __half2float(static_cast<const __half*>(data)[at]);
-  if (dtype == DType::bf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at]);
+  if (dtype == DType::f16) return device::widen(static_cast<const __half*>(data)[at]);
+  if (dtype == DType::bf16) return device::widen(static_cast<const __nv_bfloat16*>(data)[at]);
   return static_cast<const float*>(data)[at];
 }
 
@@ -43,19 +44,15 @@ __device__ __forceinline__ float activate(Activation activation, float x) {
 }
 
 __device__ __forceinline__ std::uint32_t pack(float low, float high, DType dtype) {
-  if (dtype == DType::f16) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
-  }
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
+  if (dtype == DType::f16) return device::pack<__half>(low, high);
+  return device::pack<__nv_bfloat16>(low, high);
 }
 
 __device__ __forceinline__ void store_float(void* data, DType dtype, std::int64_t at, float value) {
   if (dtype == DType::f16)
-    static_cast<__half*>(data)[at] = __float2half_rn(value);
+    static_cast<__half*>(data)[at] = device::narrow<__half>(value);
   else if (dtype == DType::bf16)
-    static_cast<__nv_bfloat16*>(data)[at] = __float2bfloat16_rn(value);
+    static_cast<__nv_bfloat16*>(data)[at] = device::narrow<__nv_bfloat16>(value);
   else
     static_cast<float*>(data)[at] = value;
 }

@@ -130,14 +130,13 @@ __device__ __forceinline__ void for_each_index(const Step& step) {
 template <class T, int n, Exchange exchange>
 __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stride, const float (&accumulators)[n / 2],
                                             std::uint32_t row, std::uint32_t column) {
-  constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
   const std::uint32_t lane = threadIdx.x % device::kWarpThreads;
   const std::uint32_t warp = threadIdx.x / device::kWarpThreads;
   d += (row + warp * kStagedRows + lane / 4) * stride + 2 * column;
   if constexpr (n == 16) {
     std::uint32_t word[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) word[i] = pack(accumulators[2 * i], accumulators[2 * i + 1], dtype);
+    for (int i = 0; i < 4; ++i) word[i] = device::pack<T>(accumulators[2 * i], accumulators[2 * i + 1]);
     if constexpr (exchange == Exchange::none) {
       d += 8 * (lane % 4);
       *reinterpret_cast<uint2*>(d) = make_uint2(word[0], word[2]);
@@ -154,7 +153,7 @@ __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stri
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float* from = accumulators + 8 * pair + 2 * half;
-        std::uint32_t word[2] = {pack(from[0], from[1], dtype), pack(from[4], from[5], dtype)};
+        std::uint32_t word[2] = {device::pack<T>(from[0], from[1]), device::pack<T>(from[4], from[5])};
         const std::uint32_t got = __shfl_xor_sync(0xffffffffu, odd ? word[0] : word[1], 1);
         (odd ? word[0] : word[1]) = got;
         *reinterpret_cast<uint2*>(d + static_cast<std::uint32_t>(half) * 8 * stride + 32 * pair) =
@@ -163,7 +162,7 @@ __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stri
   } else {
     d += 16 * (lane % 4);
     store_in_fours<n, exchange>(
-        accumulators, [](float low, float high) { return pack(low, high, dtype); },
+        accumulators, [](float low, float high) { return device::pack<T>(low, high); },
         [&](int half, int group, const uint4& words) {
           device::store_16(d + static_cast<std::uint32_t>(half) * 8 * stride + 64 * group, words);
         });
