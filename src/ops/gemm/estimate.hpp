@@ -3,18 +3,11 @@
 // cold above. Problems here are in the form in which D is row-major.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm {
-
-/// Blocks, or tiles of persistent blocks, that a product is cut into.
-std::int64_t tile_count(const Config& config, const Problem& problem);
-
-/// Whether all tiles run at the same time.
-bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device);
 
 /// Time of a launch in microseconds; nothing where the tile's cost is not known.
 std::optional<double> estimate(const Config& config, const Problem& problem, const DeviceInfo& device);

@@ -1,6 +1,6 @@
 // What it takes, and its tiles.
-#include "ops/gemm/estimate.hpp"
 #include "ops/gemm/shared/supports.hpp"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_specialized {
 
