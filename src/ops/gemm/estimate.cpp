@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/gemm/shared/waves.hpp"
+
 namespace tmaops::ops::gemm {
 namespace {
 
@@ -14,13 +16,6 @@ constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Tiles that run at the same time. A cluster of more than two lies within one of the chip's parts, which have 14 to 18
-/// multiprocessors: 15 clusters of eight fit on an H200 of 132.
-int tiles_at_once(const Config& config, const DeviceInfo& device) {
-  const int most = std::max(device.multiprocessors, 1);
-  return config.cluster > 2 ? most * 7 / 8 / config.cluster * config.cluster : most;
-}
-
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
 int lines_per_row(const MatrixLayout& layout) {
   const bool aligned = layout.alignment % 128 == 0 && layout.leading_dimension() % kLineElements == 0;
@@ -29,20 +24,9 @@ int lines_per_row(const MatrixLayout& layout) {
 
 }  // namespace
 
-std::int64_t tile_count(const Config& config, const Problem& given) {
-  const Problem problem = row_major_form(given);
-  const std::int64_t rows = ceil_div(problem.m, config.rows * config.cluster) * config.cluster;
-  return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits;
-}
-
-bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device) {
-  return tile_count(config, problem) <= tiles_at_once(config, device);
-}
-
-std::optional<double> estimate(const Config& config, const Problem& given, const DeviceInfo& device) {
+std::optional<double> estimate(const Config& config, const Problem& problem, const DeviceInfo& device) {
   const TileCost& cost = config.cost;
   if (cost.step <= 0) return std::nullopt;
-  const Problem problem = row_major_form(given);
   const std::int64_t all = tile_count(config, problem);
   const std::int64_t at_once = std::max(device.multiprocessors, 1);
   const std::int64_t rest = all % at_once;

@@ -29,7 +29,8 @@ std::optional<Choice> measured(const TuningTable& table, const Problem& problem,
 }  // namespace
 
 Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning) {
-  const auto cost = [&](const auto&, const Config& config) { return estimate(config, problem, device); };
+  const Problem row_major = row_major_form(problem);
+  const auto cost = [&](const auto&, const Config& config) { return estimate(config, row_major, device); };
   if (!name.empty()) return named_choice(variants(), name, problem, device, cost);
   if (device.device.type == DeviceType::cuda)
     if (const auto table = tuning_table(tuning))

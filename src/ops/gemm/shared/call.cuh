@@ -21,7 +21,7 @@ using device::Major;
 inline constexpr int kDepth = 64;
 inline constexpr int kRowBytes = 128;
 
-/// What becomes of the sums: D = act(alpha sums + beta C + bias). Strides count elements.
+/// What becomes of the accumulators: D = act(alpha accumulators + beta C + bias). Strides count elements.
 struct Epilogue {
   void* d = nullptr;
   std::int64_t d_row_stride = 0, d_column_stride = 0, d_batch_stride = 0;

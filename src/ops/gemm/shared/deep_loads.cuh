@@ -11,7 +11,7 @@ inline constexpr int kHalves = 2;  // products of kDepth in a stage
 inline constexpr int kDeepDepth = kHalves * kDepth;
 
 /// The map and the load of a tile of `extent` rows or columns, kDeepDepth deep. The L2 fetches the lines that are asked
-/// for and not their neighbours too, which other blocks ask for (64x4096x7168, CR: 16.8 instead of 17.3 us).
+/// for and not their neighbours too, which other blocks ask for (docs/findings/gemm.md, G19).
 inline MappedOperand map_deep(const MatrixLayout& layout, const void* data, std::int64_t batch, bool inner_is_column,
                               Major major, int extent) {
   const bool k_major = major == Major::k;

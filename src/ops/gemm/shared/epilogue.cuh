@@ -1,7 +1,9 @@
-// From a warp's sums to D, for every D and every epilogue: 64 columns at a time through 4 KiB of shared memory of the
-// warp's own, so that lanes then walk along rows and loops stay rolled whatever the tile. No barrier but the warp's.
+// From a warp's accumulators to D, for every D and every epilogue: 64 columns at a time through 4 KiB of shared memory
+// of the warp's own, so that lanes then walk along rows and loops stay rolled whatever the tile. No barrier but the
+// warp's.
 #pragma once
 
+#include "device/convert.cuh"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "ops/gemm/shared/call.cuh"
@@ -12,42 +14,45 @@ inline constexpr int kStagedRows = 16;     // a warp's part of a wgmma tile
 inline constexpr int kStagedColumns = 64;  // of f32
 
 struct alignas(1024) WarpStaging {
-  float sums[kStagedRows * kStagedColumns];
+  float accumulators[kStagedRows * kStagedColumns];
 };
 
-/// Place of an element in WarpStaging::sums. Groups of 8 columns are exchanged by row, so that neither the writes by
-/// fragment nor the reads by row meet in a bank.
+/// Place of an element in WarpStaging::accumulators. Groups of 8 columns are exchanged by row, so that neither the
+/// writes by fragment nor the reads by row meet in a bank.
 __device__ __forceinline__ int staged_at(int row, int column) {
   return row * kStagedColumns + (column ^ ((row & 3) << 3));
 }
 
 __device__ __forceinline__ float load_float(const void* data, DType dtype, std::int64_t at) {
-  if (dtype == DType::f16) return __half2float(static_cast<const __half*>(data)[at]);
-  if (dtype == DType::bf16) return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at]);
+  if (dtype == DType::f16) return device::widen(static_cast<const __half*>(data)[at]);
+  if (dtype == DType::bf16) return device::widen(static_cast<const __nv_bfloat16*>(data)[at]);
   return static_cast<const float*>(data)[at];
 }
 
 __device__ __forceinline__ float activate(Activation activation, float x) {
-  if (activation == Activation::relu) return x < 0.0F ? 0.0F : x;  // NaN stays NaN
-  if (activation == Activation::gelu) return 0.5F * x * erfcf(x * -0.707106781F);
-  if (activation == Activation::silu) return x / (1.0F + expf(-x));
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return x < 0.0F ? 0.0F : x;  // NaN stays NaN
+    case Activation::gelu:
+      return 0.5F * x * erfcf(x * -0.707106781F);
+    case Activation::silu:
+      return x / (1.0F + expf(-x));
+  }
   return x;
 }
 
 __device__ __forceinline__ std::uint32_t pack(float low, float high, DType dtype) {
-  if (dtype == DType::f16) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
-  }
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
+  if (dtype == DType::f16) return device::pack<__half>(low, high);
+  return device::pack<__nv_bfloat16>(low, high);
 }
 
 __device__ __forceinline__ void store_float(void* data, DType dtype, std::int64_t at, float value) {
   if (dtype == DType::f16)
-    static_cast<__half*>(data)[at] = __float2half_rn(value);
+    static_cast<__half*>(data)[at] = device::narrow<__half>(value);
   else if (dtype == DType::bf16)
-    static_cast<__nv_bfloat16*>(data)[at] = __float2bfloat16_rn(value);
+    static_cast<__nv_bfloat16*>(data)[at] = device::narrow<__nv_bfloat16>(value);
   else
     static_cast<float*>(data)[at] = value;
 }
@@ -60,7 +65,7 @@ __device__ __forceinline__ void finish_staged(const Epilogue& epilogue, WarpStag
     const int r = i / kStagedColumns;
     const int c = i % kStagedColumns;
     if (c >= columns) continue;
-    float& sum = staging.sums[staged_at(r, c)];
+    float& sum = staging.accumulators[staged_at(r, c)];
     float value = epilogue.alpha * sum;
     if (epilogue.c != nullptr)
       value += epilogue.beta * load_float(epilogue.c, epilogue.c_dtype,
@@ -86,7 +91,7 @@ __device__ __forceinline__ void write_vectors(const Epilogue& epilogue, const Wa
   for (int r = lane / kGroups; r < kStagedRows; r += kRowsAtOnce) {
     if (r >= rows) continue;
     const std::int64_t at = first + r * epilogue.d_row_stride + c;
-    const float* from = staging.sums + staged_at(r, c);
+    const float* from = staging.accumulators + staged_at(r, c);
     const float4 low = *reinterpret_cast<const float4*>(from);
     if (c + width > columns) {
       for (int j = 0; c + j < columns; ++j) store_float(epilogue.d, epilogue.d_dtype, at + j, from[j]);
@@ -117,30 +122,31 @@ __device__ __forceinline__ void write_staged(const Epilogue& epilogue, const War
       const int c = i % kStagedColumns;
       if (c < columns)
         store_float(epilogue.d, epilogue.d_dtype, first + r * epilogue.d_row_stride + c * epilogue.d_column_stride,
-                    staging.sums[staged_at(r, c)]);
+                    staging.accumulators[staged_at(r, c)]);
     }
   }
 }
 
-/// Stages columns 64 chunk to 64 chunk + 63 of a warp's sums; chunk may be known at run time only.
+/// Stages columns 64 chunk to 64 chunk + 63 of a warp's accumulators; chunk may be known at run time only.
 template <int n>
-__device__ __forceinline__ void stage_sums(const float (&sums)[n / 2], WarpStaging& staging, int chunk) {
+__device__ __forceinline__ void stage_accumulators(const float (&accumulators)[n / 2], WarpStaging& staging,
+                                                   int chunk) {
   const int row = device::lane_index() / 4;
   const int pair = device::lane_index() % 4 * 2;
 #pragma unroll
   for (int atom = 0; atom < n / 8; ++atom)
     if (atom / 8 == chunk) {
       const int column = atom % 8 * 8 + pair;
-      const float* at = sums + 4 * atom;
-      *reinterpret_cast<float2*>(staging.sums + staged_at(row, column)) = make_float2(at[0], at[1]);
-      *reinterpret_cast<float2*>(staging.sums + staged_at(row + 8, column)) = make_float2(at[2], at[3]);
+      const float* at = accumulators + 4 * atom;
+      *reinterpret_cast<float2*>(staging.accumulators + staged_at(row, column)) = make_float2(at[0], at[1]);
+      *reinterpret_cast<float2*>(staging.accumulators + staged_at(row + 8, column)) = make_float2(at[2], at[3]);
     }
 }
 
-/// A warp's 16 x n sums, which begin at (row, column) of D, to D. What lies outside D is left out.
+/// A warp's 16 x n accumulators, which begin at (row, column) of D, to D. What lies outside D is left out.
 template <int n>
-__device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float (&sums)[n / 2], WarpStaging& staging,
-                                           int row, int column, std::int64_t batch) {
+__device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float (&accumulators)[n / 2],
+                                           WarpStaging& staging, int row, int column, std::int64_t batch) {
   const int rows = min(kStagedRows, epilogue.rows - row);
   if (rows <= 0) return;
 #pragma unroll 1
@@ -148,7 +154,7 @@ __device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float
     const int at = column + chunk * kStagedColumns;
     const int columns = min(min(kStagedColumns, n - chunk * kStagedColumns), epilogue.columns - at);
     if (columns <= 0) return;
-    stage_sums<n>(sums, staging, chunk);
+    stage_accumulators<n>(accumulators, staging, chunk);
     __syncwarp();
     if (!epilogue.plain) {
       finish_staged(epilogue, staging, row, at, rows, columns, batch);

@@ -37,15 +37,17 @@ struct TileOperand {
   }
 };
 
-/// sums = (accumulate ? sums : 0) + A B, issued as one group of wgmma.
+/// accumulators = (accumulate ? accumulators : 0) + A B, issued as one group of wgmma.
 template <class T, int n, Major a_major, Major b_major>
-__device__ __forceinline__ void multiply_stage(float (&sums)[n / 2], const void* a, const void* b, bool accumulate) {
+__device__ __forceinline__ void multiply_stage(float (&accumulators)[n / 2], const void* a, const void* b,
+                                               bool accumulate) {
   const TileOperand<a_major, 64> left(a);
   const TileOperand<b_major, n> right(b);
   device::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < kDepth / 16; ++i)
-    device::Wgmma<T, n>::template multiply<a_major, b_major>(sums, left.at(i), right.at(i), accumulate || i > 0);
+    device::Wgmma<T, n>::template multiply<a_major, b_major>(accumulators, left.at(i), right.at(i),
+                                                             accumulate || i > 0);
   device::wgmma_commit();
 }
 

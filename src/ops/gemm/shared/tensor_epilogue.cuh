@@ -1,7 +1,7 @@
-// The epilogue of a plain product with a 16-bit D: each warp rounds 64 columns of its sums, lays them into shared
-// memory by stmatrix and hands them to the copy engine, which writes whole lines and clips at the edges of D, at the
-// right edge in steps of 16 bytes (seen on an H200: rows of 10 bytes got 16). No barrier but
-// the warp's, and the warp goes on while the engine reads.
+// The epilogue of a plain product with a 16-bit D: each warp rounds 64 columns of its accumulators, lays them into
+// shared memory by stmatrix and hands them to the copy engine, which writes whole lines and clips at the edges of D, at
+// the right edge in steps of 16 bytes (seen on an H200: rows of 10 bytes got 16). No barrier but the warp's, and the
+// warp goes on while the engine reads.
 #pragma once
 
 #include "device/bulk_copy.cuh"
@@ -12,8 +12,8 @@
 
 namespace tmaops::ops::gemm {
 
-/// How a warp's 16 x n sums leave: in pieces of 64 columns, swizzled, or, where 64 does not divide n, whole or in
-/// halves of an odd number of 16-byte chunks a row, whose rows then meet in no bank.
+/// How a warp's 16 x n accumulators leave: in pieces of 64 columns, swizzled, or, where 64 does not divide n, whole or
+/// in halves of an odd number of 16-byte chunks a row, whose rows then meet in no bank.
 template <int n>
 struct StorePieces {
   static constexpr bool swizzled = n % 64 == 0;
@@ -47,13 +47,13 @@ inline tma::TensorMapSpec map_d(const RowMajorCall& call, int columns, bool swiz
   return spec;
 }
 
-/// A warp's 16 x n sums, which begin at (row, column), to D. `buffer(i)`: where piece i is laid, at a multiple of 1024
-/// bytes; the last `buffers` of them are different. Before the block ends, and before the buffers serve something else,
-/// wait_stores_read().
+/// A warp's 16 x n accumulators, which begin at (row, column), to D. `buffer(i)`: where piece i is laid, at a multiple
+/// of 1024 bytes; the last `buffers` of them are different. Before the block ends, and before the buffers serve
+/// something else, wait_stores_read().
 template <int n, int buffers, class Buffer>
 __device__ __forceinline__ void store_tile(const tma::TensorMap& map, const Epilogue& epilogue,
-                                           const float (&sums)[n / 2], const Buffer& buffer, int row, int column,
-                                           int batch) {
+                                           const float (&accumulators)[n / 2], const Buffer& buffer, int row,
+                                           int column, int batch) {
   using Pieces = StorePieces<n>;
   if (row >= epilogue.rows) return;
   const int lane = device::lane_index();
@@ -68,8 +68,8 @@ __device__ __forceinline__ void store_tile(const tma::TensorMap& map, const Epil
 #pragma unroll
       for (int first = 0; first < Pieces::chunks; first += 2) {
         const int second = first + 1 < Pieces::chunks ? first + 1 : first;  // an odd last one is written twice alike
-        const float* low = sums + 4 * (piece * Pieces::chunks + first);
-        const float* high = sums + 4 * (piece * Pieces::chunks + second);
+        const float* low = accumulators + 4 * (piece * Pieces::chunks + first);
+        const float* high = accumulators + 4 * (piece * Pieces::chunks + second);
         const std::uint32_t words[4] = {pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
                                         pack(high[0], high[1], epilogue.d_dtype),
                                         pack(high[2], high[3], epilogue.d_dtype)};

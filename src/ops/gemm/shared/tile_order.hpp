@@ -38,7 +38,7 @@ struct TileOrder {
 
 /// Shared memory to ask for where two blocks could share a multiprocessor. A grid that fits with one block each asks
 /// for more than half: with dependent launch the next kernel's blocks would otherwise run in pairs on the
-/// multiprocessors that are free.
+/// multiprocessors that are free (docs/findings/gemm.md, G8).
 inline constexpr int kMoreThanHalf = 120 * 1024;
 inline int shared_bytes(std::size_t needed, const TileOrder& order, const Problem& problem) {
   const bool one_each = order.tiles() * problem.batch <= device_info(problem.device).multiprocessors;

@@ -2,7 +2,7 @@
 // lives for a microsecond or two, so what it waits for is the length of its code and the constants it reads: no edges,
 // no batches, no epilogue but rounding, 36 bytes of parameters, strides in 32 bits, and every k-tile with its own copy
 // of the code, so that stages are immediate addresses; a K-major B's columns in the order in which wgmma's accumulators
-// are neighbours in D.
+// are neighbours in D (docs/findings/gemm.md, G4 and G5).
 #pragma once
 
 #include <type_traits>
@@ -50,9 +50,10 @@ __device__ __forceinline__ UnrolledPosition unrolled_position() {
   return {(blockIdx.y * group + blockIdx.x % group) * kUnrolledRows, blockIdx.x / group * columns};
 }
 
-/// The column of B's tile that goes into row `i` of a K-major tile. A thread's sums of a row of D are pairs 8 columns
-/// apart as wgmma counts them; in this order they are neighbours in D, which a thread writes without asking others: row
-/// 8 j + 2 q + e, which thread q of four holds, is column (columns / 4) q + 2 j + e, for each 32 columns or for all 16.
+/// The column of B's tile that goes into row `i` of a K-major tile. A thread's accumulators of a row of D are pairs 8
+/// columns apart as wgmma counts them; in this order they are neighbours in D, which a thread writes without asking
+/// others: row 8 j + 2 q + e, which thread q of four holds, is column (columns / 4) q + 2 j + e, for each 32 columns or
+/// for all 16.
 template <std::uint32_t columns>
 __host__ __device__ constexpr std::uint32_t column_in_row(std::uint32_t i) {
   if (columns == 16) return (i & ~0xeu) | (i & 6) << 1 | (i >> 2 & 2);  // two bits change places with what is above
@@ -63,6 +64,9 @@ __host__ __device__ constexpr std::uint32_t column_in_row(std::uint32_t i) {
 enum class ColumnOrder : std::uint8_t { as_in_memory, as_in_rows };
 template <Major b_major>
 inline constexpr ColumnOrder kColumnOrder = b_major == Major::k ? ColumnOrder::as_in_rows : ColumnOrder::as_in_memory;
+/// What is left to exchange at the end, where B is not contiguous along K `otherwise`.
+template <Major b_major, Exchange otherwise>
+inline constexpr Exchange kExchange = b_major == Major::k ? Exchange::none : otherwise;
 
 /// One thread's part of the copies of an operand's tiles.
 template <Major major, int extent, ColumnOrder order>
@@ -85,7 +89,7 @@ class WholeTile {
     from_ = data + (chunk * 16 + (major == Major::k ? (mn + source(line)) * stride : line * stride + 2 * mn));
   }
   /// Forces the computation of the first address before griddepcontrol.wait, by a use that nobody reads: ptxas would
-  /// move it behind the wait, and with dependent launch the copies would start later.
+  /// move it behind the wait, and with dependent launch the copies would start later (docs/findings/gemm.md, G9).
   __device__ __forceinline__ void be_ready(std::uint32_t& spare) const {
     const auto from = reinterpret_cast<std::uintptr_t>(from_);
     const auto low = static_cast<std::uint32_t>(from);
@@ -99,7 +103,7 @@ class WholeTile {
 #pragma unroll
       for (std::uint32_t panel = 0; panel < kPanels; ++panel)
         device::copy_async_16(
-            tile + place_ + (panel * kPanelLines + line) * kLine,  // two sums: the last is immediate
+            tile + place_ + (panel * kPanelLines + line) * kLine,  // two additions: the last is an immediate
             from_ + source(line) * stride_ + (major == Major::k ? k_tile * kRowBytes : panel * kLine));
     if (major == Major::mn) from_ += kDepth * stride_;
   }
@@ -121,25 +125,19 @@ __device__ __forceinline__ void for_each_index(const Step& step) {
   (std::make_integer_sequence<int, count>());
 }
 
-/// What the threads of a row exchange where their accumulators are not neighbours in D: all four, to write 16 bytes
-/// each, or two and two, to write 8 bytes: half of the shuffles and twice the stores, which is better for small tiles.
-enum class Exchange : std::uint8_t { in_fours, in_pairs };
-
 /// The 64 x n accumulators of a warpgroup, which lie inside D, to D, whose elements are of type T. `stride`: bytes from
 /// row to row.
-template <class T, int n, ColumnOrder order, Exchange exchange>
-__device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stride, const float (&sums)[n / 2],
+template <class T, int n, Exchange exchange>
+__device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stride, const float (&accumulators)[n / 2],
                                             std::uint32_t row, std::uint32_t column) {
-  constexpr bool neighbours = order == ColumnOrder::as_in_rows;
-  constexpr DType dtype = std::is_same_v<T, __half> ? DType::f16 : DType::bf16;
   const std::uint32_t lane = threadIdx.x % device::kWarpThreads;
   const std::uint32_t warp = threadIdx.x / device::kWarpThreads;
   d += (row + warp * kStagedRows + lane / 4) * stride + 2 * column;
   if constexpr (n == 16) {
     std::uint32_t word[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) word[i] = pack(sums[2 * i], sums[2 * i + 1], dtype);
-    if constexpr (neighbours) {
+    for (int i = 0; i < 4; ++i) word[i] = device::pack<T>(accumulators[2 * i], accumulators[2 * i + 1]);
+    if constexpr (exchange == Exchange::none) {
       d += 8 * (lane % 4);
       *reinterpret_cast<uint2*>(d) = make_uint2(word[0], word[2]);
       *reinterpret_cast<uint2*>(d + 8 * stride) = make_uint2(word[1], word[3]);
@@ -147,15 +145,15 @@ __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stri
       exchange_in_four(word, static_cast<int>(lane % 4));
       device::store_16(d + lane % 2 * 8 * stride + lane % 4 / 2 * 16, make_uint4(word[0], word[1], word[2], word[3]));
     }
-  } else if constexpr (exchange == Exchange::in_pairs && !neighbours) {
+  } else if constexpr (exchange == Exchange::in_pairs) {
     const bool odd = lane % 2 != 0;
     d += 8 * (lane % 4 / 2) + 16 * (lane % 2);
 #pragma unroll
     for (int pair = 0; pair < n / 16; ++pair)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float* from = sums + 8 * pair + 2 * half;
-        std::uint32_t word[2] = {pack(from[0], from[1], dtype), pack(from[4], from[5], dtype)};
+        const float* from = accumulators + 8 * pair + 2 * half;
+        std::uint32_t word[2] = {device::pack<T>(from[0], from[1]), device::pack<T>(from[4], from[5])};
         const std::uint32_t got = __shfl_xor_sync(0xffffffffu, odd ? word[0] : word[1], 1);
         (odd ? word[0] : word[1]) = got;
         *reinterpret_cast<uint2*>(d + static_cast<std::uint32_t>(half) * 8 * stride + 32 * pair) =
@@ -163,8 +161,8 @@ __device__ __forceinline__ void store_whole(unsigned char* d, std::uint32_t stri
       }
   } else {
     d += 16 * (lane % 4);
-    store_in_fours<n, !neighbours>(
-        sums, [](float low, float high) { return pack(low, high, dtype); },
+    store_in_fours<n, exchange>(
+        accumulators, [](float low, float high) { return device::pack<T>(low, high); },
         [&](int half, int group, const uint4& words) {
           device::store_16(d + static_cast<std::uint32_t>(half) * 8 * stride + 64 * group, words);
         });

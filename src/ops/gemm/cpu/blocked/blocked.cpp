@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kPanelRows = 6;      // 6 x 16 accumulators: 12 of the 16 AVX2 registers
 constexpr std::int64_t kPanelColumns = 16;  // one AVX-512 vector, two of AVX2, four of SSE
 // A tile of D: its accumulators and slabs (192, 192 and 256 KiB) fit in an L2 of 1 MiB. B is packed anew for every
-// tile, so 96 rows cost 12 % at 1024.
+// tile, so tiles of fewer rows pack it more often.
 constexpr std::int64_t kTileRows = 192;
 constexpr std::int64_t kTileColumns = 256;
 constexpr std::int64_t kSlab = 256;  // part of K that is packed at a time

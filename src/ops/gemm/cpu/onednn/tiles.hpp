@@ -12,31 +12,29 @@
 
 namespace tmaops::ops::gemm::onednn {
 
-// Rows of a tile: with a packed B 1024^3 in bf16 with AMX takes 2.2, 2.7, 2.8 ms at 128, 256, 512 rows. With B in
-// place, and without AMX and in f32, 256 and 512 are alike and 128 cost 2 to 20 %. Up to kTwoTiles rows there are two
-// tiles, which read B in place: at 512^3 packing it first costs 20 %.
+// Rows of a tile: 128 are fastest with AMX and a packed B, and slowest without (docs/findings/gemm_cpu.md, C3). Up to
+// kTwoTiles rows there are two tiles, which read B in place.
 inline constexpr std::int64_t kRowsAmx = 128;
 inline constexpr std::int64_t kRows = 256;
 inline constexpr std::int64_t kTwoTiles = 512;
-// So large tiles must come out even on 2 and 4 threads: on two, three tiles of 256 rows take as long as four.
+// Such large tiles must come out even on 2 and 4 threads: on two, three tiles of 256 rows take as long as four.
 inline constexpr std::int64_t kTileGroup = 4;
 // Without AVX-512 oneDNN packs its operands for large products alone: where 1 / rows + 1 / columns is below 0.0038. The
-// others run at half the pace (2.6.3; 1024^3 in f32, CR: 31.8 ms in four tiles, 15.5 in two).
+// others run at half the pace (docs/findings/gemm_cpu.md, C4).
 inline constexpr std::int64_t kRowsAvx2 = 512;
 inline constexpr std::int64_t kColumnsAvx2 = 544;  // from these on
 inline constexpr std::int64_t kTileGroupAvx2 = 2;
-// Rows rounded up to 64 leave the last tile short: 600^3 takes 15 % longer than with 8.
+// Without AMX rounding up to 64 would leave the last tile short.
 inline constexpr std::int64_t kRowStepAmx = 64;
 inline constexpr std::int64_t kRowStep = 8;
-inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make a call of 1 us worth while
+inline constexpr std::int64_t kLeastWork = 1 << 21;  // multiply-adds that make a call worth its cost
 // N stays whole while M and the batch give tiles enough: a split makes the detour through scratch.
 inline constexpr std::int64_t kTilesWanted = 8;
 inline constexpr std::int64_t kLeastColumns = 512;
 inline constexpr std::int64_t kMostScratchColumns = 1024;  // f32 accumulators of 1 MiB at most: half of an L2
 // Tiles from which packing B pays: with AMX where B is row-major or A column-major, and where oneDNN's fast kernel
-// refuses B as it lies, from three on. Else its own copies of B cost less (1024^3 in bf16 with AMX, A row-major and B
-// column-major: 1.11 instead of 1.51 ms), but those of a row-major B for eight tiles: 4096^3 in bf16 takes 361 ms, not
-// 413.
+// refuses B as it lies, from three on. Else its own copies of B cost less, but for a row-major B from eight tiles on
+// (docs/findings/gemm_cpu.md, C2).
 inline constexpr std::int64_t kPackFromTiles = 3;
 inline constexpr std::int64_t kPackRowMajorFromTiles = 8;
 inline constexpr std::int64_t kPackColumns = 192;  // a multiple of oneDNN's blocks of 16, 32, 48, 64 columns
@@ -50,7 +48,7 @@ inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 inline constexpr std::int64_t kRowBytes = 64;
 
 // Rows of A a multiple of 1 KiB apart fall into the same sets of the L1 under AMX: with 64 bytes of zeros behind each
-// row (and as many rows of zeros under B) 1024^3 takes 2.0 instead of 2.4 ms of one thread, copies included.
+// row, and as many rows of zeros under B, they do not (docs/findings/gemm_cpu.md, C5).
 inline constexpr std::int64_t kBadPitch = 1024;
 
 struct Tiling {

@@ -1,7 +1,7 @@
 // Version 9: clusters of eight, for rows that do not start at multiples of 128 bytes. Each 128 bytes of such a row come
 // as 160 to 192 from two lines of the L2, and what limits a product of one wave is what enters a multiprocessor and how
 // many lines the L2 is asked for. Eight blocks that lie one below the other form a cluster; each fetches its own A, and
-// a part of B for all of them. Tiles of 64 x 144.
+// a part of B for all of them. Tiles of 64 x 144 (docs/findings/gemm.md, G12 and G15).
 #include "device/cluster.cuh"
 #include "ops/gemm/shared/warp_roles.cuh"
 
@@ -118,9 +118,9 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     }
     return;
   }
-  float sums[kColumns / 2];
-  float(&wide)[kWideColumns / 2] = reinterpret_cast<float(&)[kWideColumns / 2]>(sums);
-  float(&narrow)[kNarrowColumns / 2] = reinterpret_cast<float(&)[kNarrowColumns / 2]>(sums[kWideColumns / 2]);
+  float accumulators[kColumns / 2];
+  float(&wide)[kWideColumns / 2] = reinterpret_cast<float(&)[kWideColumns / 2]>(accumulators);
+  float(&narrow)[kNarrowColumns / 2] = reinterpret_cast<float(&)[kNarrowColumns / 2]>(accumulators[kWideColumns / 2]);
   device::Consumer<kStages> consumer(shared.ring);
   int previous = 0;
 #pragma unroll 1
@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     const int current = consumer.acquire();
     __syncwarp();
     if constexpr (b_major == Major::k)
-      multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[current].a, shared.stage[current].b, k_tile > 0);
+      multiply_stage<T, kColumns, a_major, b_major>(accumulators, shared.stage[current].a, shared.stage[current].b,
+                                                    k_tile > 0);
     else
       multiply_wide_and_narrow<T, a_major, b_major>(wide, narrow, shared.stage[current], k_tile > 0);
     device::wgmma_wait<1>();
@@ -138,14 +139,14 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     previous = current;
   }
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
+  device::pin_registers(accumulators);
   device::sync_threads<1>(device::kWarpgroupThreads);  // no warp's products read stage 0 any more
   using Pieces = StorePieces<kColumns>;
   constexpr int kBytes = (Pieces::bytes + 1023) / 1024 * 1024;
   static_assert(4 * Pieces::pieces * kBytes <= static_cast<int>(sizeof(Storage::Stage)));
   const auto piece_in_stage = [&](int piece) { return shared.stage[0].a + (warp * Pieces::pieces + piece) * kBytes; };
-  store_tile<kColumns, Pieces::pieces>(parts.map_d, parts.epilogue, sums, piece_in_stage, row + warp * kStagedRows,
-                                       column, batch);
+  store_tile<kColumns, Pieces::pieces>(parts.map_d, parts.epilogue, accumulators, piece_in_stage,
+                                       row + warp * kStagedRows, column, batch);
   if (lane == 0) device::wait_stores_read();
 }
 

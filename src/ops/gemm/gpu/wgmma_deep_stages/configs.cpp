@@ -1,6 +1,6 @@
 // What it takes, and its tiles.
-#include "ops/gemm/estimate.hpp"
 #include "ops/gemm/shared/supports.hpp"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_deep_stages {
 
@@ -15,7 +15,7 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   // the accumulators is in `finish`.
   constexpr std::int64_t kLeastK = 2048;
   const Config split{.rows = 64, .columns = 64, .splits = 2, .cost = {.start = 1.5, .finish = 0.7, .step = 0.27}};
-  if (problem.k >= kLeastK && is_one_wave(split, problem, device)) made.push_back(split);
+  if (problem.k >= kLeastK && is_one_wave(split, row_major_form(problem), device)) made.push_back(split);
   return made;
 }
 

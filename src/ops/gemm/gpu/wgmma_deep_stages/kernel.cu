@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kConsumerThreads = device::kWarpgroupThreads;
 constexpr int kThreads = kConsumerThreads + device::kWarpThreads;
-constexpr int kPrefetched = 2;  // stages (64x4096x7168, new weights each time: none 16.65, 2 16.45, 3 16.6 us)
+constexpr int kPrefetched = 2;  // stages; more would keep others waiting (docs/findings/gemm.md, G16)
 constexpr int kRingReady = 1;   // named barriers
 constexpr int kConsumersOnly = 2;
 
@@ -29,7 +29,7 @@ struct Storage {
   alignas(1024) Stage first;  // by cp.async; then staging
   Stage stage[stages];
   static_assert(sizeof(Stage) >= kConsumerThreads / device::kWarpThreads * sizeof(WarpStaging));
-  uint4 from_other[splits > 1 ? n / splits / 8 : 1][kConsumerThreads];  // four sums each
+  uint4 from_other[splits > 1 ? n / splits / 8 : 1][kConsumerThreads];  // four accumulators each
   device::Ring<stages> ring;
   device::Barrier received;
 };
@@ -59,10 +59,9 @@ __device__ __forceinline__ void prefetch_deep(const tma::TensorMap& map, const T
   device::tensor_prefetch<4>(&map, at, hint);
 }
 
-/// For how much of an operand to ask the L2 to evict it first. One that several blocks read stays, and one that half of
-/// the L2 holds; of one that is read once, as much stays as fills a third of it. (64x4096x7168 again and again with the
-/// same weights: nothing 17.2 us, 0.55 12.3, 0.65 12.9, 0.8 14.2, all 16.4; dependent
-/// launch 16.7, 13.0, 12.7, 13.6, 15.8, and 15.3 with 0.4. With new weights each time 17.1 in every case.)
+/// For which part of an operand to ask the L2 to evict it first. One that several blocks read stays, and one that half
+/// of the L2 holds; of one that is read once, as much stays as fills a third of it, for the next call with the same
+/// operand (docs/findings/gemm.md, G18).
 float part_to_evict_first(const Problem& problem, const MatrixLayout& operand, int tiles_that_read) {
   const auto cache = static_cast<double>(device_info(problem.device).l2_bytes);
   const double bytes = 2.0 * static_cast<double>(operand.rows) * static_cast<double>(operand.columns) *
@@ -149,11 +148,11 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
   device::sync_threads<kRingReady>(kThreads);
 
-  float sums[n / 2];
+  float accumulators[n / 2];
   const auto multiply_first = [&](int half) {
     device::fence_async_shared();
     device::sync_threads<kConsumersOnly>(kConsumerThreads);
-    multiply_stage<T, n, a_major, b_major>(sums, shared.first.a[half], shared.first.b[half], half > 0);
+    multiply_stage<T, n, a_major, b_major>(accumulators, shared.first.a[half], shared.first.b[half], half > 0);
   };
   device::wait_copies<1>();
   multiply_first(0);
@@ -167,18 +166,19 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     __syncwarp();
 #pragma unroll
     for (int half = 0; half < kHalves; ++half)
-      multiply_stage<T, n, a_major, b_major>(sums, shared.stage[stage].a[half], shared.stage[stage].b[half], true);
+      multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half], shared.stage[stage].b[half],
+                                             true);
     device::wgmma_wait<kHalves>();
     if (previous >= 0 && device::lane_index() == 0) consumer.release(previous);
     previous = stage;
   }
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
+  device::pin_registers(accumulators);
 
   float kept[kKept / 2];
   if constexpr (splits == 1) {
 #pragma unroll
-    for (int i = 0; i < kKept / 2; ++i) kept[i] = sums[i];
+    for (int i = 0; i < kKept / 2; ++i) kept[i] = accumulators[i];
   } else {
     static_assert(splits == 2);
     device::cluster_wait();
@@ -187,18 +187,20 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     for (int i = 0; i < kKept / 8; ++i) {
       std::uint32_t word[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) word[j] = __float_as_uint(rank == 0 ? sums[kKept / 2 + 4 * i + j] : sums[4 * i + j]);
+      for (int j = 0; j < 4; ++j)
+        word[j] = __float_as_uint(rank == 0 ? accumulators[kKept / 2 + 4 * i + j] : accumulators[4 * i + j]);
       device::store_async(&shared.from_other[i][thread], make_uint4(word[0], word[1], word[2], word[3]),
                           shared.received, static_cast<std::uint32_t>(rank ^ 1));
     }
-    device::wait(shared.received, 0, {"the other block's sums"});
+    device::wait(shared.received, 0, {"the other block's accumulators"});
 #pragma unroll
     for (int i = 0; i < kKept / 8; ++i) {
       const uint4 sent = shared.from_other[i][thread];
       const std::uint32_t word[4] = {sent.x, sent.y, sent.z, sent.w};
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        kept[4 * i + j] = (rank == 0 ? sums[4 * i + j] : sums[kKept / 2 + 4 * i + j]) + __uint_as_float(word[j]);
+        kept[4 * i + j] =
+            (rank == 0 ? accumulators[4 * i + j] : accumulators[kKept / 2 + 4 * i + j]) + __uint_as_float(word[j]);
     }
   }
   const int kept_row = row + warp * kStagedRows;

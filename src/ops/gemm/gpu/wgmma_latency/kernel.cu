@@ -72,14 +72,15 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     }
   }
 
-  float sums[kColumns / 2];
+  float accumulators[kColumns / 2];
   int stage = 0;
 #pragma unroll 1
   for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
     device::wait_copies<kAhead - 1>();
     device::fence_async_shared();
     __syncthreads();  // the stage is there, and the product of the stage before the last is done in every warp
-    multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a, shared.stage[stage].b, k_tile > 0);
+    multiply_stage<T, kColumns, a_major, b_major>(accumulators, shared.stage[stage].a, shared.stage[stage].b,
+                                                  k_tile > 0);
     if (k_tile + kAhead < job.k_tiles) {
       Stage& free = shared.stage[stage < kStages - kAhead ? stage + kAhead : stage + kAhead - kStages];
       if (whole) {
@@ -95,14 +96,14 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
     stage = stage + 1 == kStages ? 0 : stage + 1;
   }
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
+  device::pin_registers(accumulators);
 
   const int warp = device::warp_index();
   if (job.direct) {
-    store_directly<kColumns>(job.epilogue, sums, row + warp * kStagedRows, column, batch);
+    store_directly<kColumns>(job.epilogue, accumulators, row + warp * kStagedRows, column, batch);
   } else {
     __syncthreads();  // the stages become staging
-    write_tile<kColumns>(job.epilogue, sums, shared.staging[warp], row + warp * kStagedRows, column, batch);
+    write_tile<kColumns>(job.epilogue, accumulators, shared.staging[warp], row + warp * kStagedRows, column, batch);
   }
 }
 

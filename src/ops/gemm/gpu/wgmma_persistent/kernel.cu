@@ -1,10 +1,10 @@
-// Version 4: blocks that stay. What is new against version 3: a block per multiprocessor computes tile after tile, and
-// two blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a
-// third off the bytes that leave the L2. Its two warpgroups share a tile of 128 x 256, which moves the fewest bytes and
-// so needs the least power, or take turns: one multiplies a tile of 128 x 128, 176 or 192 while the other writes its
-// own out, so that the tensor cores wait for no epilogue, which decides where K is short (4096x24576x1536: 416 us
-// instead of 447) and where no wave is lost (4096: 194 us instead of 196). A last wave of few wide tiles is cut into
-// pieces (CR: 424 us instead of 431).
+// Version 4: persistent blocks. New against version 3: a block per multiprocessor computes tile after tile, and two
+// blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a third
+// off the bytes that leave the L2. Two schedules:
+// cooperative, where both consumer warpgroups share a tile of 128 x 256, which moves the fewest bytes; and ping-pong,
+// where each has a tile of its own of 128 x 128, 176 or 192 and one multiplies while the other writes, so that the
+// tensor cores wait for no epilogue. That decides where K is short or where no wave is lost. A last wave of few wide
+// tiles is cut into pieces.
 #include <algorithm>
 
 #include "core/cuda_launch.hpp"
@@ -23,12 +23,12 @@ struct Job {
   tma::TensorMap map_piece{};  // of B, where tiles may be cut
 };
 
-/// Whether each warpgroup has a tile of its own, of 128 rows; otherwise 64 rows each of one tile.
+/// Whether each warpgroup has a tile of its own, of 128 rows; else they cooperate, with 64 rows each of one tile.
 template <int n>
-inline constexpr bool kInTurn = n < 256;
+inline constexpr bool kPingPong = n < 256;
 /// Warps that read a stage of one block.
 template <int n>
-inline constexpr int kReaders = kInTurn<n> ? kConsumerWarps / kConsumers : kConsumerWarps;
+inline constexpr int kReaders = kPingPong<n> ? kConsumerWarps / kConsumers : kConsumerWarps;
 
 template <int n>
 struct Storage {
@@ -43,8 +43,8 @@ struct Storage {
   device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
 };
 
-/// 176 and 192 sums a thread leave no registers for what the general epilogue needs: such tiles are for a D that leaves
-/// through a tensor map.
+/// 176 and 192 accumulators a thread leave no registers for the general epilogue: such tiles are for a D that TMA
+/// stores.
 template <int n>
 inline constexpr bool kTensorStoreOnly = n == 176 || n == 192;
 
@@ -56,25 +56,24 @@ struct SharedB {
   static constexpr int depth = by_depth ? kDepth / 2 : kDepth;
 };
 
-/// A warpgroup's sums: of 64 rows each.
+/// A warpgroup's accumulators: of 64 rows each.
 template <int n>
-struct Sums {
-  static constexpr int parts = kInTurn<n> ? 2 : 1;
+struct Accumulators {
+  static constexpr int parts = kPingPong<n> ? 2 : 1;
   float part[parts][n / 2];
 };
 
-/// The first `columns` of a warpgroup's sums in each row.
+/// The first `columns` of a warpgroup's accumulators in each row.
 template <int columns, int all>
-__device__ __forceinline__ float (&first_sums(float (&sums)[all]))[columns / 2] {
-  return reinterpret_cast<float(&)[columns / 2]>(sums);
+__device__ __forceinline__ float (&first_accumulators(float (&accumulators)[all]))[columns / 2] {
+  return reinterpret_cast<float(&)[columns / 2]>(accumulators);
 }
 
 /// A warpgroup's product over all k, of a tile or its first `columns`. A stage is given back one product late, so that
 /// the tensor cores always have the next one; when the last is in their queue it is the other warpgroup's turn.
-/// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile (4096x24576x1536: 633,000 cycles
-/// instead of 661,000).
+/// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile.
 template <class T, int n, int columns, Major a_major, Major b_major>
-__device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
+__device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Storage<n>& shared,
                                               device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
                                               int cluster) {
   const int lane = device::lane_index();
@@ -82,7 +81,7 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     if (lane < cluster) consumer.release_to(stage, static_cast<std::uint32_t>(lane));
   };
   // With fewer stages warpgroup 0 could arrive twice before warpgroup 1 waits.
-  const bool one_by_one = !kInTurn<n> && k_tiles >= Storage<n>::stages;
+  const bool one_by_one = !kPingPong<n> && k_tiles >= Storage<n>::stages;
   const LastStages<kLastStages> last{one_by_one && group == 1 ? k_tiles - Storage<n>::stages : -1,
                                      one_by_one && group == 0};
   int previous = 0;
@@ -93,20 +92,20 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     });
     const int current = consumer.acquire();
     __syncwarp();
-    const unsigned char* const a = shared.stage[current].a + (kInTurn<n> ? 0 : group * kPanelBytes);
+    const unsigned char* const a = shared.stage[current].a + (kPingPong<n> ? 0 : group * kPanelBytes);
     const TileOperand<a_major, 64> first(a);
-    const TileOperand<a_major, 64> second(a + (Sums<n>::parts - 1) * kPanelBytes);
+    const TileOperand<a_major, 64> second(a + (Accumulators<n>::parts - 1) * kPanelBytes);
     const TileOperand<b_major, columns, SharedB<n, b_major>::depth> right(shared.stage[current].b);
     using Product = device::Wgmma<T, columns>;
     device::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kDepth / 16; ++i) {
       const bool accumulate = k_tile > 0 || i > 0;
-      Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[0]), first.at(i), right.at(i),
-                                                   accumulate);
-      if constexpr (kInTurn<n>)
-        Product::template multiply<a_major, b_major>(first_sums<columns>(sums.part[1]), second.at(i), right.at(i),
-                                                     accumulate);
+      Product::template multiply<a_major, b_major>(first_accumulators<columns>(accumulators.part[0]), first.at(i),
+                                                   right.at(i), accumulate);
+      if constexpr (kPingPong<n>)
+        Product::template multiply<a_major, b_major>(first_accumulators<columns>(accumulators.part[1]), second.at(i),
+                                                     right.at(i), accumulate);
     }
     device::wgmma_commit();
     device::wgmma_wait<1>();
@@ -114,16 +113,16 @@ __device__ __forceinline__ void multiply_tile(Sums<n>& sums, Storage<n>& shared,
     previous = current;
   }
   last.pass_on();
-  if (kInTurn<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
+  if (kPingPong<n> && lane == 0) device::arrive(shared.turn[group ^ 1]);
   device::wgmma_wait<0>();
-  for (auto& part : sums.part) device::pin_registers(first_sums<columns>(part));
+  for (auto& part : accumulators.part) device::pin_registers(first_accumulators<columns>(part));
   release(previous);
 }
 
 /// This block's part of `columns` columns of B, for all blocks of the cluster.
 template <int n, int columns, Major b_major>
 __device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& map, const TensorOperand& b,
-                                       const Place& place, int k, device::Barrier& full, int cluster, int rank) {
+                                       const TilePlace& place, int k, device::Barrier& full, int cluster, int rank) {
   using Shared = SharedB<n, b_major>;
   const std::uint16_t both = 0b11;
   constexpr int kHalfBytes = columns / 2 * kRowBytes;
@@ -141,19 +140,19 @@ __device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& 
 
 /// A warp's 16 rows of each 64 from (row, column), to D.
 template <int n, int columns>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, Sums<n>& sums, WarpStaging& staging, int row,
-                                            int column, int batch) {
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, Accumulators<n>& accumulators,
+                                            WarpStaging& staging, int row, int column, int batch) {
   constexpr int kBuffers = kStagedPieces<n>;
   const auto buffer = [&](int piece) {
     return reinterpret_cast<unsigned char*>(&staging) + piece % kBuffers * StorePieces<n>::bytes;
   };
 #pragma unroll
-  for (int half = 0; half < Sums<n>::parts; ++half) {
+  for (int half = 0; half < Accumulators<n>::parts; ++half) {
     if (kTensorStoreOnly<n> || job.tensor_store)
-      store_tile<columns, kBuffers>(job.map_d, job.epilogue, first_sums<columns>(sums.part[half]), buffer,
-                                    row + 64 * half, column, batch);
+      store_tile<columns, kBuffers>(job.map_d, job.epilogue, first_accumulators<columns>(accumulators.part[half]),
+                                    buffer, row + 64 * half, column, batch);
     else if constexpr (!kTensorStoreOnly<n>)
-      write_tile<n>(job.epilogue, sums.part[half], staging, row + 64 * half, column, batch);
+      write_tile<n>(job.epilogue, accumulators.part[half], staging, row + 64 * half, column, batch);
   }
 }
 
@@ -184,7 +183,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
       for (int tile = first; tile < job.walk.steps; tile += step) {
-        const Place place = place_of<n>(job.walk, tile);
+        const TilePlace place = place_of<n>(job.walk, tile);
         const int row = (place.row * cluster + rank) * kSpecializedRows;
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
@@ -204,27 +203,27 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     device::increase_registers<kConsumerRegisters>();
     const int group = warp / 4 - 1;
     device::Consumer<kStages> consumer(shared.ring);
-    constexpr int kTilesAtOnce = kInTurn<n> ? kConsumers : 1;
-    const int own = kInTurn<n> ? group : 0;  // of these
+    constexpr int kTilesAtOnce = kPingPong<n> ? kConsumers : 1;
+    const int own = kPingPong<n> ? group : 0;  // of these
     const int first_row = rank * kSpecializedRows + (group - own) * 64 + warp % 4 * kStagedRows;
     if (own == 1) consumer.skip(parts.k_tiles);
     std::uint32_t turn_parity = 0;
     bool waits = own == 1;  // the very first turn is warpgroup 0's
-    Sums<n> sums;
+    Accumulators<n> accumulators;
 #pragma unroll 1
     for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
-      const Place place = place_of<n>(job.walk, tile);
+      const TilePlace place = place_of<n>(job.walk, tile);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
         turn_parity ^= 1;
       }
-      waits = kInTurn<n>;
+      waits = kPingPong<n>;
       with_columns<n>(place.piece, [&]<int columns>() {
-        multiply_tile<T, n, columns, a_major, b_major>(sums, shared, consumer, parts.k_tiles, group, cluster);
-        finish_tile<n, columns>(parts, sums, shared.staging[warp - 4],
+        multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts.k_tiles, group, cluster);
+        finish_tile<n, columns>(parts, accumulators, shared.staging[warp - 4],
                                 place.row * cluster * kSpecializedRows + first_row, place.column, place.batch);
       });
-      if (kInTurn<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
+      if (kPingPong<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
     if (device::lane_index() == 0) device::wait_stores_read();
   }

@@ -8,7 +8,7 @@
 namespace tmaops::ops::gemm::wgmma_persistent {
 
 /// Tiles of the last wave may be cut into pieces of 64 columns, so that few of them keep more multiprocessors busy, for
-/// a shorter time (4096x24576x1536 with 192 columns is 31.03 waves).
+/// a shorter time.
 inline constexpr int kPieceColumns = 64;
 template <int n>
 inline constexpr bool kMayCut = n == 192;
@@ -36,7 +36,7 @@ struct Walk {
 };
 
 /// Where a step of the walk lies in D.
-struct Place {
+struct TilePlace {
   int row = 0;  // of a cluster's first block, in tiles of a cluster
   int column = 0;
   int batch = 0;
@@ -45,8 +45,8 @@ struct Place {
 
 /// Of a walk over tiles of n columns.
 template <int n>
-__device__ __forceinline__ Place place_of(const Walk& walk, int step) {
-  Place place;
+__device__ __forceinline__ TilePlace place_of(const Walk& walk, int step) {
+  TilePlace place;
   int part = 0;
   if (kMayCut<n> && step >= walk.whole) {
     constexpr int kPieces = n / kPieceColumns;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void with_columns(bool piece, const Fn& fn) {
   fn.template operator()<n>();
 }
 
-/// The A of rows that are walked together should stay in the L2; with fewer B is read too often (8192: 1 % slower).
+/// The A of rows that are walked together should stay in the L2; with fewer rows B is read too often.
 constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kFewestGroupRows = 2048;
 

@@ -1,9 +1,7 @@
-// Version 3: roles. What is new against version 2: a warp that does nothing but fetch, so that fetching never waits for
-// a product; two consumer warpgroups, which get its warpgroup's registers (setmaxnreg) for 128 x 256 of D; a ring of
-// 192 KiB; D written by the copy engine from the stages that the last products have left, half of it while the other
-// half is still multiplied. Widths between 128 and 256 where one wave of them fills the chip better (1536: 13.0 us
-// instead of 17.7). One block per multiprocessor and tile. 2048: 24.3 us instead of 26.6. Rows that do not start at
-// lines of 128 bytes have a tile of their own (cluster_tile.cuh; 1000: 6.6 us instead of 9.5).
+// Version 3: roles. New against version 2: a producer warp that does nothing but fetch, so that fetching never waits
+// for a product; two consumer warpgroups, which get its registers (setmaxnreg) for 128 x 256 of D; a ring of 192 KiB.
+// TMA writes D from the stages that the last products have left, half of it while the other half is still multiplied.
+// One block per multiprocessor and tile; widths between 128 and 256 serve problems that they fill in one wave.
 #include <algorithm>
 
 #include "ops/gemm/shared/warp_roles.cuh"
@@ -15,11 +13,12 @@ namespace {
 inline constexpr int kGroups = 1;  // and 2: of one consumer warpgroup
 inline constexpr int kLastStages = 3;
 
-/// Whether the first stage comes in two halves of k, so that the products can begin with one of them: where no line of
-/// memory runs along k. Otherwise in two halves of A's rows, the first with all of B, so that warpgroup 0 can begin.
-/// (2048: CR 0.9 % faster, RC 0.4 %. In quarters: level with halves.)
+/// How the first stage comes in two halves, so that the products can begin with one of them: of the depth, where no
+/// line of memory runs along k; else of A's rows, the first with all of B, so that warpgroup 0 can begin. Splitting in
+/// four gains nothing over two.
+enum class Halves : std::uint8_t { of_depth, of_rows };
 template <Major a_major, Major b_major>
-inline constexpr bool kHalvesOfDepth = a_major == Major::mn&& b_major == Major::mn;
+inline constexpr Halves kHalvesOf = a_major == Major::mn&& b_major == Major::mn ? Halves::of_depth : Halves::of_rows;
 inline constexpr int kHalfDepth = kDepth / 2;
 inline constexpr int kHalfPanelBytes = kPanelBytes / 2;
 
@@ -37,10 +36,10 @@ struct Storage {
 
   /// Byte `at`, below 8 KiB, of warpgroup `group`'s rows of A in a stage. When its last product is done they are its
   /// own, those of both halves of k in pieces of 4 KiB.
-  template <bool halves_of_depth>
+  template <Halves halves>
   __device__ __forceinline__ unsigned char* own(int stage_index, int group, int at) {
-    if (halves_of_depth) at += at / kHalfPanelBytes * kHalfPanelBytes;
-    return stage[stage_index].a + group * (halves_of_depth ? kHalfPanelBytes : kPanelBytes) + at;
+    if (halves == Halves::of_depth) at += at / kHalfPanelBytes * kHalfPanelBytes;
+    return stage[stage_index].a + group * (halves == Halves::of_depth ? kHalfPanelBytes : kPanelBytes) + at;
   }
 };
 
@@ -50,30 +49,32 @@ struct Job {
 };
 
 /// A warpgroup's 64 x n product over all k. A stage is given back one product late, so that the tensor cores always
-/// have the next one. LastStages: 2048 1,750 cycles from the last product to the end of a block instead of 2,800, 3 %
-/// of the launch.
+/// have the next one. LastStages shortens the time from the last product to the end of the block.
 template <class T, int n, Major a_major, Major b_major>
-__device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& shared, int k_tiles, int group) {
+__device__ __forceinline__ void multiply_tile(float (&accumulators)[n / 2], Storage<n>& shared, int k_tiles,
+                                              int group) {
   constexpr int kStages = Storage<n>::stages;
-  constexpr bool kHalves = kHalvesOfDepth<a_major, b_major>;
+  constexpr Halves kHalves = kHalvesOf<a_major, b_major>;
+  constexpr bool kOfDepth = kHalves == Halves::of_depth;
   constexpr int kSteps = kDepth / 16;
   device::Consumer<kStages> consumer(shared.ring);
   const auto multiply = [&](int stage, int from, int to, bool accumulate) {
-    const TileOperand<a_major, kHalves ? kSpecializedRows : 64, kHalves ? kHalfDepth : kDepth> left(
+    const TileOperand<a_major, kOfDepth ? kSpecializedRows : 64, kOfDepth ? kHalfDepth : kDepth> left(
         shared.template own<kHalves>(stage, group, 0));
-    const TileOperand<b_major, n, kHalves ? kHalfDepth : kDepth> right(shared.stage[stage].b);
+    const TileOperand<b_major, n, kOfDepth ? kHalfDepth : kDepth> right(shared.stage[stage].b);
     __syncwarp();
     device::wgmma_fence();
 #pragma unroll
     for (int i = from; i < to; ++i)
-      device::Wgmma<T, n>::template multiply<a_major, b_major>(sums, left.at(i), right.at(i), accumulate || i > 0);
+      device::Wgmma<T, n>::template multiply<a_major, b_major>(accumulators, left.at(i), right.at(i),
+                                                               accumulate || i > 0);
     device::wgmma_commit();
   };
   device::wait(shared.first_half, 0, {"the first half of a stage", 0});
-  if (kHalves) multiply(0, 0, kSteps / 2, false);
-  if (kHalves || group == 1) (void)consumer.acquire();
-  multiply(0, kHalves ? kSteps / 2 : 0, kSteps, kHalves);
-  if (!kHalves && group == 0) (void)consumer.acquire();
+  if (kOfDepth) multiply(0, 0, kSteps / 2, false);
+  if (kOfDepth || group == 1) (void)consumer.acquire();
+  multiply(0, kOfDepth ? kSteps / 2 : 0, kSteps, kOfDepth);
+  if (!kOfDepth && group == 0) (void)consumer.acquire();
 
   const LastStages<kLastStages> last{group == 1 ? max(1, k_tiles - kStages) : 0, group == 0 && k_tiles > 1};
   int previous = 0;
@@ -90,7 +91,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[n / 2], Storage<n>& 
   }
   last.pass_on();
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
+  device::pin_registers(accumulators);
 }
 
 /// All threads of one of the two consumer warpgroups.
@@ -102,9 +103,9 @@ __device__ __forceinline__ void sync_group(int group) {
 }
 
 /// A consumer warp's part of the tile at (row, column), to D, by way of the stages.
-template <int n, bool halves_of_depth>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&sums)[n / 2], Storage<n>& shared,
-                                            int row, int column, int batch) {
+template <int n, Halves halves>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&accumulators)[n / 2],
+                                            Storage<n>& shared, int row, int column, int batch) {
   const int group = device::warp_index() / 4 - 1;
   const int warp = device::warp_index() % 4;
   sync_group(group);  // no warp's products read these stages any more
@@ -113,25 +114,26 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const flo
     constexpr int pieces = StorePieces<n>::pieces;
     constexpr int in_stage = kPanelBytes / bytes;
     static_assert(4 * pieces <= in_stage * Storage<n>::stages);
-    static_assert(!halves_of_depth || kHalfPanelBytes % bytes == 0);
+    static_assert(halves != Halves::of_depth || kHalfPanelBytes % bytes == 0);
     const auto piece_in_stage = [&](int piece) {
       const int number = 4 * piece + warp;
-      return shared.template own<halves_of_depth>(number / in_stage, group, number % in_stage * bytes);
+      return shared.template own<halves>(number / in_stage, group, number % in_stage * bytes);
     };
-    store_tile<n, pieces>(job.map_d, job.epilogue, sums, piece_in_stage, row, column, batch);
+    store_tile<n, pieces>(job.map_d, job.epilogue, accumulators, piece_in_stage, row, column, batch);
     if (device::lane_index() == 0) device::wait_stores_read();
   } else {
     static_assert(sizeof(WarpStaging) == kHalfPanelBytes);
     unsigned char* const staging =
-        shared.template own<halves_of_depth>(warp / 2, group, warp % 2 * static_cast<int>(sizeof(WarpStaging)));
-    write_tile<n>(job.epilogue, sums, *reinterpret_cast<WarpStaging*>(staging), row, column, batch);
+        shared.template own<halves>(warp / 2, group, warp % 2 * static_cast<int>(sizeof(WarpStaging)));
+    write_tile<n>(job.epilogue, accumulators, *reinterpret_cast<WarpStaging*>(staging), row, column, batch);
   }
 }
 
 template <class T, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_constant__ Job job) {
   using Shared = Storage<n>;
-  constexpr bool kHalves = kHalvesOfDepth<a_major, b_major>;
+  constexpr Halves kHalves = kHalvesOf<a_major, b_major>;
+  constexpr bool kOfDepth = kHalves == Halves::of_depth;
   Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const auto load_half = [&](int half, int stage, int k, device::Barrier& full) {
     unsigned char* const a = shared.stage[stage].a + half * kPanelBytes;
     unsigned char* const b = shared.stage[stage].b;
-    if constexpr (kHalves) {
+    if constexpr (kOfDepth) {
       k += half * kHalfDepth;
       load_tile<a_major, kSpecializedRows, kHalfDepth>(a, parts.map_a, parts.a, row, k, batch, full);
       load_tile<b_major, n, kHalfDepth>(b + half * (n * 2 * kHalfDepth), parts.map_b, parts.b, column, k, batch, full);
@@ -164,7 +166,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   device::wait_for_previous_kernel();
   if (fetches) {  // on its way while the block gathers
     constexpr int kStageBytes = sizeof(typename Shared::Stage);
-    constexpr int kSecondBytes = kHalves ? kStageBytes / 2 : kPanelBytes;
+    constexpr int kSecondBytes = kOfDepth ? kStageBytes / 2 : kPanelBytes;
     device::arrive_expect_bytes(shared.first_half, kStageBytes - kSecondBytes);
     load_half(0, 0, 0, shared.first_half);
     device::arrive_expect_bytes(shared.ring.full[0], kSecondBytes);
@@ -188,9 +190,9 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   } else {
     device::increase_registers<kConsumerRegisters>();
     const int consumer_warp = warp - 4;
-    float sums[n / 2];
-    multiply_tile<T, n, a_major, b_major>(sums, shared, parts.k_tiles, consumer_warp / 4);
-    finish_tile<n, kHalves>(parts, sums, shared, row + consumer_warp * kStagedRows, column, batch);
+    float accumulators[n / 2];
+    multiply_tile<T, n, a_major, b_major>(accumulators, shared, parts.k_tiles, consumer_warp / 4);
+    finish_tile<n, kHalves>(parts, accumulators, shared, row + consumer_warp * kStagedRows, column, batch);
   }
 }
 
@@ -216,9 +218,9 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
   const RowMajorCall call(given, arguments);
   Work work(kSite, given.device);
   with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
-    constexpr bool kHalves = kHalvesOfDepth<a, b>;
-    constexpr int kBoxDepth = kHalves ? kHalfDepth : kDepth;
-    const LoadBoxes boxes{.a_extent = kHalves ? kSpecializedRows : kSpecializedRows / 2,
+    constexpr bool kOfDepth = kHalvesOf<a, b> == Halves::of_depth;
+    constexpr int kBoxDepth = kOfDepth ? kHalfDepth : kDepth;
+    const LoadBoxes boxes{.a_extent = kOfDepth ? kSpecializedRows : kSpecializedRows / 2,
                           .a_depth = kBoxDepth,
                           .b_extent = n,
                           .b_depth = kBoxDepth,

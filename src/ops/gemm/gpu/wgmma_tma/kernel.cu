@@ -1,10 +1,9 @@
-// Version 2: wgmma fed by TMA. What is new against version 1: one thread fetches a whole stage with an instruction per
-// operand, and mbarriers say when a stage is full and when it is free again, instead of barriers of the whole block.
-// Every warp still has the same role: the thread that fetches also multiplies, so fetching waits for its own product.
+// Version 2: wgmma fed by TMA. New against version 1: one thread fetches a whole stage with an instruction per operand,
+// and mbarriers say when a stage is full and when it is free again, instead of barriers of the whole block. Every warp
+// still has the same role: the thread that fetches also multiplies, so fetching waits for its own product.
 // Two warpgroups compute 128 x 128 of D from a ring of three stages; two blocks share a multiprocessor. Where that
-// would leave many multiprocessors without a tile, one warpgroup computes 64 x 128 from four stages of twice the depth,
-// since an instruction of the copy engine takes a thread 100 to 160 cycles whatever it brings.
-// (4096: 224 us instead of 295. Below 2048 descriptors and barriers cost what they save: 1024 6.8 instead of 6.5.)
+// would leave many multiprocessors without a tile, one warpgroup computes 64 x 128 from four stages of twice the depth.
+// Below 2048 descriptors and barriers cost what they save (docs/findings/gemm.md, G1).
 #include "ops/gemm/shared/deep_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
@@ -90,7 +89,7 @@ __global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) ker
   if (lane == 0)
     for (int k_tile = warp; k_tile < min(kStages, job.k_tiles); k_tile += Shape<rows>::warps) fetch(k_tile);
 
-  float sums[kColumns / 2];
+  float accumulators[kColumns / 2];
   int previous = 0;
 #pragma unroll 1
   for (int k_tile = 0; k_tile < job.k_tiles; ++k_tile) {
@@ -98,7 +97,7 @@ __global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) ker
     __syncwarp();
 #pragma unroll
     for (int half = 0; half < Shape<rows>::halves; ++half)
-      multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a[half] + warpgroup * kPanelBytes,
+      multiply_stage<T, kColumns, a_major, b_major>(accumulators, shared.stage[stage].a[half] + warpgroup * kPanelBytes,
                                                     shared.stage[stage].b[half], k_tile > 0 || half > 0);
     device::wgmma_wait<Shape<rows>::halves>();
     if (k_tile > 0) {  // the products of the stage before are done
@@ -112,13 +111,13 @@ __global__ void __launch_bounds__(Shape<rows>::threads, Shape<rows>::blocks) ker
     previous = stage;
   }
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
+  device::pin_registers(accumulators);
   __syncthreads();  // the stages become staging
 
   if (job.direct)
-    store_directly<kColumns>(job.epilogue, sums, row + warp * kStagedRows, column, batch);
+    store_directly<kColumns>(job.epilogue, accumulators, row + warp * kStagedRows, column, batch);
   else
-    write_tile<kColumns>(job.epilogue, sums, shared.staging[warp], row + warp * kStagedRows, column, batch);
+    write_tile<kColumns>(job.epilogue, accumulators, shared.staging[warp], row + warp * kStagedRows, column, batch);
 }
 
 }  // namespace

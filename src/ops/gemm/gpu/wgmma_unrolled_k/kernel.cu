@@ -37,18 +37,19 @@ __global__ void __launch_bounds__(kUnrolledThreads, 1) kernel(const __grid_const
     device::commit_copies();
   }
 
-  float sums[columns / 2];
+  float accumulators[columns / 2];
   for_each_index<k_tiles>([&](auto index) {
     constexpr int k_tile = decltype(index)::value;
     device::wait_copies<k_tiles - k_tile - 1>();
     device::fence_async_shared();
     __syncthreads();
-    multiply_stage<T, columns, a_major, b_major>(sums, shared.stage[k_tile].a, shared.stage[k_tile].b, k_tile > 0);
+    multiply_stage<T, columns, a_major, b_major>(accumulators, shared.stage[k_tile].a, shared.stage[k_tile].b,
+                                                 k_tile > 0);
   });
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
-  constexpr Exchange kExchange = k_tiles == 4 ? Exchange::in_pairs : Exchange::in_fours;
-  store_whole<T, columns, kColumnOrder<b_major>, kExchange>(job.d, job.d_stride, sums, row, column);
+  device::pin_registers(accumulators);
+  constexpr Exchange kOtherwise = k_tiles == 4 ? Exchange::in_pairs : Exchange::in_fours;
+  store_whole<T, columns, kExchange<b_major, kOtherwise>>(job.d, job.d_stride, accumulators, row, column);
 }
 
 }  // namespace

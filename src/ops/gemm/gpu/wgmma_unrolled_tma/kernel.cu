@@ -2,7 +2,7 @@
 // by cp.async hold up the warp that issues them for as long as the multiprocessor takes to ask for their lines, and a
 // warpgroup that multiplies besides stands still meanwhile. But they are on their way before barriers and maps are
 // ready, so the first k-tiles still come by cp.async, and the fetching warp starts behind them, so that they are served
-// first.
+// first (docs/findings/gemm.md, G6).
 #include "device/pipeline.cuh"
 #include "ops/gemm/shared/tensor_maps.cuh"
 #include "ops/gemm/shared/unrolled_tiles.cuh"
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
   }
   device::arrive_threads<kCopiesIssued>(kThreads);
 
-  float sums[kColumns / 2];
+  float accumulators[kColumns / 2];
   for_each_index<kTiles>([&](auto index) {
     constexpr int k_tile = decltype(index)::value;
     constexpr int stage = k_tile % kStages;
@@ -110,16 +110,17 @@ __global__ void __launch_bounds__(kThreads, 1) kernel(const __grid_constant__ Jo
       device::wait(shared.ring.full[stage], phase % 2, {"a tile by TMA", k_tile});
       __syncwarp();
     }
-    multiply_stage<T, kColumns, a_major, b_major>(sums, shared.stage[stage].a, shared.stage[stage].b, k_tile > 0);
+    multiply_stage<T, kColumns, a_major, b_major>(accumulators, shared.stage[stage].a, shared.stage[stage].b,
+                                                  k_tile > 0);
     device::wgmma_wait<1>();
     constexpr int done = k_tile - 1;
     if constexpr (done >= 0 && done + kStages < kTiles)
       if (threadIdx.x % device::kWarpThreads == 0) device::arrive(shared.ring.empty[done % kStages]);
   });
   device::wgmma_wait<0>();
-  device::pin_registers(sums);
-  store_whole<T, kColumns, kColumnOrder<b_major>, Exchange::in_fours>(job.whole.d, job.whole.d_stride, sums, tile.row,
-                                                                      tile.column);
+  device::pin_registers(accumulators);
+  store_whole<T, kColumns, kExchange<b_major, Exchange::in_fours>>(job.whole.d, job.whole.d_stride, accumulators,
+                                                                   tile.row, tile.column);
 }
 
 }  // namespace
