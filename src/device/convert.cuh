@@ -59,6 +59,9 @@ __device__ __forceinline__ void add_scaled_16(float (&sum)[kPerVector<Value>], c
   for (int i = 0; i < 4; ++i) {
     if constexpr (std::is_same_v<Value, float>) {
       sum[i] = fmaf(weight, __uint_as_float(words[i]), sum[i]);
+    } else if constexpr (std::is_same_v<Value, __nv_bfloat16>) {  // through a pair, some kernels spill
+      sum[2 * i] = fmaf(weight, __uint_as_float(words[i] << 16), sum[2 * i]);
+      sum[2 * i + 1] = fmaf(weight, __uint_as_float(words[i] & 0xffff0000u), sum[2 * i + 1]);
     } else {
       const float2 pair = unpack<Value>(words[i]);
       sum[2 * i] = fmaf(weight, pair.x, sum[2 * i]);

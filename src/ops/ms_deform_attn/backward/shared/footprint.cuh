@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/ms_deform_attn/backward/shared/call.hpp"
+#include "ops/ms_deform_attn/shared/locate.cuh"
 #include "ops/ms_deform_attn/shared/points.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {

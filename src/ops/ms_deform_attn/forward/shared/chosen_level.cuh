@@ -1,7 +1,8 @@
 // One of neighbouring levels, a different one for each thread of a warp.
 #pragma once
 
-#include "ops/ms_deform_attn/shared/points.cuh"
+#include "device/convert.cuh"
+#include "ops/ms_deform_attn/shared/call.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 

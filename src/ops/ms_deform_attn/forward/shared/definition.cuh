@@ -2,6 +2,7 @@
 // are not finite: these are made again by the definition, whose weights of 0 do not touch what they multiply.
 #pragma once
 
+#include "ops/ms_deform_attn/shared/locate.cuh"
 #include "ops/ms_deform_attn/shared/points.cuh"
 
 namespace tmaops::ops::ms_deform_attn::gpu {

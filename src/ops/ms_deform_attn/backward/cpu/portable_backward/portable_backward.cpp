@@ -1,4 +1,4 @@
-// Version 1: plain loops over channels, four corners at a time. shared/driver.hpp has the frame.
+// Plain loops over channels, four corners at a time. shared/driver.hpp has the frame.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Version 2: explicit vectors (Highway), chosen for the processor at run time. shared/driver.hpp has the frame.
+// Explicit vectors (Highway), chosen for the processor at run time. shared/driver.hpp has the frame.
 //
 // Per query and head: place and weights of all points lane by lane; then per point the channels of its four corners,
 // for the four dot products with grad_output and for the four sums of grad_value; then the gradients of all points lane

@@ -1,7 +1,7 @@
-// Version 3, the same bits from run to run: as warp_atomics_backward, but the value's gradient is summed in 64-bit
-// integers, where the order of additions does not matter. A first pass finds the largest gradient and weight, whose
-// product, times the most terms a sum may have, sets the unit: 2^-60 of that, far below an f32's rounding. Four
-// channels per thread, as in vector_atomics_backward, gained nothing; the rate of 64-bit additions is the suspect.
+// Version 3: adds to warp_atomics_backward the same bits from run to run. The value's gradient is summed in 64-bit
+// integers, where the order of additions does not matter. A first kernel finds the largest gradient and weight. Their
+// product, times the most terms that a sum may have, is 2^60 units, so that a unit is far below the rounding of f32.
+// Four channels per thread, as in vector_atomics_backward, gain nothing.
 #include "ops/ms_deform_attn/backward/shared/value_sums.cuh"
 #include "ops/ms_deform_attn/backward/shared/warp_per_item.cuh"
 

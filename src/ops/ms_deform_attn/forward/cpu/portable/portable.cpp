@@ -1,4 +1,4 @@
-// version 1: plain loops. Per query and head the pixels and weights are listed first, then their channels are summed in
+// Plain loops. Per query and head the pixels and weights are listed first, then their channels are summed in
 // blocks that the compiler keeps in vector registers. No library, any layout.
 #include <algorithm>
 #include <array>

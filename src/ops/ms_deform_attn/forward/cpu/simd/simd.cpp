@@ -1,4 +1,4 @@
-// version 2: explicit vectors (Highway), chosen for the processor at run time.
+// Explicit vectors (Highway), chosen for the processor at run time.
 //
 // Per query and head, the corner offsets and weights of all points are computed lane by lane and put on the stack; then
 // the channels of each corner, which lie next to each other, are loaded as vectors and multiplied into several

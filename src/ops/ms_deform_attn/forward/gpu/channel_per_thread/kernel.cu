@@ -1,5 +1,5 @@
-// Version 1, the algorithm everyone has used since 2020: one thread per output element, which works out every sample
-// for itself. Takes every problem: any strides, types, levels, points and sizes.
+// Version 1: one thread per output element, which works out every sample for itself, as published implementations do.
+// Takes every problem: any strides, types, levels, points and sizes.
 #include "ops/ms_deform_attn/forward/shared/fused_call.cuh"
 #include "ops/ms_deform_attn/shared/device_memory.cuh"
 

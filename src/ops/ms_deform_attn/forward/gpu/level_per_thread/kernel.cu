@@ -8,6 +8,7 @@
 #include "ops/ms_deform_attn/forward/gpu/level_per_thread/threads.hpp"
 #include "ops/ms_deform_attn/forward/shared/chosen_level.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
+#include "ops/ms_deform_attn/shared/point_vectors.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::level_per_thread {

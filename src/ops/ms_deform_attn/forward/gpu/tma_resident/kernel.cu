@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
            const __grid_constant__ Steps steps, const __grid_constant__ CopiedLevel copied) {
   constexpr bool kCopied = second_level == SecondLevel::copied;
+  // Setup: the block's run of units, and the levels of its first image and head.
   Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
@@ -86,6 +87,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
+  // What the thread reads and writes.
   unsigned char* staging = shared.staging[warp].bytes;
   const std::uint32_t staging_address = device::shared_address(staging);
   const auto pixel_bytes = static_cast<std::uint32_t>(call.value.row * static_cast<std::int64_t>(sizeof(Value)));
@@ -106,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     next_q = passes > 1 ? segments.first_query(number) : segments.unit(number).q;
     points.load(call, steps, columns, next_q + lane / kSlots, 0);
   };
-  // Leaves segments that end before the unit.
+  // Leaves segments that end before the unit, and points to the image and head of the unit's own.
   const auto go_to = [&](unsigned number) {
     while (segments.valid() && number >= segments.end()) leave(near, shared, segments, lane);
     if (!segments.valid()) return;
@@ -131,9 +133,11 @@ __global__ void __launch_bounds__(kThreads, 1)
       const unsigned q = next_q;
       FarSums far;
       NearSums close;
+
       // Unrolled, far samples of the second pass come between near ones of the first; with f32 points that spills.
 #pragma unroll(sizeof(Point) == 4 ? 1 : passes)
       for (int pass = 0; pass < passes; ++pass) {
+        // Two samples of the thread's slot: where they lie, and their weights for all threads.
         const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
         unsigned drawn = 0;
         if (pass + 1 == passes) drawn = begin_draw(shared, lane);
@@ -144,6 +148,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
         FarPixels under_way[kUnderWay];
         FarLane::Level far_level = my_far.start;
+        // The pixels of two samples of a query: those of slot s.
         const auto load = [&](int s) {
           const DeviceLevel& level = call.levels[s * kLevels / kSlots];
           constexpr int kLevelSlots = kSlots / kLevels;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/schedule.cuh"
+#include "ops/ms_deform_attn/shared/point_vectors.cuh"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
 

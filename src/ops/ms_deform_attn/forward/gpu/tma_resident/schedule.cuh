@@ -5,8 +5,9 @@
 #include "device/fence.cuh"
 #include "device/shared_atomic.cuh"
 #include "device/tensor_copy.cuh"
+#include "device/warp.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/near_levels.hpp"
-#include "ops/ms_deform_attn/shared/points.cuh"
+#include "ops/ms_deform_attn/shared/call.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {

@@ -4,6 +4,7 @@
 // neighbouring threads then read different banks of the L1.
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/forward/shared/deal.cuh"
+#include "ops/ms_deform_attn/shared/point_vectors.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::vector16 {
