@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the documents against the tree: check_docs.py SOURCE_DIR. Prints every difference, exits 1 when there is one.
 
-The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
+The C++ example of README.md is examples/quickstart.cpp to the letter, that of docs/c.md examples/resample.c; every relative link leads to a file; every error
 number named in a document is in the catalogue; every key and every file of a configuration is in docs/configuration.md,
 every header of the device layer in docs/device.md.
 """
@@ -13,9 +13,10 @@ root = pathlib.Path(sys.argv[1])
 found = []
 documents = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
 
-example = (root / "examples/quickstart.cpp").read_text(encoding="utf-8")
-if f"```cpp\n{example}```" not in documents[0].read_text(encoding="utf-8"):
-    found.append("README.md: the C++ example differs from examples/quickstart.cpp")
+for document, language, file in ("README.md", "cpp", "examples/quickstart.cpp"), ("docs/c.md", "c", "examples/resample.c"):
+    example = (root / file).read_text(encoding="utf-8")
+    if f"```{language}\n{example}```" not in (root / document).read_text(encoding="utf-8"):
+        found.append(f"{document}: the example differs from {file}")
 
 catalogue = set(re.findall(r"TMAOPS_ERROR\((E\d{3}),", (root / "include/tmaops/errors.def").read_text(encoding="utf-8")))
 for document in documents:
