@@ -3,7 +3,8 @@
 
   check_symbols.py nothing-of-tmaops LIBRARY        no symbol of tmaops: it was linked in, and stays inside
   check_symbols.py hidden-archive ARCHIVE           no symbol of tmaops that a library would export into which it is linked
-  check_symbols.py api LIBRARY INCLUDE_DIR          what the headers mark with TMAOPS_API, and nothing else
+  check_symbols.py api LIBRARY INCLUDE_DIR          what the headers mark with TMAOPS_API, and nothing else; and the
+                                                    library needs no part of CUDA to be loaded
   check_symbols.py studies ARCHIVE FULL SOURCE_DIR  no variant marked `study` in the archive, nor an operator with nothing
                                                     but studies; the full archive of the tool and the tests has them
 """
@@ -31,11 +32,17 @@ def visible(archive):
 def declared(include):
     """Names of the functions and classes that the headers mark."""
     names = set()
-    for header in pathlib.Path(include).rglob("*.hpp"):
+    for header in sorted(pathlib.Path(include).rglob("*.h*")):
         text = re.sub(r"//.*|^\s*#.*", "", header.read_text(encoding="utf-8"), flags=re.MULTILINE)
         names |= set(re.findall(r"TMAOPS_API\b[^;({]*?(~?\w+|operator=)\s*\(", text))
         names |= set(re.findall(r"\b(?:class|struct) TMAOPS_API (\w+)", text))
     return names
+
+
+def needed(library):
+    """Libraries that are loaded with this one."""
+    lines = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", lines)
 
 
 def studies(source):
@@ -76,9 +83,10 @@ def main():
         wrong = [symbol for symbol in symbols if "tmaops" in symbol]
     else:
         api = declared(sys.argv[3])
-        wrong = [symbol for symbol in symbols if not re.match(r"((typeinfo|typeinfo name|vtable) for )?tmaops::", symbol)
+        wrong = [symbol for symbol in symbols if not re.match(r"((typeinfo|typeinfo name|vtable) for )?tmaops(::|_\w+$)", symbol)
                  or re.search(r"\b(detail|ops)::", symbol) or name_of(symbol) not in api]
         wrong += [f"not exported: {name}" for name in sorted(api - {"ErrorDetails"} - {name_of(s) for s in symbols})]
+        wrong += [f"needs {name}" for name in needed(library) if re.match(r"lib(cuda|cudart|nv)", name)]
     for symbol in wrong:
         print(f"{library}: {symbol}")
     print(f"{library}: {len(symbols)} symbols")

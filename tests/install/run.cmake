@@ -1,6 +1,6 @@
 # Installs the build into an empty prefix, then configures, builds and runs the consumer against it.
 # The archive exports nothing, nor does a library of a client's into which it is linked; it holds no variant marked `study`.
-# cmake -DBUILD_DIR=... -DFULL_LIBRARY=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DPYTHON=... -P run.cmake
+# cmake -DBUILD_DIR=... -DFULL_LIBRARY=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DCC=... -DPYTHON=... -P run.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
@@ -8,6 +8,7 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCM
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 step(${WORK_DIR}/build/consumer)
 step(${WORK_DIR}/build/plugin_host)
+use_from_c()
 if(PYTHON)
   file(GLOB_RECURSE archive ${WORK_DIR}/prefix/libtmaops.a)
   step(${PYTHON} ${SOURCE_DIR}/check_symbols.py hidden-archive ${archive})
@@ -22,6 +23,8 @@ if(PKG_CONFIG)
   separate_arguments(flags)
   step(${CXX} -std=c++20 ${SOURCE_DIR}/consumer.cpp ${flags} -o ${WORK_DIR}/by_pkg_config)
   step(${WORK_DIR}/by_pkg_config)
+  step(${CC} -std=c99 ${SOURCE_DIR}/c/consumer.c ${flags} -o ${WORK_DIR}/c_by_pkg_config)
+  step(${WORK_DIR}/c_by_pkg_config)
 endif()
 if(NOT EXISTS ${WORK_DIR}/prefix/share/tmaops/python_peers.py)
   message(FATAL_ERROR "the installed tool does not find its Python peers: share/tmaops/python_peers.py is missing")

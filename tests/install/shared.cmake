@@ -1,6 +1,6 @@
 # Builds the library as a shared one without optional parts, installs it into an empty prefix, and lets clients that were
 # built against it run. What it exports is what the headers mark.
-# cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DPYTHON=... -P shared.cmake
+# cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DCC=... -DPYTHON=... -P shared.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/library -DBUILD_SHARED_LIBS=ON -DTMAOPS_CUDA=OFF
   -DTMAOPS_HIGHWAY=OFF -DTMAOPS_ONEDNN=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
@@ -16,3 +16,4 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK_DIR
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 step(${WORK_DIR}/build/consumer)
 step(${WORK_DIR}/build/plugin_host)
+use_from_c()

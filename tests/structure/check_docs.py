@@ -13,9 +13,10 @@ root = pathlib.Path(sys.argv[1])
 found = []
 documents = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
 
-example = (root / "examples/quickstart.cpp").read_text(encoding="utf-8")
-if f"```cpp\n{example}```" not in documents[0].read_text(encoding="utf-8"):
-    found.append("README.md: the C++ example differs from examples/quickstart.cpp")
+for document, language, file in ("README.md", "cpp", "examples/quickstart.cpp"), ("docs/c.md", "c", "examples/resample.c"):
+    example = (root / file).read_text(encoding="utf-8")
+    if f"```{language}\n{example}```" not in (root / document).read_text(encoding="utf-8"):
+        found.append(f"{document}: the example differs from {file}")
 
 catalogue = set(re.findall(r"TMAOPS_ERROR\((E\d{3}),", (root / "include/tmaops/errors.def").read_text(encoding="utf-8")))
 for document in documents:

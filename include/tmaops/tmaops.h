@@ -1,0 +1,418 @@
+// The operators for C, and for every language that can call C. docs/c.md shows a first program.
+//
+// A function that returns int returns 0 when it has done its work, else the number of an error of tmaops/errors.def:
+// 12 for E012, which is tmaops_error_dtype_mismatch here. tmaops_last_error() then has the error's parts, and outputs
+// hold nothing useful. Every function may be called from any thread, and from several at once.
+//
+// Tensors and options are read during the call and may be gone after it; only a plan goes on using the memory that
+// its tensors point to. A pointer that is said to be optional may be null. Integers stand for false (0) and true.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tmaops/export.hpp"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- tensors ---------------------------------------------------------------------------------------------------------
+
+/// Codes of element types, as in DLPack (DLDataTypeCode).
+enum {
+  tmaops_dtype_int = 0,
+  tmaops_dtype_uint = 1,
+  tmaops_dtype_float = 2,
+  tmaops_dtype_bfloat = 4,
+  tmaops_dtype_bool = 6
+};
+
+/// An element type. tmaops has those of the macros below and bool, which it takes as u8.
+typedef struct tmaops_dtype {
+  uint8_t code;    // tmaops_dtype_float, ...
+  uint8_t bits;    // of one element
+  uint16_t lanes;  // 1
+} tmaops_dtype;
+
+/// Initialisers of tmaops_dtype: IEEE 754 binary64, binary32 and binary16, bfloat16, integers.
+// clang-format off
+#define TMAOPS_F64 {tmaops_dtype_float, 64, 1}
+#define TMAOPS_F32 {tmaops_dtype_float, 32, 1}
+#define TMAOPS_F16 {tmaops_dtype_float, 16, 1}
+#define TMAOPS_BF16 {tmaops_dtype_bfloat, 16, 1}
+#define TMAOPS_I64 {tmaops_dtype_int, 64, 1}
+#define TMAOPS_I32 {tmaops_dtype_int, 32, 1}
+#define TMAOPS_U8 {tmaops_dtype_uint, 8, 1}
+// clang-format on
+
+/// Types of devices, as in DLPack (DLDeviceType). Pinned memory (cuda_host) counts as memory of the host, managed
+/// memory as memory of its GPU.
+enum { tmaops_device_cpu = 1, tmaops_device_cuda = 2, tmaops_device_cuda_host = 3, tmaops_device_cuda_managed = 13 };
+
+/// Where a tensor lives.
+typedef struct tmaops_device {
+  int32_t type;   // tmaops_device_cpu, ...
+  int32_t index;  // ordinal of the GPU; not looked at for memory of the host
+} tmaops_device;
+
+/// A tensor somebody else owns. It has the layout of DLPack's DLTensor: a DLTensor* may be cast to a tmaops_tensor*.
+/// Every function refuses, by the name of the argument: more than 8 or fewer than 0 dimensions, a negative extent
+/// (shape_mismatch), another element type (unsupported_dtype), another type of device (bad_parameter), a shape that is
+/// null with dimensions, or data that is null with elements (null_pointer), and sizes beyond 64 bits (size_overflow).
+typedef struct tmaops_tensor {
+  void* data;            // not written through where the tensor is an input
+  tmaops_device device;  // all tensors of a call live on one device
+  int32_t ndim;          // 0 to 8
+  tmaops_dtype dtype;
+  const int64_t* shape;    // ndim extents, outermost dimension first
+  const int64_t* strides;  // ndim strides in elements; null: row-major without gaps
+  uint64_t byte_offset;    // of the first element from data
+} tmaops_tensor;
+
+/// A CUDA stream (cudaStream_t) of the tensors' device; null is the default stream. A call on a GPU is enqueued there
+/// and returns before it has run. Calls on the host return when the result is there, and do not look at the stream.
+typedef void* tmaops_stream;
+
+// --- errors ----------------------------------------------------------------------------------------------------------
+
+/// The numbers of the errors: tmaops_error_dtype_mismatch = 12, and so for every name of tmaops/errors.def.
+/// They never change. 0xE012 has the decimal digits of E012 in its last three hexadecimal ones.
+enum {
+#define TMAOPS_ERROR(number, name, exit_code, title, explanation, mend) \
+  tmaops_error_##name = (0x##number >> 8 & 0xF) * 100 + (0x##number >> 4 & 0xF) * 10 + (0x##number & 0xF),
+#include "tmaops/errors.def"
+#undef TMAOPS_ERROR
+  tmaops_done = 0
+};
+
+/// An error in its parts; a part with nothing to say is an empty text.
+typedef struct tmaops_error {
+  int code;             // 12; 0: no error
+  const char* number;   // "E012", for `tmaops explain E012`
+  const char* name;     // "dtype_mismatch"
+  const char* where;    // "gemm: b", the operator and the argument
+  const char* got;      // "bf16", what was found
+  const char* needed;   // "f16, as a", what would have been right
+  const char* mend;     // what to do about it
+  const char* message;  // all of it in several lines
+} tmaops_error;
+
+/// The error of the last call in this thread that failed; it stays through calls that succeed. The pointer is never
+/// null. What it points to is valid until the next call that fails in this thread.
+TMAOPS_API const tmaops_error* tmaops_last_error(void);
+
+// --- plans -----------------------------------------------------------------------------------------------------------
+
+/// A call whose checks and host work are done once and which is run many times, with what lies in its tensors then.
+/// Tensors' memory must outlive it; destroy it when the stream has come past its last run.
+typedef struct tmaops_plan tmaops_plan;
+
+/// Runs a plan. Nothing is allocated or waited for, so that it can be captured into a CUDA graph, which needs the plan
+/// as long as it lives. A plan on the host is run by one thread at a time.
+/// Fails with the errors of the device, and on the host with those about data (as target_outside).
+TMAOPS_API int tmaops_plan_run(const tmaops_plan* plan, tmaops_stream stream);
+/// Name of the variant that runs ("wgmma_tma"), and how it is set up ("64x128"; empty for a variant with a single way).
+/// Valid as long as the plan; null for a plan that is null.
+TMAOPS_API const char* tmaops_plan_variant(const tmaops_plan* plan);
+TMAOPS_API const char* tmaops_plan_config(const tmaops_plan* plan);
+/// Frees a plan; null is taken.
+TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
+
+// --- options ---------------------------------------------------------------------------------------------------------
+// Options begin with their size, so that later versions can add fields at the end. Make them with their initialiser:
+//
+//   tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
+//   options.interpolation = tmaops_interpolation_cubic;
+//
+// or fill them with zeros, which is every default but gemm's alpha, and set size. Fields that this library does not
+// know must be 0. Where options may be null, that means the defaults. All take:
+//   variant           name of a variant ("portable", docs/*.md have them); null or empty: the best for the problem.
+//                     Fails with unknown_variant or variant_refuses, which says why.
+//   dependent_launch  GPU: programmatic dependent launch. The kernel may start before the one in front of it on the
+//                     stream has ended, and waits for it before it reads or writes.
+
+// --- gemm ------------------------------------------------------------------------------------------------------------
+
+/// Applied element by element, in f32. gelu is x/2 (1 + erf(x / sqrt 2)), silu is x / (1 + exp(-x)).
+enum { tmaops_activation_none, tmaops_activation_relu, tmaops_activation_gelu, tmaops_activation_silu };
+/// Which index of D the bias runs along: N elements, one per column, or M, one per row.
+enum { tmaops_bias_axis_column, tmaops_bias_axis_row };
+
+typedef struct tmaops_gemm_options {
+  size_t size;
+  float alpha;
+  float beta;                 // 0: c is not read
+  const tmaops_tensor* c;     // optional unless beta is not 0: shape of d, f16, bf16 or f32; may be d itself
+  const tmaops_tensor* bias;  // optional: (N) or (M), f16, bf16 or f32
+  int32_t bias_axis;
+  int32_t activation;
+  int32_t dependent_launch;
+  const char* variant;
+  const char* tuning;  // GPU: file of measured choices; "off": none; null: the user's own where there is one
+} tmaops_gemm_options;
+
+#define TMAOPS_GEMM_OPTIONS \
+  { sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL }
+
+/// D = activation(alpha * A B + beta * C + bias).
+///
+/// a: (M, K) or (batch, M, K), f16 or bf16, on the host f32 too. b: (K, N) or (batch, K, N), dtype of a.
+/// d: (M, N) or (batch, M, N), f16, bf16 or f32. An a or b of two dimensions serves every batch of a d of three.
+/// Products are accumulated in f32, the result is rounded once. Any sizes from 0 on and any strides of the inputs; the
+/// elements of d must not overlap, nor share memory with a, b or bias.
+/// Errors: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
+/// misaligned, size_overflow, bad_parameter, unknown_variant, variant_refuses, out_of_memory, cannot_read and
+/// bad_tuning (of the file `tuning`), and those of the device (E07x, E081).
+TMAOPS_API int tmaops_gemm(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
+                           const tmaops_gemm_options* options, tmaops_stream stream);
+/// Puts a plan of the same call into *plan, or null when it fails.
+TMAOPS_API int tmaops_plan_gemm(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
+                                const tmaops_gemm_options* options, tmaops_plan** plan);
+
+// --- multi-scale deformable attention --------------------------------------------------------------------------------
+
+/// Size of one feature level in pixels. An array of them is a row-major (L, 2) array of int64_t.
+typedef struct tmaops_level_shape {
+  int64_t height;
+  int64_t width;
+} tmaops_level_shape;
+
+/// How a value is read at a fractional location: between the four pixels around it, zero outside; or the 'discrete' way
+/// of RT-DETRv2, the pixel at column floor(x * width + 1/2) and row floor(y * height + 1/2), clamped to the level.
+enum { tmaops_sampling_bilinear, tmaops_sampling_nearest };
+
+typedef struct tmaops_ms_deform_attn_options {
+  size_t size;
+  const int64_t* level_start_index;  // optional: L starts in S; null: the levels lie one after the other
+  /// Optional: L numbers of points. Then sampling_locations is (N, Lq, M, sum, 2) and attention_weights (N, Lq, M,
+  /// sum).
+  const int32_t* points_per_level;
+  int32_t sampling;
+  int32_t softmax;  // forward: attention_weights are logits; their softmax over a query's and head's points weighs
+  /// Forward, optional: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64. Then sampling_locations are offsets:
+  ///   location = reference + offset / (width, height)                        with points (x, y)
+  ///   location = reference xy + offset / points of the level * (w, h) / 2    with boxes (x, y, w, h)
+  const tmaops_tensor* reference_points;
+  const tmaops_tensor* padding_mask;  // forward, optional: (N, S) u8 or bool; pixels that are not 0 in it count as 0
+  int32_t bordered_value;             // forward: every level of value lies in a border of one pixel that means 0
+  int32_t deterministic;              // backward on a GPU: the same bits from run to run; on the host always so
+  int32_t dependent_launch;
+  const char* variant;
+} tmaops_ms_deform_attn_options;
+
+#define TMAOPS_MS_DEFORM_ATTN_OPTIONS \
+  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL }
+
+/// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
+///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
+///
+/// value: (N, S, M, D), f16, bf16, f32, on the host f64 too. levels: level_count (L) shapes, on the host, whose areas
+/// add up to S. sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of the level, and
+/// attention_weights: (N, Lq, M, L, P), each f16, bf16, f32 or f64. output: (N, Lq, M * D), dtype of value.
+/// Any strides of the inputs; any N, Lq, M, D from 0 on, L and P from 1 on. docs/ms_deform_attn.md has every edge.
+/// Errors: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch, bad_parameter,
+/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
+/// unknown_variant, variant_refuses, out_of_memory, and those of the device (E07x, E081).
+TMAOPS_API int tmaops_ms_deform_attn(const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
+                                     const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights,
+                                     const tmaops_tensor* output, const tmaops_ms_deform_attn_options* options,
+                                     tmaops_stream stream);
+/// Puts a plan of the same call into *plan, or null when it fails.
+TMAOPS_API int tmaops_plan_ms_deform_attn(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                          int64_t level_count, const tmaops_tensor* sampling_locations,
+                                          const tmaops_tensor* attention_weights, const tmaops_tensor* output,
+                                          const tmaops_ms_deform_attn_options* options, tmaops_plan** plan);
+
+/// The three gradients; one that is null is not computed, the others are written, not added to.
+typedef struct tmaops_ms_deform_attn_gradients {
+  const tmaops_tensor* value;               // (N, S, M, D), f32 or dtype of value
+  const tmaops_tensor* sampling_locations;  // its shape, f32 (f64 when value is f64) or its dtype
+  const tmaops_tensor* attention_weights;   // the same
+} tmaops_ms_deform_attn_gradients;
+
+/// Gradients of ms_deform_attn for grad_output (N, Lq, M * D), dtype of value or f32. Errors as for ms_deform_attn;
+/// bad_parameter for softmax, reference_points, padding_mask and bordered_value, which have no backward.
+TMAOPS_API int tmaops_ms_deform_attn_backward(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                              int64_t level_count, const tmaops_tensor* sampling_locations,
+                                              const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
+                                              const tmaops_ms_deform_attn_gradients* gradients,
+                                              const tmaops_ms_deform_attn_options* options, tmaops_stream stream);
+/// Puts a plan of the same call into *plan, or null when it fails. Runs that share it must follow one another.
+TMAOPS_API int tmaops_plan_ms_deform_attn_backward(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                                   int64_t level_count, const tmaops_tensor* sampling_locations,
+                                                   const tmaops_tensor* attention_weights,
+                                                   const tmaops_tensor* grad_output,
+                                                   const tmaops_ms_deform_attn_gradients* gradients,
+                                                   const tmaops_ms_deform_attn_options* options, tmaops_plan** plan);
+
+// --- resampling ------------------------------------------------------------------------------------------------------
+
+/// How the value between two samples is found: linear; the last sample at or before the target; the first at or after
+/// it; the closer one; PCHIP; unit quaternions (x, y, z, w) along the shortest arc, 4 channels each.
+enum {
+  tmaops_interpolation_linear,
+  tmaops_interpolation_previous,
+  tmaops_interpolation_next,
+  tmaops_interpolation_nearest,
+  tmaops_interpolation_cubic,
+  tmaops_interpolation_slerp
+};
+/// What a target before the first or after the last sample gets. error: the call fails (on a GPU: NaN).
+enum { tmaops_outside_hold, tmaops_outside_nan, tmaops_outside_extrapolate, tmaops_outside_error };
+/// What two samples at one time mean: an error, or a step where the later sample wins.
+enum { tmaops_duplicates_error, tmaops_duplicates_last };
+
+/// A time or a length of time, in the unit of the call's times: `seconds` beside f32 and f64 times, `nanoseconds`
+/// beside i64 times. The other one is 0 (bad_parameter).
+typedef struct tmaops_time {
+  double seconds;
+  int64_t nanoseconds;
+} tmaops_time;
+
+/// Targets start, start + period, ..., count of them, the same for every trajectory. The period is above 0.
+typedef struct tmaops_uniform_grid {
+  tmaops_time start;
+  tmaops_time period;
+  int64_t count;
+} tmaops_uniform_grid;
+
+/// A run of neighbouring channels and how they are interpolated.
+typedef struct tmaops_channel_group {
+  int64_t first;
+  int64_t count;
+  int32_t interpolation;
+} tmaops_channel_group;
+
+typedef struct tmaops_resample_options {
+  size_t size;
+  int32_t interpolation;  // of all channels, unless there are groups
+  int32_t outside;
+  int32_t duplicates;
+  int32_t dependent_launch;
+  const tmaops_channel_group* channel_groups;  // optional: groups that cover every channel once, in order
+  int64_t channel_group_count;
+  tmaops_time max_gap;  // samples further apart have nothing between them: NaN, invalid; 0: no limit
+  /// Packed trajectories, optional: B + 1 offsets, on the host, from 0 to the number of rows. values is then (rows, D)
+  /// and source_times (rows); with target_offsets target_times is (rows) and output (rows, D).
+  const int64_t* source_offsets;
+  int64_t source_offset_count;
+  const int64_t* target_offsets;
+  int64_t target_offset_count;
+  const tmaops_tensor* valid;  // optional output: (B, T) or (rows), u8 or bool; 0 where output is NaN by policy, else 1
+  const char* variant;
+} tmaops_resample_options;
+
+#define TMAOPS_RESAMPLE_OPTIONS \
+  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL }
+
+/// output[b, t, :] = values[b, :, :] at target_times[b, t].
+///
+/// values: (B, S, D) or packed (rows, D), f16, bf16, f32, on the host f64 too. source_times: (B, S), (S) for all
+/// trajectories, or packed (rows), f32 or f64 seconds or i64 nanoseconds, which must increase along S.
+/// target_times: (B, T), (T) for all, or packed, dtype of source_times, in any order; or grid, T = grid->count: one of
+/// the two is given and the other null. output: (B, T, D) or packed (rows, D), dtype of values. Any strides of the
+/// inputs. On a GPU the call does not look at times and values: see tmaops_resample_violations. docs/resample.md has
+/// every edge. Errors: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
+/// null_pointer, misaligned, size_overflow, bad_parameter, times_not_sorted, times_not_finite, duplicate_times,
+/// empty_trajectory, target_outside, time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant,
+/// variant_refuses, out_of_memory, and those of the device (E07x, E081).
+TMAOPS_API int tmaops_resample(const tmaops_tensor* values, const tmaops_tensor* source_times,
+                               const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                               const tmaops_tensor* output, const tmaops_resample_options* options,
+                               tmaops_stream stream);
+/// Puts a plan of the same call into *plan, or null when it fails. What is said about times is said by its runs.
+TMAOPS_API int tmaops_plan_resample(const tmaops_tensor* values, const tmaops_tensor* source_times,
+                                    const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                                    const tmaops_tensor* output, const tmaops_resample_options* options,
+                                    tmaops_plan** plan);
+
+/// Gradient of resample to the values, for linear, previous, next and nearest: grad_values[b, s, :] is the sum over
+/// targets of the weight of sample s times grad_output[b, t, :]. Written, not added to; the same bits from run to run.
+///
+/// grad_output: as output. grad_values: as values. Either may be f32 where the other is f16 or bf16. options.valid is
+/// not used. Errors as for resample.
+TMAOPS_API int tmaops_resample_backward(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                        const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                                        const tmaops_tensor* grad_values, const tmaops_resample_options* options,
+                                        tmaops_stream stream);
+/// Puts a plan of the same call into *plan, or null when it fails.
+TMAOPS_API int tmaops_plan_resample_backward(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                             const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                                             const tmaops_tensor* grad_values, const tmaops_resample_options* options,
+                                             tmaops_plan** plan);
+
+/// What tmaops_resample_violations counts: the index of each of its 6 counters.
+enum {
+  tmaops_violation_source_not_finite,  // stamps that are NaN or infinite
+  tmaops_violation_source_not_sorted,  // stamps before the one in front of them
+  tmaops_violation_source_duplicate,   // stamps at the time of the one in front of them, unless duplicates is last
+  tmaops_violation_target_not_finite,
+  tmaops_violation_target_outside,    // targets outside the samples, when outside is error
+  tmaops_violation_empty_trajectory,  // trajectories with targets and without samples, unless outside is nan
+  tmaops_violation_count
+};
+
+/// counts[k] = how often the times break rule k, where they lie. counts: (6) i64, contiguous, on the device of the
+/// times. Times, offsets and policies as for resample. Errors: shape_mismatch, unsupported_dtype, dtype_mismatch,
+/// device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses,
+/// out_of_memory, and those of the device (E07x, E081).
+TMAOPS_API int tmaops_resample_violations(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                          const tmaops_uniform_grid* grid, const tmaops_tensor* counts,
+                                          const tmaops_resample_options* options, tmaops_stream stream);
+
+// --- what this library has -------------------------------------------------------------------------------------------
+// Lists are read by index from 0 on; behind the last entry is null. What the pointers lead to is never freed.
+
+/// "0.1.0".
+TMAOPS_API const char* tmaops_version(void);
+/// Git revision, 12 digits, with "-dirty" when the sources differed from it; "unknown" outside a checkout.
+TMAOPS_API const char* tmaops_revision(void);
+
+/// Operators in alphabetical order, backward passes apart: "gemm", "ms_deform_attn", "ms_deform_attn_backward", ...
+TMAOPS_API const char* tmaops_operator_at(int64_t index);
+
+/// A variant of an operator.
+typedef struct tmaops_variant {
+  const char* name;         // "onednn"
+  const char* description;  // one line
+  const char* arch;         // "any", "sm90", "sm90a"
+  const char* missing;      // why it was left out of this build, and how to get it; empty: it is there
+  int32_t device_type;      // tmaops_device_cpu or tmaops_device_cuda
+  int32_t version;          // number on the operator's ladder; 0: none
+} tmaops_variant;
+
+/// Variants of an operator, best first, reference last; null too for an unknown operator (unknown_variant is then the
+/// last error).
+TMAOPS_API const tmaops_variant* tmaops_variant_at(const char* op, int64_t index);
+
+/// An element type of tensors by its name: "f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool".
+typedef struct tmaops_named_dtype {
+  const char* name;
+  tmaops_dtype dtype;
+} tmaops_named_dtype;
+
+/// Element types that tensors may have. Which an argument takes is said at its function.
+TMAOPS_API const tmaops_named_dtype* tmaops_dtype_at(int64_t index);
+
+// --- threads of calls on the host ------------------------------------------------------------------------------------
+
+/// How many threads calls on the host use: what was set, else TMAOPS_NUM_THREADS, else the processors this process may
+/// run on. Results do not depend on it. Error: bad_environment when TMAOPS_NUM_THREADS is no such number.
+TMAOPS_API int tmaops_num_threads(int* count);
+/// Overrides it for this process; 0 goes back. Error: bad_parameter when count is negative or above 1024.
+TMAOPS_API int tmaops_set_num_threads(int count);
+
+/// Runs part number `part` of a call.
+typedef void (*tmaops_parallel_task)(const void* task_context, int part);
+/// Runs task(task_context, part) once for every part from 0 to parts - 1, in any order, several at once or one after
+/// the other, and returns when all have ended.
+typedef void (*tmaops_parallel_for)(void* context, int parts, tmaops_parallel_task task, const void* task_context);
+/// Lets calls on the host run on a framework's threads instead of their own: run(context, ...) is then called wherever
+/// a call would use several threads. A null run goes back. In a forked child tmaops' own are used until it is set
+/// there.
+TMAOPS_API int tmaops_set_parallel_for(tmaops_parallel_for run, void* context);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

@@ -1,0 +1,85 @@
+// What the library has: its version, operators, variants and element types; and the threads of calls on the host.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "c_api/plan.hpp"
+#include "tmaops/registry.hpp"
+#include "tmaops/threads.hpp"
+#include "tmaops/version.hpp"
+
+namespace tmaops::c_api {
+namespace {
+
+/// The texts of a VariantInfo are literals of variants.def, which end with a zero.
+std::vector<tmaops_variant> variants_of(std::string_view op) {
+  std::vector<tmaops_variant> list;
+  for (const VariantInfo& variant : variants(op))
+    list.push_back({.name = variant.name.data(),
+                    .description = variant.description.data(),
+                    .arch = variant.arch.data(),
+                    .missing = variant.missing.data(),
+                    .device_type = variant.device == DeviceType::cuda ? tmaops_device_cuda : tmaops_device_cpu,
+                    .version = variant.version});
+  return list;
+}
+
+/// Made once, and never freed.
+const std::map<std::string_view, std::vector<tmaops_variant>>& listing() {
+  static const auto* const all = [] {
+    std::map<std::string_view, std::vector<tmaops_variant>> made;
+    for (const std::string_view op : operators()) made.emplace(op, variants_of(op));
+    return new std::map<std::string_view, std::vector<tmaops_variant>>(std::move(made));
+  }();
+  return *all;
+}
+
+/// The entry of that index; null behind the last one.
+template <class List>
+auto entry(const List& list, std::int64_t index) -> decltype(&*list.begin()) {
+  if (index < 0 || index >= static_cast<std::int64_t>(list.size())) return nullptr;
+  return &*std::next(list.begin(), index);
+}
+
+}  // namespace
+}  // namespace tmaops::c_api
+
+using namespace tmaops::c_api;  // NOLINT(google-build-using-namespace): this file is a part of it
+
+const char* tmaops_version() { return tmaops::version().data(); }
+const char* tmaops_revision() { return tmaops::revision().data(); }
+
+const char* tmaops_operator_at(int64_t index) {
+  const char* name = nullptr;
+  status_of("operators", [&] {
+    if (const auto* found = entry(listing(), index)) name = found->first.data();
+  });
+  return name;
+}
+
+const tmaops_variant* tmaops_variant_at(const char* op, int64_t index) {
+  const tmaops_variant* variant = nullptr;
+  status_of("variants", [&] {
+    const auto found = listing().find(text(op));
+    if (found == listing().end()) tmaops::variants(text(op));  // which names those there are
+    variant = entry(found->second, index);
+  });
+  return variant;
+}
+
+const tmaops_named_dtype* tmaops_dtype_at(int64_t index) { return entry(named_dtypes(), index); }
+
+int tmaops_num_threads(int* count) {
+  return status_of_call("tmaops_num_threads", [&](const Arguments& arguments) {
+    arguments.place("count", count);
+    *count = tmaops::num_threads();
+  });
+}
+
+int tmaops_set_num_threads(int count) {
+  return status_of("tmaops_set_num_threads", [&] { tmaops::set_num_threads(count); });
+}
+
+int tmaops_set_parallel_for(tmaops_parallel_for run, void* context) {
+  return status_of("tmaops_set_parallel_for", [&] { tmaops::set_parallel_for(run, context); });
+}

@@ -1,0 +1,117 @@
+#include "tmaops/resample.hpp"
+
+#include <vector>
+
+#include "c_api/plan.hpp"
+
+namespace tmaops::c_api {
+namespace {
+
+constexpr std::string_view kResample = "resample";
+constexpr std::string_view kResampleBackward = "resample_backward";
+constexpr std::string_view kResampleViolations = "resample_violations";
+
+/// Options and what their span of groups points to.
+struct ResampleArguments {
+  std::vector<ChannelGroup> groups;
+  ResampleOptions options;
+};
+
+ResampleArguments resample_options(const Arguments& read, const tmaops_resample_options* given, Stream stream) {
+  const auto options = read.options<tmaops_resample_options>(given, TMAOPS_RESAMPLE_OPTIONS);
+  ResampleArguments made;
+  for (const auto& [first, count, interpolation] :
+       read.list("channel_groups", options.channel_groups, options.channel_group_count)) {
+    const std::string argument = "channel_groups[" + std::to_string(made.groups.size()) + "].interpolation";
+    made.groups.push_back({first, count, read.enumerator<Interpolation>(argument, interpolation)});
+  }
+  made.options = {.interpolation = read.enumerator<Interpolation>("interpolation", options.interpolation),
+                  .channel_groups = made.groups,
+                  .outside = read.enumerator<Outside>("outside", options.outside),
+                  .duplicates = read.enumerator<Duplicates>("duplicates", options.duplicates),
+                  .max_gap = read.time("max_gap", options.max_gap),
+                  .source_offsets = read.list("source_offsets", options.source_offsets, options.source_offset_count),
+                  .target_offsets = read.list("target_offsets", options.target_offsets, options.target_offset_count),
+                  .valid = read.optional_tensor("valid", options.valid),
+                  .variant = text(options.variant),
+                  .dependent_launch = options.dependent_launch != 0,
+                  .stream = stream};
+  return made;
+}
+
+/// Calls call(targets) with the target times or the grid, whichever is given.
+template <class Call>
+decltype(auto) with_targets(const Arguments& read, const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                            const Call& call) {
+  if (grid == nullptr) return call(ConstTensorView(read.tensor("target_times", target_times)));
+  if (target_times != nullptr)
+    read.checks().fail(ErrorCode::bad_parameter, "target_times", "target times and a grid",
+                       "one of them, the other null");
+  return call(UniformGrid{.start = read.time("grid.start", grid->start),
+                          .period = read.time("grid.period", grid->period),
+                          .count = grid->count});
+}
+
+}  // namespace
+}  // namespace tmaops::c_api
+
+using namespace tmaops::c_api;  // NOLINT(google-build-using-namespace): this file is a part of it
+
+int tmaops_resample(const tmaops_tensor* values, const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                    const tmaops_uniform_grid* grid, const tmaops_tensor* output,
+                    const tmaops_resample_options* options, tmaops_stream stream) {
+  return status_of_call(kResample, [&](const Arguments& read) {
+    with_targets(read, target_times, grid, [&](const auto& targets) {
+      tmaops::resample(read.tensor("values", values), read.tensor("source_times", source_times), targets,
+                       read.tensor("output", output), resample_options(read, options, stream).options);
+    });
+  });
+}
+
+int tmaops_plan_resample(const tmaops_tensor* values, const tmaops_tensor* source_times,
+                         const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                         const tmaops_tensor* output, const tmaops_resample_options* options, tmaops_plan** plan) {
+  return status_of_plan(kResample, plan, [&](const Arguments& read) {
+    return with_targets(read, target_times, grid, [&](const auto& targets) {
+      return tmaops::plan_resample(read.tensor("values", values), read.tensor("source_times", source_times), targets,
+                                   read.tensor("output", output), resample_options(read, options, nullptr).options);
+    });
+  });
+}
+
+int tmaops_resample_backward(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                             const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                             const tmaops_tensor* grad_values, const tmaops_resample_options* options,
+                             tmaops_stream stream) {
+  return status_of_call(kResampleBackward, [&](const Arguments& read) {
+    with_targets(read, target_times, grid, [&](const auto& targets) {
+      tmaops::resample_backward(read.tensor("source_times", source_times), targets,
+                                read.tensor("grad_output", grad_output), read.tensor("grad_values", grad_values),
+                                resample_options(read, options, stream).options);
+    });
+  });
+}
+
+int tmaops_plan_resample_backward(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                  const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                                  const tmaops_tensor* grad_values, const tmaops_resample_options* options,
+                                  tmaops_plan** plan) {
+  return status_of_plan(kResampleBackward, plan, [&](const Arguments& read) {
+    return with_targets(read, target_times, grid, [&](const auto& targets) {
+      return tmaops::plan_resample_backward(
+          read.tensor("source_times", source_times), targets, read.tensor("grad_output", grad_output),
+          read.tensor("grad_values", grad_values), resample_options(read, options, nullptr).options);
+    });
+  });
+}
+
+int tmaops_resample_violations(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                               const tmaops_uniform_grid* grid, const tmaops_tensor* counts,
+                               const tmaops_resample_options* options, tmaops_stream stream) {
+  return status_of_call(kResampleViolations, [&](const Arguments& read) {
+    with_targets(read, target_times, grid, [&](const auto& targets) {
+      tmaops::resample_violations(read.tensor("source_times", source_times), targets, read.tensor("counts", counts),
+                                  resample_options(read, options, stream).options);
+    });
+  });
+}
