@@ -38,11 +38,11 @@ class ResampleWorkload : public Workload {
             {"outside", ops::resample::name_of(case_.outside)},
             {"max_gap", case_.max_gap}};
   }
-  Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }
-  Call bind_dependent(const std::string& variant, int set) const override {
-    ResampleOptions dependent = options(variant);
-    dependent.dependent_launch = true;
-    return call(dependent, set);
+  Call bind(const std::string& variant, int set, Launch launch) const override {
+    ResampleOptions wanted = options(variant);
+    wanted.dependent_launch = launch == Launch::dependent;
+    return call_of(plan_resample(tensor("values", set), tensor("source_times", set), tensor("target_times", set),
+                                 tensor("output", set), wanted));
   }
 
  protected:
@@ -61,11 +61,6 @@ class ResampleWorkload : public Workload {
   }
 
  private:
-  Call call(const ResampleOptions& options, int set) const {
-    auto plan = std::make_shared<Plan>(plan_resample(tensor("values", set), tensor("source_times", set),
-                                                     tensor("target_times", set), tensor("output", set), options));
-    return [plan](Stream stream) { plan->run(stream); };
-  }
   ResampleOptions options(const std::string& variant) const {
     ResampleOptions made = resample_options(case_, variant);
     made.channel_groups = groups_;

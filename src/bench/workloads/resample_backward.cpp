@@ -30,11 +30,11 @@ class ResampleBackwardWorkload : public Workload {
     return std::string(ops::resample_backward::select(problem(), device_info(info_.device)).variant->name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
-  Call bind(const std::string& variant, int set) const override { return call(resample_options(case_, variant), set); }
-  Call bind_dependent(const std::string& variant, int set) const override {
-    ResampleOptions dependent = resample_options(case_, variant);
-    dependent.dependent_launch = true;
-    return call(dependent, set);
+  Call bind(const std::string& variant, int set, Launch launch) const override {
+    ResampleOptions wanted = resample_options(case_, variant);
+    wanted.dependent_launch = launch == Launch::dependent;
+    return call_of(plan_resample_backward(tensor("source_times", set), tensor("target_times", set),
+                                          tensor("grad_output", set), tensor("grad_values", set), wanted));
   }
 
  protected:
@@ -46,12 +46,6 @@ class ResampleBackwardWorkload : public Workload {
   double tolerance() const override { return case_.dtype == DType::f64 ? 1e-11 : rounding_tolerance(case_.dtype); }
 
  private:
-  Call call(const ResampleOptions& options, int set) const {
-    auto plan = std::make_shared<Plan>(plan_resample_backward(tensor("source_times", set), tensor("target_times", set),
-                                                              tensor("grad_output", set), tensor("grad_values", set),
-                                                              options));
-    return [plan](Stream stream) { plan->run(stream); };
-  }
   ops::resample_backward::Problem problem() const {
     return ops::resample_backward::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}},
                                                 tensor("grad_output", 0), tensor("grad_values", 0),
