@@ -17,20 +17,20 @@ import json
 import re
 
 BLOCK = re.compile(r"(<!-- table goals (?P<items>[^\n]*)\n(?P<rows>.*?)-->\n)(?P<body>.*?)(<!-- /table -->)", re.DOTALL)
-KEYS = ("operator", "case", "dtype", "temperature", "implementation")
+KEYS = ("operator", "case", "dtype", "temperature", "implementation", "kind")
 
 
-def select(items, before, read):
-    """The file and the values of rows that items ask for, on top of those before."""
+def select(items, before, read, other=None):
+    """The file and the values of rows that items ask for, on top of those before. other(item): what another item adds."""
     wanted = dict(before)
     for item in filter(None, (item.strip() for item in items.split(";"))):
         if re.fullmatch(r"(h100|h200|cpu)/\w+", item):
             wanted["file"] = item
             continue
-        keys = [key for key in KEYS if any(row[key] == item for row in read(wanted["file"]))]
-        if not keys:
+        keys = [key for key in KEYS if any(row[key] == item for row in read(wanted.get("file")))]
+        if not keys and other is None:
             raise SystemExit(f"goals: results/{wanted['file']}.json has no row with '{item}'")
-        wanted[keys[0]] = item
+        wanted.update({keys[0]: item} if keys else other(item))
     return wanted
 
 

@@ -213,7 +213,9 @@ void add_bench_command(CLI::App& app, Globals& globals) {
       ->type_name("{hot,cold,both}");
   add_given(*command, *arguments, "samples", "Samples of each implementation");
   add_given(*command, *arguments, "min_time", "Seconds that one sample lasts at least");
-  add_given(*command, *arguments, "max_time", "Seconds after which an implementation with 5 samples gets no more");
+  add_given(
+      *command, *arguments, "max_time",
+      "Seconds after which an implementation with " + std::to_string(bench::kFewestSamples) + " samples gets no more");
   command->add_option("--python", arguments->options.python,
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
   CLI::Option* compare = command->add_option("--compare", arguments->compare, "Result file to compare with");

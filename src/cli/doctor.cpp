@@ -243,7 +243,7 @@ int doctor(const Globals& globals) {
     print_data(json.dump(2) + "\n");
     return code;
   }
-  Table table({{"part"}, {"state"}, {"what was found"}});
+  Table table("part|state|what was found");
   for (const Finding& one : findings) {
     const Style style = one.state == State::ok ? Style::good : one.state == State::problem ? Style::bad : Style::bold;
     table.add({{one.name}, {std::string(to_string(one.state)), style}, {one.value}});

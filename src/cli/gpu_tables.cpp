@@ -30,23 +30,9 @@ std::string bytes_text(double bytes) { return in_units(bytes / 1e3, {"KB", "MB",
 }  // namespace
 
 std::string loads_table(const bench::Report& report, bool color, std::size_t width) {
-  Table table({{"operator"},
-               {"case"},
-               {"dtype"},
-               {"inputs"},
-               {"implementation"},
-               {"us avg", Align::right},
-               {"min", Align::right},
-               {"max", Align::right},
-               {"std", Align::right},
-               {"GB/s", Align::right},
-               {"G loads/s", Align::right},
-               {"ns/load", Align::right},
-               {"of copy", Align::right},
-               {"vs manual", Align::right},
-               {"cycles/block avg", Align::right},
-               {"min", Align::right},
-               {"max", Align::right}});
+  Table table(
+      "operator|case|dtype|inputs|implementation|>us avg|>min|>max|>std|>GB/s|>G loads/s|"
+      ">ns/load|>of copy|>vs manual|>cycles/block avg|>min|>max");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us || !row.loads || row.kind == bench::Kind::ceiling) continue;
@@ -70,26 +56,9 @@ std::string loads_table(const bench::Report& report, bool color, std::size_t wid
 }
 
 std::string counters_table(const bench::Report& report, bool color, std::size_t width) {
-  Table table({{"operator"},
-               {"case"},
-               {"dtype"},
-               {"inputs"},
-               {"implementation"},
-               {"kernels", Align::right},
-               {"GPU us", Align::right},
-               {"SM MHz", Align::right},
-               {"DRAM", Align::right},
-               {"p10 - p90", Align::right},
-               {"back to back", Align::right},
-               {"L2", Align::right},
-               {"L1", Align::right},
-               {"issue", Align::right},
-               {"tensor", Align::right},
-               {"read", Align::right},
-               {"written", Align::right},
-               {"to SMs", Align::right},
-               {"bank conflicts", Align::right},
-               {"warps wait for"}});
+  Table table(
+      "operator|case|dtype|inputs|implementation|>kernels|>GPU us|>SM MHz|>DRAM|>p10 - p90|"
+      ">back to back|>L2|>L1|>issue|>tensor|>read|>written|>to SMs|>bank conflicts|warps wait for");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.counters) continue;

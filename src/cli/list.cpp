@@ -50,7 +50,7 @@ int list_operators(const Globals& globals, const ListArguments& arguments) {
   std::string text;
   const bool color = use_color(globals, Stream::data);
   for (const std::string_view name : names) {
-    Table table({{"  variant"}, {"device"}, {"version", Align::right}, {""}, {"what it is"}});
+    Table table("  variant|device|>version||what it is");
     Json entry{{"operator", name}, {"variants", Json::array()}};
     for (const VariantInfo& variant : variants(name)) {
       entry["variants"].push_back(to_json(variant));
@@ -122,7 +122,7 @@ int list_problems(const Globals& globals, const ListArguments& arguments) {
     Json entry{{"operator", info.op}, {"case", info.name}, {"dtype", info.dtype}, {"device", to_string(device)}};
     entry["selected"] = runs.empty() ? Json(nullptr) : Json(runs.front());
     entry["variants"] = Json::array();
-    Table table({{"  variant"}, {"device"}, {"takes it"}, {"why"}});
+    Table table("  variant|device|takes it|why");
     for (const bench::VariantChoice& variant : variants) {
       const bool is_chosen = std::ranges::find(runs, variant.info.name) != runs.end();
       Json one = to_json(variant.info);

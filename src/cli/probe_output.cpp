@@ -14,7 +14,7 @@ Style style_of(std::string_view verdict) {
 std::string of(int count, int all) { return all == 0 ? "-" : std::to_string(count) + " of " + std::to_string(all); }
 
 std::string matrix_text(const probe::Report& report, bool color) {
-  Table table({{"rule"}, {"accepted inside"}, {"refused outside"}, {"verdict"}});
+  Table table("rule|accepted inside|refused outside|verdict");
   for (const probe::RuleSummary& one : probe::summarise(report.matrix))
     table.add({{std::string(one.rule->id)},
                {of(one.inside_accepted, one.inside)},
@@ -59,7 +59,7 @@ std::string probe_text(const probe::Report& report, bool color) {
   std::string text =
       matrix_text(report, color) + "\n" + specifications_text(report.specifications) + loads_text(report.loads);
   if (report.faults.empty()) return text;
-  Table table({{"fault"}, {"symptom"}, {"what is wrong"}});
+  Table table("fault|symptom|what is wrong");
   for (const probe::FaultRun& run : report.faults)
     table.add({{std::string(run.fault->name)},
                {run.outcome, run.expected ? Style::plain : Style::bad},

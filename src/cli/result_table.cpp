@@ -44,21 +44,9 @@ std::string name_text(const Row& row) {
 }
 
 std::string times_table(const bench::Report& report, bool color, std::size_t width) {
-  Table table({{"operator"},
-               {"case"},
-               {"dtype"},
-               {"device"},
-               {"implementation"},
-               {"median", Align::right},
-               {"p10/p90", Align::right},
-               {"GB/s", Align::right},
-               {"of copy", Align::right},
-               {"TFLOP/s", Align::right},
-               {"vs tmaops", Align::right},
-               {"host us", Align::right},
-               {"SM MHz", Align::right},
-               {"error", Align::right},
-               {"inputs"}});
+  Table table(
+      "operator|case|dtype|device|implementation|>median|>p10/p90|>GB/s|>of copy|>TFLOP/s|"
+      ">vs tmaops|>host us|>SM MHz|>error|inputs");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
@@ -90,14 +78,7 @@ std::string times_table(const bench::Report& report, bool color, std::size_t wid
 }
 
 std::string verify_table(const bench::Report& report, bool color, std::size_t width) {
-  Table table({{"operator"},
-               {"case"},
-               {"dtype"},
-               {"device"},
-               {"implementation"},
-               {"relative", Align::right},
-               {"max", Align::right},
-               {"result"}});
+  Table table("operator|case|dtype|device|implementation|>relative|>max|result");
   const auto add = [&](const Row& row, bool ok) {
     table.add({{row.info.op},
                {row.info.name},
@@ -114,15 +95,7 @@ std::string verify_table(const bench::Report& report, bool color, std::size_t wi
 }
 
 std::string compare_table(const std::vector<bench::Difference>& differences, bool color, std::size_t width) {
-  Table table({{"operator"},
-               {"case"},
-               {"dtype"},
-               {"implementation"},
-               {"base", Align::right},
-               {"now", Align::right},
-               {"change", Align::right},
-               {"verdict"},
-               {"inputs"}});
+  Table table("operator|case|dtype|implementation|>base|>now|>change|verdict|inputs");
   for (const bench::Difference& one : differences) {
     const Style style = one.change == bench::Change::slower   ? Style::bad
                         : one.change == bench::Change::faster ? Style::good

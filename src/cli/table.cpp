@@ -41,6 +41,16 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+Table::Table(std::string_view titles) {
+  for (std::size_t at = 0; at <= titles.size();) {
+    const std::size_t end = std::min(titles.find('|', at), titles.size());
+    const bool right = titles.substr(at, 1) == ">";
+    columns_.push_back({std::string(titles.substr(at + (right ? 1 : 0), end - at - (right ? 1 : 0))),
+                        right ? Align::right : Align::left});
+    at = end + 1;
+  }
+}
+
 void Table::add(std::vector<Cell> row) {
   for (Cell& cell : row) {
     cell.text = display_lines(cell.text);

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.hpp"
 
 namespace tmaops::cli {
-
-enum class Align { left, right };
-
-struct Column {
-  std::string title;
-  Align align = Align::left;
-};
 
 struct Cell {
   std::string text{};
@@ -25,7 +19,8 @@ struct Cell {
 /// stand on a second line of their row, and the text of a last column on the left is wrapped.
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Titles with '|' between them; '>' before one aligns its column to the right.
+  explicit Table(std::string_view titles);
   /// Control characters in a cell are printed as \xNN.
   void add(std::vector<Cell> row);
   /// An empty line between groups.
@@ -33,6 +28,11 @@ class Table {
   std::string text(bool color, std::size_t width = kAnyWidth) const;
 
  private:
+  enum class Align { left, right };
+  struct Column {
+    std::string title;
+    Align align;
+  };
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -9,7 +9,7 @@ namespace tmaops::cli {
 namespace {
 
 TEST(Table, columns_are_as_wide_as_their_widest_cell) {
-  Table table({{"name"}, {"time", Align::right}, {"note"}});
+  Table table("name|>time|note");
   table.add({{"a"}, {"1.5"}, {"long note"}});
   table.add({{"longer name"}, {"100000"}, {"x"}});
   EXPECT_EQ(table.text(false),
@@ -18,16 +18,16 @@ TEST(Table, columns_are_as_wide_as_their_widest_cell) {
             "longer name  100000  x\n");
 }
 
-TEST(Table, without_rows_there_is_none) { EXPECT_EQ(Table({{"name"}}).text(false), ""); }
+TEST(Table, without_rows_there_is_none) { EXPECT_EQ(Table("name").text(false), ""); }
 
 TEST(Table, columns_without_text_are_left_out) {
-  Table table({{"a"}, {"empty"}, {"b"}});
+  Table table("a|empty|b");
   table.add({{"1"}, {""}, {"2"}});
   EXPECT_EQ(table.text(false), "a  b\n1  2\n");
 }
 
 TEST(Table, no_line_ends_with_spaces) {
-  Table table({{"a"}, {"wide column"}, {"c", Align::right}});
+  Table table("a|wide column|>c");
   table.add({{"1"}, {"text"}, {"7"}});
   table.add({{"2"}, {"text"}, {""}});
   table.add_gap();
@@ -41,7 +41,7 @@ TEST(Table, no_line_ends_with_spaces) {
 }
 
 TEST(Table, widths_count_characters_and_not_bytes) {
-  Table table({{"a"}, {"b"}});
+  Table table("a|b");
   table.add({{"\u00b5s \u2014"}, {"x"}});
   table.add({{"four"}, {"y"}});
   EXPECT_EQ(display_width("\u00b5s \u2014"), 4U);
@@ -52,13 +52,13 @@ TEST(Table, widths_count_characters_and_not_bytes) {
 }
 
 TEST(Table, colour_changes_no_width) {
-  Table table({{"a"}, {"b"}});
+  Table table("a|b");
   table.add({{"bad", Style::bad}, {"x"}});
   EXPECT_EQ(table.text(true), "\033[1ma\033[0m    \033[1mb\033[0m\n\033[31mbad\033[0m  x\n");
 }
 
 TEST(Table, columns_that_do_not_fit_are_folded) {
-  Table table({{"name"}, {"one", Align::right}, {"two", Align::right}, {"three", Align::right}});
+  Table table("name|>one|>two|>three");
   table.add({{"a row"}, {"1"}, {"2"}, {"3"}});
   table.add_gap();
   table.add({{"b"}, {"10"}});
@@ -74,7 +74,7 @@ TEST(Table, columns_that_do_not_fit_are_folded) {
 }
 
 TEST(Table, text_of_the_last_column_is_wrapped) {
-  Table table({{"part"}, {"what was found"}});
+  Table table("part|what was found");
   table.add({{"Highway"}, {"explicit vectors chosen at run time, several times the speed"}});
   table.add({{}, {"how: ask"}});
   EXPECT_EQ(table.text(false, 40),
@@ -85,7 +85,7 @@ TEST(Table, text_of_the_last_column_is_wrapped) {
 }
 
 TEST(Table, cells_hold_nothing_that_a_terminal_obeys) {
-  Table table({{"a"}});
+  Table table("a");
   table.add({{"\033]0;title\a\nx"}});
   EXPECT_EQ(table.text(false), "a\n\\x1b]0;title\\x07 x\n");
 }

@@ -23,6 +23,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from goal_tables import select  # noqa: E402
 from update_tables import COLUMNS  # noqa: E402
 
 NUMBER = r"\d[\d,]*\d(?:\.\d+)?|\d(?:\.\d+)?"
@@ -35,7 +36,7 @@ FIGURE = re.compile(rf"(?<![\w.])(?<!ISO )((?:{NUMBER})(?:(?:, | to | and | or |
 COMMENT = re.compile(r"<!-- figures\b(.*?)-->", re.DOTALL)
 LINE = re.compile(rf"({NUMBER}) ?({UNIT}|x)?: (.*)")
 IGNORED = re.compile(r"<!-- (table|counters) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL)
-KEYS = ("operator", "case", "implementation", "dtype", "temperature", "kind")
+PAIRED = ("operator", "case", "dtype", "temperature")  # what the rows of a ratio have in common
 SOURCED = re.compile(r"`(?:h100|h200|cpu)/\w+\.json`|`[^`]*(?:tmaops|make|cmake|ninja) [^`]*`|<!-- figures|\(single run, not kept\)"
                      r"|[Rr]eckoned|[Ee]xploratory")
 
@@ -50,47 +51,33 @@ def figures(text):
     return [(number, match[2] or match[3]) for match in FIGURE.finditer(text) for number in re.findall(NUMBER, match[1])]
 
 
-class Reference:
-    """One operand: a file, values of the rows' keys, a field."""
+def refer(text, before, read):
+    """One operand: the file, values of rows' keys and the field that the items of a text ask for, on top of those before."""
+    return select(text, before, read, lambda item: {"implementation" if item == "fastest" else "field": item})
 
-    def __init__(self, like=None):
-        self.file, self.wanted, self.field = (like.file, dict(like.wanted), like.field) if like else (None, {}, None)
 
-    def take(self, items, read):
-        files = [item for item in items if re.fullmatch(r"\w+/\w+", item)]
-        self.file = files[-1] if files else self.file
-        if self.file is None:
-            raise Problem("names no result file")
-        for item in items:
-            if item in files or not item:
+def values(wanted, read, field):
+    """Rows' keys -> value; the implementation is a key where no one is asked for."""
+    field = wanted.get("field", field)
+    implementation = wanted.get("implementation")
+    found = {}
+    for row in read(wanted.get("file")):
+        name = row["implementation"]
+        if implementation == "fastest":
+            if row["kind"] != "variant" or name.startswith("tmaops") or name.endswith("_pdl"):
                 continue
-            keys = [key for key in KEYS if any(row.get(key) == item for row in read(self.file))]
-            if keys:
-                self.wanted[keys[0]] = item
-            elif item == "fastest":
-                self.wanted["implementation"] = item
-            else:
-                self.field = item
-        return self
-
-    def values(self, read, field):
-        """Rows' keys but the implementation -> value."""
-        found = {}
-        for row in read(self.file):
-            name = row["implementation"]
-            fastest = self.wanted.get("implementation") == "fastest"
-            if fastest and (row["kind"] != "variant" or name.startswith("tmaops") or name.endswith("_pdl")):
-                continue
-            if any(row.get(key) != value for key, value in self.wanted.items() if (key, value) != ("implementation", "fastest")):
-                continue
-            key = tuple(row.get(key) for key in ("operator", "case", "dtype", "temperature"))
-            key += (None if "implementation" in self.wanted else name,)
-            value = value_of(row, self.field or field)
-            if value is not None:
-                found[key] = min(value, found[key]) if fastest and key in found else value
-        if not found:
-            raise Problem(f"{self.file}: no row has {', '.join(self.wanted.values())} and {self.field or field}")
-        return found
+        elif implementation not in (None, name):
+            continue
+        if any(row.get(key) != value for key, value in wanted.items() if key not in ("file", "field", "implementation")):
+            continue
+        key = tuple(row.get(key) for key in PAIRED) + (None if implementation else name,)
+        value = value_of(row, field)
+        if value is not None:
+            found[key] = min(value, found.get(key, value)) if implementation == "fastest" else value
+    if not found:
+        items = [value for key, value in wanted.items() if key not in ("file", "field")]
+        raise Problem(f"{wanted['file']}: no row has {', '.join([*items, field])}")
+    return found
 
 
 def value_of(row, field):
@@ -106,7 +93,7 @@ def value_of(row, field):
 def pick(values, how, text):
     if how:
         return {"min": min, "max": max}[how](values)
-    if len(values) > 1:
+    if len(values) != 1:
         raise Problem(f"'{text}' leaves {len(values)} rows, not one: say more, or min or max")
     return next(iter(values))
 
@@ -114,24 +101,23 @@ def pick(values, how, text):
 def compute(text, unit, head, read):
     """The value that a line refers to, in its unit."""
     before, after = text.startswith("1 - "), text.endswith(" - 1")
-    body = text.removeprefix("1 - ").removesuffix(" - 1")
-    sides = [[item.strip() for item in side.split(";")] for side in body.split(" / ")]
-    how = sides[-1].pop() if sides[-1][-1] in ("min", "max") else None
+    body, how = re.fullmatch(r"(.*?)(?:(?:; |^)(min|max))?", text.removeprefix("1 - ").removesuffix(" - 1")).groups()
+    sides = body.split(" / ")
     field = FIELDS.get(unit, "us.median")
-    first = Reference(head).take(sides[0], read)
-    left = first.values(read, field)
+    first = refer(sides[0], head, read)
+    left = values(first, read, field)
     if len(sides) == 1:
-        percents = first.field in COLUMNS or (first.field or "").endswith(("elapsed", "active"))
+        field = first.get("field", "")
+        percents = field in COLUMNS or field.endswith(("elapsed", "active"))
         return pick(left.values(), how, text) * (1 if percents else UNITS.get(unit, 1))
-    other = Reference(first).take(sides[1], read)
-    right = other.values(read, field)
-    changed = [i for i, key in enumerate(("operator", "case", "dtype", "temperature"))
-               if first.wanted.get(key) != other.wanted.get(key)] + [4]
-    strip = lambda key: tuple(part for i, part in enumerate(key) if i not in changed)
-    if len({strip(key) for key in right}) < len(right) and len(right) > 1:
-        raise Problem(f"'{text}': more than one row on the right of '/'")
-    right = {strip(key): value for key, value in right.items()}
-    ratio = pick([value / right[strip(key)] for key, value in left.items() if strip(key) in right], how, text)
+    other = refer(sides[1], first, read)
+    same = [i for i, key in enumerate(PAIRED) if first.get(key) == other.get(key)]
+    right = {}
+    for key, value in values(other, read, field).items():
+        if right.setdefault(tuple(key[i] for i in same), value) != value:
+            raise Problem(f"'{text}': more than one row on the right of '/'")
+    pairs = [(value, right.get(tuple(key[i] for i in same))) for key, value in left.items()]
+    ratio = pick([value / below for value, below in pairs if below is not None], how, text)
     return (1 - ratio if before else ratio - 1 if after else ratio) * (100 if unit in ("%", "percent") else 1)
 
 
@@ -144,12 +130,15 @@ def check_text(name, text, read):
         scope, begin, start = figures(text[start:end]), start, mark.end() if mark else end
         comment = mark and mark[0].startswith("<!--") and mark[1].strip()
         lines = comment.split("\n") if comment else []
-        head, covered, given = Reference(), set(), False
+        head, covered, given = {}, set(), False
         if lines and not LINE.match(lines[0]):
             first = lines.pop(0).removeprefix(": ")
             given = first.startswith("given")
-            if not given:
-                head.take([item.strip() for item in first.split(";")], read)
+            try:
+                head = {} if given else refer(first, {}, read)
+            except Problem as problem:
+                found.append(f"{name}: '{first}': {problem}")
+                continue
         for line in lines:
             match = LINE.fullmatch(line.strip())
             if not match:
@@ -244,8 +233,9 @@ def self_test():
     passes("50 % less\n<!-- figures 50 %: 1 - h200/gemm; RC 2; tmaops / cublas -->\n")
     passes("0.96 times the best\n<!-- figures 0.96 times: h200/gemm; RC 1; tmaops / fastest -->\n")
     passes("10 us\n<!-- figures 10 us: h200/gemm; tmaops -->\n", "leaves 2 rows")
-    passes("10 us\n<!-- figures 10 us: h200/gemm; RC 3; tmaops -->\n", "no row has tmaops and RC 3")
+    passes("10 us\n<!-- figures 10 us: h200/gemm; RC 3; tmaops -->\n", "no row has tmaops, RC 3")
     passes("10 us\n<!-- figures 10 us: h100/gemm; RC 1 -->\n", "is not there")
+    passes("10 us\n<!-- figures h100/gemm\n10 us: RC 1\n-->\n", "is not there")
     passes("10 us\n<!-- figures h200/gemm\n10 us: RC 1; tmaops\n11 us: RC 1; tmaops\n-->\n", "no such figure")
     passes("10 us\n<!-- figures h200/gemm\n10 us: RC 1; tmaops\n10 us RC 1\n-->\n", "is no line of figures")
     passes("50 ms\n<!-- figures 50 ms: given, a setting -->\n")

@@ -1,66 +1,89 @@
 #include "bench/peers/peers.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "bench/peers/ceilings.hpp"
 #include "bench/peers/peer_refuses.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 namespace {
 
-constexpr std::array<std::string_view, 11> kPeers{"copy",        "empty",         "gather",  "onednn",
-                                                  "cublas",      "cublaslt",      "cutlass", "grid_sample",
-                                                  "torch_eager", "torch_compile", "numpy"};
+using Make = std::unique_ptr<Implementation> (*)(const Workload&, Timer&);
+
+struct Peer {
+  std::string_view name;
+  bool (*applies)(std::string_view op, bool on_gpu);
+  Make make;  // null: in Python
+};
+
+bool is_gemm_on_gpu(std::string_view op, bool on_gpu) { return on_gpu && op == "gemm"; }
+
+constexpr Peer kPeers[] = {
+    {"copy", [](std::string_view, bool) { return true; },
+     [](const Workload& workload, Timer& timer) {
+       return workload.info().device.type == DeviceType::cuda ? make_cuda_copy(workload, timer)
+                                                              : make_copy(workload, timer);
+     }},
+    {"empty", [](std::string_view, bool on_gpu) { return on_gpu; }, make_cuda_empty},
+    {"gather", [](std::string_view op, bool on_gpu) { return on_gpu && op == "ms_deform_attn"; }, make_cuda_gather},
+    {"onednn", [](std::string_view op, bool on_gpu) { return !on_gpu && op == "gemm"; }, make_onednn},
+    {"cublas", is_gemm_on_gpu, make_cublas},
+    {"cublaslt", is_gemm_on_gpu, make_cublaslt},
+    {"cutlass", is_gemm_on_gpu, make_cutlass},
+    {"grid_sample", [](std::string_view op, bool) { return op.starts_with("ms_deform_attn"); }, nullptr},
+    // An attention by PyTorch is called grid_sample.
+    {"torch_eager", [](std::string_view op, bool) { return op == "gemm" || op == "resample"; }, nullptr},
+    {"torch_compile",
+     [](std::string_view op, bool) { return op == "gemm" || op == "resample" || op.starts_with("ms_deform_attn"); },
+     nullptr},
+    {"numpy", [](std::string_view op, bool on_gpu) { return !on_gpu && op == "resample"; }, nullptr}};
+
+const Peer& peer_named(std::string_view name) {
+  const auto found = std::ranges::find(kPeers, name, &Peer::name);
+  if (found == std::end(kPeers))
+    throw Error(ErrorCode::bad_value, {.where = "peers",
+                                       .got = "'" + display_text(std::string(name)) + "'",
+                                       .needed = "one of " + joined(peer_names()),
+                                       .mend = did_you_mean(name, peer_names())});
+  return *found;
+}
 
 }  // namespace
 
-std::span<const std::string_view> peer_names() { return kPeers; }
+#ifndef TMAOPS_HAVE_ONEDNN
+std::unique_ptr<Implementation> make_onednn(const Workload&, Timer&) {
+  peer_refuses("onednn", "built without oneDNN: " TMAOPS_HOW_ONEDNN);
+}
+#endif
+#ifndef TMAOPS_HAVE_CUTLASS
+std::unique_ptr<Implementation> make_cutlass(const Workload&, Timer&) {
+  peer_refuses("cutlass", "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
+}
+#endif
+
+std::span<const std::string_view> peer_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const Peer& peer : kPeers) all.push_back(peer.name);
+    return all;
+  }();
+  return names;
+}
 
 Peers::Peers(PythonSettings python, Timer& timer) : python_settings_(std::move(python)), timer_(timer) {}
 
 bool Peers::applies(std::string_view peer, const CaseInfo& info) {
-  const bool on_gpu = info.device.type == DeviceType::cuda;
-  const std::string_view op = info.op;
-  const bool public_operator = op == "gemm" || op == "resample" || op.starts_with("ms_deform_attn");
-  if (peer == "copy") return true;
-  if (peer == "empty") return on_gpu;  // a kernel that does nothing
-  if (peer == "gather") return on_gpu && op == "ms_deform_attn";
-  if (peer == "onednn") return !on_gpu && op == "gemm";
-  if (peer == "cublas" || peer == "cublaslt" || peer == "cutlass") return on_gpu && op == "gemm";
-  if (peer == "numpy") return !on_gpu && op == "resample";
-  if (peer == "grid_sample") return op.starts_with("ms_deform_attn");
-  if (peer == "torch_eager") return op == "gemm" || op == "resample";  // of an attention it is called grid_sample
-  return public_operator;
+  return peer_named(peer).applies(info.op, info.device.type == DeviceType::cuda);
 }
 
-bool Peers::in_process(std::string_view peer) {
-  constexpr std::array<std::string_view, 7> here{"copy", "empty", "gather", "onednn", "cublas", "cublaslt", "cutlass"};
-  return std::ranges::find(here, peer) != here.end();
-}
+bool Peers::in_process(std::string_view peer) { return peer_named(peer).make != nullptr; }
 
 std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workload& workload) {
-  const bool on_gpu = workload.info().device.type == DeviceType::cuda;
-  if (peer == "copy") return on_gpu ? make_cuda_copy(workload, timer_) : make_copy(workload, timer_);
-  if (peer == "empty") return make_cuda_empty(workload, timer_);
-  if (peer == "gather") return make_cuda_gather(workload, timer_);
-  if (peer == "cublas") return make_cublas(workload, timer_);
-  if (peer == "cublaslt") return make_cublaslt(workload, timer_);
-  if (peer == "onednn") {
-#ifdef TMAOPS_HAVE_ONEDNN
-    return make_onednn(workload, timer_);
-#else
-    peer_refuses("onednn", "built without oneDNN: " TMAOPS_HOW_ONEDNN);
-#endif
-  }
-  if (peer == "cutlass") {
-#ifdef TMAOPS_HAVE_CUTLASS
-    return make_cutlass(workload, timer_);
-#else
-    peer_refuses("cutlass", "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
-#endif
-  }
+  if (const Make here = peer_named(peer).make) return here(workload, timer_);
   start_python();
   if (!loaded_) python_->load(workload);
   loaded_ = true;

@@ -34,7 +34,8 @@ class Peers {
  public:
   Peers(PythonSettings python, Timer& timer);
 
-  /// Whether a peer computes this operator on this device. Where it does not, it is left out without a message.
+  /// Whether a peer computes this operator on this device. Throws Error bad_value for an unknown one. Where it does
+  /// not, it is left out without a message.
   static bool applies(std::string_view peer, const CaseInfo& info);
   /// Whether a peer launches in this process.
   static bool in_process(std::string_view peer);

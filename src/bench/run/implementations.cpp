@@ -56,17 +56,14 @@ void ImplementationFactory::add_variants(const Settings& problem, const Workload
 
 void ImplementationFactory::add_variant(const Workload& workload, const std::string& name, const std::string& variant,
                                         Found& to) const {
-  std::vector<Call> calls;
-  for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set));
-  to.push_back(make_local(name, Kind::variant, variant, std::move(calls), timer_));
-  if (device_.type == DeviceType::cpu || options_.tune) return;
-  // Dependent launch changes small cases by a third: a row of its own.
-  std::vector<Call> dependent;
-  for (int set = 0; set < workload.sets(); ++set)
-    if (Call call = workload.bind_dependent(variant, set)) dependent.push_back(std::move(call));
-  if (!dependent.empty())
-    to.push_back(
-        make_local(name + std::string(kDependentSuffix), Kind::variant, variant, std::move(dependent), timer_));
+  const auto add = [&](const std::string& row, Launch launch) {
+    std::vector<Call> calls;
+    for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set, launch));
+    to.push_back(make_local(row, Kind::variant, variant, std::move(calls), timer_));
+  };
+  add(name, Launch::plain);
+  // Dependent launch changes small cases a lot, so it has a row of its own.
+  if (device_.type == DeviceType::cuda && !options_.tune) add(name + std::string(kDependentSuffix), Launch::dependent);
 }
 
 void ImplementationFactory::add_peers(const Workload& workload, bool in_process, Found& to) {

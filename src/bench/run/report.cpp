@@ -1,8 +1,8 @@
 #include "bench/run/report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <initializer_list>
 
 #include "bench/measure/machine.hpp"
 #include "tmaops/version.hpp"
@@ -132,31 +132,44 @@ void write(const Json& value, const std::string& indent, std::string& text) {
               {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
 }
 
+bool is_text(const Json& value) { return value.is_string(); }
+bool is_text_or_null(const Json& value) { return value.is_string() || value.is_null(); }
+bool is_number(const Json& value) { return value.is_number(); }
+bool is_number_or_null(const Json& value) { return value.is_number() || value.is_null(); }
+bool is_object(const Json& value) { return value.is_object(); }
+bool is_object_or_null(const Json& value) { return value.is_object() || value.is_null(); }
+bool is_true_or_false(const Json& value) { return value.is_boolean(); }
+bool is_kind(const Json& value) { return value == "variant" || value == "peer" || value == "ceiling"; }
+bool is_above_0(const Json& value) { return value.is_number() && value.get<double>() > 0; }
+
+struct Rule {
+  std::initializer_list<const char*> keys;
+  bool (*holds)(const Json& value);
+  const char* needed;
+};
+
+/// The first key that breaks a rule is an error.
+void expect(const Json& object, std::initializer_list<Rule> rules, const std::string& source,
+            const std::string& where) {
+  for (const Rule& rule : rules)
+    for (const char* key : rule.keys)
+      if (!object.contains(key) || !rule.holds(object[key])) fail_schema(source, where + key, rule.needed);
+}
+
 void check_row(const Json& row, const std::string& source, const std::string& where) {
   if (!row.is_object()) fail_schema(source, where, "an object");
-  for (const char* key : {"operator", "case", "implementation", "kind", "dtype", "device"})
-    if (!row.contains(key) || !row[key].is_string()) fail_schema(source, where + "." + key, "a text");
-  constexpr std::array<std::string_view, 3> kinds{"variant", "peer", "ceiling"};
-  if (std::ranges::find(kinds, row["kind"].get<std::string>()) == kinds.end())
-    fail_schema(source, where + ".kind", "variant, peer or ceiling");
-  for (const char* key : {"selected", "temperature"})
-    if (!row.contains(key) || !(row[key].is_string() || row[key].is_null()))
-      fail_schema(source, where + "." + key, "a text or null");
-  for (const char* key : {"gbps", "tflops", "sm_mhz"})
-    if (!row.contains(key) || !(row[key].is_number() || row[key].is_null()))
-      fail_schema(source, where + "." + key, "a number or null");
-  if (!row.contains("us") || !(row["us"].is_object() || row["us"].is_null()))
-    fail_schema(source, where + ".us", "an object or null");
-  if (row["us"].is_object())
-    for (const char* key : {"median", "p10", "p90", "n"})  // a time of 0 would pass every comparison
-      if (!row["us"].contains(key) || !row["us"][key].is_number() || !(row["us"][key].get<double>() > 0))
-        fail_schema(source, where + ".us." + key, "a number above 0");
-  if (!row.contains("error") || !row["error"].is_object()) fail_schema(source, where + ".error", "an object");
-  for (const char* key : {"relative", "max"})
-    if (!row["error"].contains(key) || !row["error"][key].is_number())
-      fail_schema(source, where + ".error." + key, "a number");
-  if (!row.contains("verified") || !row["verified"].is_boolean())
-    fail_schema(source, where + ".verified", "true or false");
+  expect(row,
+         {{{"operator", "case", "implementation", "dtype", "device"}, is_text, "a text"},
+          {{"kind"}, is_kind, "variant, peer or ceiling"},
+          {{"selected", "temperature"}, is_text_or_null, "a text or null"},
+          {{"gbps", "tflops", "sm_mhz"}, is_number_or_null, "a number or null"},
+          {{"us"}, is_object_or_null, "an object or null"},
+          {{"error"}, is_object, "an object"},
+          {{"verified"}, is_true_or_false, "true or false"}},
+         source, where + ".");
+  if (row["us"].is_object())  // a time of 0 would pass every comparison
+    expect(row["us"], {{{"median", "p10", "p90", "n"}, is_above_0, "a number above 0"}}, source, where + ".us.");
+  expect(row["error"], {{{"relative", "max"}, is_number, "a number"}}, source, where + ".error.");
 }
 
 }  // namespace
@@ -241,11 +254,12 @@ std::string to_text(const Json& document) {
 
 void check_schema(const Json& document, const std::string& source) {
   if (!document.is_object()) fail_schema(source, "document", "an object");
-  if (!document.contains("schema") || document["schema"] != 1) fail_schema(source, "schema", "1");
-  for (const char* key : {"machine", "config"})
-    if (!document.contains(key) || !document[key].is_object()) fail_schema(source, key, "an object");
-  if (!document.contains("revision") || !document["revision"].is_string()) fail_schema(source, "revision", "a text");
-  if (!document.contains("rows") || !document["rows"].is_array()) fail_schema(source, "rows", "a list");
+  expect(document,
+         {{{"schema"}, [](const Json& value) { return value == 1; }, "1"},
+          {{"machine", "config"}, is_object, "an object"},
+          {{"revision"}, is_text, "a text"},
+          {{"rows"}, [](const Json& value) { return value.is_array(); }, "a list"}},
+         source, "");
   std::size_t index = 0;
   for (const Json& row : document["rows"]) check_row(row, source, "rows[" + std::to_string(index++) + "]");
 }

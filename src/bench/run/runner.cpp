@@ -15,9 +15,7 @@
 #include "bench/run/timing_groups.hpp"
 #include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
-#include "core/display.hpp"
 #include "core/work.hpp"
-#include "core/spelling.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -94,14 +92,7 @@ class Runner {
       throw Error(ErrorCode::usage, {.where = "--counters (or counters: true)",
                                      .got = "a run on the CPU",
                                      .needed = "a GPU, whose hardware counters are read: --device cuda"});
-    const auto known = peer_names();
-    for (const std::string& peer : options_.peers) {
-      if (std::ranges::find(known, peer) != known.end()) continue;
-      throw Error(ErrorCode::bad_value, {.where = "peers",
-                                         .got = "'" + display_text(peer) + "'",
-                                         .needed = "one of " + joined(known),
-                                         .mend = did_you_mean(peer, known)});
-    }
+    for (const std::string& peer : options_.peers) Peers::in_process(peer);  // throws for an unknown one
   }
 
   /// Does work on a problem. False, and the problem is refused, where the memory does not suffice.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "bench/workloads/random.hpp"
 #include "bench/workloads/workload.hpp"
 #include "core/registry.hpp"
+#include "tmaops/plan.hpp"
 
 namespace tmaops::bench {
 
@@ -19,6 +21,11 @@ std::vector<VariantChoice> choices(std::span<const Variant<Problem, Arguments, C
   std::vector<VariantChoice> all;
   for (const auto& variant : table) all.push_back({variant.info(), try_variant(variant, problem, device)});
   return all;
+}
+
+/// A call that runs a plan.
+inline Call call_of(Plan plan) {
+  return [shared = std::make_shared<const Plan>(std::move(plan))](Stream stream) { shared->run(stream); };
 }
 
 /// `wanted` different numbers below `count`, in increasing order; all of them when there are no more.

@@ -163,11 +163,10 @@ class GemmWorkload : public Workload, public Tunable {
             {"activation", to_string(config_.activation)},
             {"batched", config_.batched}};
   }
-  Call bind(const std::string& variant, int set) const override { return call(options(variant, set), set); }
-  Call bind_dependent(const std::string& variant, int set) const override {
-    GemmOptions dependent = options(variant, set);
-    dependent.dependent_launch = true;
-    return call(dependent, set);
+  Call bind(const std::string& variant, int set, Launch launch) const override {
+    GemmOptions wanted = options(variant, set);
+    wanted.dependent_launch = launch == Launch::dependent;
+    return call_of(plan_gemm(tensor("a", set), tensor("b", set), tensor("d", set), wanted));
   }
 
  protected:
@@ -181,10 +180,6 @@ class GemmWorkload : public Workload, public Tunable {
   double tolerance() const override { return rounding_tolerance(config_.out); }
 
  private:
-  Call call(const GemmOptions& options, int set) const {
-    auto plan = std::make_shared<Plan>(plan_gemm(tensor("a", set), tensor("b", set), tensor("d", set), options));
-    return [plan](Stream stream) { plan->run(stream); };
-  }
   GemmOptions options(const std::string& variant, int set) const {
     GemmOptions made;
     made.alpha = config_.alpha;

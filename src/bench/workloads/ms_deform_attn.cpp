@@ -75,12 +75,7 @@ class MsDeformAttnWorkload : public Workload {
             {"direction", case_.backward ? "backward" : "forward"},
             {"fused", case_.fused.text()}};
   }
-  Call bind(const std::string& variant, int set) const override { return call(options(variant, set), set); }
-  Call bind_dependent(const std::string& variant, int set) const override {
-    MsDeformAttnOptions dependent = options(variant, set);
-    dependent.dependent_launch = true;
-    return call(dependent, set);
-  }
+  Call bind(const std::string& variant, int set, Launch launch) const override;
 
  protected:
   void fill(std::uint64_t seed) override;
@@ -95,7 +90,6 @@ class MsDeformAttnWorkload : public Workload {
   }
 
  private:
-  Call call(const MsDeformAttnOptions& options, int set) const;
   MsDeformAttnOptions options(const std::string& variant, int set) const {
     MsDeformAttnOptions made;
     made.sampling = case_.sampling;
@@ -138,15 +132,16 @@ std::string MsDeformAttnWorkload::selected() const {
   return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
 }
 
-Call MsDeformAttnWorkload::call(const MsDeformAttnOptions& options, int set) const {
+Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch launch) const {
+  MsDeformAttnOptions wanted = options(variant, set);
+  wanted.dependent_launch = launch == Launch::dependent;
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
-  auto plan = std::make_shared<const Plan>(
-      case_.backward ? plan_ms_deform_attn_backward(value, case_.levels, locations, weights, tensor("grad_output", set),
-                                                    gradients(set), options)
-                     : plan_ms_deform_attn(value, case_.levels, locations, weights, tensor("output", set), options));
-  return [plan](Stream stream) { plan->run(stream); };
+  return call_of(case_.backward
+                     ? plan_ms_deform_attn_backward(value, case_.levels, locations, weights, tensor("grad_output", set),
+                                                    gradients(set), wanted)
+                     : plan_ms_deform_attn(value, case_.levels, locations, weights, tensor("output", set), wanted));
 }
 
 void MsDeformAttnWorkload::fill(std::uint64_t seed) {

@@ -1,4 +1,4 @@
-// Resampling of trajectories: random normal values at irregular times.
+// Resampling of trajectories: random normal values at irregular times. Backward, random normal gradients of the output.
 #include "tmaops/resample.hpp"
 
 #include <memory>
@@ -6,51 +6,66 @@
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/resample_case.hpp"
+#include "ops/resample/backward/problem.hpp"
 #include "ops/resample/options.hpp"
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::bench {
 namespace {
 
+/// Rows of a trajectory that a call reads: samples, or the gradients of targets.
+std::int64_t rows_read(const ResampleCase& c) { return c.backward ? c.targets : c.samples; }
+std::int64_t rows_written(const ResampleCase& c) { return c.backward ? c.samples : c.targets; }
+
 std::vector<TensorSpec> tensors(const ResampleCase& c) {
-  return {{"values", c.dtype, Layout::contiguous({c.batch, c.samples, c.channels})},
+  return {{c.backward ? "grad_output" : "values", c.dtype, Layout::contiguous({c.batch, rows_read(c), c.channels})},
           {"source_times", c.time_dtype, Layout::contiguous({c.batch, c.samples})},
           {"target_times", c.time_dtype, Layout::contiguous({c.batch, c.targets})},
-          {"output", c.dtype, Layout::contiguous({c.batch, c.targets, c.channels}), true}};
+          {c.backward ? "grad_values" : "output", c.dtype, Layout::contiguous({c.batch, rows_written(c), c.channels}),
+           true}};
 }
 
 class ResampleWorkload : public Workload {
  public:
   ResampleWorkload(const Settings& problem, const ResampleCase& c, Device device)
       : Workload(describe_resample(problem, c, device), bench::tensors(c)), case_(c) {
+    if (c.backward)
+      for (const TensorSpec& spec : this->tensors()) info_.floor_bytes += byte_count(spec);
     if (c.interpolation != Interpolation::slerp) return;
     for (std::int64_t first = 0; first < c.channels; first += 4) groups_.push_back({first, 4, Interpolation::slerp});
   }
 
   std::vector<VariantChoice> variants() const override {
-    return choices(ops::resample::variants(), problem(), device_info(info_.device));
+    const DeviceInfo& device = device_info(info_.device);
+    if (case_.backward) return choices(ops::resample_backward::variants(), backward_problem(), device);
+    return choices(ops::resample::variants(), forward_problem(), device);
   }
   std::string selected() const override {
-    return std::string(ops::resample::select(problem(), device_info(info_.device)).variant->name);
+    const DeviceInfo& device = device_info(info_.device);
+    return std::string(case_.backward ? ops::resample_backward::select(backward_problem(), device).variant->name
+                                      : ops::resample::select(forward_problem(), device).variant->name);
   }
   nlohmann::json peer_parameters() const override {
     return {{"interpolation", ops::resample::name_of(case_.interpolation)},
             {"outside", ops::resample::name_of(case_.outside)},
             {"max_gap", case_.max_gap}};
   }
-  Call bind(const std::string& variant, int set) const override { return call(options(variant), set); }
-  Call bind_dependent(const std::string& variant, int set) const override {
-    ResampleOptions dependent = options(variant);
-    dependent.dependent_launch = true;
-    return call(dependent, set);
+  Call bind(const std::string& variant, int set, Launch launch) const override {
+    ResampleOptions wanted = options(variant);
+    wanted.dependent_launch = launch == Launch::dependent;
+    const TensorView source = tensor("source_times", set);
+    const TensorView target = tensor("target_times", set);
+    return call_of(case_.backward ? plan_resample_backward(source, target, input(set), output(set), wanted)
+                                  : plan_resample(input(set), source, target, output(set), wanted));
   }
 
  protected:
   void fill(std::uint64_t seed) override {
-    fill_normal(tensor("values", 0), part_seed(seed, 1));
+    fill_normal(input(0), part_seed(seed, 1));
     fill_times(case_, tensor("source_times", 0), tensor("target_times", 0), seed);
-    info_.floor_bytes = byte_count(this->tensors()[1]) + byte_count(this->tensors()[2]) +
-                        byte_count(this->tensors()[3]) +
+    if (case_.backward) return;
+    const auto& specs = this->tensors();
+    info_.floor_bytes = byte_count(specs[1]) + byte_count(specs[2]) + byte_count(specs[3]) +
                         rows_touched(case_, tensor("source_times", 0), tensor("target_times", 0)) *
                             static_cast<double>(case_.channels) * static_cast<double>(size_of(case_.dtype));
   }
@@ -61,20 +76,21 @@ class ResampleWorkload : public Workload {
   }
 
  private:
-  Call call(const ResampleOptions& options, int set) const {
-    auto plan = std::make_shared<Plan>(plan_resample(tensor("values", set), tensor("source_times", set),
-                                                     tensor("target_times", set), tensor("output", set), options));
-    return [plan](Stream stream) { plan->run(stream); };
-  }
+  TensorView input(int set) const { return tensor(this->tensors().front().name, set); }
+  TensorView output(int set) const { return tensor(this->tensors().back().name, set); }
   ResampleOptions options(const std::string& variant) const {
     ResampleOptions made = resample_options(case_, variant);
     made.channel_groups = groups_;
     if (!groups_.empty()) made.interpolation = Interpolation::linear;
     return made;
   }
-  ops::resample::Problem problem() const {
-    return ops::resample::make_problem(tensor("values", 0), tensor("source_times", 0), {tensor("target_times", 0), {}},
-                                       tensor("output", 0), options(""));
+  ops::resample::Problem forward_problem() const {
+    return ops::resample::make_problem(input(0), tensor("source_times", 0), {tensor("target_times", 0), {}}, output(0),
+                                       options(""));
+  }
+  ops::resample_backward::Problem backward_problem() const {
+    return ops::resample_backward::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}}, input(0),
+                                                output(0), options(""));
   }
 
   ResampleCase case_;
@@ -82,17 +98,21 @@ class ResampleWorkload : public Workload {
 };
 
 std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed) const {
-  const TensorView values = tensor("values", 0);
-  const std::int64_t rows = case_.samples * case_.channels;
-  const std::int64_t made = case_.targets * case_.channels;
-  Expected expected{.tensor = "output", .elements = {}, .values = {}};
-  const Buffer exact(DType::f64, Layout::contiguous({1, case_.samples, case_.channels}));
-  const Buffer want(DType::f64, Layout::contiguous({1, case_.targets, case_.channels}));
+  const TensorView from = input(0);
+  const std::int64_t given = rows_read(case_) * case_.channels;
+  const std::int64_t made = rows_written(case_) * case_.channels;
+  Expected expected{.tensor = this->tensors().back().name, .elements = {}, .values = {}};
+  const Buffer exact(DType::f64, Layout::contiguous({1, rows_read(case_), case_.channels}));
+  const Buffer want(DType::f64, Layout::contiguous({1, rows_written(case_), case_.channels}));
   for (const std::int64_t b : checked_trajectories(case_, seed)) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      store(DType::f64, exact.view().data, i, load(values.dtype, values.data, b * rows + i));
-    resample(exact.view(), times_of(tensor("source_times", 0), b), times_of(tensor("target_times", 0), b), want.view(),
-             options("reference"));
+    for (std::int64_t i = 0; i < given; ++i)
+      store(DType::f64, exact.view().data, i, load(from.dtype, from.data, b * given + i));
+    const ConstTensorView source = times_of(tensor("source_times", 0), b);
+    const ConstTensorView target = times_of(tensor("target_times", 0), b);
+    if (case_.backward)
+      resample_backward(source, target, exact.view(), want.view(), options("reference_backward"));
+    else
+      resample(exact.view(), source, target, want.view(), options("reference"));
     for (std::int64_t i = 0; i < made; ++i) {
       expected.elements.push_back(b * made + i);
       expected.values.push_back(load(DType::f64, want.view().data, i));
@@ -104,9 +124,7 @@ std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed) const {
 }  // namespace
 
 std::unique_ptr<Workload> make_resample_workload(const Settings& problem, Device device) {
-  const ResampleCase c = read_resample_case(problem);
-  if (c.backward) return make_resample_backward_workload(problem, c, device);
-  return std::make_unique<ResampleWorkload>(problem, c, device);
+  return std::make_unique<ResampleWorkload>(problem, read_resample_case(problem), device);
 }
 
 }  // namespace tmaops::bench

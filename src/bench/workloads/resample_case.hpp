@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,5 @@ std::vector<std::int64_t> checked_trajectories(const ResampleCase& c, std::uint6
 
 /// The times of one trajectory, (1, S) or (1, T).
 ConstTensorView times_of(const TensorView& times, std::int64_t trajectory);
-
-std::unique_ptr<Workload> make_resample_backward_workload(const Settings& problem, const ResampleCase& c,
-                                                          Device device);
 
 }  // namespace tmaops::bench

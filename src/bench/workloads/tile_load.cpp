@@ -82,13 +82,12 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
     return std::string(ops::tile_load::select(problem(), device_info(info_.device)).variant->name);
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
-  Call bind(const std::string& variant, int set) const override { return call(variant, set, false); }
-  Call bind_dependent(const std::string& variant, int set) const override { return call(variant, set, true); }
+  Call bind(const std::string& variant, int set, Launch launch) const override { return call(variant, set, launch); }
   double loads() const override { return static_cast<double>(problem().tiles()); }
   std::vector<std::string> manual_variants() const override { return {"plain", "plain_prefetch"}; }
   std::int64_t most_blocks() const override { return (problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock; }
   Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
-    return call(variant, set, false, cycles);
+    return call(variant, set, Launch::plain, cycles);
   }
 
  protected:
@@ -114,14 +113,13 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
     return ops::tile_load::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0),
                                         tensor("checksums", 0));
   }
-  Call call(const std::string& variant, int set, bool dependent, const TensorView& cycles = {}) const {
-    auto plan = std::make_shared<Plan>(ops::tile_load::plan_tile_load(
+  Call call(const std::string& variant, int set, Launch launch, const TensorView& cycles = {}) const {
+    return call_of(ops::tile_load::plan_tile_load(
         tensor("value", set), levels(config_), tensor("coordinates", set), tensor("checksums", set),
         {.variant = variant,
-         .dependent_launch = dependent,
+         .dependent_launch = launch == Launch::dependent,
          .cycles = static_cast<std::int64_t*>(cycles.data),
          .cycle_count = cycles.data == nullptr ? 0 : static_cast<int>(cycles.size())}));
-    return [plan](Stream stream) { plan->run(stream); };
   }
 
   TileLoadConfig config_;

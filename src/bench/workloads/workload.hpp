@@ -20,6 +20,9 @@ namespace tmaops::bench {
 /// One call of an operator on fixed buffers. On the CPU it returns when the result is there; on a GPU it launches.
 using Call = std::function<void(Stream)>;
 
+/// `dependent`: programmatic dependent launch, on a GPU.
+enum class Launch { plain, dependent };
+
 /// What the rows of a case have in common.
 struct CaseInfo {
   std::string op{};       // "ms_deform_attn_backward"
@@ -95,9 +98,7 @@ class Workload {
   void fetch(std::string_view name, int set) const;
   void put(std::string_view name, int set);
   /// A planned call of a variant on one set.
-  virtual Call bind(const std::string& variant, int set) const = 0;
-  /// The same with programmatic dependent launch; empty where the operator has none.
-  virtual Call bind_dependent(const std::string&, int) const { return {}; }
+  virtual Call bind(const std::string& variant, int set, Launch launch = Launch::plain) const = 0;
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);

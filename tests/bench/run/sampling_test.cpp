@@ -33,7 +33,7 @@ class Nothing : public Workload {
   std::vector<VariantChoice> variants() const override { return {}; }
   std::string selected() const override { return "counted"; }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
-  Call bind(const std::string&, int) const override { return {}; }
+  Call bind(const std::string&, int, Launch) const override { return {}; }
 
  protected:
   void fill(std::uint64_t) override {}

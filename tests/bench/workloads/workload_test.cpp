@@ -24,7 +24,7 @@ class Doubling : public Workload {
   std::vector<VariantChoice> variants() const override { return {}; }
   std::string selected() const override { return "right"; }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
-  Call bind(const std::string& variant, int set) const override {
+  Call bind(const std::string& variant, int set, Launch = Launch::plain) const override {
     return [variant, in = tensor("input", set), out = tensor("output", set)](Stream) {
       const auto* from = static_cast<const float*>(in.data);
       auto* to = static_cast<float*>(out.data);
