@@ -22,10 +22,10 @@ struct Reason {
 };
 const std::vector<Reason> kReasons{
     {"gemm: {size: 64}", "wgmma_latency: few tiles, and a K for which no kernel is unrolled"},
-    {"ms_deform_attn: {levels: '64x64 32x32', queries: 20000, dtype: f16}", "vector16: two levels and many queries"},
+    {"ms_deform_attn: {levels: 100x167, queries: 15422, batch: 4, dtype: f16}", "vector16: many queries, one level"},
     {"ms_deform_attn: {case: dec1/detr, dtype: f16, fused: softmax+reference_points}", "fused_vectors: fused steps"},
-    {"ms_deform_attn: {levels: 16x16, queries: 64, channels: 6, direction: backward}",
-     "warp_atomics_backward: channels that are no multiple of four"},
+    {"ms_deform_attn: {levels: 100x167, queries: 300, channels: 30, direction: backward}",
+     "warp_atomics_backward: rows of channels that are no multiple of 16 bytes"},
     {"resample: {case: '64,4096->16384,32', dtype: bf16}", "async_pipeline: many targets per sample, narrow rows"},
 };
 
