@@ -33,8 +33,8 @@ __device__ __forceinline__ void sum_transposed(float (&sums)[1 << batch_bits][co
 /// Sum of the products of 16 bytes with f32.
 template <class Value>
 __device__ __forceinline__ float dot_vector(const float (&with)[device::kPerVector<Value>], const uint4& vector) {
-  float values[device::kPerVector<Value>];
-  device::unpack_16<Value>(vector, values);
+  float values[device::kPerVector<Value>] = {};
+  device::add_scaled_16<Value>(values, vector, 1.0f);
   float sum = with[0] * values[0];
 #pragma unroll
   for (int i = 1; i < device::kPerVector<Value>; ++i) sum = fmaf(with[i], values[i], sum);
@@ -47,8 +47,9 @@ __device__ __forceinline__ void load_gradient(const void* data, std::int64_t at,
   constexpr int kLoads = device::kPerVector<Value> / device::kPerVector<From>;
 #pragma unroll
   for (int i = 0; i < kLoads; ++i) {
-    float part[device::kPerVector<From>];
-    device::unpack_16<From>(device::load_16(static_cast<const From*>(data) + at + i * device::kPerVector<From>), part);
+    float part[device::kPerVector<From>] = {};
+    device::add_scaled_16<From>(
+        part, device::load_16(static_cast<const From*>(data) + at + i * device::kPerVector<From>), 1.0f);
 #pragma unroll
     for (int k = 0; k < device::kPerVector<From>; ++k) to[i * device::kPerVector<From> + k] = part[k];
   }
