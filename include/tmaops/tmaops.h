@@ -112,8 +112,8 @@ typedef struct tmaops_plan tmaops_plan;
 /// as long as it lives. A plan on the host is run by one thread at a time.
 /// Fails with the errors of the device, and on the host with those about data (as target_outside).
 TMAOPS_API int tmaops_plan_run(const tmaops_plan* plan, tmaops_stream stream);
-/// Name of the variant that runs ("wgmma_tma"), and how it is set up ("64x128"; empty for a variant with a single way).
-/// Valid as long as the plan; null for a plan that is null.
+/// Name of the variant that runs ("wgmma_latency"), and how it is set up ("64x32"; empty for a variant with a single
+/// way). Valid as long as the plan; null for a plan that is null.
 TMAOPS_API const char* tmaops_plan_variant(const tmaops_plan* plan);
 TMAOPS_API const char* tmaops_plan_config(const tmaops_plan* plan);
 /// Frees a plan; null is taken.
@@ -127,8 +127,9 @@ TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
 //
 // or fill them with zeros, which is every default but gemm's alpha, and set size. Fields that this library does not
 // know must be 0. Where options may be null, that means the defaults. All take:
-//   variant           name of a variant ("portable", docs/*.md have them); null or empty: the best for the problem.
-//                     Fails with unknown_variant or variant_refuses, which says why.
+//   variant           name of a variant ("portable"), or of one of its configurations ("wgmma_latency/64x32"); null or
+//                     empty: the best for the problem. Fails with unknown_variant, or with variant_refuses, which says
+//                     why.
 //   dependent_launch  GPU: programmatic dependent launch. The kernel may start before the one in front of it on the
 //                     stream has ended, and waits for it before it reads or writes.
 
@@ -218,7 +219,7 @@ TMAOPS_API int tmaops_ms_deform_attn(const tmaops_tensor* value, const tmaops_le
                                      const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights,
                                      const tmaops_tensor* output, const tmaops_ms_deform_attn_options* options,
                                      tmaops_stream stream);
-/// Puts a plan of the same call into *plan, or null when it fails.
+/// Puts a plan of the same call into *plan, or null when it fails. Runs that share it must follow one another.
 TMAOPS_API int tmaops_plan_ms_deform_attn(const tmaops_tensor* value, const tmaops_level_shape* levels,
                                           int64_t level_count, const tmaops_tensor* sampling_locations,
                                           const tmaops_tensor* attention_weights, const tmaops_tensor* output,
