@@ -23,8 +23,7 @@ constexpr int kMostRows = 40 * 1024;           // bytes of the window of rows
 struct Storage {
   device::Barrier times_ready;
   device::Barrier rows_ready;
-  Held times;
-  Held rows;
+  Held times, rows;
   alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, timestamps, rows, strips: as much as the tile needs
 };
 
@@ -154,7 +153,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
 
 Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
   const auto time_bytes = static_cast<std::int64_t>(size_of(problem.times));
-  Job job{call};
+  Job job{};
+  job.call = call;
   job.call.interpolation = Interpolation::linear;  // places keep their weights; the pieces say what becomes of them
   job.pieces = pieces_of(problem);
   job.channels = static_cast<int>(problem.channels);
