@@ -27,6 +27,12 @@ const std::vector<Reason> kReasons{
     {"ms_deform_attn: {levels: 100x167, queries: 300, channels: 30, direction: backward}",
      "warp_atomics_backward: rows of channels that are no multiple of 16 bytes"},
     {"resample: {case: '64,4096->16384,32', dtype: bf16}", "async_pipeline: many targets per sample, narrow rows"},
+    {"resample: {case: '32,100->256,32', dtype: bf16, max_gap: 1}", "bulk_window: calls that are not plain"},
+    {"resample: {case: '256,500->250,128', dtype: bf16, outside: nan}", "touched_rows: calls that are not plain"},
+    {"resample: {case: '64,1000->500,72', dtype: bf16}", "touched_rows_block: rows of no power of two of chunks"},
+    {"resample: {case: '4096,100->50,7', dtype: bf16, outside: extrapolate}", "narrow_rows: calls that are not plain"},
+    {"resample: {case: '32,100->256,32', dtype: bf16, interpolation: cubic}", "curve_window: short calls of curves"},
+    {"resample: {case: '4,100->50,101', dtype: bf16}", "warp_search: wide rows of no whole chunks"},
 };
 
 std::vector<Settings> problems() {

@@ -200,8 +200,7 @@ TEST(ResampleBackwardPlan, keeps_its_own_offsets_and_runs_again) {
     const std::vector<std::int64_t> source{0, 3, 5};
     const std::vector<std::int64_t> target{0, 2, 3};
     plan = plan_resample_backward(view(x.data(), {5}), view(q.data(), {3}), view(grad_output.data(), {3, 1}),
-                                  view(gradient.data(), {5, 1}),
-                                  {.source_offsets = source, .target_offsets = target});
+                                  view(gradient.data(), {5, 1}), {.source_offsets = source, .target_offsets = target});
   }
   const Plan moved = std::move(*plan);
   moved.run();

@@ -95,8 +95,8 @@ const std::vector<Case> kCases{
 /// A tensor at an address that nobody reads, a multiple of 16 and far from the others.
 TensorView tensor(std::uintptr_t number, DType dtype, std::vector<std::int64_t> shape, Device device) {
   void* data = reinterpret_cast<void*>(number << 40);
-  const Layout layout = shape.size() == 2 ? Layout::contiguous({shape[0], shape[1]})
-                                          : Layout::contiguous({shape[0], shape[1], shape[2]});
+  const Layout layout =
+      shape.size() == 2 ? Layout::contiguous({shape[0], shape[1]}) : Layout::contiguous({shape[0], shape[1], shape[2]});
   return {data, dtype, layout, device};
 }
 
@@ -192,12 +192,12 @@ TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_samp
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
-  for (const auto& [shape, name] : std::vector<std::pair<std::array<std::int64_t, 4>, std::string>>{
-           {{1024, 512, 512, 128}, "window_gather"},
-           {{256, 500, 250, 128}, "window_gather"},
-           {{8, 100000, 50000, 14}, "window_gather"},
-           {{4096, 100, 50, 7}, "window_gather"},
-           {{256, 100, 2048, 256}, "row_gather"}}) {
+  for (const auto& [shape, name] :
+       std::vector<std::pair<std::array<std::int64_t, 4>, std::string>>{{{1024, 512, 512, 128}, "window_gather"},
+                                                                        {{256, 500, 250, 128}, "window_gather"},
+                                                                        {{8, 100000, 50000, 14}, "window_gather"},
+                                                                        {{4096, 100, 50, 7}, "window_gather"},
+                                                                        {{256, 100, 2048, 256}, "row_gather"}}) {
     const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
     const auto problem = ops::resample_backward::make_problem(tensors.source_times, {tensors.target_times, {}},
                                                               tensors.output, tensors.values, {});

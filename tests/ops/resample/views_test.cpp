@@ -21,7 +21,9 @@ struct WholeCall : Call {
 
   void planned() { plan_resample(values, source_times, target_times, output, options).run(); }
   void backward() { resample_backward(source_times, target_times, grad_output, grad_values, options); }
-  void backward_planned() { plan_resample_backward(source_times, target_times, grad_output, grad_values, options).run(); }
+  void backward_planned() {
+    plan_resample_backward(source_times, target_times, grad_output, grad_values, options).run();
+  }
   void violations() { resample_violations(source_times, target_times, counts, options); }
 
   /// Two trajectories of one and two rows, onto one and one targets.

@@ -7,9 +7,9 @@
 // nothing, so that NaN in its grad_output goes nowhere.
 #include <vector>
 
+#include "ops/resample/backward/problem.hpp"
 #include "ops/resample/shared/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
-#include "ops/resample/backward/problem.hpp"
 
 namespace tmaops::ops::resample_backward::reference_backward {
 namespace {

@@ -1,5 +1,5 @@
-// Which variant runs a problem when the caller names none: on the CPU the first of the table that takes it, on a GPU the
-// first of an order that depends on the problem (docs/findings/resample.md, R1 to R3, R13).
+// Which variant runs a problem when the caller names none: on the CPU the first of the table that takes it, on a GPU
+// the first of an order that depends on the problem (docs/findings/resample.md, R1 to R3, R13).
 #include <array>
 #include <bit>
 
@@ -13,7 +13,8 @@ constexpr std::int64_t kWide = 512;       // bytes of a row
 constexpr std::int64_t kNarrow = 128;
 constexpr std::int64_t kLeastWalks = 33792;  // targets: enough strands to fill the multiprocessors
 
-/// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory latency.
+/// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory
+/// latency.
 constexpr std::array<std::string_view, 4> kWindows{"bulk_window_lane", "bulk_window_walk", "bulk_window_block",
                                                    "bulk_window"};
 /// Kernels that read only the rows they need, best first.

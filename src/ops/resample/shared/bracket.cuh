@@ -1,12 +1,12 @@
-// The search for a target in a window of stamps in shared memory.
+// The search for a target in a window of timestamps in shared memory.
 #pragma once
 
 #include "ops/resample/shared/window.cuh"
 
 namespace tmaops::ops::resample::gpu {
 
-/// The two samples around a target, as place() needs them: i = earlier_sample(...), stamps x and next of i and i + 1
-/// (the same for a single sample).
+/// The two samples around a target, as place() needs them: i = earlier_sample(...), timestamps x and next of i and i +
+/// 1 (the same for a single sample).
 template <class Time>
 struct Interval {
   int i;
@@ -14,12 +14,12 @@ struct Interval {
   Time next;
 };
 
-/// Among `count` >= 4 stamps at(0), ..., from the guess i on: the four stamps there are read at once, and as long as q
-/// is not among them, the guess is moved by the distance that is left. `pace`: samples per unit of time. Evenly spread
-/// stamps take one round, random ones two.
+/// Among `count` >= 4 timestamps at(0), ..., from the guess i on: the four timestamps there are read at once, and as
+/// long as q is not among them, the guess is moved by the distance that is left. `pace`: samples per unit of time.
+/// Evenly spread timestamps take one round, random ones two.
 template <class Time, class At>
 __device__ __forceinline__ Interval<Time> find_near(const At& at, int count, int i, float pace, Time q) {
-  constexpr int kRounds = 4;  // more would make clustered stamps slower than the binary search
+  constexpr int kRounds = 4;  // more would make clustered timestamps slower than the binary search
   const int most = count - 4;
   const auto span = static_cast<float>(count);
   const auto moved = [&](Time from, int by) {  // by the distance to q and `by` samples; any floats give a place inside
@@ -51,9 +51,9 @@ __device__ __forceinline__ Interval<Time> find_near(const At& at, int count, int
 
 /// The same in global memory, for what a window does not hold. Rare: kept out of the way.
 template <class Time>
-__device__ __noinline__ Interval<Time> interval_outside(const Time* stamps, int samples, int guess, float pace,
+__device__ __noinline__ Interval<Time> interval_outside(const Time* timestamps, int samples, int guess, float pace,
                                                         Time q) {
-  const auto at = [&](int i) { return __ldg(stamps + i); };
+  const auto at = [&](int i) { return __ldg(timestamps + i); };
   if (samples >= 4) return find_near(at, samples, guess, pace, q);
   const int i = earlier_sample(count_until<int>(at, 0, samples, q), samples);
   return {i, at(i), at(samples > 1 ? i + 1 : i)};
@@ -61,16 +61,16 @@ __device__ __noinline__ Interval<Time> interval_outside(const Time* stamps, int 
 
 /// In the window `x` of samples `range`, with a first guess from the distance to both ends.
 template <class Time>
-__device__ __forceinline__ Interval<Time> find_interval(const Time* stamps, int samples, const Time* x, Range range,
+__device__ __forceinline__ Interval<Time> find_interval(const Time* timestamps, int samples, const Time* x, Range range,
                                                         Time q) {
-  if (range.count < 4) return interval_outside(stamps, samples, 0, 0.0f, q);
+  if (range.count < 4) return interval_outside(timestamps, samples, 0, 0.0f, q);
   const Time low = x[0];
   const Time high = x[range.count - 1];
   const float pace = __fdividef(static_cast<float>(range.count - 1), static_cast<float>(difference(high, low)));
   const auto most = static_cast<float>(samples);
   const int guess = static_cast<int>(fminf(fmaxf(static_cast<float>(difference(q, low)) * pace, -most), most)) - 1;
   if ((q < low && range.first > 0) || (q >= high && range.first + range.count < samples))
-    return interval_outside(stamps, samples, range.first + guess, pace, q);
+    return interval_outside(timestamps, samples, range.first + guess, pace, q);
   Interval<Time> found = find_near([&](int i) { return x[i]; }, range.count, guess, pace, q);
   found.i += range.first;
   return found;
@@ -81,25 +81,12 @@ template <class Time>
 __device__ __forceinline__ Place<int> place_in(const Call& call, int samples, const Interval<Time>& in, Time q) {
   return resolve(call.interpolation, place(call.line, samples, in.i, in.x, in.next, q));
 }
-/// With at least two samples, hold outside, no gaps. NaN gives NaN.
-template <class Time>
-__device__ __forceinline__ Place<int> place_in(Interpolation interpolation, const Interval<Time>& in, Time q) {
-  const Time from = difference(q, in.x);
-  const float weight = static_cast<float>(from) / static_cast<float>(difference(in.next, in.x));
-  Place<int> at{in.i, weight < kLeastWeight ? kLeastWeight : (weight > kMostWeight ? kMostWeight : weight)};
-  if (q <= in.x) at.weight = 0.0f;
-  if (q >= in.next) at = {in.i + 1, 0.0f};  // only when i + 1 is the last sample
-  if constexpr (std::is_floating_point_v<Time>)
-    if (q != q) at.weight = missing();  // a float beyond both ends may be infinite, and its weight NaN
-  if (interpolation == Interpolation::linear) return at;
-  at.next_nearer = difference(in.next, q) < from;
-  return resolve(interpolation, at);
-}
+
 /// The place of q from a window; `of.samples` > 0.
 template <class Time>
 __device__ __forceinline__ Place<int> locate(const Call& call, const Trajectory<Time>& of, const Time* window,
                                              Range range, Time q) {
-  return place_in(call, of.samples, find_interval(of.stamps, of.samples, window, range, q), q);
+  return place_in(call, of.samples, find_interval(of.timestamps, of.samples, window, range, q), q);
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -5,7 +5,7 @@
 namespace tmaops::ops::resample::gpu {
 
 MemoryRange memory_of(const Rows& rows, std::int64_t trajectories, std::int64_t row_count, std::int64_t row_elements,
-                 DType dtype) {
+                      DType dtype) {
   if (trajectories == 0 || row_count == 0) return {};
   const std::int64_t trajectory = rows.offsets ? 0 : (trajectories - 1) * rows.trajectory_stride;
   const std::int64_t row = (row_count - 1) * rows.row_stride;
@@ -29,12 +29,8 @@ Call make_call(const Problem& problem, const Arguments& arguments) {
     if (!problem.packed_target) break;
   }
   if (problem.source <= 1 << 30) call.pace = pace_of(problem.source, problem.target);
-  const MemoryRange times = memory_of(call.line.source, problem.batch, problem.source, 1, problem.times);
-  const MemoryRange values = memory_of(call.values, problem.batch, problem.source, problem.channels, problem.values);
-  call.times_begin = times.begin;
-  call.times_end = times.end;
-  call.values_begin = values.begin;
-  call.values_end = values.end;
+  call.time_memory = memory_of(call.line.source, problem.batch, problem.source, 1, problem.times);
+  call.value_memory = memory_of(call.values, problem.batch, problem.source, problem.channels, problem.values);
   return call;
 }
 

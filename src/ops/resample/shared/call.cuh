@@ -1,10 +1,6 @@
 // What plan() of every variant begins with: the call, its tables in device memory, and the types of its kernel.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <cstring>
 #include <vector>
 
 #include "core/cuda_launch.hpp"
@@ -19,10 +15,11 @@ inline unsigned char* upload(Work& work, const std::vector<unsigned char>& bytes
   const CurrentDevice current(work.device().index);
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, bytes.size()), "resample: tables of the plan");
-  // Freeing waits for the kernels that use it.
-  work.keep(std::shared_ptr<const void>(memory, [](const void* at) { (void)cudaFree(const_cast<void*>(at)); }));
+  const std::shared_ptr<unsigned char> owner(static_cast<unsigned char*>(memory),
+                                             [](unsigned char* at) { (void)cudaFree(at); });  // waits for its users
+  work.keep(owner);
   check_cuda(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "resample: tables of the plan");
-  return static_cast<unsigned char*>(memory);
+  return owner.get();
 }
 
 /// The call for kernels. Allocates device memory for packed rows and for several channel groups only.
@@ -35,12 +32,9 @@ inline Call device_call(Work& work, const Problem& problem, const Arguments& arg
     tables.insert(tables.end(), bytes, bytes + table.size() * sizeof(table[0]));
     return at;
   };
-  std::size_t source_at = 0;
-  std::size_t target_at = 0;
-  std::size_t groups_at = 0;
-  if (problem.packed_source) source_at = append(arguments.offsets->source);
-  if (problem.packed_target) target_at = append(arguments.offsets->target);
-  if (problem.groups.size() > 1) groups_at = append(problem.groups);
+  const std::size_t source_at = problem.packed_source ? append(arguments.offsets->source) : 0;
+  const std::size_t target_at = problem.packed_target ? append(arguments.offsets->target) : 0;
+  const std::size_t groups_at = problem.groups.size() > 1 ? append(problem.groups) : 0;
   if (tables.empty()) return call;
 
   const unsigned char* device = upload(work, tables);

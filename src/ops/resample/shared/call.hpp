@@ -46,16 +46,13 @@ struct Call {
   std::int64_t channels = 0;
   std::int64_t longest_target = 0;  // targets of the trajectory that has most
   Pace pace{};                      // of trajectories that are not packed
-  // Where the memory of these tensors begins and ends: copies of 16-byte units stay inside.
-  const unsigned char* times_begin = nullptr;
-  const unsigned char* times_end = nullptr;
-  const unsigned char* values_begin = nullptr;
-  const unsigned char* values_end = nullptr;
+  MemoryRange time_memory{};        // of the source times: copies of 16-byte units stay inside
+  MemoryRange value_memory{};
 };
 
 /// The memory of a tensor with unit channel stride, of `row_elements` per row.
 MemoryRange memory_of(const Rows& rows, std::int64_t trajectories, std::int64_t row_count, std::int64_t row_elements,
-                 DType dtype);
+                      DType dtype);
 
 /// The call with its tables still on the host.
 Call make_call(const Problem& problem, const Arguments& arguments);

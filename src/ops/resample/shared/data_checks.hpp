@@ -16,8 +16,8 @@ void check_data(const Problem& problem, const Timeline& timeline, const Rows* va
 /// For a variant whose own checks failed: throws the error, internal if there is none.
 [[noreturn]] void throw_data_error(const Problem& problem, const Timeline& timeline, const Rows* values);
 
-/// True when f32 cannot tell stamps of this magnitude and mean distance apart: its resolution at the larger end exceeds
-/// the mean step. With all stamps equal it is taken as too coarse from 2^17 s (1.5 days: 16 ms) on.
+/// True when f32 cannot tell timestamps of this magnitude and mean distance apart: its resolution at the larger end
+/// exceeds the mean step. With all timestamps equal it is taken as too coarse from 2^17 s on.
 bool too_coarse(float first, float last, std::int64_t count);
 
 }  // namespace tmaops::ops::resample

@@ -1,6 +1,6 @@
-// Locating a vector of targets at once (Highway). For sorted targets, the stamps between the first and the last of a
-// vector are compared with all its lanes and counted: no branch depends on a single target, so irregular times cost no
-// mispredictions. Where too many stamps lie between, and for unsorted targets, each lane halves its own range.
+// Locating a vector of targets at once (Highway). For sorted targets, the timestamps between the first and the last of
+// a vector are compared with all its lanes and counted: no branch depends on a single target, so irregular times cost
+// no mispredictions. Where too many timestamps lie between, and for unsorted targets, each lane halves its own range.
 // Included once per instruction set; see hwy/foreach_target.h.
 #if defined(TMAOPS_OPS_RESAMPLE_CPU_LOCATE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef TMAOPS_OPS_RESAMPLE_CPU_LOCATE_INL_HPP
@@ -28,7 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// Stamps per target beyond which halving (log2 of the samples gathers) beats counting (one comparison per stamp).
+/// Timestamps per target beyond which halving (log2 of the samples gathers) beats counting (one comparison per
+/// timestamp).
 constexpr std::int64_t kCountedPerTarget = 12;
 
 template <class Time>
@@ -68,8 +69,8 @@ auto HalveForCount(D d, V q, const Time* HWY_RESTRICT x, std::int64_t count) {
   return found;
 }
 
-/// The same for sorted lanes, by comparing each stamp up to the last lane's with all lanes; `base` of them are known to
-/// be at or before the first lane.
+/// The same for sorted lanes, by comparing each timestamp up to the last lane's with all lanes; `base` of them are
+/// known to be at or before the first lane.
 template <class D, class V, class Time = hn::TFromD<D>>
 auto CountStamps(D d, V q, Time last, const Time* HWY_RESTRICT x, std::int64_t base, std::int64_t count) {
   const hn::RebindToSigned<D> di;
@@ -81,7 +82,7 @@ auto CountStamps(D d, V q, Time last, const Time* HWY_RESTRICT x, std::int64_t b
     return hn::Add(rest, hn::Set(di, static_cast<Index>(base)));
   }
   const auto one = hn::Set(di, Index{1});
-  auto later = hn::Zero(di);   // stamps of those looked at that are after the lane
+  auto later = hn::Zero(di);   // timestamps of those looked at that are after the lane
   auto later2 = hn::Zero(di);  // two sums, so that one comparison need not wait for the one before
   const auto look = [&](decltype(later)& sum, std::int64_t j) HWY_ATTR {
     sum = hn::IfThenElse(hn::RebindMask(di, hn::Gt(hn::Set(d, x[j]), q)), hn::Add(sum, one), sum);

@@ -1,4 +1,4 @@
-// Rows that are multiples of 16 bytes, written by a warp for the targets its lanes have located.
+// Rows in memory: where they are, their chunks, and strips of output rows of any number of bytes.
 #pragma once
 
 #include "device/vector.cuh"
@@ -28,43 +28,6 @@ __device__ __forceinline__ RowBytes row_bytes(const Call& call, std::int64_t b) 
           call.values.row_stride * size,
           static_cast<unsigned char*>(const_cast<void*>(call.output.data)) + call.output.first(b) * size,
           call.output.row_stride * size};
-}
-
-/// Writes output rows [first, first + targets) of a trajectory, whose places are in lanes 0 to targets - 1. Loads only
-/// the rows needed; `flight` pairs of loads per lane are under way before the first is used. `samples`: whether the
-/// trajectory has any.
-template <class Value, int flight>
-__device__ __forceinline__ void write_touched_rows(const RowBytes& rows, const Chunks& chunks, const Place<int>& at,
-                                                   int first, int targets, bool samples) {
-  const int lane = device::lane_index();
-  const int items = targets * chunks.count;
-  for (int base = 0; base < items; base += device::kWarpThreads * flight) {
-    uint4 a[flight];
-    uint4 b[flight];
-    float weight[flight];
-#pragma unroll
-    for (int k = 0; k < flight; ++k) {
-      const int item = base + k * device::kWarpThreads + lane;
-      const int target = row_of(chunks, item);
-      const int row = __shfl_sync(0xffffffffu, at.row, target);
-      weight[k] = __shfl_sync(0xffffffffu, at.weight, target);
-      a[k] = b[k] = uint4{};
-      if (item < items && samples) {
-        const unsigned char* from = rows.values + row * rows.value_stride + (item - target * chunks.count) * 16;
-        a[k] = device::load_16(from);
-        b[k] = device::load_16(from + (fabsf(weight[k]) > 0.0f ? rows.value_stride : 0));  // not of a missing target
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < flight; ++k) {
-      const int item = base + k * device::kWarpThreads + lane;
-      const int target = row_of(chunks, item);
-      if (item < items)
-        device::store_16_streaming(
-            rows.output + (first + target) * rows.output_stride + (item - target * chunks.count) * 16,
-            mix_16<Value>(a[k], b[k], weight[k]));
-    }
-  }
 }
 
 /// Copies bytes [phase, phase + count) of a strip to global memory whose first byte has the same phase modulo 16.

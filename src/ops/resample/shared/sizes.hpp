@@ -48,8 +48,6 @@ inline Chunks chunks_of(std::int64_t row_bytes) {
   return {static_cast<int>(row_bytes / 16), reciprocal_of(row_bytes / 16)};
 }
 
-/// Shared memory for the rows of a tile. More leaves too few blocks per multiprocessor to hide the latency.
-inline constexpr int kMostTileBytes = 64 * 1024;
-inline constexpr int kMostTimeBytes = 16 * 1024;
+inline constexpr int kMostTimeBytes = 16 * 1024;  // of a window of times
 
 }  // namespace tmaops::ops::resample::gpu

@@ -1,4 +1,4 @@
-// Runs of rows or stamps as the copy engine takes them: addresses and sizes are multiples of 16 bytes, whatever the
+// Runs of rows or timestamps as the copy engine takes them: addresses and sizes are multiples of 16 bytes, whatever the
 // rows are, and never outside the tensor.
 #pragma once
 
@@ -15,44 +15,41 @@ struct Slice {
   int shift = 0;
 };
 
-/// `zero` is the address of sample 0. The ends are rounded outwards to 16 bytes; only where that would leave
-/// [begin, end), the memory of the tensor, inwards, and the samples cut off are not held.
+/// `zero` is the address of sample 0. The ends are rounded outwards to 16 bytes, but inwards where that would leave the
+/// memory of the tensor; the samples cut off are not held.
 __device__ __forceinline__ Slice slice_of(const unsigned char* zero, std::int64_t stride, Range wanted,
-                                          const unsigned char* begin, const unsigned char* end) {
+                                          const MemoryRange& memory) {
   const auto address = [](const unsigned char* at) { return reinterpret_cast<std::uintptr_t>(at); };
   const std::uintptr_t first = address(zero) + static_cast<std::uintptr_t>(wanted.first * stride);
   const std::uintptr_t last = first + static_cast<std::uintptr_t>(wanted.count * stride);
   std::uintptr_t low = first & ~std::uintptr_t{15};
   std::uintptr_t high = (last + 15) & ~std::uintptr_t{15};
-  if (low < address(begin)) low += 16;
-  if (high > address(end)) high -= 16;
+  if (low < address(memory.begin)) low += 16;
+  if (high > address(memory.end)) high -= 16;
   Slice slice;
   if (wanted.count <= 0 || high <= low) return slice;
   slice.held = wanted;
   std::uintptr_t held = first;
-  if (held < low) {
-    for (; held < low && slice.held.count > 0; held += static_cast<std::uintptr_t>(stride)) {
-      ++slice.held.first;
-      --slice.held.count;
-    }
+  for (; held < low && slice.held.count > 0; held += static_cast<std::uintptr_t>(stride)) {
+    ++slice.held.first;
+    --slice.held.count;
   }
-  if (last > high)
-    for (std::uintptr_t top = last; top > high && slice.held.count > 0; top -= static_cast<std::uintptr_t>(stride))
-      --slice.held.count;
+  for (std::uintptr_t top = last; top > high && slice.held.count > 0; top -= static_cast<std::uintptr_t>(stride))
+    --slice.held.count;
   slice.from = reinterpret_cast<const unsigned char*>(low);
   slice.bytes = static_cast<std::uint32_t>(high - low);
   slice.shift = static_cast<int>(held - low);
   return slice;
 }
 
-/// The copy of a window of stamps, and of rows of any width.
+/// The copy of a window of timestamps, and of rows of any width.
 template <class Time>
 __device__ __forceinline__ Slice time_slice(const Call& call, const Trajectory<Time>& of, Range wanted) {
-  return slice_of(reinterpret_cast<const unsigned char*>(of.stamps), static_cast<std::int64_t>(sizeof(Time)), wanted,
-                  call.times_begin, call.times_end);
+  return slice_of(reinterpret_cast<const unsigned char*>(of.timestamps), static_cast<std::int64_t>(sizeof(Time)),
+                  wanted, call.time_memory);
 }
 __device__ __forceinline__ Slice row_slice(const Call& call, const unsigned char* values, int width, Range wanted) {
-  return slice_of(values, static_cast<std::int64_t>(width), wanted, call.values_begin, call.values_end);
+  return slice_of(values, static_cast<std::int64_t>(width), wanted, call.value_memory);
 }
 
 /// Which samples a copy in shared memory holds, and at which byte they start.

@@ -1,6 +1,6 @@
 // Where a target lies among the samples of its trajectory, on the device. The definition is
-// ops/resample/shared/definition.hpp; this is the same in f32: differences of times in their own type, then rounded to f32
-// once.
+// ops/resample/shared/definition.hpp; this is the same in f32: differences of times in their own type, then rounded to
+// f32 once.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ __device__ __forceinline__ Time target_time(const Timeline& line, std::int64_t b
                           t * line.target.row_stride);
 }
 
-/// The number of stamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any
+/// The number of timestamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any
 /// data.
 template <class Index, class Time, class At>
 __device__ __forceinline__ Index count_until(const At& at, Index low, Index high, Time q) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ Index count_until(const At& at, Index low, Index high
   return low;
 }
 
-/// The earlier of the two samples that place() needs, when `until` of `count` stamps are at or before the target.
+/// The earlier of the two samples that place() needs, when `until` of `count` timestamps are at or before the target.
 template <class Index>
 __device__ __forceinline__ Index earlier_sample(Index until, Index count) {
   const Index last = count > 1 ? count - 2 : 0;

@@ -13,7 +13,7 @@ struct Problem : resample::Problem {};
 /// The data of one call. The tensors must outlive it.
 struct Arguments {
   Timeline timeline{};
-  std::int64_t* counts = nullptr;  // kResampleViolations, written
+  std::int64_t* counts = nullptr;                      // kResampleViolations, written
   std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
 };
 

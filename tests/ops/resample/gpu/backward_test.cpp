@@ -2,8 +2,8 @@
 // run.
 #include <map>
 
-#include "ops/resample/gpu/problems.hpp"
 #include "ops/resample/backward/problem.hpp"
+#include "ops/resample/gpu/problems.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -45,9 +45,8 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
       const Mirror gradient(poisoned, c.shift);
       try {
         const ConstTensorView from = given_gradient.view();
-        const Plan plan = c.grid
-                              ? plan_resample_backward(source.view(), made.grid, from, gradient.view(), options)
-                              : plan_resample_backward(source.view(), target.view(), from, gradient.view(), options);
+        const Plan plan = c.grid ? plan_resample_backward(source.view(), made.grid, from, gradient.view(), options)
+                                 : plan_resample_backward(source.view(), target.view(), from, gradient.view(), options);
         plan.run();
         if (dependent) plan.run();  // the second may start before the first has ended
         check_cuda(cudaDeviceSynchronize(), variant.name);

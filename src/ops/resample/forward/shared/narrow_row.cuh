@@ -85,8 +85,8 @@ __device__ __forceinline__ void combine_known(unsigned char* to, const unsigned 
 /// Writes one target's row to its place in a strip. Its rows are at `from` in shared memory if they are `here`, else at
 /// `memory`.
 template <class Value, int known_bytes>
-__device__ __forceinline__ void combine_target(const NarrowCut& cut, unsigned char* to, const unsigned char* from, bool here,
-                                               const unsigned char* memory, float weight) {
+__device__ __forceinline__ void combine_target(const NarrowCut& cut, unsigned char* to, const unsigned char* from,
+                                               bool here, const unsigned char* memory, float weight) {
   const int width = known_bytes > 0 ? known_bytes : cut.row_bytes;
   if constexpr (known_bytes > 0)
     if (here) return combine_known<Value, known_bytes>(to, from, weight, weight != 0.0f);

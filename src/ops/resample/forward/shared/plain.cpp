@@ -27,7 +27,9 @@ bool within(const Problem& problem, std::int64_t stride, std::int64_t rows) {
   return (stride < 0 ? -stride : stride) * problem.batch + rows < most;
 }
 
-std::int64_t values_per_chunk(const Problem& problem) { return 16 / static_cast<std::int64_t>(size_of(problem.values)); }
+std::int64_t values_per_chunk(const Problem& problem) {
+  return 16 / static_cast<std::int64_t>(size_of(problem.values));
+}
 
 }  // namespace
 
@@ -114,8 +116,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   tile.times_at = round_up(tile.tile * cut.spot_bytes, 16);
   tile.rows_at = tile.end_at = round_up(tile.times_at + tile.time_bytes, 128);
   if (cut.rows == Rows16::in_shared) {
-    tile.row_capacity =
-        window_capacity(problem, problem.target, tile.tile, tile.row_margin, kMostRowBytes / row_bytes);
+    tile.row_capacity = window_capacity(problem, problem.target, tile.tile, tile.row_margin, kMostRowBytes / row_bytes);
     tile.row_limit = tile.samples - tile.row_capacity;
     tile.end_at += tile.row_capacity * row_bytes;
   }
@@ -137,7 +138,9 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   return tile;
 }
 
-std::int64_t output_chunks(const Problem& problem) { return problem.batch * problem.target * (problem.row_bytes() / 16); }
+std::int64_t output_chunks(const Problem& problem) {
+  return problem.batch * problem.target * (problem.row_bytes() / 16);
+}
 
 bool exceeds_l2(const Problem& problem) {
   return problem.batch * (problem.source + problem.target) * problem.row_bytes() >= 128 << 20;

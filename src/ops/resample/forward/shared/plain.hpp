@@ -95,8 +95,8 @@ inline constexpr std::int64_t kLongCall = 1 << 19;
 /// Whether a call goes through several times what an L2 holds.
 bool exceeds_l2(const Problem& problem);
 
-/// Bytes of the times, and of the target times, worth bringing into the L2 ahead of time: in a call of several times the
-/// L2's size those of later blocks have left it again before they are used, and are read twice.
+/// Bytes of the times, and of the target times, worth bringing into the L2 ahead of time: in a call of several times
+/// the L2's size those of later blocks have left it again before they are used, and are read twice.
 std::int64_t ahead_times_bytes(const Problem& problem);
 
 }  // namespace tmaops::ops::resample::gpu

@@ -6,6 +6,8 @@
 namespace tmaops::ops::resample::gpu {
 
 inline constexpr int kTileThreads = 128;
+/// Shared memory of a tile. More leaves too few blocks per multiprocessor to hide the latency.
+inline constexpr int kMostTileBytes = 64 * 1024;
 
 /// Fixed on the host. Shared memory: times, rows.
 struct Tile {

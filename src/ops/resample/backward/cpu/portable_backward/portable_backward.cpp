@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/backward/shared/gather.hpp"
+#include "ops/resample/shared/definition.hpp"
 
 namespace tmaops::ops::resample_backward::portable_backward {
 namespace {
@@ -15,7 +15,7 @@ using namespace resample;  // NOLINT(google-build-using-namespace): the parts th
 
 #include "ops/resample/shared/channels.inc"
 #include "ops/resample/shared/locate.inc"
-#include "ops/resample/backward/shared/sums.inc"
+#include "ops/resample/shared/sums.inc"
 
 template <class Time>
 GatherKernels kernels_of(DType values, DType gradient) {

@@ -10,16 +10,16 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/resample/shared/locate-inl.hpp"
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/backward/shared/gather.hpp"
+#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/locate-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::resample::HWY_NAMESPACE {
 namespace {
 
 #include "ops/resample/shared/channels.inc"
-#include "ops/resample/backward/shared/sums.inc"
+#include "ops/resample/shared/sums.inc"
 
 #if HWY_TARGET != HWY_SCALAR
 #include "ops/resample/shared/vectors.inc"

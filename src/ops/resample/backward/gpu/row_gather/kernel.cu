@@ -1,7 +1,7 @@
 // The gradient to the values without atomics: one warp per sample gathers from the targets around it. Which targets
-// these are and their weights follow from the stamps of the sample and its two neighbours alone, so nothing is searched
-// twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is: bit-identical
-// from run to run. Where targets are not sorted, every warp looks at all of them.
+// these are and their weights follow from the timestamps of the sample and its two neighbours alone, so nothing is
+// searched twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is:
+// bit-identical from run to run. Where targets are not sorted, every warp looks at all of them.
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "ops/resample/backward/problem.hpp"
@@ -122,9 +122,9 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   const TargetTimes<Time> targets{line, b, line.target_count(b)};
   const bool ordered = sorted(targets);
 
-  const auto* stamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
-  const auto stamp = [&](Index i) {
-    return __ldg(stamps + min(max(i, Index{0}), samples - 1) * line.source.row_stride);
+  const auto* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto timestamp = [&](Index i) {
+    return __ldg(timestamps + min(max(i, Index{0}), samples - 1) * line.source.row_stride);
   };
   const auto* gradient = static_cast<const In*>(call.output.data) + call.output.first(b);
   auto* made = static_cast<Out*>(const_cast<void*>(call.values.data)) + call.values.first(b);
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   const Index end = min(first + job.samples_per_warp, samples);
   Index begin = 0;
   for (Index s = first; s < end; ++s) {
-    const Sample<Time> sample{s, samples, stamp(s - 1), stamp(s), stamp(s + 1)};
+    const Sample<Time> sample{s, samples, timestamp(s - 1), timestamp(s), timestamp(s + 1)};
     if (ordered && s >= 2) begin = s == first || s == 2 ? count_before(targets, sample.before) : begin;
     if (ordered && s > 2 && s > first)  // from the beginning of the sample in front
       for (unsigned passed = ~0u; passed == ~0u && begin < targets.count;) {

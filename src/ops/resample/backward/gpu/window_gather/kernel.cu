@@ -34,23 +34,22 @@ constexpr int kOrderThreads = 256;
 struct Storage {
   device::Barrier rows_ready;
   Held rows;
-  alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, stamps, gradients, strips
+  alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, timestamps, gradients, strips
 };
 
 struct Job {
   Call call;  // values: grad_values, written; output: grad_output, read
   Pace pace;  // targets per sample
-  const unsigned char* gradients_begin;
-  const unsigned char* gradients_end;
+  MemoryRange gradients;
   unsigned char* in_order;  // per trajectory and kOrderTargets targets; null: each block looks itself
   int order_parts;
   Chunks chunks;  // pieces of a row
   int channels;
   int width;  // bytes of a row
   int samples_per_warp;
-  int margin;        // targets
-  int window;        // targets
-  int row_capacity;  // gradients in shared memory
+  int margin;                                                        // targets
+  int window;                                                        // targets
+  int row_capacity;                                                  // gradients in shared memory
   int bounds_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
 };
 
@@ -144,7 +143,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
     const int count = fast ? bounds[tile.end - tile.begin + 1] - bounds[0] : 0;
     const Slice slice =
         slice_of(gradients, job.width, {window.first + (fast ? bounds[0] : 0), min(max(count, 0), job.row_capacity)},
-                 job.gradients_begin, job.gradients_end);
+                 job.gradients);
     shared.rows = {slice.held, slice.shift};
     load_slice(shared.bytes + job.rows_at, slice, shared.rows_ready);
   }
@@ -214,8 +213,8 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
         for (int j = 0; item < items && j < located; ++j)
           if (const float part = share(parts[j], first + row); fabsf(part) > 0.0f)
             add<Value, rows_are>(sum, part,
-                              gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
-                              present);
+                                 gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
+                                 present);
       }
       if (item < items) write(row, column, sum, present);
     }
@@ -256,10 +255,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
   job.width = static_cast<int>(problem.row_bytes());
   job.chunks = chunks_of(round_up(job.width, 16));
   job.pace = pace_of(problem.target, problem.source);
-  const MemoryRange gradients =
-      memory_of(call.output, problem.batch, problem.target, problem.channels, problem.output);
-  job.gradients_begin = gradients.begin;
-  job.gradients_end = gradients.end;
+  job.gradients = memory_of(call.output, problem.batch, problem.target, problem.channels, problem.output);
 
   const auto samples = static_cast<double>(problem.longest_source);
   const auto targets = static_cast<double>(call.longest_target);

@@ -19,7 +19,7 @@ inline constexpr int kBeforeTile = -2;
 struct SampleTile {
   std::int64_t b;
   int begin, end;  // samples
-  int low, held;   // the stamps around them: [low, low + held)
+  int low, held;   // the timestamps around them: [low, low + held)
   int samples, targets;
 };
 
@@ -28,7 +28,7 @@ template <class Time>
 struct TileTargets {
   const Call& call;
   const SampleTile& tile;
-  const Time* stamps;  // in shared memory
+  const Time* timestamps;  // in shared memory
 
   __device__ __forceinline__ Time target(int t) const { return target_time<Time>(call.line, tile.b, t); }
 
@@ -49,16 +49,17 @@ struct TileTargets {
       to[i] = __ldg(from + (tile.low + i) * line.source.row_stride);
   }
 
-  /// The two stamps around a target, of those that are staged.
+  /// The two timestamps around a target, of those that are staged.
   __device__ __forceinline__ Interval<Time> interval(Time q) const {
-    const auto at = [&](int i) { return stamps[i]; };
+    const auto at = [&](int i) { return timestamps[i]; };
     const int last = tile.held - 1;
     if (tile.held < 4) {
       const int i = earlier_sample(count_until<int>(at, 0, tile.held, q), tile.held);
-      return {i, stamps[i], stamps[last > 0 ? i + 1 : i]};
+      return {i, timestamps[i], timestamps[last > 0 ? i + 1 : i]};
     }
-    const float pace = __fdividef(static_cast<float>(last), static_cast<float>(difference(stamps[last], stamps[0])));
-    const float guess = static_cast<float>(difference(q, stamps[0])) * pace;
+    const float pace =
+        __fdividef(static_cast<float>(last), static_cast<float>(difference(timestamps[last], timestamps[0])));
+    const float guess = static_cast<float>(difference(q, timestamps[0])) * pace;
     const auto most = static_cast<float>(tile.held);
     return find_near(at, tile.held, static_cast<int>(fminf(fmaxf(guess, -most), most)) - 1, pace, q);
   }
@@ -66,8 +67,8 @@ struct TileTargets {
   /// The part of a target. Rows of neighbouring targets in order never go down.
   __device__ __forceinline__ Part part(Time q) const {
     const int last = tile.held - 1;
-    if (tile.low > 0 && q < stamps[0]) return {kBeforeTile, 0.0f};
-    if (tile.low + last < tile.samples - 1 && q >= stamps[last]) return {tile.end - tile.begin, 0.0f};
+    if (tile.low > 0 && q < timestamps[0]) return {kBeforeTile, 0.0f};
+    if (tile.low + last < tile.samples - 1 && q >= timestamps[last]) return {tile.end - tile.begin, 0.0f};
     const Interval<Time> in = interval(q);
     Place<int> found = resolve(call.interpolation, place(call.line, tile.samples, tile.low + in.i, in.x, in.next, q));
     // On the last sample: the end of the last interval, as all behind it that go on with its curve.
@@ -90,21 +91,21 @@ struct TileTargets {
       return low;
     };
     const int last = tile.held - 1;
-    const int first = tile.low > 0 ? before(stamps[0]) : 0;
-    const int end = tile.low + last < tile.samples - 1 ? before(stamps[last]) : tile.targets;
+    const int first = tile.low > 0 ? before(timestamps[0]) : 0;
+    const int end = tile.low + last < tile.samples - 1 ? before(timestamps[last]) : tile.targets;
     return {first, max(end - first, 0)};
   }
 };
 
 /// Calls fn with the TileTargets of the type that the call has.
 template <class Fn>
-__device__ __forceinline__ void with_times(const Call& call, const SampleTile& tile, void* stamps, const Fn& fn) {
+__device__ __forceinline__ void with_times(const Call& call, const SampleTile& tile, void* timestamps, const Fn& fn) {
   if (call.line.dtype == DType::f32)
-    fn(TileTargets<float>{call, tile, static_cast<const float*>(stamps)});
+    fn(TileTargets<float>{call, tile, static_cast<const float*>(timestamps)});
   else if (call.line.dtype == DType::f64)
-    fn(TileTargets<double>{call, tile, static_cast<const double*>(stamps)});
+    fn(TileTargets<double>{call, tile, static_cast<const double*>(timestamps)});
   else
-    fn(TileTargets<std::int64_t>{call, tile, static_cast<const std::int64_t*>(stamps)});
+    fn(TileTargets<std::int64_t>{call, tile, static_cast<const std::int64_t*>(timestamps)});
 }
 
 /// Whether the parts of [0, count) say all that there is to know about a tile of `samples`.

@@ -1,4 +1,4 @@
-// Plain C++ loops. Adds to the reference: a walk along the stamps instead of a search per target, rows and weights
+// Plain C++ loops. Adds to the reference: a walk along the timestamps instead of a search per target, rows and weights
 // found once per target instead of once per channel, arithmetic in the type of the values, and threads. Takes any
 // strides.
 #include <bit>

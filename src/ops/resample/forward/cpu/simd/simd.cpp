@@ -16,8 +16,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/resample/shared/locate-inl.hpp"
 #include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/locate-inl.hpp"
 #include "ops/resample/shared/tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
-// Plain calls of 16-byte rows, as in bulk_window with the other copy: cuda::pipeline and memcpy_async, 16 bytes per thread
-// and instruction (cp.async), instead of bulk copies by one thread. The times are the pipeline's first stage, the rows its
-// second. Copies by all threads win in long calls of narrow rows that write most of their bytes.
+// Plain calls of 16-byte rows, as in bulk_window with the other copy: cuda::pipeline and memcpy_async, 16 bytes per
+// thread and instruction (cp.async), instead of bulk copies by one thread. The times are the pipeline's first stage,
+// the rows its second. Copies by all threads win in long calls of narrow rows that write most of their bytes.
 #include <cooperative_groups.h>
 
 #include <cuda/pipeline>
@@ -52,9 +52,8 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ P
   device::let_next_kernel_start();
   __syncthreads();
   const RowBytes rows{values, block.width, block.output(tile, 0), block.width};
-  write_window_rows<Value>(tile.chunks,
-                           {shared.bytes + tile.rows_at, {block.first_row, tile.row_capacity}, rows, true}, at, t,
-                           active);
+  write_window_rows<Value>(tile.chunks, {shared.bytes + tile.rows_at, {block.first_row, tile.row_capacity}, rows, true},
+                           at, t, active);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Any call of 16-byte rows: one memory latency instead of two. The rows that a tile of targets needs are guessed from its
-// position, and the window of times and the window of rows are fetched at once by two bulk copies. The threads search
-// the times while the rows arrive, then read the rows from shared memory. Rows and times outside the windows are read
-// from global memory.
+// Any call of 16-byte rows: one memory latency instead of two. The rows that a tile of targets needs are guessed from
+// its position, and the window of times and the window of rows are fetched at once by two bulk copies. The threads
+// search the times while the rows arrive, then read the rows from shared memory. Rows and times outside the windows are
+// read from global memory.
 #include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
   const int t = begin + target_of_lane(tile.targets_per_warp);
   const bool active = t < of.targets && device::lane_index() < tile.targets_per_warp;
   Time q{};
-  if (active) q = target_time<Time>(call, b, t);
+  if (active) q = target_time<Time>(call.line, b, t);
   const int width = tile.chunks.count * 16;
   const RowBytes rows = row_bytes<Value>(call, b);
   const Range near = guess(of.pace, begin, of.samples, tile.row_margin, tile.row_capacity);

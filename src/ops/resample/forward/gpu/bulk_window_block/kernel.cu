@@ -1,8 +1,8 @@
 // Plain calls that are long: the times and rows around a tile are guessed and fetched at once by two bulk copies. The
-// first warps locate the targets for all: a search costs a warp about as many instructions as combining eight chunks per
-// lane.
+// first warps locate the targets for all: a search costs a warp about as many instructions as combining eight chunks
+// per lane.
 #include "device/fence.cuh"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_spots.cuh"
 
 namespace tmaops::ops::resample::bulk_window_block {
 namespace {

@@ -1,9 +1,10 @@
-// Plain calls that are short: the times and rows around a tile are guessed and fetched at once by two bulk copies. Every
-// lane locates the target whose chunks it combines: lanes of one target repeat its search in step, and nothing is passed
-// between threads. This is the shortest way from times to output.
+// Plain calls that are short: the times and rows around a tile are guessed and fetched at once by two bulk copies.
+// Every lane locates the target whose chunks it combines: lanes of one target repeat its search in step, and nothing is
+// passed between threads. This is the shortest way from times to output.
 #include <bit>
 
 #include "device/fence.cuh"
+#include "ops/resample/forward/gpu/bulk_window_lane/configs.hpp"
 #include "ops/resample/forward/shared/plain.cuh"
 
 namespace tmaops::ops::resample::bulk_window_lane {
@@ -16,8 +17,6 @@ struct Storage {
   device::Barrier rows_ready;
   alignas(128) unsigned char bytes[96 * 1024];  // times, rows; the launch asks for what the tile needs
 };
-
-constexpr int threads_of(int chunks) { return chunks == 2 ? 256 : 128; }
 
 template <class Value, int chunks>
 __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
@@ -82,32 +81,12 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_lanes(problem); }
-
-std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
-  const int row = static_cast<int>(problem.row_bytes() / 16);
-  // Wide rows leave a lane more to load; among the others one chunk per lane wins where there are many blocks.
-  const int few = row == 16 || output_chunks(problem) < 1 << 16 ? 2 : 1;
-  std::vector<Config> all{{.chunks = row >= 32 ? 4 : std::min(few, row)}};
-  for (const int chunks : {1, 2, 4})
-    if (chunks <= row && row / chunks <= threads_of(chunks) && chunks != all.front().chunks)
-      all.push_back({.chunks = chunks});
-  return all;
-}
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;
-  const int row = static_cast<int>(problem.row_bytes() / 16);
-  const int lanes = row / config.chunks;
-  PlainCut cut;
-  cut.threads = threads_of(config.chunks);
-  cut.targets = cut.threads / lanes;
-  cut.time_margin = time_margin(problem.source, problem.target);
-  cut.rows = Rows16::in_shared;
-  cut.row_margin = std::min(cut.time_margin, row == 8 ? 8 : 4);
+  const PlainCut cut = plain_cut(problem, config);
   PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.lane_shift = std::countr_zero(static_cast<unsigned>(lanes));
+  tile.lane_shift = std::countr_zero(static_cast<unsigned>(tile.chunks.count / config.chunks));
   const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
                           .block = static_cast<unsigned>(cut.threads),
                           .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,

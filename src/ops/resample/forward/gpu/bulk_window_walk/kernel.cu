@@ -1,8 +1,8 @@
 // Plain calls with many targets per sample and wide rows of 16-bit values: windows of times and rows by two bulk copies
-// as in bulk_window_block, but a lane keeps its column and walks along consecutive targets. Targets between the same two
-// samples share what was read. (f32 values would spill registers.)
+// as in bulk_window_block, but a lane keeps its column and walks along consecutive targets. Targets between the same
+// two samples share what was read. (f32 values would spill registers.)
 #include "device/fence.cuh"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_spots.cuh"
 
 namespace tmaops::ops::resample::bulk_window_walk {
 namespace {

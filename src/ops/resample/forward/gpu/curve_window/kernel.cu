@@ -1,8 +1,7 @@
 // Every interpolation, also several in one row: PCHIP, slerp and groups of channels at little more than the cost of
 // linear. Windows of times and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
-// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Rows that are no
-// multiples of 16 bytes go through a strip in shared memory. The type of the times is left behind with the search: two
-// kernels per type of values, not one per combination.
+// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. The type of the times is
+// left behind with the search: two kernels per type of values, not one per combination.
 #include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/pieces.cuh"
@@ -16,7 +15,7 @@ namespace {
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
 constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / device::kWarpThreads;
+constexpr int kWarps = kThreads / kWarp;
 constexpr int kBlocks = 7;                     // per multiprocessor, at least: 72 registers
 constexpr int kLongestRow = 16 * kMostPieces;  // bytes
 constexpr int kMostRows = 40 * 1024;           // bytes of the window of rows
@@ -24,9 +23,8 @@ constexpr int kMostRows = 40 * 1024;           // bytes of the window of rows
 struct Storage {
   device::Barrier times_ready;
   device::Barrier rows_ready;
-  Held times;
-  Held rows;
-  alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, stamps, rows, strips: as much as the tile needs
+  Held times, rows;
+  alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, timestamps, rows, strips: as much as the tile needs
 };
 
 struct Job {
@@ -48,10 +46,9 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const Trajectory<Time> of = trajectory<Time>(job.call, b);
   const auto mine = static_cast<int>(threadIdx.x);
   Time q{};
-  if (mine < count) q = target_time<Time>(job.call, b, begin + mine);
+  if (mine < count) q = target_time<Time>(job.call.line, b, begin + mine);
   if (leader) {
-    const Slice times =
-        time_slice(job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.time_capacity));
+    const Slice times = time_slice(job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.time_capacity));
     load_slice(shared.bytes + job.times_at, times, shared.times_ready);
     const Slice near =
         row_slice(job.call, values, job.width, guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity));
@@ -69,11 +66,11 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   Neighbours around;
   if (of.samples > 0) {
     at = locate(job.call, of, window, times.range, q);
-    const auto stamp = [&](int i) {
+    const auto timestamp = [&](int i) {
       const int local = i - times.range.first;
-      return local >= 0 && local < times.range.count ? window[local] : __ldg(of.stamps + i);
+      return local >= 0 && local < times.range.count ? window[local] : __ldg(of.timestamps + i);
     };
-    if (fabsf(at.weight) > 0.0f) around = neighbours<int, Time>(job.call.line, stamp, of.samples, at.row);
+    if (fabsf(at.weight) > 0.0f) around = neighbours<int, Time>(job.call.line, timestamp, of.samples, at.row);
   }
   write_valid(job.call, b, begin + mine, at.weight);
   const bool two = fabsf(at.weight) > 0.0f;
@@ -168,8 +165,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
   const int tile = job.targets_per_warp * kWarps;
   job.time_margin = time_margin(problem.longest_source, call.longest_target);
   job.row_margin = std::min(job.time_margin, std::max(4, 2048 / job.width));
-  job.time_capacity =
-      window_capacity(problem, call.longest_target, tile, job.time_margin, kMostTimeBytes / time_bytes);
+  job.time_capacity = window_capacity(problem, call.longest_target, tile, job.time_margin, kMostTimeBytes / time_bytes);
   job.row_capacity = window_capacity(problem, call.longest_target, tile, job.row_margin, kMostRows / job.width);
   job.pieces_at = round_up(tile * static_cast<int>(sizeof(CurveSpot)), 128);
   job.times_at = job.pieces_at + round_up(job.chunks.count * static_cast<int>(sizeof(Piece)), 128);

@@ -1,6 +1,6 @@
-// PCHIP and slerp for plain calls, where one of them is the interpolation of all channels. Windows of times and rows come
-// by two bulk copies as in bulk_window. A lane keeps four values of a row and walks along consecutive targets, a strand.
-// (By target, as in curve_window, every slope is worked out twice and every value unpacked four times.)
+// PCHIP and slerp for plain calls, where one of them is the interpolation of all channels. Windows of times and rows
+// come by two bulk copies as in bulk_window. A lane keeps four values of a row and walks along consecutive targets, a
+// strand. (By target, as in curve_window, every slope is worked out twice and every value unpacked four times.)
 #include "device/fence.cuh"
 #include "ops/resample/forward/gpu/curve_window_walk/walk.cuh"
 
@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) kernel(const __grid
 }
 
 WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
-  // Twelve rows of 256 bytes: kWalkBlocks still fit on a multiprocessor, and the rows between 64 random targets mostly do
-  // once they are known.
+  // Twelve rows of 256 bytes: kWalkBlocks still fit on a multiprocessor, and the rows between 64 random targets mostly
+  // do once they are known.
   constexpr int kMarginBytes = 3072;
   const auto row_bytes = static_cast<int>(problem.row_bytes());
   PlainCut cut;

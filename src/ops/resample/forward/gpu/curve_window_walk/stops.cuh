@@ -1,9 +1,9 @@
 // Where the targets of a block that walks are, and what the walk needs to know of them. They are located from the
-// stamps alone: where the rows that were fetched on a guess are not those that are needed, exactly these are fetched
-// then.
+// timestamps alone: where the rows that were fetched on a guess are not those that are needed, exactly these are
+// fetched then.
 #pragma once
 
-#include "ops/resample/forward/shared/pieces.cuh"
+#include "ops/resample/forward/shared/any_values.cuh"
 #include "ops/resample/forward/shared/plain.cuh"
 
 namespace tmaops::ops::resample::curve_window_walk {
@@ -73,20 +73,20 @@ __device__ __forceinline__ Located locate_walk(const PlainTile& tile, const Plai
   if constexpr (Walk::kSlopes) {
     const int row = found.at.row;
     if (fabsf(found.at.weight) > 0.0f) {
-      // Four stamps from the window at once, where it holds them; samples without a neighbour and ratios that are not
-      // usual go the long way.
+      // Four timestamps from the window at once, where it holds them; samples without a neighbour and ratios that are
+      // not usual go the long way.
       const int held = row - block.time_base;
       found.usual = row > 0 && row + 2 < tile.samples && held > 0 && held + 2 < tile.time_bytes / 4;
       if (found.usual) {
-        const float* stamps = reinterpret_cast<const float*>(shared + tile.times_at) + held;
-        const float step = stamps[1] - stamps[0];
-        found.around.before = step * device::reciprocal(stamps[0] - stamps[-1]);
-        found.around.after = step * device::reciprocal(stamps[2] - stamps[1]);
+        const float* timestamps = reinterpret_cast<const float*>(shared + tile.times_at) + held;
+        const float step = timestamps[1] - timestamps[0];
+        found.around.before = step * device::reciprocal(timestamps[0] - timestamps[-1]);
+        found.around.after = step * device::reciprocal(timestamps[2] - timestamps[1]);
         found.usual = usual_ratio(found.around.before) && usual_ratio(found.around.after);
       }
       if (!found.usual)
-        found.around = walk_neighbours(reinterpret_cast<const float*>(tile.times) + block.b * tile.time_stride,
-                                       tile.samples, row);
+        found.around =
+            walk_neighbours(reinterpret_cast<const float*>(tile.times) + block.b * tile.time_stride, tile.samples, row);
     }
   }
   return found;
@@ -119,7 +119,7 @@ __device__ __forceinline__ bool leave_stop(const WalkTile& walk, unsigned char* 
   return stop.at == Stop::kSlow;
 }
 
-/// Leaves the rate of sample `row` of the window, 0 where its neighbours' stamps are not held.
+/// Leaves the rate of sample `row` of the window, 0 where its neighbours' timestamps are not held.
 template <class Walk>
 __device__ __forceinline__ void locate_rate(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
                                             int first_row, int row) {

@@ -1,5 +1,5 @@
-// The walk of a lane along the targets of a strand: what two neighbouring samples have in common, and what a sample means
-// to both of its intervals, is worked out once and stays in registers.
+// The walk of a lane along the targets of a strand: what two neighbouring samples have in common, and what a sample
+// means to both of its intervals, is worked out once and stays in registers.
 #pragma once
 
 #include "ops/resample/forward/gpu/curve_window_walk/stops.cuh"
@@ -20,8 +20,8 @@ struct Quad {
       to[2] = __uint_as_float(words.z);
       to[3] = __uint_as_float(words.w);
     } else {
-      const float2 low = unpack_word(words.x, static_cast<const Value*>(nullptr));
-      const float2 high = unpack_word(words.y, static_cast<const Value*>(nullptr));
+      const float2 low = device::unpack<Value>(words.x);
+      const float2 high = device::unpack<Value>(words.y);
       to[0] = low.x;
       to[1] = low.y;
       to[2] = high.x;
@@ -36,8 +36,7 @@ struct Quad {
     if constexpr (sizeof(Value) == 4)
       words = {__float_as_uint(from[0]), __float_as_uint(from[1]), __float_as_uint(from[2]), __float_as_uint(from[3])};
     else
-      words = {pack_word(from[0], from[1], static_cast<const Value*>(nullptr)),
-               pack_word(from[2], from[3], static_cast<const Value*>(nullptr))};
+      words = {device::pack<Value>(from[0], from[1]), device::pack<Value>(from[2], from[3])};
     __stcs(reinterpret_cast<Words*>(to), words);
   }
 };

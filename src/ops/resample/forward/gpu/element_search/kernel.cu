@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 
   // Search.
   const std::int64_t count = line.source_count(b);
-  const Time* stamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
-  const auto at = [&](std::int64_t i) { return __ldg(stamps + i * line.source.row_stride); };
+  const Time* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto at = [&](std::int64_t i) { return __ldg(timestamps + i * line.source.row_stride); };
   Place<std::int64_t> found{0, missing()};
   if (count > 0) {
     const Time q = target_time<Time>(line, b, t);

@@ -1,6 +1,7 @@
 // Any call of rows of any number of bytes, up to 128: one thread per target. Windows of times and rows come by two bulk
-// copies as in bulk_window, rounded outwards to 16 bytes. A thread reads its two neighbouring rows from shared memory and
-// leaves the result in its warp's strip, which has the 16-byte phase of the output, so that the warp stores it in chunks.
+// copies as in bulk_window, rounded outwards to 16 bytes. A thread reads its two neighbouring rows from shared memory
+// and leaves the result in its warp's strip, which has the 16-byte phase of the output, so that the warp stores it in
+// chunks.
 #include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/narrow_row.cuh"
@@ -49,12 +50,11 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
   const int t = begin + static_cast<int>(threadIdx.x);
   const bool active = t < end;
   Time q{};
-  if (active) q = target_time<Time>(call, b, t);
+  if (active) q = target_time<Time>(call.line, b, t);
   const int width = cut.row_bytes;
   const RowBytes rows = row_bytes<Value>(call, b);
   if (leader) {
-    const Slice time_copy =
-        time_slice(call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.time_capacity));
+    const Slice time_copy = time_slice(call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.time_capacity));
     const Slice row_copy =
         row_slice(call, rows.values, width, guess(of.pace, begin, of.samples, cut.row_margin, cut.row_capacity));
     load_slice(shared.bytes, time_copy, shared.times_ready);

@@ -1,16 +1,20 @@
-// Plain calls with f32 times and rows of any number of bytes, up to 128: one thread per target, as in narrow_rows. A block
-// takes a tile of one trajectory, or several whole short ones with all their samples. The output of a block leaves in one
-// bulk store where it is whole chunks.
+// Plain calls with f32 times and rows of any number of bytes, up to 128: one thread per target, as in narrow_rows. A
+// block takes a tile of one trajectory, or several whole short ones with all their samples. The output of a block
+// leaves in one bulk store where it is whole chunks.
 //
 // With dependent launch, and blocks of whole trajectories that are all resident at once, the blocks of the next call
-// start as these leave, and have the L2 fetch what they will read before they wait for this call. That pays only if every
-// multiprocessor takes the same number of blocks of one call and then of the next, so blocks ask for so much shared
-// memory that no more fit (docs/findings/resample.md, R11).
-#include <bit>
-
+// start as these leave, and have the L2 fetch what they will read before they wait for this call. That pays only if
+// every multiprocessor takes the same number of blocks of one call and then of the next, so blocks ask for so much
+// shared memory that no more fit (docs/findings/resample.md, R11).
+#include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
+#include "device/shared_memory.cuh"
+#include "ops/resample/forward/gpu/narrow_rows_plain/configs.hpp"
 #include "ops/resample/forward/shared/narrow_row.cuh"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain.hpp"
+#include "ops/resample/forward/shared/plain_place.cuh"
+#include "ops/resample/forward/shared/resident.cuh"
+#include "ops/resample/shared/rows.cuh"
 
 namespace tmaops::ops::resample::narrow_rows_plain {
 namespace {
@@ -56,10 +60,9 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   const int place = whole ? 0 : sample_beside(job.pace, begin);
   constexpr int begins = whole ? ~0 : ~1;  // tiles: at sectors of 32 bytes, which are what memory is read in
   const int zero = b * job.time_stride;
-  const int time_unit =
-      min(static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.time_limit), 0)) / 4) &
-              begins,
-          job.time_unit_limit);
+  const int time_unit = min(
+      static_cast<int>(static_cast<unsigned>(zero + max(min(place - cut.time_margin, job.time_limit), 0)) / 4) & begins,
+      job.time_unit_limit);
   const int first_row = max(min(place - cut.row_margin, job.row_limit), 0);
   const std::int64_t values_byte = static_cast<std::int64_t>(b * job.value_stride) * size;
   const std::int64_t row_byte = values_byte + static_cast<std::int64_t>(first_row) * width;
@@ -111,8 +114,8 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   device::wait(shared.rows_ready, 0);
   if (!whole || !job.ahead) device::let_next_kernel_start();
   const int first = begin + thread / device::kWarpThreads * device::kWarpThreads;
-  unsigned char* output = job.output + static_cast<std::int64_t>(b * job.output_stride) * size +
-                          static_cast<std::int64_t>(first) * width;
+  unsigned char* output =
+      job.output + static_cast<std::int64_t>(b * job.output_stride) * size + static_cast<std::int64_t>(first) * width;
   const int phase = cut.stores_tile ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(output) & 15);
   unsigned char* strip = shared.bytes + cut.strips_at + thread / device::kWarpThreads * cut.strip_bytes;
   if (active) {
@@ -139,40 +142,6 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   if (targets > 0) store_strip<Value>(output, strip, phase, targets * width);
 }
 
-/// Whether what every block writes is whole chunks, for blocks of `targets` targets one after the other.
-bool stores_tiles(const Problem& problem, std::int64_t targets, bool whole) {
-  const auto chunks = [&](std::int64_t elements) {
-    return elements * static_cast<std::int64_t>(size_of(problem.values)) % 16 == 0;
-  };
-  return problem.output_alignment == 16 && chunks(targets * problem.channels) &&
-         chunks((whole ? problem.batch : 1) * problem.target * problem.channels) &&
-         (whole || chunks(problem.output_stride));
-}
-
-/// Shared memory per block with which ceil(blocks / multiprocessors) blocks fit on one, and no more; 0 if fewer fit
-/// anyway. `needed`: bytes that a block uses; `most`: that it may ask for.
-int one_generation(std::int64_t blocks, int threads, int needed, int most, const DeviceInfo& device) {
-  constexpr std::int64_t kReserved = 1024;  // of every block, by the driver
-  const std::int64_t most_threads = device.compute_capability >= 120 ? 1536 : 2048;
-  if (device.multiprocessors <= 0) return 0;
-  const std::int64_t each = (blocks + device.multiprocessors - 1) / device.multiprocessors;
-  if (each * threads > most_threads) return 0;
-  const std::int64_t fit = (device.shared_memory_per_block + kReserved) / each - kReserved;
-  if (fit < needed) return 0;
-  return static_cast<int>(std::min<std::int64_t>(fit / 128 * 128, most));
-}
-
-/// Whole trajectories per block: a power of two of them, so that warps store whole chunks; 0 where they are too long.
-int whole_trajectories(const Problem& problem) {
-  constexpr std::int64_t kMostBytes = 32 * 1024;
-  if (!problem.dense_batches || problem.shared_source_times || problem.target <= 1 ||
-      problem.target > kMostNarrowThreads / 2)
-    return 0;
-  const std::int64_t one = problem.source * (problem.row_bytes() + static_cast<std::int64_t>(sizeof(float)));
-  const std::int64_t fit = std::min({kMostBytes / one, kMostNarrowThreads / problem.target, problem.batch});
-  return fit >= 2 ? static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(fit))) : 0;
-}
-
 Job make_job(const Problem& problem, const Arguments& arguments, const NarrowCut& cut) {
   const auto size = static_cast<std::int64_t>(size_of(problem.values));
   Job job{};
@@ -184,8 +153,8 @@ Job make_job(const Problem& problem, const Arguments& arguments, const NarrowCut
       ((problem.batch - 1) * problem.values_stride + problem.source * problem.channels) * size / 16 * 16;
   job.cut.time_bytes = static_cast<int>(std::min<std::int64_t>(cut.time_bytes, times));
   job.cut.copied_row_bytes = static_cast<int>(std::min<std::int64_t>(cut.copied_row_bytes, values));
-  // Windows of tiles begin up to 16 bytes in front of the chunk of their first sample, at a sector of 32 bytes: the last
-  // ones that much later.
+  // Windows of tiles begin up to 16 bytes in front of the chunk of their first sample, at a sector of 32 bytes: the
+  // last ones that much later.
   const bool whole = cut.trajectories > 0;
   job.time_limit = whole ? 0 : job.samples - cut.time_capacity + 4;
   job.row_limit = whole ? 0 : job.samples - cut.row_capacity + (15 + cut.row_bytes) / cut.row_bytes;
@@ -196,31 +165,15 @@ Job make_job(const Problem& problem, const Arguments& arguments, const NarrowCut
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (problem.times != DType::f32) return Support::no("needs f32 times");
-  if (Support support = supports_narrow(problem); !support) return support;
-  if (!fits_units(problem, 1)) return Support::no("needs tensors of less than 2^31 values");
-  if (problem.source * problem.row_bytes() < 16) return Support::no("needs trajectories of at least 16 bytes");
-  return supports_plain(problem);
-}
-
-std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
-  std::vector<Config> all;
-  if (const int whole = whole_trajectories(problem); whole > 0) all.push_back({.trajectories = whole});
-  all.push_back({});
-  return all;
-}
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;
   const DeviceInfo& device = device_info(problem.device);
   const bool whole = config.trajectories > 0;
-  const int threads =
-      whole ? round_up(config.trajectories * static_cast<int>(problem.target), kWarp) : kNarrowThreads;
+  const int threads = whole ? round_up(config.trajectories * static_cast<int>(problem.target), kWarp) : kNarrowThreads;
   const std::int64_t targets = whole ? config.trajectories * problem.target : threads;
-  const NarrowCut cut = make_narrow_cut(problem, problem.target, config.trajectories, threads,
-                                        stores_tiles(problem, targets, whole));
+  const NarrowCut cut =
+      make_narrow_cut(problem, problem.target, config.trajectories, threads, stores_tiles(problem, targets, whole));
   Job job = make_job(problem, arguments, cut);
   LaunchShape shape{.block = static_cast<unsigned>(threads),
                     .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + cut.end_at,
@@ -238,8 +191,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
     // Where tiles have many rows, as many blocks as run best beside one another, and no more.
     constexpr std::int64_t kThreads = 12 * 128;
     if (problem.target <= problem.source)
-      shape.shared_bytes = std::max(shape.shared_bytes, one_generation(device.multiprocessors * kThreads / threads,
-                                                                       threads, shape.shared_bytes, kMostShared, device));
+      shape.shared_bytes =
+          std::max(shape.shared_bytes, one_generation(device.multiprocessors * kThreads / threads, threads,
+                                                      shape.shared_bytes, kMostShared, device));
   }
   with_value_type(problem.values, [&]<class Value>(Value*) {
     const auto add = [&]<int known_bytes>(std::integral_constant<int, known_bytes>) {

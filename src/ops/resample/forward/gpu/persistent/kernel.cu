@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     const int t = item.begin + inside;
     const bool active = in_tile && t < of.targets;
     Time q{};
-    if (active) q = target_time<Time>(call, item.b, t);
+    if (active) q = target_time<Time>(call.line, item.b, t);
     const int stage = consumer.acquire();
     const unsigned char* held = shared.bytes + stage * job.stage_bytes;
     const Held times = shared.times[stage];

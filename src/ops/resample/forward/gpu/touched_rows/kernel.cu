@@ -1,9 +1,9 @@
-// Any call of 16-byte rows: loads the rows that are needed and no others. A block takes a tile of consecutive targets of
-// one trajectory: a window of times is copied to shared memory and searched, then each warp loads the rows of its own
-// targets, several pairs of 16-byte loads in flight per lane. Two memory latencies, whatever the times.
+// Any call of 16-byte rows: loads the rows that are needed and no others. A block takes a tile of consecutive targets
+// of one trajectory: a window of times is copied to shared memory and searched, then each warp loads the rows of its
+// own targets, several pairs of 16-byte loads in flight per lane. Two memory latencies, whatever the times.
 #include "ops/resample/forward/shared/tile.hpp"
+#include "ops/resample/forward/shared/touched_rows.cuh"
 #include "ops/resample/shared/bracket.cuh"
-#include "ops/resample/shared/rows.cuh"
 
 namespace tmaops::ops::resample::touched_rows {
 namespace {
@@ -12,6 +12,22 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 constexpr int kWindow = 1024;  // times
 constexpr int kFlight = 4;     // loads
+
+/// Copies the times of a range to shared memory with ordinary loads, all threads of the block together; four loads are
+/// in flight before the first store. The caller synchronises.
+template <class Time>
+__device__ __forceinline__ void stage_times(Time* window, const Trajectory<Time>& of, Range range, int threads) {
+  constexpr int kFlight = 4;
+  for (int base = static_cast<int>(threadIdx.x); base < range.count; base += threads * kFlight) {
+    Time loaded[kFlight];
+#pragma unroll
+    for (int k = 0; k < kFlight; ++k)
+      if (base + k * threads < range.count) loaded[k] = __ldg(of.timestamps + range.first + base + k * threads);
+#pragma unroll
+    for (int k = 0; k < kFlight; ++k)
+      if (base + k * threads < range.count) window[base + k * threads] = loaded[k];
+  }
+}
 
 struct Job {
   Call call;
@@ -39,7 +55,7 @@ __global__ void __launch_bounds__(kTileThreads, 8) kernel(const __grid_constant_
   const int count = min(job.targets_per_warp, of.targets - first);
   const int lane = device::lane_index();
   Time q{};
-  if (lane < count) q = target_time<Time>(call, b, first + lane);
+  if (lane < count) q = target_time<Time>(call.line, b, first + lane);
   const Range range = guess(of.pace, begin, of.samples, job.margin, job.capacity);
   stage_times(window, of, range, threads);
   __syncthreads();
@@ -49,8 +65,7 @@ __global__ void __launch_bounds__(kTileThreads, 8) kernel(const __grid_constant_
     if (of.samples > 0) at = locate(call, of, window, range, q);
     write_valid(call, b, first + lane, at.weight);
   }
-  write_touched_rows<Value, kFlight>(row_bytes<Value>(call, b), job.chunks, at, first, count,
-                                     of.samples > 0);
+  write_touched_rows<Value, kFlight>(row_bytes<Value>(call, b), job.chunks, at, first, count, of.samples > 0);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Plain calls with rows of any number of chunks and times of any type: only the rows that are needed are read. A window
-// of times is copied to shared memory, the first warps locate the targets for all, and the threads load pairs of chunks,
-// side by side along the targets.
+// of times is copied to shared memory, the first warps locate the targets for all, and the threads load pairs of
+// chunks, side by side along the targets.
 #include "device/fence.cuh"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_spots.cuh"
 
 namespace tmaops::ops::resample::touched_rows_block {
 namespace {
@@ -45,14 +45,6 @@ __global__ void __launch_bounds__(256, resident_blocks(256, chunks == 2 ? 6 : 8)
 }
 
 }  // namespace
-
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_chunks(problem); }
-
-std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
-  // Short calls want many blocks, long ones many loads in flight per thread.
-  if (problem.times == DType::f32 && output_chunks(problem) < kLongCall) return {{.chunks = 1}, {.chunks = 2}};
-  return {{.chunks = 2}, {.chunks = 1}};
-}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);

@@ -1,10 +1,11 @@
-// Plain calls with rows of 16 * 2^n bytes: only the rows that are needed are read. A window of times is copied to shared
-// memory, and every lane locates the target whose chunks it loads, several pairs of loads in flight. That makes short
-// lives, so that blocks keep the memory busy up to the end of a call. What the first blocks need is brought into the L2
-// ahead of time.
+// Plain calls with rows of 16 * 2^n bytes: only the rows that are needed are read. A window of times is copied to
+// shared memory, and every lane locates the target whose chunks it loads, several pairs of loads in flight. That makes
+// short lives, so that blocks keep the memory busy up to the end of a call. What the first blocks need is brought into
+// the L2 ahead of time.
 #include <bit>
 
 #include "device/fence.cuh"
+#include "ops/resample/forward/gpu/touched_rows_lane/configs.hpp"
 #include "ops/resample/forward/shared/plain.cuh"
 
 namespace tmaops::ops::resample::touched_rows_lane {
@@ -63,46 +64,14 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, resident_blocks(chunk
   for (int k = 0; k < chunks; ++k) device::store_16(to + k * step, mix_16<Value>(a[k], b[k], at.weight));
 }
 
-int threads_of(int chunks, int row) {
-  if (chunks == 4) return row == 16 ? 64 : 128;
-  return chunks == 2 && row <= 4 ? 64 : 128;
-}
-
-/// Few targets among many samples.
-bool is_sparse(const Problem& problem) { return problem.source >= 3 * problem.target; }
-
 }  // namespace
-
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_lanes(problem); }
-
-std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
-  const int row = static_cast<int>(problem.row_bytes() / 16);
-  // More chunks per lane where there is more to write than to read: fewer lanes search.
-  const bool many = row >= 16 && problem.target >= (row == 16 ? 1 : 4) * problem.source;
-  const int best = row > 64 ? 4 : std::min(row, is_sparse(problem) ? 1 : (many ? 4 : 2));
-  std::vector<Config> all{{.chunks = best}};
-  for (const int chunks : {1, 2, 4})
-    if (chunks <= row && row / chunks <= threads_of(chunks, row) && chunks != best) all.push_back({.chunks = chunks});
-  return all;
-}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;
-  const int row = static_cast<int>(problem.row_bytes() / 16);
-  const int lanes = row / config.chunks;
-  const bool sparse = is_sparse(problem);
-  PlainCut cut;
-  cut.threads = threads_of(config.chunks, row);
-  cut.targets = cut.threads / lanes;
-  // A smaller window than time_margin() asks for, since every block of few targets reads one, and a miss costs only its
-  // own lanes (docs/findings/resample.md, R20).
-  const int margin = time_margin(problem.source, problem.target);
-  cut.time_margin = 2 + (sparse ? margin * 2 / 3 : margin * (problem.target < problem.source ? 9 : 7) / 24);
-  cut.ahead_times = ahead_times_bytes(problem);
-  cut.ahead_values = std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * row * 8);
+  const PlainCut cut = plain_cut(problem, config);
   PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.lane_shift = std::countr_zero(static_cast<unsigned>(lanes));
+  tile.lane_shift = std::countr_zero(static_cast<unsigned>(tile.chunks.count / config.chunks));
   const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
                           .block = static_cast<unsigned>(cut.threads),
                           .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,

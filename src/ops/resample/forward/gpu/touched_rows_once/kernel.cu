@@ -1,10 +1,10 @@
-// Plain calls with f32 times and rows of 1, 2 or 4 chunks that are short or have few targets. If every lane searched for
-// itself, as in touched_rows_lane, half of its instructions would repeat its neighbours' search, and a call of few bytes
-// waits for instructions. So each target is located once, by warps that change from block to block: warp k of every
-// block has the same scheduler. The times come by ordinary loads, which are under way sooner than a bulk copy.
+// Plain calls with f32 times and rows of 1, 2 or 4 chunks that are short or have few targets. If every lane searched
+// for itself, as in touched_rows_lane, half of its instructions would repeat its neighbours' search, and a call of few
+// bytes waits for instructions. So each target is located once, by warps that change from block to block: warp k of
+// every block has the same scheduler. The times come by ordinary loads, which are under way sooner than a bulk copy.
 #include <bit>
 
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_spots.cuh"
 
 namespace tmaops::ops::resample::touched_rows_once {
 namespace {
@@ -18,6 +18,29 @@ struct Storage {
   alignas(128) unsigned char bytes[20 * 1024];  // located targets, times; the launch asks for what the tile needs
 };
 
+/// Whole chunks on their way from global to shared memory by ordinary loads, all threads of the block together: the
+/// first one of each thread is loaded at once, and stored when what else the thread has to load is under way. The
+/// caller synchronises behind store().
+class TimeLoad {
+ public:
+  __device__ __forceinline__ TimeLoad(const unsigned char* from, int bytes)
+      : from_(reinterpret_cast<const uint4*>(from)), units_(bytes / 16) {
+    if (static_cast<int>(threadIdx.x) < units_) first_ = device::load_now(from_ + threadIdx.x);
+  }
+  __device__ __forceinline__ void store(unsigned char* to) const {
+    auto* units = reinterpret_cast<uint4*>(to);
+    auto i = static_cast<int>(threadIdx.x);
+    if (i < units_) units[i] = first_;
+#pragma unroll 1
+    for (i += kThreads; i < units_; i += kThreads) units[i] = device::load_now(from_ + i);
+  }
+
+ private:
+  const uint4* from_;
+  int units_;
+  uint4 first_{};
+};
+
 template <class Value>
 __global__ void __launch_bounds__(kThreads, resident_blocks(kThreads, 2048 / kThreads))
     kernel(const __grid_constant__ PlainTile tile) {
@@ -29,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(kThreads, 2048 / kTh
   device::wait_for_previous_kernel();
 
   // Fetch.
-  const TimeLoad<kThreads> load(tile.times + static_cast<std::int64_t>(block.time_unit) * 16, tile.time_bytes);
+  const TimeLoad load(tile.times + static_cast<std::int64_t>(block.time_unit) * 16, tile.time_bytes);
   const int searched = thread ^ (static_cast<int>(blockIdx.x) * device::kWarpThreads & (kThreads - 1));
   float q{};
   if (searched < block.targets) q = plain_target<float>(tile, block, searched);

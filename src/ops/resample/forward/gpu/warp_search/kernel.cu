@@ -20,7 +20,7 @@ struct Job {
   bool chunks;  // rows are multiples of 16 bytes at multiples of 16 bytes
 };
 
-/// The number of stamps at or before q, by all lanes together.
+/// The number of timestamps at or before q, by all lanes together.
 template <class Time>
 __device__ __forceinline__ int count_by_warp(const Trajectory<Time>& of, std::int64_t stride, Time q) {
   const int lane = device::lane_index();
@@ -29,7 +29,7 @@ __device__ __forceinline__ int count_by_warp(const Trajectory<Time>& of, std::in
   while (low < high) {
     const int step = (high - low + device::kWarpThreads) / (device::kWarpThreads + 1);
     const int probe = low + (lane + 1) * step - 1;
-    const bool passed = probe < high && __ldg(of.stamps + probe * stride) <= q;
+    const bool passed = probe < high && __ldg(of.timestamps + probe * stride) <= q;
     low += __popc(__ballot_sync(0xffffffffu, passed)) * step;
     high = min(low + step - 1, high);
   }
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   Place<int> at{0, missing()};
   if (of.samples > 0) {
     const int i = earlier_sample(count_by_warp(of, stride, q), of.samples);
-    const Time x = __ldg(of.stamps + i * stride);
-    const Time next = __ldg(of.stamps + (of.samples > 1 ? i + 1 : i) * stride);
+    const Time x = __ldg(of.timestamps + i * stride);
+    const Time next = __ldg(of.timestamps + (of.samples > 1 ? i + 1 : i) * stride);
     at = resolve(call.interpolation, place(call.line, of.samples, i, x, next, q));
   }
   const int lane = device::lane_index();

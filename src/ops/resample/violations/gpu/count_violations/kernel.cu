@@ -1,5 +1,5 @@
-// Counts on the device what is wrong with times: one thread per stamp and target, sums per warp, and one addition to
-// the counter per warp that found something. Sums of integers, so their order does not matter.
+// Counts on the device what is wrong with times: one thread per timestamp and target, sums per warp, and one addition
+// to the counter per warp that found something. Sums of integers, so their order does not matter.
 #include "device/warp.cuh"
 #include "ops/resample/shared/call.cuh"
 #include "ops/resample/shared/timeline.cuh"
@@ -37,12 +37,12 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const std::int64_t targets = line.target_count(b);
   if (targets == 0) return;
   const std::int64_t samples = line.source_count(b);
-  const auto* stamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
-  const auto stamp = [&](std::int64_t k) { return __ldg(stamps + k * line.source.row_stride); };
+  const auto* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto timestamp = [&](std::int64_t k) { return __ldg(timestamps + k * line.source.row_stride); };
 
   const bool sample = i < samples;
-  const Time x = sample ? stamp(i) : Time{};
-  const Time earlier = sample && i > 0 ? stamp(i - 1) : x;
+  const Time x = sample ? timestamp(i) : Time{};
+  const Time earlier = sample && i > 0 ? timestamp(i - 1) : x;
   const bool pair = sample && i > 0;
   add(job, ResampleViolation::source_not_finite, sample && !is_finite(x));
   add(job, ResampleViolation::source_not_sorted, pair && x < earlier);
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const Time q = target ? target_time<Time>(line, b, i) : Time{};
   add(job, ResampleViolation::target_not_finite, target && !is_finite(q));
   add(job, ResampleViolation::target_outside,
-      target && samples > 0 && line.outside == Outside::error && (q < stamp(0) || q > stamp(samples - 1)));
+      target && samples > 0 && line.outside == Outside::error && (q < timestamp(0) || q > timestamp(samples - 1)));
   add(job, ResampleViolation::empty_trajectory, i == 0 && samples == 0 && line.outside != Outside::nan);
 }
 
