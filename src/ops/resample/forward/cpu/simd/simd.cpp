@@ -1,8 +1,7 @@
 // Vectors through Highway, the instruction set chosen at run time. Adds to `portable`: targets located a vector at a
 // time without branches (locate-inl.hpp), linear rows combined by two fused operations per vector, PCHIP of a vector of
 // channels and slerp of a vector of targets at a time. The other modes are the plain loops compiled for the same
-// instruction set. Against `portable`: 1.2 to 2.7 times faster for linear f32, 5 times for slerp
-// (docs/findings/resample_cpu.md, Q14).
+// instruction set. What it gains over `portable`: docs/findings/resample_cpu.md, Q14.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/resample/forward/cpu/simd/simd.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
