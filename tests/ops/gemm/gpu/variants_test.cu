@@ -95,7 +95,7 @@ class Draw {
   }
   /// A plain product of whole tiles, as the unrolled kernels take it.
   GemmCase whole_tiles() {
-    GemmCase x{.m = 256 * between(1, 3), .n = 128 * between(1, 3), .k = pick(256, 512, 1024)};
+    GemmCase x{.m = 256 * between(1, 3), .n = 128 * between(1, 3), .k = pick(256, 512, 1024, 1024)};
     x.in = x.out = pick(DType::f16, DType::bf16);
     for (Placement* placement : {&x.a, &x.b, &x.d}) *placement = {.column_major = chance(2), .padding = pick(0, 8)};
     x.seed = random_() >> 8;

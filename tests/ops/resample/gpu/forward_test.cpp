@@ -44,6 +44,16 @@ TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
                            .times = times,
                            .groups = one_group(channels, Interpolation::linear),
                            .valid = valid});
+  for (const Interpolation curve : {Interpolation::cubic, Interpolation::slerp})
+    for (const DType dtype : {DType::bf16, DType::f32})
+      cases.push_back({.batch = 2,
+                       .samples = 300,
+                       .targets = 500,
+                       .channels = 128,
+                       .dtype = dtype,
+                       .times = DType::f32,
+                       .groups = one_group(128, curve),
+                       .valid = false});
   std::uint64_t seed = 7;
   for (const Case& c : cases) {
     check(c, ++seed);
