@@ -57,8 +57,8 @@ std::string index_text(const Layout& layout, std::int64_t offset) {
 
 Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
     : info_(std::move(info)), specs_(std::move(tensors)) {
-  // Each tensor apart from the others, aligned as a Buffer is, below 2^57 as tensor maps need it.
-  std::uintptr_t address = (std::uintptr_t{1} << 46) + 64;
+  // Each tensor apart from the others and aligned as its memory will be, below 2^57 as tensor maps need it.
+  std::uintptr_t address = (std::uintptr_t{1} << 46) + (info_.device.type == DeviceType::cpu ? 64 : 256);
   for (const TensorSpec& spec : specs_) {
     const auto count = static_cast<double>(spec.layout.size());
     bytes_ += count * static_cast<double>(size_of(spec.dtype));

@@ -44,15 +44,15 @@ TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
                            .times = times,
                            .groups = one_group(channels, Interpolation::linear),
                            .valid = valid});
-  for (const Interpolation curve : {Interpolation::cubic, Interpolation::slerp})
+  for (const std::int64_t targets : {300, 500})  // curves have kernels of their own
     for (const DType dtype : {DType::bf16, DType::f32})
       cases.push_back({.batch = 2,
                        .samples = 300,
-                       .targets = 500,
+                       .targets = targets,
                        .channels = 128,
                        .dtype = dtype,
                        .times = DType::f32,
-                       .groups = one_group(128, curve),
+                       .groups = one_group(128, Interpolation::cubic),
                        .valid = false});
   std::uint64_t seed = 7;
   for (const Case& c : cases) {

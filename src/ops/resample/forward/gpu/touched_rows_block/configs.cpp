@@ -8,8 +8,9 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_chunks(problem); }
 
 std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
+  if (problem.times != DType::f32) return {{.chunks = 2}};
   // Short calls want many blocks, long ones many loads in flight per thread.
-  if (problem.times == DType::f32 && output_chunks(problem) < kLongCall) return {{.chunks = 1}, {.chunks = 2}};
+  if (output_chunks(problem) < kLongCall) return {{.chunks = 1}, {.chunks = 2}};
   return {{.chunks = 2}, {.chunks = 1}};
 }
 
