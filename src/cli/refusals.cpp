@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/peers/peers.hpp"
 #include "bench/run/runner.hpp"
 #include "cli/console.hpp"
 #include "cli/progress.hpp"

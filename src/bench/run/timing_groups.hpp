@@ -6,6 +6,7 @@
 
 #include "bench/run/options.hpp"
 #include "core/settings.hpp"
+#include "tmaops/tensor.hpp"
 
 namespace tmaops::bench {
 
