@@ -11,7 +11,7 @@
 A cell is a median time or a ratio of two, and its goal if it has one: "1.652 (1.6)". A missed goal is bold. Items separated
 by ";" name the result file and values of its rows (case, dtype, temperature, implementation, ...). Those of the first
 line hold for all rows, those of the first cell (behind "=" where it has a label) for its row; later ones replace earlier
-ones of the same kind.
+ones of the same kind. A row that is only its first cell repeats the other cells of the row above.
 """
 import json
 import re
@@ -73,8 +73,10 @@ def fill_goals(text, root, time):
         heading, *rows = match["rows"].strip().split("\n")
         columns = [title.strip() for title in heading.split(" | ")]
         lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+        cells = []
         for row in rows:
-            name, *cells = re.split(r" \|(?: |$)", row)
+            name, *own = re.split(r" \|(?: |$)", row)
+            cells = own or cells
             label, _, items = name.rpartition(" = ") if " = " in name else (name, "", name)
             here = select(items, everywhere, read)
             lines.append("| " + " | ".join([label.strip(), *(cell(one, here, read, time) for one in cells)]) + " |")

@@ -11,7 +11,8 @@ Keys after the file filter rows by equality (operator, dtype, device, temperatur
 implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
 cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
 how many times slower it is. `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
-`columns=us,GHz,tensor` chooses among COLUMNS. goal_tables.py describes `<!-- table goals ... -->`.
+`columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters.
+goal_tables.py describes `<!-- table goals ... -->`.
 
   update_tables.py            rewrite the documents
   update_tables.py --check    exit 1 when a document differs from what its result files say
@@ -94,6 +95,13 @@ COLUMNS = {
     "inflow": ("of their way in", of_peak("l1tex__m_xbar2l1tex_read_bytes")),
     "conflicts": ("bank conflicts", total("l1tex__data_bank_conflicts_pipe_lsu_mem_shared")),
     "wait": ("longest wait, warps per issue", longest_wait),
+    "mean": ("mean, us", lambda row: f"{row['us']['mean']:.3g}"),
+    "spread": ("min - max", lambda row: f"{row['us']['min']:.3g} - {row['us']['max']:.3g}"),
+    "bandwidth": ("GB/s", lambda row: f"{row['gbps']:.0f}"),
+    "rate": ("loads/s", lambda row: count(row["loads"]["per_second"])),
+    "ns each": ("ns per load", lambda row: f"{row['loads']['ns_each']:.3f}"),
+    "vs manual": ("of the fastest loads to registers", lambda row: f"{row['loads']['vs_manual']:.2f}x"),
+    "block": ("cycles per block", lambda row: "{mean:.0f} ({min:.0f} - {max:.0f})".format(**row["loads"]["cycles_per_block"])),
 }
 
 
@@ -125,7 +133,9 @@ def make_counters(spec):
     last = None
     dtypes = len({row["dtype"] for row in rows}) > 1
     for row in rows:
-        if "counters" not in row or (options["show"] != [""] and row["implementation"] not in options["show"]):
+        if options["show"] != [""] and row["implementation"] not in options["show"]:
+            continue
+        if "counters" not in row and "loads" not in row:
             continue
         name = f"**{row['selected']}**" if row["implementation"] == "tmaops" else row["implementation"]
         case = f"{row['case']} {row['dtype']}" if dtypes else row["case"]
