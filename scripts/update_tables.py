@@ -96,7 +96,6 @@ COLUMNS = {
     "conflicts": ("bank conflicts", total("l1tex__data_bank_conflicts_pipe_lsu_mem_shared")),
     "wait": ("longest wait, warps per issue", longest_wait),
     "mean": ("mean, us", lambda row: f"{row['us']['mean']:.3g}"),
-    "spread": ("min - max", lambda row: f"{row['us']['min']:.3g} - {row['us']['max']:.3g}"),
     "bandwidth": ("GB/s", lambda row: f"{row['gbps']:.0f}"),
     "rate": ("loads/s", lambda row: count(row["loads"]["per_second"])),
     "ns each": ("ns per load", lambda row: f"{row['loads']['ns_each']:.3f}"),
