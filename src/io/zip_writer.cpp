@@ -17,7 +17,7 @@ constexpr std::uint64_t kDosDate = (0 << 9) | (1 << 5) | 1;  // 1980-01-01, the 
 
 std::string little(std::uint64_t value, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(static_cast<unsigned char>(value));
   return text;
 }
 
