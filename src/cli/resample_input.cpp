@@ -1,22 +1,16 @@
-#include "cli/resample_input.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <set>
-#include <utility>
 
 #include "cli/parser_words.hpp"
-#include "cli/resample_selectors.hpp"
-#include "io/column_rules.hpp"
+#include "cli/resample_steps.hpp"
 #include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
-
-using io::ChannelReference;
 
 /// Keeps these rows in this order. The caller sets the offsets.
 void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) {

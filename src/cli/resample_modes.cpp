@@ -1,12 +1,10 @@
-#include "cli/resample_modes.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "cli/parser_words.hpp"
+#include "cli/resample_steps.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "ops/resample/options.hpp"

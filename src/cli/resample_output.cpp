@@ -1,10 +1,7 @@
-#include "cli/resample_output.hpp"
-
 #include <algorithm>
 #include <array>
-#include <utility>
 
-#include "cli/resample_report.hpp"
+#include "cli/resample_steps.hpp"
 #include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 

@@ -1,10 +1,9 @@
-#include "cli/resample_report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/resample_steps.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 
@@ -110,37 +109,39 @@ std::string TimeSummary::text(std::string_view name_option, std::string_view uni
 }
 
 void write_report(const ResampleCommand& command, const RunFacts& facts, ResampleReport& report) {
+  const std::size_t targets = facts.targets.times.size(), rows = facts.selection.kept.size();
+  const std::size_t episodes = facts.selection.offsets.size() - 1;
   std::string modes;
   for (const auto& [name, mode] : facts.plan.summary)
     modes += (modes.empty() ? "" : ", ") + display_text(name) + " " + mode;
   std::vector<std::string>& lines = report.lines;
-  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", io::display(command.output), facts.rows,
-                              facts.samples, facts.episodes, facts.episodes == 1 ? "" : "s"));
+  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", io::display(command.output), rows,
+                              facts.input.rows, episodes, episodes == 1 ? "" : "s"));
   lines.push_back("  time: " + facts.time.text());
-  if (!facts.targets_file.empty()) lines.push_back("  targets: " + facts.targets_file);
+  if (!facts.targets.file.empty()) lines.push_back("  targets: " + facts.targets.file);
   lines.push_back("  modes: " + modes);
   for (const auto& [names, order] : facts.plan.quaternions)
     lines.push_back("  quaternion: " + display_text(names) + " (" + order + ")");
   if (!facts.pose.empty()) lines.push_back("  " + facts.pose);
   for (const std::string& note : facts.plan.notes) lines.push_back("  " + note);
-  if (facts.moved_rows != 0) lines.push_back(fmt::format("  --sort moved {} rows", facts.moved_rows));
-  if (facts.missing_rows != 0)
+  if (facts.input.moved != 0) lines.push_back(fmt::format("  --sort moved {} rows", facts.input.moved));
+  if (facts.input.missing.count != 0)
     lines.push_back(
         fmt::format("  {} of {} samples have no data (their 'valid' is 0); {} of {} targets lie beside them",
-                    facts.missing_rows, facts.samples, facts.masked, facts.targets));
-  if (facts.snapped != 0)
-    lines.push_back(fmt::format("  {} of {} targets hit a sample within --snap", facts.snapped, facts.targets));
+                    facts.input.missing.count, facts.input.rows, facts.table.masked, targets));
+  if (facts.targets.snapped != 0)
+    lines.push_back(fmt::format("  {} of {} targets hit a sample within --snap", facts.targets.snapped, targets));
   if (!facts.left_out.empty())
     lines.push_back(
         fmt::format("  left out, since {} has no place for them: {}", io::to_string(facts.to), listed(facts.left_out)));
-  if (facts.outside != 0)
-    lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.outside, facts.targets,
+  if (facts.selection.outside != 0)
+    lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.selection.outside, targets,
                                 facts.policies.outside));
   const std::int64_t max_gap = facts.policies.operation.max_gap;
   if (max_gap != 0)
-    lines.push_back(fmt::format("  {} of {} targets lie in {} gap{} wider than {}: {}", facts.in_gaps - facts.masked,
-                                facts.targets, facts.steps.wider_than_gap, facts.steps.wider_than_gap == 1 ? "" : "s",
-                                seconds_text(max_gap),
+    lines.push_back(fmt::format("  {} of {} targets lie in {} gap{} wider than {}: {}",
+                                facts.selection.in_gaps - facts.table.masked, targets, facts.steps.wider_than_gap,
+                                facts.steps.wider_than_gap == 1 ? "" : "s", seconds_text(max_gap),
                                 facts.policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
   if (facts.steps.zero != 0)
     lines.push_back(
@@ -162,10 +163,10 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
       {"output", io::display(command.output)},
       {"from", io::to_string(facts.from)},
       {"to", io::to_string(facts.to)},
-      {"samples", facts.samples},
-      {"episodes", facts.episodes},
-      {"targets", facts.targets},
-      {"rows", facts.rows},
+      {"samples", facts.input.rows},
+      {"episodes", episodes},
+      {"targets", targets},
+      {"rows", rows},
       {"time",
        {{"name", time.name},
         {"unit", io::to_string(time.unit)},
@@ -174,11 +175,13 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
         {"first_ns", facts.time.first},
         {"last_ns", facts.time.last},
         {"median_step_ns", facts.time.median_step}}},
-      {"outside", {{"policy", facts.policies.outside}, {"targets", facts.outside}}},
+      {"outside", {{"policy", facts.policies.outside}, {"targets", facts.selection.outside}}},
       {"gaps",
-       {{"max_gap_ns", max_gap}, {"count", facts.steps.wider_than_gap}, {"targets", facts.in_gaps - facts.masked}}},
-      {"missing", {{"samples", facts.missing_rows}, {"targets", facts.masked}}},
-      {"snapped", facts.snapped},
+       {{"max_gap_ns", max_gap},
+        {"count", facts.steps.wider_than_gap},
+        {"targets", facts.selection.in_gaps - facts.table.masked}}},
+      {"missing", {{"samples", facts.input.missing.count}, {"targets", facts.table.masked}}},
+      {"snapped", facts.targets.snapped},
       {"longest_step_ns", facts.steps.longest},
       {"equal_stamps", facts.steps.zero},
       {"columns", columns},
@@ -186,7 +189,7 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
       {"left_out", facts.left_out},
       {"notes", facts.plan.notes},
       {"warnings", report.warnings},
-      {"variant", facts.variant},
+      {"variant", facts.table.variant},
       {"bytes", facts.bytes}};
   // Names of columns are bytes of a file: what is not UTF-8 must not break the JSON.
   report.json = summary.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

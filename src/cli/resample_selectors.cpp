@@ -1,15 +1,12 @@
-#include "cli/resample_selectors.hpp"
-
 #include <algorithm>
-#include <utility>
 
+#include "cli/resample_steps.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 
-using io::ChannelReference;
 using io::display_text;
 
 io::ColumnView column_view(const io::Recording& recording) { return {recording.columns}; }

@@ -1,11 +1,10 @@
-#include "cli/resample_table.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
 
+#include "cli/resample_steps.hpp"
 #include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"

@@ -1,10 +1,8 @@
-#include "cli/resample_targets.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "cli/resample_report.hpp"
+#include "cli/resample_steps.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 #include "io/iso_time.hpp"

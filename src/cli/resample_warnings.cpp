@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/resample_report.hpp"
+#include "cli/resample_steps.hpp"
 #include "io/decimal.hpp"
 #include "io/file_error.hpp"
 

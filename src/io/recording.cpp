@@ -77,7 +77,7 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   const std::string mend = "Name the format with " + std::string(option) + ".";
   if (is_standard(path))
     throw Error(ErrorCode::usage, {.where = "-",
-                                   .got = "stdin or stdout, which has no extension",
+                                   .got = "standard input or standard output, which has no extension",
                                    .needed = "a format by name",
                                    .mend = mend + " (A file of that name is './-'.)"});
   const std::string extension = lower_case(without_compression(path).extension().native());
