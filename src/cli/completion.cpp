@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/parser_words.hpp"
+#include "cli/request.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 
