@@ -21,7 +21,6 @@
 #include "core/display.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
@@ -81,8 +80,8 @@ std::optional<io::OutputFile> open_output(const BenchArguments& arguments) try {
     std::filesystem::create_directories(output.parent_path(), status);
     if (status)
       throw Error(ErrorCode::cannot_write,
-                  {.where = io::display(output),
-                   .got = "folder " + io::display(output.parent_path()) + " cannot be made: " + status.message(),
+                  {.where = display(output),
+                   .got = "folder " + display(output.parent_path()) + " cannot be made: " + status.message(),
                    .needed = "a folder in which files can be made"});
   }
   return std::optional<io::OutputFile>(std::in_place, output,
@@ -107,7 +106,7 @@ class TuningFile {
     if (std::filesystem::exists(path, status)) table_ = ops::gemm::TuningTable::read(path.string());
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), status);
     file_.emplace(path, io::OutputOptions{.force = true});
-    name_ = io::display(path);
+    name_ = display(path);
   }
   void save(const bench::Report& report, const std::string& gpu, const Globals& globals) {
     const auto choices = bench::fastest(report.rows, gpu);
@@ -143,8 +142,8 @@ nlohmann::ordered_json read_results(const std::string& path) {
   auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
   if (document.is_discarded())
     throw Error(ErrorCode::bad_format,
-                {.where = io::display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
-  bench::check_schema(document, io::display(path));
+                {.where = display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
+  bench::check_schema(document, display(path));
   return document;
 }
 
@@ -160,20 +159,20 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
     print_styled(table);
   if (base["machine"] != bench::machine_json())
     print_note(globals,
-               "note: " + io::display(base_file) + " was measured on another machine or with other settings of it");
+               "note: " + display(base_file) + " was measured on another machine or with other settings of it");
   if (fail_if_slower.empty()) return;
   if (std::ranges::none_of(differences, &bench::Difference::counts))
     throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
-                                   .got = "no variant that both this run and " + io::display(base_file) + " have timed",
+                                   .got = "no variant that both this run and " + display(base_file) + " have timed",
                                    .needed = "a base of the same problems, types, device and temperature"});
   const auto slower = bench::regressions(differences, parse_share(fail_if_slower));
   if (slower.empty()) return;
-  std::string names;
-  for (const bench::Difference& one : slower)
-    names += (names.empty() ? "" : "; ") + one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
+  const std::string names = joined(slower, "; ", [](const bench::Difference& one) {
+    return one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
+  });
   throw Error(
       ErrorCode::slower_than_base,
-      {.where = io::display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});
+      {.where = display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});
 }
 
 int run_bench(const Globals& globals, const BenchArguments& arguments) {
@@ -226,7 +225,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, request.options.seed));
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
-    print_note(globals, "results: " + io::display(output_name(arguments)) +
+    print_note(globals, "results: " + display(output_name(arguments)) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();

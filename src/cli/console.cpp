@@ -11,7 +11,6 @@
 #include "cli/commands.hpp"
 #include "core/display.hpp"
 #include "core/settings.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -21,7 +20,7 @@ void print_data(std::string_view text) {
   const int reason = errno;
   if (written || reason == EPIPE) return;
   throw Error(ErrorCode::write_failed,
-              {.where = "standard output", .got = io::system_text(reason), .needed = "room for all of the output"});
+              {.where = "standard output", .got = system_text(reason), .needed = "room for all of the output"});
 }
 
 void print_note(const Globals& globals, std::string_view line) {

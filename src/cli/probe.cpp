@@ -14,7 +14,8 @@
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "core/device_info.hpp"
-#include "io/file_error.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/output_file.hpp"
 #include "probe/report.hpp"
 #include "tma/driver.hpp"
@@ -101,11 +102,9 @@ std::string loads_text(const probe::LoadRun& run) {
   std::string text = "loads against the model: " + std::to_string(run.exact) + " of " + std::to_string(run.count) +
                      " exact to the bit\n";
   for (const probe::LoadMismatch& one : run.mismatches) {
-    std::string at;
-    for (const std::int64_t c : one.load.load.coordinates) at += (at.empty() ? "" : ",") + std::to_string(c);
     text += "  byte " + std::to_string(one.first_byte) + " is " + std::to_string(one.got) + ", not " +
-            std::to_string(one.want) + ": tmaops tensormap " + one.load.spec.text() + " --at " + at + " --base " +
-            std::to_string(one.load.load.shared_address) + "\n";
+            std::to_string(one.want) + ": tmaops tensormap " + one.load.spec.text() + " --at " +
+            joined(one.load.load.coordinates, ",") + " --base " + std::to_string(one.load.load.shared_address) + "\n";
   }
   return text;
 }
@@ -145,7 +144,7 @@ int run_probe(const Globals& globals, const ProbeOptions& options) {
   }
   print_data(globals.json ? text : probe_text(report, use_color(globals, Stream::data)));
   if (file)
-    print_note(globals, "results: " + io::display(options.output) + (report.complete ? "" : " (interrupted: partial)"));
+    print_note(globals, "results: " + display(options.output) + (report.complete ? "" : " (interrupted: partial)"));
   return report.exit_code();
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/result_table.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -64,8 +65,7 @@ void Refusals::tell(const bench::Refusal& refusal) {
 void Refusals::finish() {
   std::string names;
   for (const auto& [op, variants] : on_gpu_) {
-    names += (names.empty() ? "" : "; ") + op + ": ";
-    for (const std::string& one : variants) names += (&one == variants.data() ? "" : ", ") + one;
+    names += (names.empty() ? "" : "; ") + op + ": " + joined(variants);
   }
   progress_.clear();
   if (!names.empty()) print_note(globals_, "left out, as they run on a GPU: " + names);

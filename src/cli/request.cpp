@@ -13,9 +13,9 @@
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "io/config.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
@@ -83,7 +83,7 @@ std::filesystem::path find_configuration(const std::string& name) {
   if (std::ranges::find(shipped, name) != shipped.end()) return shipped_folder() / (name + ".yaml");
   const std::vector<std::string_view> names(shipped.begin(), shipped.end());
   throw Error(ErrorCode::cannot_read,
-              {.where = io::display(name),
+              {.where = display(name),
                .got = "no such file",
                .needed = "a configuration file, or the name of one that comes with tmaops: " + joined(names),
                .mend = did_you_mean(name, names)});
@@ -153,7 +153,7 @@ Request read_request(const Arguments& arguments) {
       return std::ranges::find(wanted, problem.section()) == wanted.end();
     });
   if (request.problems.empty())
-    throw Error(ErrorCode::usage, {.where = arguments.config.empty() ? "command line" : io::display(arguments.config),
+    throw Error(ErrorCode::usage, {.where = arguments.config.empty() ? "command line" : display(arguments.config),
                                    .got = "no problem to run",
                                    .needed = "a configuration with an operator section, or -p 'gemm: {size: 256}'",
                                    .mend = "Try `tmaops bench quick`: it is the configuration of `make run`."});
@@ -209,7 +209,7 @@ bench::Observer terminal_observer(Progress& progress, Refusals& refusals) {
 
 nlohmann::ordered_json config_json(const Request& request, const std::string& file) {
   nlohmann::ordered_json json;
-  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(io::display(file));
+  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(display(file));
   json.update(bench::to_json(request.options));
   json["problems"] = nlohmann::ordered_json::array();
   for (const Settings& problem : request.problems) json["problems"].push_back(problem.to_text());

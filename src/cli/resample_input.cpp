@@ -5,7 +5,7 @@
 
 #include "cli/parser_words.hpp"
 #include "cli/resample_steps.hpp"
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -152,7 +152,7 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
   for (const auto* each : {&columns, &others})
     for (const io::Column& column : *each)
       if (!names.insert(column.name).second)
-        selector.fail("two columns named '" + io::display_text(column.name) + "'", "different names");
+        selector.fail("two columns named '" + display_text(column.name) + "'", "different names");
   recording.columns = std::move(columns);
   recording.others = std::move(others);
   time.second_position = time.position + 1;  // of a pair

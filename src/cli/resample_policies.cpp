@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -30,7 +30,7 @@ FileFormat input_format(const ResampleCommand& command) {
 FileFormat output_format(const ResampleCommand& command) {
   const FileFormat to = chosen_format(command.to, command.output, "--to");
   if (to == FileFormat::npy)
-    refuse(io::display(command.output), "one npy array", "a format that holds times and values: npz, csv or tum");
+    refuse(display(command.output), "one npy array", "a format that holds times and values: npz, csv or tum");
   return to;
 }
 

@@ -4,22 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 
 namespace tmaops::cli {
 namespace {
 
-using io::display_text;
-
 // A step that is so many times the median step is mentioned when --max-gap is not given.
 constexpr std::int64_t kRemarkableStep = 20;
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + display_text(name);
-  return text;
-}
 
 std::string choice_text(const io::TimeColumn& time, std::string_view option) {
   switch (time.choice) {
@@ -111,11 +104,10 @@ std::string TimeSummary::text(std::string_view name_option, std::string_view uni
 void write_report(const ResampleCommand& command, const RunFacts& facts, ResampleReport& report) {
   const std::size_t targets = facts.targets.times.size(), rows = facts.selection.kept.size();
   const std::size_t episodes = facts.selection.offsets.size() - 1;
-  std::string modes;
-  for (const auto& [name, mode] : facts.plan.summary)
-    modes += (modes.empty() ? "" : ", ") + display_text(name) + " " + mode;
+  const std::string modes =
+      joined(facts.plan.summary, ", ", [](const auto& part) { return display_text(part.first) + " " + part.second; });
   std::vector<std::string>& lines = report.lines;
-  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", io::display(command.output), rows,
+  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", display(command.output), rows,
                               facts.input.rows, episodes, episodes == 1 ? "" : "s"));
   lines.push_back("  time: " + facts.time.text());
   if (!facts.targets.file.empty()) lines.push_back("  targets: " + facts.targets.file);
@@ -132,8 +124,8 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
   if (facts.targets.snapped != 0)
     lines.push_back(fmt::format("  {} of {} targets hit a sample within --snap", facts.targets.snapped, targets));
   if (!facts.left_out.empty())
-    lines.push_back(
-        fmt::format("  left out, since {} has no place for them: {}", io::to_string(facts.to), listed(facts.left_out)));
+    lines.push_back(fmt::format("  left out, since {} has no place for them: {}", io::to_string(facts.to),
+                                joined(facts.left_out, ", ", display_text)));
   if (facts.selection.outside != 0)
     lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.selection.outside, targets,
                                 facts.policies.outside));
@@ -159,8 +151,8 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
   const io::TimeColumn& time = facts.time.column;
   const nlohmann::ordered_json summary{
       {"schema", 1},
-      {"input", io::display(command.input)},
-      {"output", io::display(command.output)},
+      {"input", display(command.input)},
+      {"output", display(command.output)},
       {"from", io::to_string(facts.from)},
       {"to", io::to_string(facts.to)},
       {"samples", facts.input.rows},

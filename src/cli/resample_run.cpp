@@ -5,7 +5,7 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/resample_steps.hpp"
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"

@@ -1,13 +1,12 @@
 #include <algorithm>
 
 #include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
-
-using io::display_text;
 
 io::ColumnView column_view(const io::Recording& recording) { return {recording.columns}; }
 
@@ -92,9 +91,8 @@ std::vector<ChannelReference> Selector::select(const std::string& text) const {
     return slice(*find(text.substr(0, bracket)), text.substr(bracket + 1, text.size() - bracket - 2));
   }
   if (const auto column = find_or_number(text)) return all_channels(*column);
-  std::string names;
-  for (const io::Column& column : recording_.columns) names += (names.empty() ? "" : ", ") + display_text(column.name);
-  fail("no columns '" + display_text(text) + "'", "one of: " + names);
+  const auto name = [](const io::Column& column) { return display_text(column.name); };
+  fail("no columns '" + display_text(text) + "'", "one of: " + joined(recording_.columns, ", ", name));
 }
 
 std::optional<std::size_t> Selector::find_or_number(const std::string& text) const {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -27,10 +27,10 @@ std::string range_text(const std::vector<std::int64_t>& times) {
 void warn_of_recording(const io::Recording& recording, std::vector<std::string>& warnings) {
   warnings.insert(warnings.end(), recording.warnings.begin(), recording.warnings.end());
   for (const std::string& name : recording.other_time_names)
-    warnings.push_back("'" + io::display_text(name) + "' is named like a time too; the times are '" +
-                       io::display_text(recording.time.name) + "' (--times-array names another)");
+    warnings.push_back("'" + display_text(name) + "' is named like a time too; the times are '" +
+                       display_text(recording.time.name) + "' (--times-array names another)");
   for (const io::Column& column : recording.columns) {
-    const std::string name = "column '" + io::display_text(column.name) + "' ";
+    const std::string name = "column '" + display_text(column.name) + "' ";
     const std::int64_t filled = column.data.size() - column.missing;
     if (column.data.type.kind == io::ElementKind::text && column.from_text && 2 * column.numeric_fields > filled &&
         column.numeric_fields > 0)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/table.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -171,9 +172,8 @@ std::string held_clocks_note(const bench::Report& report) {
     ++held;
   }
   if (held == 0) return {};
-  std::string reasons;
-  for (const auto& [reason, count] : rows)
-    reasons += (reasons.empty() ? "" : ", ") + fmt::format("{} in {}", reason, count);
+  const std::string reasons =
+      joined(rows, ", ", [](const auto& row) { return fmt::format("{} in {}", row.first, row.second); });
   return fmt::format(
       "note: power or temperature held the SM clock down in {} of {} rows ({}): {:.0f} MHz, the highest {:.0f}", held,
       report.rows.size(), reasons, lowest, highest);

@@ -5,7 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -25,9 +25,9 @@ int run(const Globals& globals, const TensorMapOptions& options) {
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {
     io::write_file(options.svg, tma::picture_svg(*answer.picture, command_line(answer)), {.force = options.force});
-    print_note(globals, "wrote " + io::display(options.svg));
+    print_note(globals, "wrote " + display(options.svg));
   } else if (!options.svg.empty()) {
-    print_problem("no picture was written to " + io::display(options.svg) + ": there is no load to draw");
+    print_problem("no picture was written to " + display(options.svg) + ": there is no load to draw");
   }
   return answer.valid() ? 0 : 1;
 }

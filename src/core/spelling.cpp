@@ -45,10 +45,4 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return near.empty() ? "" : "Did you mean '" + std::string(near) + "'?";
 }
 
-std::string joined(std::span<const std::string_view> names, std::string_view separator) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : std::string(separator)) + std::string(name);
-  return text;
-}
-
 }  // namespace tmaops

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
 
 namespace tmaops::io {
@@ -112,7 +113,7 @@ std::optional<NamedVector> vector_of(const Family& family, std::string_view comp
     columns.push_back(found->second);
   }
   std::ranges::sort(columns);
-  for (const std::size_t column : columns) vector.text += (vector.text.empty() ? "" : " ") + view.columns[column].name;
+  vector.text = joined(columns, " ", [&](std::size_t column) { return view.columns[column].name; });
   vector.w_first = vector.components.size() == 4 && vector.components[3].column < vector.components[0].column;
   return vector;
 }

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/display.hpp"
 #include "io/compression.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "io/output_file.hpp"

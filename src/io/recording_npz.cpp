@@ -3,8 +3,9 @@
 #include <limits>
 #include <set>
 
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
@@ -21,8 +22,7 @@ ChosenTimes find_times(Recording& recording, const std::vector<std::string>& nam
     recording.time.choice = TimeChoice::only_array;
     return {};
   }
-  std::string there;
-  for (const std::string& name : names) there += (there.empty() ? "" : ", ") + display_text(name);
+  const std::string there = joined(names, ", ", display_text);
   throw Error(ErrorCode::array_missing,
               {.where = recording.where,
                .got = !options.times_name.empty() ? "no array '" + display_text(options.times_name) + "'"

@@ -3,24 +3,18 @@
 #include <set>
 #include <utility>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
-#include "io/table_column.hpp"
-#include "io/tum_columns.hpp"
+#include "io/trajectory.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + display_text(name);
-  return list;
-}
 
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
   if (const auto chosen = choose_times(recording, table.names, options)) return *chosen;
@@ -43,7 +37,7 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
   throw Error(ErrorCode::array_missing,
               {.where = table.where,
                .got = "no column '" + display_text(options.times_name) + "'",
-               .needed = (table.names.empty() ? "" : "one of " + list_of(table.names) + ", or ") +
+               .needed = (table.names.empty() ? "" : "one of " + joined(table.names, ", ", display_text) + ", or ") +
                          "a number from 1 to " + std::to_string(table.columns)});
 }
 

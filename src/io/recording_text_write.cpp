@@ -2,15 +2,14 @@
 #include <algorithm>
 #include <set>
 
+#include "core/display.hpp"
 #include "io/compression.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
-#include "io/kitti.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
-#include "io/tum_columns.hpp"
+#include "io/trajectory.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
