@@ -5,6 +5,7 @@
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 
@@ -15,33 +16,15 @@ namespace {
 constexpr std::int64_t kRemarkableStep = 20;
 
 std::string choice_text(const io::TimeColumn& time, std::string_view option) {
-  switch (time.choice) {
-    case io::TimeChoice::format:
-    case io::TimeChoice::known_name:
-    case io::TimeChoice::only_array:
-      return "";
-    case io::TimeChoice::option:
-      return "named by " + std::string(option);
-    case io::TimeChoice::position:
-      return "the first column, since no name is known";
-  }
-  return "";
+  if (time.choice == io::TimeChoice::option) return "named by " + std::string(option);
+  return time.choice == io::TimeChoice::position ? "the first column, since no name is known" : "";
 }
 
 std::string unit_text(const io::TimeColumn& time, std::string_view option) {
-  switch (time.unit_source) {
-    case io::UnitSource::format:
-      return "unit by the format";
-    case io::UnitSource::option:
-      return "unit by " + std::string(option);
-    case io::UnitSource::name:
-      return "unit by the name";
-    case io::UnitSource::only_fit:
-      return "no other unit fits stamps of this size";
-    case io::UnitSource::usual:
-      return "unit assumed";
-  }
-  return "";
+  if (time.unit_source == io::UnitSource::option) return "unit by " + std::string(option);
+  constexpr std::string_view texts[] = {"unit by the format", "", "unit by the name",
+                                        "no other unit fits timestamps of this size", "unit assumed"};
+  return std::string(enum_name(texts, time.unit_source));
 }
 
 }  // namespace

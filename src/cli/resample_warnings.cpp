@@ -56,7 +56,7 @@ void warn_of_targets(const ResampleCommand& command, const io::Recording& record
     const io::TimeUnit unit = recording.time.unit;
     const double largest = std::max(std::abs(io::time_to_f64(recording.times.front(), unit)),
                                     std::abs(io::time_to_f64(recording.times.back(), unit)));
-    const double nanoseconds = std::pow(10.0, io::digits_to_nanoseconds(unit));
+    const auto nanoseconds = static_cast<double>(io::nanoseconds_of(unit));
     const double resolution = largest == 0 ? 0 : std::ldexp(nanoseconds, std::ilogb(largest) - 23);
     if (resolution > kResolvedStep * static_cast<double>(steps.median))
       warnings.push_back("the times are of a type of 32 bits or less, which resolves " +

@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 std::optional<T> parse(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   T value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;

@@ -45,4 +45,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return near.empty() ? "" : "Did you mean '" + std::string(near) + "'?";
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
 }  // namespace tmaops

@@ -13,6 +13,9 @@ namespace tmaops {
 /// Empty when even that one differs in more than a third of its letters.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
+/// A to Z as a to z, whatever the locale.
+std::string lower_case(std::string_view text);
+
 /// "a, b, c": the items, numbers or text, or what `text` makes of each.
 template <class Items, class Text = std::identity>
 std::string joined(const Items& items, std::string_view separator = ", ", const Text& text = {}) {

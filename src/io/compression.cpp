@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/time_names.hpp"
 #include "tmaops/error.hpp"
 #ifdef TMAOPS_HAVE_ZSTD

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"

@@ -201,9 +201,9 @@ void add_times(NpzWriter& npz, std::set<std::string>& taken, const Recording& re
   if (options.to_unit || time.form == TimeForm::number) return add_number_times(npz, taken, recording, options);
   if (time.form != TimeForm::pair) return npz.add(member_name(time.name, taken), datetime_array(recording));
   std::vector<std::int64_t> seconds, nanoseconds;
-  for (const std::int64_t stamp : recording.times) {
-    nanoseconds.push_back((stamp % kSecond + kSecond) % kSecond);
-    seconds.push_back(stamp / kSecond - (stamp % kSecond < 0 ? 1 : 0));
+  for (const std::int64_t time_of_row : recording.times) {
+    seconds.push_back(split_seconds(time_of_row).seconds);
+    nanoseconds.push_back(split_seconds(time_of_row).nanoseconds);
   }
   npz.add(member_name(time.name, taken), make_array(seconds, {recording.rows()}));
   npz.add(member_name(time.second_name, taken), make_array(nanoseconds, {recording.rows()}));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
@@ -26,10 +27,9 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
     }
     return {};
   }
-  std::int64_t number = 0;
-  if (parse_integer(options.times_name, number) == ParseResult::good && number >= 1 &&
-      number <= static_cast<std::int64_t>(table.columns)) {
-    const auto index = static_cast<std::size_t>(number - 1);
+  const auto number = parse_integer(options.times_name);
+  if (number && *number >= 1 && *number <= static_cast<std::int64_t>(table.columns)) {
+    const auto index = static_cast<std::size_t>(*number - 1);
     recording.time.choice = TimeChoice::option;
     if (!table.names.empty()) recording.time.name = table.names[index];
     return {index, {}};
@@ -127,9 +127,11 @@ void parse_pair_times(Recording& recording, const Table& table, const ChosenTime
     std::int64_t parts[2] = {0, 0};
     for (const int i : {0, 1}) {
       const std::size_t column = i == 0 ? chosen.index : *chosen.second;
-      if (parse_integer(table.at(row, column).text, parts[i]) != ParseResult::good)
+      const auto part = parse_integer(table.at(row, column).text);
+      if (!part)
         fail_field(table, row, column,
                    i == 0 ? "whole seconds beside nanoseconds" : "whole nanoseconds beside seconds");
+      parts[i] = *part;
     }
     recording.times[row] = join_pair(recording, static_cast<std::int64_t>(row), parts[0], parts[1]);
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
@@ -67,11 +68,8 @@ class TimeFields {
     switch (form_) {
       case TimeForm::number:
         return time_text(time, unit_, digits_);
-      case TimeForm::pair: {
-        const std::int64_t nanoseconds = (time % kSecond + kSecond) % kSecond;
-        const std::int64_t seconds = time / kSecond - (time % kSecond < 0 ? 1 : 0);
-        return std::to_string(part == 0 ? seconds : nanoseconds);
-      }
+      case TimeForm::pair:
+        return std::to_string(part == 0 ? split_seconds(time).seconds : split_seconds(time).nanoseconds);
       case TimeForm::iso8601:
       case TimeForm::datetime64:
         break;

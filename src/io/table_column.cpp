@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "io/table.hpp"
 #include "io/time_names.hpp"

@@ -1,10 +1,9 @@
 // Names of the enumerations in tmaops and in CUDA.
-#include <algorithm>
-#include <cctype>
 #include <span>
 
 #include "core/entry.hpp"
 #include "core/enum_name.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::tma {
@@ -38,18 +37,13 @@ constexpr Names kSwizzles{"CU_TENSOR_MAP_SWIZZLE_", kSwizzleWords, kSwizzleWords
 constexpr Names kPromotions{"CU_TENSOR_MAP_L2_PROMOTION_", kPromotionWords, kCudaPromotionWords};
 constexpr Names kFills{"CU_TENSOR_MAP_FLOAT_OOB_FILL_", kFillWords, kCudaFillWords};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 template <class Enum>
 std::optional<Enum> parse(const Names& names, std::string_view name) {
   return public_entry("tensor map", [&]() -> std::optional<Enum> {
-    const std::string wanted = lower(name);
+    const std::string wanted = lower_case(name);
     for (std::size_t i = 0; i < names.ours.size(); ++i)
-      if (wanted == lower(names.ours[i]) || wanted == lower(std::string(names.beginning) + std::string(names.cuda[i])))
+      if (wanted == lower_case(names.ours[i]) ||
+          wanted == lower_case(std::string(names.beginning) + std::string(names.cuda[i])))
         return static_cast<Enum>(i);
     return std::nullopt;
   });

@@ -15,16 +15,9 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
 }
 
 int span_of(Swizzle swizzle) {
-  switch (swizzle) {
-    case Swizzle::none:
-      return 0;
-    case Swizzle::b32:
-      return 32;
-    case Swizzle::b64:
-      return 64;
-    default:
-      return 128;
-  }
+  constexpr int spans[] = {0, 32, 64};  // the others have 128
+  const auto i = static_cast<std::size_t>(swizzle);
+  return i < std::size(spans) ? spans[i] : 128;
 }
 
 std::int64_t bytes_of(ElementType type, std::int64_t elements) {
