@@ -1,8 +1,10 @@
-// The fields of a text row, and those that make a pose.
+// Trajectories as text: the fields of a row, those that make a pose, and KITTI odometry poses, whose lines have the
+// upper three rows of a 4 x 4 matrix, twelve numbers, and whose times are in a second file, one per line.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +31,13 @@ std::vector<TextField> flattened(const Recording& recording);
 /// tx ty tz qx qy qz qw, under these names or as position_0.. and quaternion_0.. from an archive. Throws Error
 /// bad_parameter when one is missing.
 std::vector<TextField> pose_fields(const Recording& recording, FileFormat format);
+
+/// x y z w, with w >= 0, of a rotation given by rows; nothing when the matrix is no rotation within 1e-2.
+std::optional<std::array<double, 4>> quaternion_of(const std::array<double, 9>& rotation);
+/// Rows of the rotation that a quaternion x y z w of any norm stands for; NaN where the norm is 0 or not finite.
+std::array<double, 9> rotation_of(const std::array<double, 4>& quaternion);
+
+/// The line of a row: `fields` are tx ty tz qx qy qz qw.
+std::string kitti_line(const std::vector<TextField>& fields, std::int64_t row);
 
 }  // namespace tmaops::io
