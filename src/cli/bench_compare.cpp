@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "bench/measure/machine.hpp"
 #include "bench/run/compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/result_table.hpp"
@@ -36,15 +35,18 @@ nlohmann::ordered_json read_results(const std::string& path) {
   return document;
 }
 
-void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const std::string& base_file,
+void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
                     const std::string& fail_if_slower, const Globals& globals, Stream stream) {
-  const auto differences = bench::compare(report, base);
-  const std::string table = "\n" + compare_table(differences, use_color(globals, stream), line_width(stream));
+  const auto differences = bench::compare(now, base);
+  const bool color = use_color(globals, stream);
+  std::string table = "\n" + compare_table(differences, color, line_width(stream));
+  if (const auto counters = bench::compare_counters(now, base); !counters.empty())
+    table += "\n" + compare_counters_table(counters, color, line_width(stream));
   if (stream == Stream::data)
     print_data(table);
   else if (!globals.quiet)
     print_styled(table);
-  if (base["machine"] != bench::machine_json())
+  if (base["machine"] != now["machine"])
     print_note(globals,
                "note: " + io::display(base_file) + " was measured on another machine or with other settings of it");
   if (fail_if_slower.empty()) return;
@@ -56,7 +58,8 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
   if (slower.empty()) return;
   std::string names;
   for (const bench::Difference& one : slower)
-    names += (names.empty() ? "" : "; ") + one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
+    names += (names.empty() ? "" : "; ") + one.row.op + " " + one.row.name + " " + one.row.dtype + " " +
+             one.row.implementation;
   throw Error(
       ErrorCode::slower_than_base,
       {.where = io::display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bench/run/report.hpp"
 #include "cli/console.hpp"
 
 namespace tmaops::cli {
@@ -17,9 +16,9 @@ double parse_share(const std::string& text);
 /// A result file. Throws Error cannot_read and bad_format.
 nlohmann::ordered_json read_results(const std::string& path);
 
-/// Prints what changed to the stream. Throws Error slower_than_base where that is more than `fail_if_slower` allows,
-/// and Error usage where nothing can be compared; without a share nothing fails.
-void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const std::string& base_file,
+/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than
+/// `fail_if_slower` allows, and Error usage where nothing can be compared; without a share nothing fails.
+void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
                     const std::string& fail_if_slower, const Globals& globals, Stream stream);
 
 }  // namespace tmaops::cli
