@@ -36,6 +36,7 @@ struct BenchArguments : Arguments {
   bool force = false;
   std::vector<std::string> peers;  // with options.peers_by_name: instead of the configuration's
   std::string compare;
+  std::string results;  // to compare instead of a run
   std::string fail_if_slower;
   std::string tuning;  // file; empty: gemm's own place
 };
@@ -176,14 +177,19 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
 }
 
 int run_bench(const Globals& globals, const BenchArguments& arguments) {
-  const Request request = read_bench_request(arguments);
-  if (!arguments.fail_if_slower.empty()) {
-    parse_share(arguments.fail_if_slower);
-    if (arguments.compare.empty())
-      throw Error(ErrorCode::usage, {.where = "--fail-if-slower", .got = "no base", .needed = "--compare BASE.json"});
-  }
+  for (const auto& [option, given] :
+       {std::pair{"--fail-if-slower", &arguments.fail_if_slower}, {"--results", &arguments.results}})
+    if (!given->empty() && arguments.compare.empty())
+      throw Error(ErrorCode::usage, {.where = option, .got = "no base", .needed = "--compare BASE.json"});
+  if (!arguments.fail_if_slower.empty()) parse_share(arguments.fail_if_slower);
   nlohmann::ordered_json base;
   if (!arguments.compare.empty()) base = read_results(arguments.compare);
+  if (!arguments.results.empty()) {
+    report_changes(read_results(arguments.results), base, arguments.compare, arguments.fail_if_slower, globals,
+                   Stream::data);
+    return 0;
+  }
+  const Request request = read_bench_request(arguments);
   prepare_run(request.options);
   std::optional<TuningFile> tuning;
   if (request.options.tune) {
@@ -208,7 +214,8 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   const bench::Report report = run_problems(request, observer);
   refusals.finish();
 
-  const std::string text = bench::to_text(bench::to_json(report, config_json(request, arguments.config)));
+  const nlohmann::ordered_json results = bench::to_json(report, config_json(request, arguments.config));
+  const std::string text = bench::to_text(results);
   if (file) {
     file->write(text);
     file->commit();
@@ -230,7 +237,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
   if ((code == 0 || code == 3) && !arguments.compare.empty())
-    report_changes(report, base, arguments.compare, arguments.fail_if_slower, globals, stream);
+    report_changes(results, base, arguments.compare, arguments.fail_if_slower, globals, stream);
   return code;
 }
 
@@ -264,6 +271,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   command->add_option("--python", arguments->options.python,
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
   CLI::Option* compare = command->add_option("--compare", arguments->compare, "Result file to compare with");
+  command->add_option("--results", arguments->results,
+                      "With --compare: a result file to compare with it, instead of a run");
   command->add_option("--fail-if-slower", arguments->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5% or 0.05");
   CLI::Option* counters =

@@ -131,6 +131,8 @@ void add_run_arguments(CLI::App& command, Arguments& arguments) {
   add_given(command, arguments, "seed", "Seed of the random data");
   add_given(command, arguments, "threads", "Threads of the CPU variants and peers");
   add_given(command, arguments, "tolerance", "Relative error that passes (default: the operator's own)");
+  add_given(command, arguments, "check_time",
+            "Seconds that the reference of a case may take; what takes longer is compared in part");
   add_given_flag(command, arguments, "--all-variants", "variants", "all", "Run every variant that takes the problem");
 }
 

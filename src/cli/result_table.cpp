@@ -23,6 +23,11 @@ std::string spread_text(const Row& row) {
   return fmt::format("{:+.0f}/{:+.0f} %", low * 100, high * 100);
 }
 
+/// Empty when the whole outputs were compared.
+std::string compared_text(const Row& row) {
+  return row.error.compared < 1 ? fmt::format("{:.2g} %", 100 * row.error.compared) : "";
+}
+
 /// The device of a row, where the report has rows of both kinds.
 std::string device_text(const bench::Report& report, const Row& row) {
   const auto other = [&](const Row& one) { return one.info.device.type != row.info.device.type; };
@@ -65,8 +70,8 @@ std::string name_text(const Row& row) {
 
 std::string times_table(const bench::Report& report, bool color, std::size_t width) {
   Table table(
-      "operator|case|dtype|device|implementation|>median|>p10/p90|>GB/s|>of copy|>TFLOP/s|"
-      ">vs tmaops|>host us|>SM MHz|>error|inputs");
+      "operator|case|dtype|device|implementation|>median|>p10/p90|>GB/s|>of copy|>of peak|>TFLOP/s|"
+      ">vs tmaops|>host us|>SM MHz|>error|>compared|inputs");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
@@ -79,11 +84,13 @@ std::string times_table(const bench::Report& report, bool color, std::size_t wid
     cells.push_back({spread_text(row), Style::faint});
     cells.push_back({fmt::format("{:.1f}", row.gbps())});
     cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
+    cells.push_back({row.of_peak() ? fmt::format("{:.1f} %", 100 * *row.of_peak()) : ""});
     cells.push_back({ceiling ? "" : fmt::format("{:.3f}", row.tflops())});
     cells.push_back({ours != nullptr && ours != &row ? fmt::format("{:.2f}x", row.us->median / ours->us->median) : ""});
     cells.push_back({row.host ? fmt::format("{:.2f}", row.host->call_us) : "", Style::faint});
     cells.push_back({row.clocks ? fmt::format("{:.0f}", row.clocks->sm_mhz) : "", Style::faint});
     cells.push_back({ceiling ? "" : fmt::format("{:.1e}", row.error.relative), Style::faint});
+    cells.push_back({compared_text(row), Style::faint});
     cells.push_back({row.temperature});
     table.add(std::move(cells));
     previous = &row;
@@ -180,7 +187,7 @@ std::string held_clocks_note(const bench::Report& report) {
 }
 
 std::string verify_table(const bench::Report& report, bool color, std::size_t width) {
-  Table table("operator|case|dtype|device|implementation|>relative|>max|result");
+  Table table("operator|case|dtype|device|implementation|>relative|>max|>compared|result");
   const auto add = [&](const Row& row, bool ok) {
     table.add({{row.info.op},
                {row.info.name},
@@ -189,6 +196,7 @@ std::string verify_table(const bench::Report& report, bool color, std::size_t wi
                {name_text(row)},
                {fmt::format("{:.1e}", row.error.relative)},
                {fmt::format("{:.1e}", row.error.max)},
+               {compared_text(row)},
                {ok ? "ok" : "WRONG", ok ? Style::good : Style::bad}});
   };
   for (const Row& row : report.rows) add(row, true);
@@ -202,17 +210,37 @@ std::string compare_table(const std::vector<bench::Difference>& differences, boo
     const Style style = one.change == bench::Change::slower   ? Style::bad
                         : one.change == bench::Change::faster ? Style::good
                                                               : Style::plain;
-    table.add({{one.op},
-               {one.name},
-               {one.dtype},
-               {one.implementation},
+    table.add({{one.row.op},
+               {one.row.name},
+               {one.row.dtype},
+               {one.row.implementation},
                {one.base_us > 0 ? time_text(one.base_us) : ""},
                {one.us > 0 ? time_text(one.us) : ""},
                {one.base_us > 0 && one.us > 0 ? fmt::format("{:+.1f} %", (one.ratio() - 1) * 100) : ""},
                {std::string(to_string(one.change)), style},
-               {one.temperature}});
+               {one.row.temperature}});
   }
   return table.text(color, width);
+}
+
+std::string compare_counters_table(const std::vector<bench::CounterDifference>& differences, bool color,
+                                   std::size_t width) {
+  Table table("operator|case|dtype|inputs|implementation|counter|>base|>now|>change");
+  const bench::CounterDifference* previous = nullptr;
+  for (const bench::CounterDifference& one : differences) {
+    const bool first = previous == nullptr || previous->row != one.row;
+    if (first && previous != nullptr) table.add_gap();
+    std::vector<Cell> cells;
+    for (const std::string* text :
+         {&one.row.op, &one.row.name, &one.row.dtype, &one.row.temperature, &one.row.implementation})
+      cells.push_back({first ? *text : ""});
+    for (const std::string& text : {one.counter, fmt::format("{:.6g}", one.base), fmt::format("{:.6g}", one.now),
+                                    one.base > 0 ? fmt::format("{:+.1f} %", (one.now / one.base - 1) * 100) : ""})
+      cells.push_back({text});
+    table.add(std::move(cells));
+    previous = &one;
+  }
+  return previous == nullptr ? "" : table.text(color, width);
 }
 
 std::string refusal_line(const bench::Refusal& refusal) {

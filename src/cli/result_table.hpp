@@ -30,6 +30,9 @@ std::string held_clocks_note(const bench::Report& report);
 /// One line per checked variant.
 std::string verify_table(const bench::Report& report, bool color, std::size_t width = kAnyWidth);
 std::string compare_table(const std::vector<bench::Difference>& differences, bool color, std::size_t width = kAnyWidth);
+/// Empty where no counter differs.
+std::string compare_counters_table(const std::vector<bench::CounterDifference>& differences, bool color,
+                                   std::size_t width = kAnyWidth);
 /// "gemm RC 256 f32 blocked: why", for stderr.
 std::string refusal_line(const bench::Refusal& refusal);
 /// The message about a wrong result, with the command that repeats it.

@@ -92,7 +92,7 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
 
  protected:
   void fill(std::uint64_t seed) override;
-  std::vector<Expected> reference(std::uint64_t) const override {
+  std::vector<Expected> reference(std::uint64_t, double) const override {
     Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
     const TileLoadConfig& c = config_;
     std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));
