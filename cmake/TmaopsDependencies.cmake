@@ -1,5 +1,9 @@
 # What the build can use. Nothing here is required but threads; the tool and the tests name their own needs.
 find_package(Threads REQUIRED)
+set(TMAOPS_FMT fmt::fmt)
+if(TMAOPS_WHEEL)
+  set(TMAOPS_FMT fmt::fmt-header-only)
+endif()
 
 # --- CUDA: the kernels compile where a toolkit is, with or without a GPU -------------------------------------------
 set(TMAOPS_HAVE_CUDA OFF)
