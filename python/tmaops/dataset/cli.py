@@ -30,13 +30,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tmaops dataset", description="Data sets of episodes: resample them, look at them.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0])
-    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet file, or folder of Parquet files")
+    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet or HDF5 file, or folder of them")
     run.add_argument("out", metavar="OUT", type=Path, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
     run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next or nearest; COLUMN may be a pattern (observation.*) or have channels (state[3:7])")
     run.add_argument("--max-gap", type=float, metavar="SECONDS", help="targets strictly between two samples further apart are null")
     run.add_argument("--time-column", help="of Parquet tables, where its name does not say it")
     run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
+    run.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
     run.add_argument("--episode-column")
     run.add_argument("--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes")
     run.add_argument("--keep-going", action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)")
@@ -63,7 +64,7 @@ def _resample(options: argparse.Namespace) -> int:
     except ValueError:
         raise Refused("--shard", repr(options.shard), "I/N") from None
     if options.explain:
-        asked = Options(options.hz, modes, options.max_gap, options.episode_column, options.time_column, options.time_unit)
+        asked = Options(options.hz, modes, options.max_gap, options.episode_column, options.time_column, options.time_unit, options.input_hz)
         plan = format_of(options.source).plan(options.source, asked, options.keep_going, set())
         report = Report(episodes=plan.episodes, units=len(plan.units), columns=plan.explained)
         report.notes, report.warnings, report.failed = plan.notes, plan.warnings, plan.failed
@@ -78,6 +79,7 @@ def _resample(options: argparse.Namespace) -> int:
         episode_column=options.episode_column,
         time_column=options.time_column,
         time_unit=options.time_unit,
+        input_hz=options.input_hz,
         resume=options.resume,
         keep_going=options.keep_going,
         shard=shard,

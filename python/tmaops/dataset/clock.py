@@ -59,13 +59,12 @@ def rate(text: str | int | float | Fraction) -> Fraction:
     return hz
 
 
-def grid(first: int, last: int, hz: Fraction) -> np.ndarray:
-    """first + i / hz for i = 0, 1, ..., up to last (nanoseconds). Each is rounded by itself, so nothing drifts.
-
-    A sample that was rounded the same way therefore lies on its target exactly.
+def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.ndarray:
+    """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), `most` of them at most. Each is rounded by itself, so
+    nothing drifts, and a sample that was rounded the same way lies on its target exactly.
     """
     period = 10**9 / hz
-    count = int((last - first) / period) + 2  # one too many at least
+    count = int((last - first) / period) + 2 if most is None else most  # one too many at least
     index = np.arange(count, dtype=np.int64)
     if count * period.numerator < 2**62:
         half = period.denominator
@@ -80,9 +79,7 @@ def frame_times(times: np.ndarray, fps: Fraction, column: pa.DataType) -> np.nda
     """The exact times first + i / fps where an episode's stored ones are these, rounded by their type; else None."""
     if times.size == 0:
         return None
-    exact = grid(int(times[0]), int(times[0]) + int(np.ceil(times.size * 10**9 / fps)), fps)[: times.size]
-    if exact.size != times.size:
-        return None
+    exact = grid(int(times[0]), 2**63 - 1, fps, times.size)
     digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
     resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
     return exact if (np.abs(times - exact) <= resolution).all() else None

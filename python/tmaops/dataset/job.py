@@ -31,9 +31,11 @@ class Options:
     episode_column: str | None = None  # Parquet tables
     time_column: str | None = None
     time_unit: str | None = None
+    input_hz: str | None = None  # of samples without timestamps (HDF5)
 
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
+        self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
         if self.max_gap is not None and not self.max_gap > 0:
             raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
         if self.time_unit is not None and self.time_unit not in clock.NANOSECONDS:
@@ -51,6 +53,7 @@ class Unit:
     path: str  # below the output
     task: dict[str, Any]
     source_bytes: int = 0
+    episodes: list[str] = field(default_factory=list)  # names of what the file holds
 
     def digest(self) -> str:
         return hashlib.sha256(json.dumps([self.path, self.task], sort_keys=True).encode()).hexdigest()
@@ -134,8 +137,14 @@ def format_of(source: Path) -> Format:
         return LeRobot()
     if source.suffix == ".parquet" or (source.is_dir() and any(source.rglob("*.parquet"))):
         return ParquetTables()
-    what = "a folder without Parquet files" if source.is_dir() else "a file" if source.exists() else "nothing"
-    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet file, or a folder of them")
+    if source.suffix in (".hdf5", ".h5") or (source.is_dir() and any(source.rglob("*.hdf5")) | any(source.rglob("*.h5"))):
+        try:
+            from tmaops.dataset.hdf5 import Hdf5
+        except ImportError:
+            raise Refused(str(source), "HDF5, and no h5py", "pip install h5py") from None
+        return Hdf5()
+    what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
+    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet or HDF5 file, or a folder of them")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -233,6 +242,7 @@ def resample(
     episode_column: str | None = None,
     time_column: str | None = None,
     time_unit: str | None = None,
+    input_hz: str | int | float | None = None,
     resume: bool = False,
     keep_going: bool = False,
     shard: tuple[int, int] = (0, 1),
@@ -241,18 +251,19 @@ def resample(
 ) -> Report:
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format.
 
-    source: a LeRobot v3 data set, a Parquet file, or a folder of Parquet files. out: a path that does not exist. It
+    source: a LeRobot v3 data set, a Parquet or HDF5 file, or a folder of one kind of them. out: a path that does not exist. It
     appears complete or not at all; until then the work lies in `out` + ".partial".
     hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]") to
     linear, cubic, slerp, previous, next or nearest. max_gap: seconds; targets strictly between two samples further apart
-    are null. episode_column, time_column, time_unit: of Parquet tables, where their names do not say it.
+    are null. episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
+    input_hz: samples per second of HDF5 demonstrations without timestamps.
     resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
     stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
     run that finds all of them done ends the job. workers: processes; all cores by default.
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
     source, out = Path(source), Path(out)
-    options = Options(str(hz), dict(modes or {}), max_gap, episode_column, time_column, time_unit)
+    options = Options(str(hz), dict(modes or {}), max_gap, episode_column, time_column, time_unit, None if input_hz is None else str(input_hz))
     if not 0 <= shard[0] < shard[1]:
         raise Refused("shard", f"{shard[0]}/{shard[1]}", "i/N with i from 0 to N - 1")
     if out.exists():
@@ -275,11 +286,13 @@ def resample(
         try:
             for unit, result in _results(source, options, todo, partial, workers or os.cpu_count() or 1):
                 if isinstance(result, Refused):
-                    episode = result.where.split(":")[0]
-                    if not keep_going or not episode.startswith("episode "):
+                    episode = result.where.split(": ")[0]
+                    named = episode.startswith("episode ")  # else the file cannot be read
+                    lost = [episode.removeprefix("episode ")] if named else unit.episodes
+                    if not keep_going or not lost:
                         raise result
-                    left_out.add(episode.removeprefix("episode "))
-                    report.failed[episode.removeprefix("episode ")] = str(result)
+                    left_out.update(lost)
+                    report.failed.update(dict.fromkeys(lost, str(result)))
                     again = True
                     continue
                 found[unit.path] = result

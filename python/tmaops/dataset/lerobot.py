@@ -22,7 +22,7 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.job import Options, Plan, Unit, write_whole
 from tmaops.dataset.parquet import source_stat
 from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, runs_of
+from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, runs_of
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -47,9 +47,16 @@ class LeRobot:
         index = number = episodes = 0
         for path in files:
             name = str(path.relative_to(source))
-            table = pq.read_table(path, columns=["timestamp", "episode_index"], use_threads=False)
+            try:
+                table = read_columns(path, ["timestamp", "episode_index"])
+                runs = runs_of(table.column("episode_index"), f"{name}: column 'episode_index'")
+            except Refused as error:
+                if not keep_going:
+                    raise
+                failed[name] = str(error)
+                continue
             kept = []
-            for run in runs_of(table.column("episode_index"), f"{name}: column 'episode_index'"):
+            for run in runs:
                 where = f"episode {run.episode}"
                 if str(run.episode) in left_out:
                     continue
@@ -67,7 +74,7 @@ class LeRobot:
                 index, number, episodes = index + rows, number + 1, episodes + 1
             if kept:
                 task = {"file": name, "episodes": kept, "input": source_stat(path)}
-                units.append(Unit(name, task, path.stat().st_size))
+                units.append(Unit(name, task, path.stat().st_size, [str(facts[0]) for facts in kept]))
         if exact == episodes and episodes:
             notes.append("time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision")
         elif exact < episodes:

@@ -13,7 +13,7 @@ from tmaops.dataset.columns import resample_episode
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, runs_of
+from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, runs_of
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
@@ -54,7 +54,13 @@ class ParquetTables:
         notes: list[str] = []
         for path in files:
             name = path.name if source.is_file() else str(path.relative_to(source))
-            file = parquet(path)
+            try:
+                file = parquet(path)
+            except Refused as error:
+                if not keep_going:
+                    raise
+                failed[name] = str(error)
+                continue
             if schema is None:
                 schema = file.schema_arrow
                 time = self._time_column(file, options)
@@ -70,9 +76,15 @@ class ParquetTables:
                     )
             elif not file.schema_arrow.equals(schema):
                 raise Refused(str(path), "another schema than that of the first file", "files of one schema")
-            runs = self._runs(file, path, column)
-            kept = []
-            table = pq.read_table(path, columns=[time], use_threads=False)
+            kept, labels = [], []
+            try:
+                runs = self._runs(file, path, column)
+                table = read_columns(path, [time])
+            except Refused as error:
+                if not keep_going:
+                    raise
+                failed[name] = str(error)
+                continue
             for run in runs:
                 where = f"episode {run.episode}"
                 if str(run.episode) in left_out:
@@ -89,6 +101,7 @@ class ParquetTables:
                     continue
                 seen[run.episode] = name
                 kept.append([run.first, run.rows])
+                labels.append(str(run.episode))
             episodes += len(kept)
             size = path.stat()
             task = {
@@ -99,7 +112,7 @@ class ParquetTables:
                 "episode": column,
                 "input": [size.st_size, size.st_mtime_ns],
             }
-            units.append(Unit(name, task, size.st_size))
+            units.append(Unit(name, task, size.st_size, labels))
         if not files:
             raise Refused(str(source), "no Parquet files", "at least one")
         return Plan(units, episodes, explained, notes, warnings, failed)
@@ -147,7 +160,7 @@ class ParquetTables:
     def _runs(self, file: pq.ParquetFile, path: Path, column: str | None) -> list[Run]:
         if column is None:
             return [Run(path.name, 0, file.metadata.num_rows)] if file.metadata.num_rows else []
-        return runs_of(file.read([column], use_threads=False).column(0), f"{path}: column '{column}'")
+        return runs_of(read_columns(path, [column]).column(0), f"{path}: column '{column}'")
 
     def _rules(self, options: Options, schema: pa.Schema, time: str, episode: str | None) -> Rules:
         rules = Rules(dict(options.modes))

@@ -33,6 +33,14 @@ def parquet(path: Path) -> pq.ParquetFile:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 
 
+def read_columns(path: Path, names: list[str]) -> pa.Table:
+    """Some columns of a whole file; refuses by name what cannot be read."""
+    try:
+        return pq.read_table(path, columns=names, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
+
+
 def runs_of(column: pa.ChunkedArray, where: str) -> list[Run]:
     """The episodes of a file by its episode column, in the order of the rows."""
     if column.null_count:
