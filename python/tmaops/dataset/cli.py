@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tmaops dataset", description="Data sets of episodes: resample them, look at them.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0])
-    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet or HDF5 file, or folder of them")
+    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them")
     run.add_argument("out", metavar="OUT", type=Path, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
     run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next or nearest; COLUMN may be a pattern (observation.*) or have channels (state[3:7])")

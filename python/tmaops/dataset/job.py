@@ -143,8 +143,14 @@ def format_of(source: Path) -> Format:
         except ImportError:
             raise Refused(str(source), "HDF5, and no h5py", "pip install h5py") from None
         return Hdf5()
+    if source.suffix == ".mcap" or (source.is_dir() and any(source.rglob("*.mcap"))):
+        try:
+            from tmaops.dataset.mcap import Mcap
+        except ImportError:
+            raise Refused(str(source), "MCAP, and no mcap-ros2-support", "pip install mcap-ros2-support") from None
+        return Mcap()
     what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
-    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet or HDF5 file, or a folder of them")
+    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of them")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -249,9 +255,10 @@ def resample(
     workers: int | None = None,
     quiet: bool = True,
 ) -> Report:
-    """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format.
+    """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
+    (of MCAP: Parquet tables).
 
-    source: a LeRobot v3 data set, a Parquet or HDF5 file, or a folder of one kind of them. out: a path that does not exist. It
+    source: a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of one kind of them. out: a path that does not exist. It
     appears complete or not at all; until then the work lies in `out` + ".partial".
     hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]") to
     linear, cubic, slerp, previous, next or nearest. max_gap: seconds; targets strictly between two samples further apart

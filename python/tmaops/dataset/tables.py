@@ -89,8 +89,8 @@ def read_runs(file: pq.ParquetFile, runs: list[Run]) -> Iterator[tuple[Run, pa.T
 class Writer:
     """Writes the tables of episodes to one Parquet file, in row groups of a size that does not depend on the machine."""
 
-    def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData):
-        codec = "NONE" if like.num_row_groups == 0 else like.row_group(0).column(0).compression
+    def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
+        codec = "ZSTD" if like is None else "NONE" if like.num_row_groups == 0 else like.row_group(0).column(0).compression
         self._path = path
         self._writer = pq.ParquetWriter(path, schema, compression=codec if codec != "UNCOMPRESSED" else "NONE")
         self._tables: list[pa.Table] = []
@@ -114,6 +114,13 @@ class Writer:
             table = pa.concat_tables(self._tables)
             self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self._tables, self._bytes = [], 0
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A table as a new file."""
+    writer = Writer(path, table.schema, None)
+    writer.add(table)
+    writer.close()
 
 
 def list_width(file: pq.ParquetFile, name: str) -> int | None:
