@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import Report, format_of, resample, Options
+from tmaops.dataset.inspect import inspect, write_page
+from tmaops.dataset.job import Options, Report, format_of, resample
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,6 +48,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
     run.add_argument("--quiet", action="store_true")
     run.set_defaults(run=_resample)
+    look = commands.add_parser("inspect", help="rates, jitter, gaps, drops, sign flips, values that are not finite", description=inspect.__doc__.split("\n")[0])
+    look.add_argument("source", metavar="IN", type=Path)
+    look.add_argument("--time-column")
+    look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
+    look.add_argument("--episode-column")
+    look.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
+    look.add_argument("--json", action="store_true", help="every episode, on stdout")
+    look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
+    look.set_defaults(run=_inspect)
     return parser
 
 
@@ -93,6 +103,20 @@ def _resample(options: argparse.Namespace) -> int:
     if not options.quiet:
         _say(report, explain=False)
     return 3 if report.failed or not report.done else 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    found = inspect(
+        options.source,
+        time_column=options.time_column,
+        time_unit=options.time_unit,
+        episode_column=options.episode_column,
+        input_hz=options.input_hz,
+    )
+    if options.html:
+        write_page(found, options.html, f"{options.source.resolve().name}: clocks and gaps")
+    print(json.dumps(found.json(), indent=1) if options.json else found.text())
+    return 3 if found.unreadable else 0
 
 
 def _say(report: Report, explain: bool) -> None:

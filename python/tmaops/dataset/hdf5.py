@@ -18,6 +18,7 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.inspect import Stream as Seen
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.parquet import TIME_NAMES, source_stat
 from tmaops.dataset.rules import Rule, Rules, brackets, rows_of
@@ -203,6 +204,40 @@ class Hdf5:
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Nothing: the files are the data set."""
+
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Seen]]:
+        """Every demonstration with its streams, for inspect()."""
+        rules = Rules()
+        for path in [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")]):
+            name = path.name if source.is_file() else str(path.relative_to(source))
+            try:
+                file = _open(path)
+            except Refused as error:
+                unreadable[name] = str(error)
+                continue
+            with file:
+                found = input_rate(file, options)
+                for demo in demonstrations(file):
+                    label = f"{name}/{demo}" if demo else name
+                    try:
+                        yield self._seen(file[demo] if demo else file, options, found, label, rules)
+                    except Refused as error:
+                        unreadable[label] = str(error)
+
+    def _seen(self, group: h5py.Group, options: Options, found: tuple[str, str] | None, label: str, rules: Rules) -> list[Seen]:
+        streams = streams_of(group, options, found[0] if found else None, f"episode {label}")
+        seen = {s.path: Seen(label, s.path, s.times) for s in streams}
+        for path, item in _members(group):
+            if not isinstance(item, h5py.Dataset) or item.dtype.kind != "f" or _is_time(path, streams):
+                continue
+            stream = stream_of(path, streams)
+            if not _is_sampled(item, stream):
+                continue
+            mine = seen[stream.path]
+            mine.columns[path] = item[()].reshape(stream.times.size, -1)
+            parts = [p for p in _rule(rules, path, item).parts if p.mode == "slerp"]
+            mine.quaternions[path] = [k for p in parts for k in range(p.first, p.first + p.count, 4)]
+        return list(seen.values())
 
     def _demonstration(
         self, group: h5py.Group, made: h5py.Group, options: Options, rules: Rules, rate: str | None, where: str

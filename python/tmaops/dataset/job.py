@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
+
+if TYPE_CHECKING:
+    from tmaops.dataset.inspect import Stream
 
 WORK = ".tmaops"  # inside the unfinished output: what is done
 
@@ -73,11 +76,15 @@ class Plan:
 
 
 class Format(Protocol):
-    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them."""
+    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
+
+    episodes() yields the streams of every episode for inspect(), and says in `unreadable` what it could not read.
+    """
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> "Iterator[list[Stream]]": ...
 
 
 @dataclass

@@ -8,6 +8,7 @@ their frames, and an episode keeps its span of a video file.
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from tmaops.dataset import clock
 from tmaops.dataset.columns import resample_episode
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.job import Options, Plan, Unit, write_whole
-from tmaops.dataset.parquet import source_stat
+from tmaops.dataset.inspect import Stream
+from tmaops.dataset.parquet import source_stat, streams_of
 from tmaops.dataset.rules import Rules
 from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, runs_of
 
@@ -161,7 +163,13 @@ class LeRobot:
                 shutil.copyfile(path, out / path.name)
         write_whole(out / "meta" / "info.json", json.dumps(info, indent=4, ensure_ascii=False) + "\n")
 
-    def _rules(self, options: Options, info: dict[str, Any], schema: pa.Schema) -> Rules:
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
+        """Every episode as one stream, for inspect()."""
+        rules = self._rules(Options("1"), read_info(source), None)
+        for path in sorted((source / "data").glob("*/*.parquet")):
+            yield from streams_of(path, "timestamp", "s", "episode_index", rules, COUNTED, unreadable)
+
+    def _rules(self, options: Options, info: dict[str, Any], schema: pa.Schema | None) -> Rules:
         names = {}
         for key, feature in info["features"].items():
             listed = feature.get("names")
@@ -170,7 +178,8 @@ class LeRobot:
             if isinstance(listed, list):
                 names[key] = [str(name) for name in listed]
         rules = Rules(dict(options.modes), names)
-        rules.check_used([name for name in schema.names if name not in COUNTED])
+        if schema is not None:
+            rules.check_used([name for name in schema.names if name not in COUNTED])
         return rules
 
     def _explain(self, rules: Rules, path: Path) -> dict[str, str]:

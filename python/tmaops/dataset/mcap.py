@@ -15,8 +15,9 @@ from mcap.reader import NonSeekingReader
 from mcap_ros2.decoder import DecoderFactory
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import resample_column
+from tmaops.dataset.columns import real_numbers, resample_column
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.parquet import source_stat
 from tmaops.dataset.rules import Rules, brackets, channels_of
@@ -172,6 +173,29 @@ class Mcap:
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Nothing: the tables are the result."""
+
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
+        """Every recording with its topics, for inspect()."""
+        for path in [source] if source.is_file() else sorted(source.rglob("*.mcap")):
+            name = path.name if source.is_file() else str(path.relative_to(source))
+            try:
+                topics, lost = read(path)
+            except Refused as error:
+                unreadable[name] = str(error)
+                continue
+            if lost:
+                unreadable[name] = lost
+            seen = []
+            for title, topic in topics.items():
+                order = np.argsort(topic.clock(), kind="stable")
+                stream = Stream(name, title, topic.clock()[order])
+                stream.recorded = np.array(topic.times, np.int64)[order] if topic.stamped else None
+                for column, data in _columns(title, topic, name):
+                    if channels_of(data.type):
+                        stream.columns[column] = real_numbers(data, column)[order]
+                stream.quaternions = {f"{title}.{q}": [0] for q in topic.quaternions if f"{title}.{q}" in stream.columns}
+                seen.append(stream)
+            yield seen
 
     def _targets(self, topics: dict[str, Topic], options: Options, where: str) -> np.ndarray:
         clocks = [_sorted_times(topic, f"{where}: {name}")[0] for name, topic in topics.items()]

@@ -1,6 +1,7 @@
 """Parquet tables: a file, or a folder of files, whose rows are samples with a time and perhaps an episode column."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import resample_episode
+from tmaops.dataset.columns import real_numbers, resample_episode
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, runs_of
+from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, read_runs, runs_of
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
@@ -149,6 +151,19 @@ class ParquetTables:
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Nothing: the files are the data set."""
 
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
+        """Every episode as one stream, for inspect()."""
+        for path in [source] if source.is_file() else sorted(source.rglob("*.parquet")):
+            try:
+                file = parquet(path)
+                time = self._time_column(file, options)
+            except Refused as error:
+                unreadable[str(path)] = str(error)
+                continue
+            unit, _ = _time_unit(file.schema_arrow.field(time).type, time, options, None)
+            column = _named(options.episode_column, EPISODE_NAMES, file.schema_arrow.names, "episode")
+            yield from streams_of(path, time, unit, column, Rules(), (time, column), unreadable)
+
     def _time_column(self, file: pq.ParquetFile, options: Options) -> str:
         names = file.schema_arrow.names
         known = TIME_NAMES + tuple(f"{name}_{unit}" for name in TIME_NAMES for unit in clock.NANOSECONDS)
@@ -176,6 +191,42 @@ class ParquetTables:
             rule = rules.of(field.name, field.type, widths[field.name])
             explained[field.name] = f"{rule.text()} ({rule.why})"
         return explained
+
+
+def streams_of(
+    path: Path,
+    time: str,
+    unit: str | None,
+    episode: str | None,
+    rules: Rules,
+    counted: tuple[str | None, ...],
+    unreadable: dict[str, str],
+) -> Iterator[list[Stream]]:
+    """The episodes of a file with their real numbers, one stream each; what cannot be read goes into `unreadable`."""
+    try:
+        file = parquet(path)
+        rows = file.metadata.num_rows
+        whole = [Run(path.name, 0, rows)] if rows else []
+        runs = runs_of(read_columns(path, [episode]).column(0), f"{path}: column '{episode}'") if episode else whole
+        widths = {name: n for name, n in channels_by_column(file).items() if n and name not in counted}
+        for run, table in read_runs(file, runs):
+            label = str(run.episode)
+            try:
+                times = clock.nanoseconds(table.column(time), unit, f"episode {label}")
+                columns, quaternions = {}, {}
+                for name in widths:
+                    column = table.column(name)
+                    columns[name] = real_numbers(column.drop_null() if column.null_count else column, name)
+                    rule = rules.of(name, table.schema.field(name).type, widths[name])
+                    quaternions[name] = [
+                        first for p in rule.parts if p.mode == "slerp" for first in range(p.first, p.first + p.count, 4)
+                    ]
+            except Refused as error:
+                unreadable[label] = str(error)
+                continue
+            yield [Stream(label, "", times, columns, quaternions)]
+    except Refused as error:
+        unreadable[str(path)] = str(error)
 
 
 def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None) -> pa.Array:
