@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -186,7 +186,7 @@ def _begin_worker() -> None:
     tmaops.set_num_threads(1)  # the units are the parallel work
 
 
-def _run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
+def run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
     """Writes one unit beside its place, then moves it there, then notes that it is done."""
     target = out / unit.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -218,21 +218,25 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
     return None
 
 
-def _results(
+#: Runs units in any order and yields each with its result, or with the error that refused it.
+Runner = Callable[[Path, Options, list[Unit], Path, int], Iterator[tuple[Unit, "dict[str, Any] | Refused"]]]
+
+
+def run_here(
     source: Path, options: Options, units: list[Unit], out: Path, workers: int
 ) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
-    """Runs units, in any order; a unit that is refused yields its error."""
+    """The runner of one machine: processes, or this one where one is enough."""
     if workers == 1 or len(units) <= 1:
         for unit in units:
             try:
-                yield unit, _run_unit(source, options, unit, out)
+                yield unit, run_unit(source, options, unit, out)
             except Refused as error:
                 yield unit, error
         return
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(units)), mp_context=context, initializer=_begin_worker)
     try:
-        waiting: dict[Future, Unit] = {pool.submit(_run_unit, source, options, u, out): u for u in units}
+        waiting: dict[Future, Unit] = {pool.submit(run_unit, source, options, u, out): u for u in units}
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -261,6 +265,7 @@ def resample(
     shard: tuple[int, int] = (0, 1),
     workers: int | None = None,
     quiet: bool = True,
+    runner: Runner = run_here,
 ) -> Report:
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
     (of MCAP: Parquet tables).
@@ -273,7 +278,8 @@ def resample(
     input_hz: samples per second of HDF5 demonstrations without timestamps.
     resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
     stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
-    run that finds all of them done ends the job. workers: processes; all cores by default.
+    run that finds all of them done ends the job. workers: processes; all cores by default. runner: what runs the
+    units; tmaops.dataset.ray has one for a cluster.
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
     source, out = Path(source), Path(out)
@@ -298,7 +304,7 @@ def resample(
         progress = Progress(todo, quiet)
         again = False
         try:
-            for unit, result in _results(source, options, todo, partial, workers or os.cpu_count() or 1):
+            for unit, result in runner(source, options, todo, partial, workers or os.cpu_count() or 1):
                 if isinstance(result, Refused):
                     episode = result.where.split(": ")[0]
                     named = episode.startswith("episode ")  # else the file cannot be read
@@ -331,16 +337,16 @@ def _claim(partial: Path, source: Path, options: Options, resume: bool) -> None:
     """Makes the folder of an unfinished output, or takes over one of the same job."""
     job = json.dumps({"source": str(source.resolve()), "options": asdict(options)}, sort_keys=True)
     note = partial / WORK / "job.json"
-    if partial.exists():
+    if note.is_file() or partial.exists() and not resume:
         if not resume:
             raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
-        if not note.is_file() or note.read_text(encoding="utf-8") != job:
+        if note.read_text(encoding="utf-8") != job:
             raise Refused(str(partial), "an unfinished run of another input or other options", "the same, or its removal")
         for trial in partial.rglob("*.tmp"):
             if trial.stat().st_mtime < time.time() - 60 or resume and not _alive(trial):
                 trial.unlink(missing_ok=True)
         return
-    (partial / WORK).mkdir(parents=True)
+    (partial / WORK).mkdir(parents=True, exist_ok=True)  # another shard may do the same
     write_whole(note, job)
 
 

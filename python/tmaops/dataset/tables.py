@@ -130,10 +130,14 @@ def list_width(file: pq.ParquetFile, name: str) -> int | None:
     if channels != 0:
         return channels
     for batch in file.iter_batches(batch_size=1024, columns=[name], use_threads=False):
-        for value in batch.column(0):
-            if value.is_valid:
-                return len(value)
+        if (width := list_width_of(batch.column(0))) is not None:
+            return width
     return None
+
+
+def list_width_of(column: pa.Array | pa.ChunkedArray) -> int | None:
+    """The length of the first list that is not null."""
+    return next((len(value) for value in column if value.is_valid), None)
 
 
 def channels_by_column(file: pq.ParquetFile) -> dict[str, int | None]:
