@@ -92,6 +92,6 @@ def test_its_statistics_agree_with_those_that_it_would_compute(own, source, tmp_
     episodes = pq.read_table(tmp_path / "out" / "meta" / "episodes" / "chunk-000" / "file-000.parquet").to_pylist()
     first = compute_episode_stats({"observation.state": state[:98]}, loaded.meta.features)["observation.state"]
     for key in ("min", "max", "mean", "std", "q01", "q50", "q99"):
-        # Its quantiles are those of a histogram, some 2 % of a step off in 98 rows; ours are exact.
-        loose = 0.03 if key[0] == "q" else 1e-6
+        # Its quantiles are those of a histogram, with 98 rows up to 3 % of the range off; ours are exact.
+        loose = 0.03 * np.ptp(state[:98], axis=0).max() if key[0] == "q" else 1e-6
         np.testing.assert_allclose(episodes[0][f"stats/observation.state/{key}"], first[key], rtol=1e-5, atol=loose, err_msg=key)
