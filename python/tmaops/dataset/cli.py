@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import inspect, write_page
 from tmaops.dataset.job import Options, Report, format_of, resample
@@ -48,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
     run.add_argument("--quiet", action="store_true")
     run.set_defaults(run=_resample)
+    made = commands.add_parser("example", help="write a small LeRobot v3 data set to try the others on")
+    made.add_argument("out", metavar="OUT", type=Path)
+    made.add_argument("--episodes", type=int, default=20)
+    made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
+    made.set_defaults(run=_example)
     look = commands.add_parser("inspect", help="rates, jitter, gaps, drops, sign flips, values that are not finite", description=inspect.__doc__.split("\n")[0])
     look.add_argument("source", metavar="IN", type=Path)
     look.add_argument("--time-column")
@@ -103,6 +109,11 @@ def _resample(options: argparse.Namespace) -> int:
     if not options.quiet:
         _say(report, explain=False)
     return 3 if report.failed or not report.done else 0
+
+
+def _example(options: argparse.Namespace) -> int:
+    example.write(options.out, [options.frames] * options.episodes)
+    return 0
 
 
 def _inspect(options: argparse.Namespace) -> int:

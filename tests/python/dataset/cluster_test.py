@@ -3,7 +3,6 @@
 import threading
 import time
 
-import lerobot_set
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,12 +10,13 @@ import pytest
 from lerobot_test import digests
 
 import tmaops.dataset
+from tmaops.dataset import example
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     root = tmp_path_factory.mktemp("cluster") / "in"
-    lerobot_set.write(root, [400] * 32, files=16)
+    example.write(root, [400] * 32, files=16)
     return root
 
 

@@ -3,13 +3,14 @@
 import shutil
 import subprocess
 
-import lerobot_set
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tmaops.dataset
+from tmaops.dataset import example
 
 
 def broken_table(path):
@@ -49,7 +50,7 @@ def test_rates_gaps_drops_flips_and_broken_values_are_counted(tmp_path):
 
 
 def test_a_lerobot_set_has_its_rate(tmp_path):
-    lerobot_set.write(tmp_path / "in", [100, 51, 7])
+    example.write(tmp_path / "in", [100, 51, 7])
     found = tmaops.dataset.inspect(tmp_path / "in")
     assert [c.samples for c in found.clocks] == [100, 51, 7]
     assert found.totals()[0]["hz_median"] == pytest.approx(50, rel=1e-4)

@@ -6,22 +6,19 @@ import subprocess
 import sys
 import time
 
-import lerobot_set
 import pytest
 from lerobot_test import data_of, digests
 
 import tmaops.dataset
-from tmaops.dataset import Refused
+from tmaops.dataset import Refused, example
 
 COMMAND = [sys.executable, "-c", "import sys; from tmaops.dataset.cli import main; sys.exit(main())"]
-
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     root = tmp_path_factory.mktemp("many") / "in"
-    lerobot_set.write(root, [300] * 24, files=12)
+    example.write(root, [300] * 24, files=12)
     return root
-
 
 @pytest.fixture(scope="module")
 def whole(source):
@@ -29,11 +26,9 @@ def whole(source):
     tmaops.dataset.resample(source, out, hz=137, workers=1)
     return digests(out)
 
-
 def start(source, out, *more):
     arguments = ["resample", str(source), str(out), "--hz", "137", "--workers", "1", "--quiet", *more]
     return subprocess.Popen(COMMAND + arguments, stderr=subprocess.PIPE, text=True)
-
 
 def stop_after(process, partial, files, how):
     """Sends a signal once so many data files are there."""
@@ -42,7 +37,6 @@ def stop_after(process, partial, files, how):
         time.sleep(0.002)
     process.send_signal(how)
     return process.wait(60)
-
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("files", [0, 1, 5])
@@ -58,25 +52,21 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(source, whole, tmp_p
     assert start(source, out, "--resume").wait(60) == 0
     assert digests(out) == whole
 
-
 def test_what_is_done_is_not_done_again(source, tmp_path):
     out = tmp_path / "out"
     tmaops.dataset.resample(source, out, hz=137, workers=1, shard=(0, 2))
     report = tmaops.dataset.resample(source, out, hz=137, workers=1, resume=True)
     assert report.done and report.reused == 6 and report.units == 12
 
-
 def test_another_job_is_not_taken_over(source, tmp_path):
     tmaops.dataset.resample(source, tmp_path / "out", hz=137, workers=1, shard=(0, 2))
     with pytest.raises(Refused, match="another input or other options"):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30, workers=1, resume=True)
 
-
 def test_an_output_that_exists_is_refused(source, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(Refused, match="a path that exists"):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30)
-
 
 def test_a_changed_input_file_is_done_anew(source, tmp_path):
     import shutil
@@ -86,7 +76,6 @@ def test_a_changed_input_file_is_done_anew(source, tmp_path):
     tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, shard=(0, 2))
     os.utime(copy / "data" / "chunk-000" / "file-000.parquet", ns=(1, 1))
     assert tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, resume=True).reused == 5
-
 
 def test_a_damaged_file_is_refused_by_name_or_its_episodes_are_left_out(source, tmp_path):
     import shutil
@@ -104,7 +93,6 @@ def test_a_damaged_file_is_refused_by_name_or_its_episodes_are_left_out(source, 
     rows = data_of(tmp_path / "rest")
     assert rows.column("index").to_pylist() == list(range(rows.num_rows))
     assert sorted(set(rows.column("episode_index").to_pylist())) == list(range(22))
-
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_full_disk_loses_nothing(source, whole, tmp_path):

@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 import known
-import lerobot_set
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tmaops.dataset
-from tmaops.dataset import Refused
+from tmaops.dataset import Refused, example
 
 LENGTHS = [100, 51, 7, 200, 1]
 
@@ -32,7 +32,7 @@ def episodes_of(root: Path) -> list[dict]:
 
 @pytest.fixture
 def source(tmp_path):
-    lerobot_set.write(tmp_path / "in", LENGTHS)
+    example.write(tmp_path / "in", LENGTHS)
     return tmp_path / "in"
 
 
@@ -47,7 +47,7 @@ def test_every_number_is_that_of_float64(source, tmp_path, hz):
         assert targets[-1] <= times[-1] + 1e-9 < targets[-1] + 1 / hz
         if length == 1:
             continue
-        values = lerobot_set.state(times, episode).astype(np.float32)
+        values = example.state(times, episode).astype(np.float32)
         state = np.stack(found["observation.state"])
         wanted = known.linear(values, times, targets)
         wanted[:, 3:7] = known.slerp(values[:, 3:7], times, targets)
@@ -102,7 +102,7 @@ def test_bytes_are_the_same_for_any_number_of_workers_and_shards(source, tmp_pat
 
 
 def test_videos_keep_their_spans_and_the_tolerance_is_said(tmp_path):
-    lerobot_set.write(tmp_path / "in", [20, 30], video=True)
+    example.write(tmp_path / "in", [20, 30], video=True)
     report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=30, workers=1)
     assert any("tolerance_s=0.01" in warning for warning in report.warnings)
     for old, new in zip(episodes_of(tmp_path / "in"), episodes_of(tmp_path / "out"), strict=True):
