@@ -123,7 +123,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         source = folder / "in"
-        example.write(source, [options.frames] * options.episodes, FPS, files=max(options.workers * 4, 1))
+        example.write(source, [options.frames] * options.episodes, FPS, files=max(options.workers * 4, 1), noise=0.01)
         size = sum(path.stat().st_size for path in files_of(source))
         modes = {"observation.state": "linear"}
         tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers)

@@ -21,9 +21,10 @@ def state(seconds: np.ndarray, episode: int) -> np.ndarray:
     return np.stack([*position, still, still, np.sin(half), np.cos(half), seconds % 1], axis=1)
 
 
-def write(root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: bool = False) -> None:
+def write(root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: bool = False, noise: float = 0.0) -> None:
     """Writes a data set of episodes with these numbers of frames over so many data files.
 
+    noise: standard deviation of what is added to every number, so that files shrink as little as those of sensors do.
     video: a camera is listed whose file holds no video: nothing here decodes one.
     """
     if root.exists():
@@ -31,11 +32,13 @@ def write(root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: 
     data = root / "data" / "chunk-000"
     data.mkdir(parents=True)
     rows, index = [], 0
+    rng = np.random.default_rng(1)
     for number, group in enumerate(np.array_split(np.arange(len(lengths)), files)):
         tables = []
         for episode in map(int, group):
             frames = lengths[episode]
-            values = state(np.arange(frames) / fps, episode).astype(np.float32)
+            values = state(np.arange(frames) / fps, episode)
+            values = (values + rng.normal(size=values.shape) * noise).astype(np.float32)
             tables.append(_table(values, episode, index, fps))
             rows.append(_episode(values, episode, index, number, fps, video))
             index += frames

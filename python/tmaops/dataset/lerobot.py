@@ -46,6 +46,7 @@ class LeRobot:
         rules = self._rules(options, info, parquet(files[0]).schema_arrow)
         explained = self._explain(rules, files[0])
         units, failed, exact = [], {}, 0
+        wanted = features_with_stats(source)
         index = number = episodes = 0
         for path in files:
             name = str(path.relative_to(source))
@@ -75,7 +76,7 @@ class LeRobot:
                 kept.append([run.episode, number, run.first, run.rows, index, rows])
                 index, number, episodes = index + rows, number + 1, episodes + 1
             if kept:
-                task = {"file": name, "episodes": kept, "input": source_stat(path)}
+                task = {"file": name, "episodes": kept, "stats": wanted, "input": source_stat(path)}
                 units.append(Unit(name, task, path.stat().st_size, [str(facts[0]) for facts in kept]))
         if exact == episodes and episodes:
             notes.append("time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision")
@@ -104,6 +105,7 @@ class LeRobot:
         widths = channels_by_column(file)
         facts = {number: (episode, index, rows) for episode, number, _, _, index, rows in unit.task["episodes"]}
         described: list[dict[str, Any]] = []
+        wanted = [name for name in schema.names if name in unit.task["stats"]]
 
         def rule_of(name: str):
             return rules.of(name, schema.field(name).type, widths[name])
@@ -126,7 +128,7 @@ class LeRobot:
                 kind = schema.field(name).type
                 columns[name] = pa.array(counted[name].astype(kind.to_pandas_dtype()), type=kind)
             out = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-            described.append({"was": episode, "episode": run.episode, "index": index, "rows": rows, "stats": stats_of(out)})
+            described.append({"was": episode, "episode": run.episode, "index": index, "rows": rows, "stats": stats_of(out, wanted)})
             return out
 
         runs = [Run(number, first, rows) for _, number, first, rows, _, _ in unit.task["episodes"]]
@@ -218,25 +220,43 @@ def episode_times(column: pa.ChunkedArray, fps: Fraction, where: str) -> tuple[n
     return (stored, False) if exact is None else (exact, True)
 
 
-def stats_of(table: pa.Table) -> dict[str, dict[str, list]]:
-    """min, max, mean, std, count and quantiles of every numeric column over the rows of an episode, as LeRobot has them."""
+QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+
+
+def stats_of(table: pa.Table, wanted: list[str]) -> dict[str, dict[str, list]]:
+    """min, max, mean, std, count and quantiles of columns over the rows of an episode, as LeRobot has them.
+
+    NaN is no value. Columns that hold no numbers have no statistics.
+    """
     found = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        numbers = _numbers(column)
-        if numbers is None or numbers.shape[0] == 0:
+    for name in wanted:
+        numbers = _numbers(table.column(name))
+        if numbers is None:
             continue
-        numbers = numbers.astype(np.float64)
-        shape = (-1,)
-        quantiles = np.nanquantile(numbers, [0.01, 0.1, 0.5, 0.9, 0.99], axis=0)
-        values = {
-            "min": np.nanmin(numbers, axis=0),
-            "max": np.nanmax(numbers, axis=0),
-            "mean": np.nanmean(numbers, axis=0),
-            "std": np.nanstd(numbers, axis=0),
-            **dict(zip(("q01", "q10", "q50", "q90", "q99"), quantiles, strict=True)),
-        }
-        found[name] = {key: value.reshape(shape).tolist() for key, value in values.items()} | {"count": [len(numbers)]}
+        if np.isnan(numbers.sum(dtype=np.float64)):
+            parts = [_statistics(column[~np.isnan(column)].reshape(-1, 1)) for column in numbers.T]
+            found[name] = {key: [part[key][0] for part in parts] for key in parts[0]}
+        else:
+            found[name] = _statistics(numbers)
+        found[name]["count"] = [len(numbers)]
     return found
+
+
+def _statistics(numbers: np.ndarray) -> dict[str, list]:
+    """Of the columns of (S, channels); NaN where there is no row."""
+    rows = len(numbers)
+    if rows == 0:
+        return {key: [float("nan")] * numbers.shape[1] for key in ("min", "max", "mean", "std", *QUANTILES)}
+    ordered = np.sort(numbers, axis=0)
+    mean = numbers.mean(axis=0, dtype=np.float64)
+    values = {"min": ordered[0], "max": ordered[-1], "mean": mean, "std": np.sqrt(((numbers - mean) ** 2).mean(axis=0))}
+    for key, share in QUANTILES.items():
+        at = share * (rows - 1)
+        below = int(at)
+        above = min(below + 1, rows - 1)
+        lower = ordered[below].astype(np.float64)
+        values[key] = lower + (at - below) * (ordered[above] - lower)
+    return {key: value.astype(np.float64).tolist() for key, value in values.items()}
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
@@ -249,8 +269,22 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
         values, kind = values.flatten(), kind.value_type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or rows == 0:
         return None
-    flat = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    flat = values.to_numpy(zero_copy_only=False)
+    if not pa.types.is_floating(kind):
+        flat = flat.astype(np.float64)
     return flat.reshape(rows, -1) if flat.size % rows == 0 else None
+
+
+def features_with_stats(source: Path) -> list[str]:
+    """The features whose statistics stand in meta/, of all or of each episode."""
+    names = set()
+    stats = source / "meta" / "stats.json"
+    if stats.is_file():
+        names.update(json.loads(stats.read_text(encoding="utf-8")))
+    for path in sorted((source / "meta" / "episodes").glob("*/*.parquet"))[:1]:
+        parts = [name.split("/") for name in parquet(path).schema_arrow.names]
+        names.update("/".join(part[1:-1]) for part in parts if part[0] == "stats")
+    return sorted(names)
 
 
 def pooled(parts: list[dict[str, Any]]) -> dict[str, list]:
