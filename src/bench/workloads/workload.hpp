@@ -105,6 +105,8 @@ class Workload {
   /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
   /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
   Comparison check(int set, double tolerance);
+  /// What check() allows a variant that rounds more than the others: the relative error, or 0 for the operator's own.
+  virtual double variant_tolerance(const std::string&) const { return 0; }
   /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
   double peer_tolerance() const;
 

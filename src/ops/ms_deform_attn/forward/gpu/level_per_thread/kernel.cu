@@ -211,6 +211,7 @@ Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned im
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_vectors(problem); !support) return support;
+  if (Support support = supports_unbordered(problem); !support) return support;
   const int bits = lane_bits(problem);
   if (bits != 2 && bits != 3) return Support::no("needs channels of 64 or 128 bytes");
   if (problem.location_dtype != problem.weight_dtype ||

@@ -125,6 +125,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_vectors(problem); !support) return support;
+  if (Support support = supports_unbordered(problem); !support) return support;
   if (lane_bits(problem) + kSplitBits > 5)
     return Support::no("needs channels of at most 128 bytes, so that a warp has room for four groups");
   return Support::yes();
