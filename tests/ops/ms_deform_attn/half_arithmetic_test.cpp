@@ -39,6 +39,13 @@ TEST(HalfArithmetic, stays_below_its_stated_error_and_within_a_few_times_of_it) 
   }
 }
 
+TEST(HalfArithmetic, the_model_rounds_once) {
+  EXPECT_EQ(half(1 + 0x1p-11), 1);                           // a tie, to even
+  EXPECT_EQ(half(1 + 0x1p-11 + 0x1p-40), 1 + 0x1p-10);       // f32 would round the rest away and leave a tie
+  EXPECT_EQ(half(-1 - 3 * 0x1p-11 + 0x1p-40), -1 - 0x1p-10);
+  EXPECT_EQ(half(0x1p-24), 0x1p-24);
+}
+
 TEST(HalfArithmetic, is_far_above_the_rounding_of_the_output) {
   Case c(published_shape(1, 300, {{92, 160}, {46, 80}, {23, 40}, {12, 20}}), 9);
   EXPECT_GT(relative_error(half_model(c), c.reference()), 10 * 4e-4);

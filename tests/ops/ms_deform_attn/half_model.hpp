@@ -1,14 +1,24 @@
 // The arithmetic of the published kernels on the host, every step rounded to f16: for tests.
 #pragma once
 
+#include <bit>
 #include <cmath>
 
 #include "ops/ms_deform_attn/case.hpp"
 
 namespace tmaops::test {
 
-/// A number that every operation rounds to f16. f64 holds the products and nearly all sums of f16 numbers exactly.
-inline double half(double exact) { return static_cast<double>(static_cast<float>(float16(static_cast<float>(exact)))); }
+/// What an operation on f16 numbers rounds its exact result to. f64 holds products and sums of these exactly, but for
+/// sums of very different sizes. On the way through f32 the last bit notes what was cut off, so that the second rounding
+/// sees it.
+inline double half(double exact) {
+  auto between = static_cast<float>(exact);
+  if (static_cast<double>(between) != exact) {
+    if (std::abs(static_cast<double>(between)) > std::abs(exact)) between = std::nextafter(between, 0.0f);
+    between = std::bit_cast<float>(std::bit_cast<std::uint32_t>(between) | 1u);
+  }
+  return static_cast<double>(static_cast<float>(float16(between)));
+}
 
 /// What a kernel that computes in f16 makes of a case with one head and finite numbers; `want` has its layout.
 inline Buffer half_model(Case& c) {
