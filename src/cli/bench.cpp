@@ -148,17 +148,20 @@ nlohmann::ordered_json read_results(const std::string& path) {
   return document;
 }
 
-/// Prints what changed to the stream. Throws Error slower_than_base where that is more than `fail_if_slower` allows,
+/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than `fail_if_slower` allows,
 /// and Error usage where nothing can be compared; without a share nothing fails.
-void report_changes(const bench::Report& report, const nlohmann::ordered_json& base, const std::string& base_file,
+void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
                     const std::string& fail_if_slower, const Globals& globals, Stream stream) {
-  const auto differences = bench::compare(report, base);
-  const std::string table = "\n" + compare_table(differences, use_color(globals, stream), line_width(stream));
+  const auto differences = bench::compare(now, base);
+  const bool color = use_color(globals, stream);
+  std::string table = "\n" + compare_table(differences, color, line_width(stream));
+  if (const auto counters = bench::compare_counters(now, base); !counters.empty())
+    table += "\n" + compare_counters_table(counters, color, line_width(stream));
   if (stream == Stream::data)
     print_data(table);
   else if (!globals.quiet)
     print_styled(table);
-  if (base["machine"] != bench::machine_json())
+  if (base["machine"] != now["machine"])
     print_note(globals,
                "note: " + display(base_file) + " was measured on another machine or with other settings of it");
   if (fail_if_slower.empty()) return;
@@ -169,7 +172,7 @@ void report_changes(const bench::Report& report, const nlohmann::ordered_json& b
   const auto slower = bench::regressions(differences, parse_share(fail_if_slower));
   if (slower.empty()) return;
   const std::string names = joined(slower, "; ", [](const bench::Difference& one) {
-    return one.op + " " + one.name + " " + one.dtype + " " + one.implementation;
+    return one.row.op + " " + one.row.name + " " + one.row.dtype + " " + one.row.implementation;
   });
   throw Error(
       ErrorCode::slower_than_base,

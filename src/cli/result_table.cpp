@@ -103,7 +103,7 @@ std::string times_table(const bench::Report& report, bool color, std::size_t wid
 std::string loads_table(const bench::Report& report, bool color, std::size_t width) {
   Table table(
       "operator|case|dtype|inputs|implementation|>us avg|>min|>max|>std|>GB/s|>G loads/s|"
-      ">ns/load|>of copy|>vs manual|>cycles/block avg|>min|>max");
+      ">ns/load|>of copy|>of peak|>vs manual|>cycles/block avg|>min|>max");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us || !row.loads || row.kind == bench::Kind::ceiling) continue;
@@ -116,6 +116,7 @@ std::string loads_table(const bench::Report& report, bool color, std::size_t wid
     cells.push_back({fmt::format("{:.3f}", row.loads->count / row.us->median * 1e-3)});
     cells.push_back({fmt::format("{:.4f}", row.us->median * 1e3 / row.loads->count)});
     cells.push_back({of_copy ? fmt::format("{:.0f} %", 100 * *of_copy) : ""});
+    cells.push_back({row.of_peak() ? fmt::format("{:.1f} %", 100 * *row.of_peak()) : ""});
     cells.push_back({vs_manual ? fmt::format("{:.2f}x", *vs_manual) : ""});
     if (const auto& cycles = row.loads->cycles)
       for (const double count : {cycles->mean, cycles->min, cycles->max})
