@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "cli/console.hpp"
 #include "cli/gpu_tables.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/ncu.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusals.hpp"
 #include "cli/request.hpp"
@@ -35,6 +37,7 @@ struct BenchArguments : Arguments {
   std::vector<std::string> peers;  // with options.peers_by_name: instead of the configuration's
   std::string compare;
   std::string results;  // to compare instead of a run
+  std::string ncu;      // report to write
   std::string fail_if_slower;
   std::string tuning;  // file; empty: gemm's own place
 };
@@ -54,16 +57,17 @@ Request read_bench_request(const BenchArguments& arguments) {
   bench::RunOptions& options = request.options;
   options.counters = options.counters && !options.single_run;
   if (options.peers_by_name) options.peers = arguments.peers;
-  if (!options.single_run && !options.implementation.empty())
+  if (!options.single_run && !options.implementations.empty())
     throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
   if (!options.single_run) return request;
   if (request.problems.size() != 1)
     throw Error(ErrorCode::usage, {.where = "--single-run",
                                    .got = std::to_string(request.problems.size()) + " problems",
                                    .needed = "one problem: name it with -p"});
-  options.peers.clear();  // but the one that is to run
-  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
-    options.peers.push_back(options.implementation);
+  options.peers.clear();  // but those that are to run
+  std::ranges::copy_if(options.implementations, std::back_inserter(options.peers), [](const std::string& name) {
+    return std::ranges::find(bench::peer_names(), name) != bench::peer_names().end();
+  });
   return request;
 }
 
@@ -146,6 +150,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
     return 0;
   }
   const Request request = read_bench_request(arguments);
+  if (!arguments.ncu.empty()) run_under_ncu(arguments.ncu, arguments.force);
   prepare_run(request.options);
   std::optional<TuningFile> tuning;
   if (request.options.tune) {
@@ -238,8 +243,20 @@ void add_bench_command(CLI::App& app, Globals& globals) {
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")
       ->excludes(counters)
       ->excludes(compare);
-  command->add_option("--implementation", arguments->options.implementation,
-                      "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
+  command
+      ->add_option_function<std::string>(
+          "--ncu",
+          [arguments](const std::string& name) {
+            arguments->ncu = name;
+            arguments->options.single_run = true;
+          },
+          "A single run under Nsight Compute, which writes all it knows of the launch to NAME.ncu-rep")
+      ->type_name("NAME")
+      ->excludes(counters)
+      ->excludes(compare);
+  command->add_option_function<std::string>(
+      "--implementation", [arguments](const std::string& names) { arguments->options.implementations = split(names); },
+      "With --single-run or --ncu: the rows to launch, with commas between, for example tmaops_pdl,cublas [the first]");
   command
       ->add_flag("--tune", arguments->options.tune,
                  "Time every variant and tile of gemm instead, and keep what was fastest for later calls")
