@@ -2,6 +2,7 @@
 // failing check does not stop the others, because this command must work where nothing else does.
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/measure/counters.hpp"
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/machine.hpp"
 #include "bench/measure/nvml.hpp"
 #include "bench/peers/python_process.hpp"
@@ -88,6 +91,8 @@ Finding gpu() {
   std::string value =
       fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
                   device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
+  if (const double peak = bench::gpu_memory(device.device).peak_gbps(); peak > 0)
+    value += fmt::format(", at most {:.0f} GB/s", peak);
   if (cuda_device_count() > 1) value += fmt::format(" (and {} more)", cuda_device_count() - 1);
   return {"GPU", State::ok, value};
 }
@@ -104,6 +109,16 @@ Finding cupti() {
   if (state.problem.empty()) return {"CUPTI", State::ok, state.found};
   return {"CUPTI", state.found.empty() ? State::missing : State::problem, state.problem,
           "hardware counters of every row: `bench --counters`", state.mend};
+}
+
+/// Nsight Compute on PATH, which is not started.
+Finding ncu() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/ncu").c_str(), X_OK) == 0) return {"ncu", State::ok, display_text(folder + "/ncu")};
+  return {"ncu", State::missing, "not on PATH", "`bench --ncu`: all that NVIDIA's profiler knows of a launch",
+          "it is part of the CUDA toolkit; NVIDIA's package repositories have it alone as nsight-compute"};
 }
 
 /// A library that the build takes where it is installed.
@@ -139,7 +154,7 @@ constexpr OptionalLibrary kLibraries[] = {
 #ifdef TMAOPS_HAVE_CUTLASS
     {"CUTLASS", true, "", ""},
 #else
-    {"CUTLASS", false, "the peer cutlass of `bench`, for gemm on a GPU", TMAOPS_HOW_CUTLASS},
+    {"CUTLASS", false, "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_HOW_CUTLASS},
 #endif
 };
 
@@ -223,6 +238,7 @@ std::vector<Finding> examine() {
   all.push_back(probe("GPU", gpu));
   all.push_back(probe("NVML", nvml));
   all.push_back(probe("CUPTI", cupti));
+  all.push_back(probe("ncu", ncu));
   std::ranges::move(python(), std::back_inserter(all));
   return all;
 }
