@@ -1,6 +1,10 @@
 # How GPU code is compiled, and what a variant's line promises about its kernels.
 option(TMAOPS_WATCHDOG "Barrier waits in kernels that last too long print where and trap (for debugging: costs registers)" OFF)
 
+option(TMAOPS_COMPRESS_KERNELS "Compress the kernels' machine code, which tests/codegen then cannot read" OFF)
+
+set(TMAOPS_KERNELS_FROM "" CACHE PATH "A build folder of the same sources whose compiled kernels are taken instead of compiling them")
+
 option(TMAOPS_LINE_INFO "Source lines in the kernels' machine code, for ncu: a tenth of the kernels' build time" OFF)
 
 # Kernels with wgmma (sm90a) run on Hopper alone. Those that need no more than TMA (sm90) are compiled for Hopper and for the
@@ -20,11 +24,14 @@ foreach(capability 100 120)
   endif()
 endforeach()
 
-# Architectures and flags of a target's .cu files. Device code is left uncompressed so that tests can read it. Their host
+# Architectures and flags of a target's .cu files. Their host
 # code makes plans and runs once for each, so -O1 is enough.
 function(tmaops_cuda_settings target arch)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${TMAOPS_ARCHITECTURES_${arch}}")
-  set(flags --expt-relaxed-constexpr --no-compress -Xcompiler=-Wall,-Wextra,-O1)
+  set(flags --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-O1)
+  if(NOT TMAOPS_COMPRESS_KERNELS)
+    list(APPEND flags --no-compress)
+  endif()
   if(TMAOPS_LINE_INFO)
     list(APPEND flags -lineinfo)
   endif()

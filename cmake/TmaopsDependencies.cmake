@@ -1,5 +1,9 @@
 # What the build can use. Nothing here is required but threads; the tool and the tests name their own needs.
 find_package(Threads REQUIRED)
+set(TMAOPS_FMT fmt::fmt)
+if(TMAOPS_WHEEL)
+  set(TMAOPS_FMT fmt::fmt-header-only)
+endif()
 
 # --- CUDA: the kernels compile where a toolkit is, with or without a GPU -------------------------------------------
 set(TMAOPS_HAVE_CUDA OFF)
@@ -110,6 +114,7 @@ foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "libzip|li
       set(how "it was switched off, build again with -DTMAOPS_${option}=ON")
     endif()
     set(TMAOPS_MISSING_${name} "built without ${title}: ${how}")
+    set(TMAOPS_HOW_${option} "${how}")
     target_compile_definitions(tmaops_settings INTERFACE TMAOPS_HOW_${option}="${how}")
     message(STATUS "${TMAOPS_MISSING_${name}}")
   endif()

@@ -7,21 +7,22 @@
 #include <optional>
 
 #include "bench/peers/peers.hpp"
+#include "bench/run/compare.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/run/tuning.hpp"
-#include "cli/bench_compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "cli/gpu_tables.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/ncu.hpp"
+#include "cli/parser_words.hpp"
 #include "cli/progress.hpp"
-#include "cli/refusals.hpp"
 #include "cli/request.hpp"
 #include "cli/result_table.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
+#include "core/settings.hpp"
 #include "core/spelling.hpp"
-#include "io/file_error.hpp"
+#include "io/input_file.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -41,16 +42,6 @@ struct BenchArguments : Arguments {
   std::string fail_if_slower;
   std::string tuning;  // file; empty: gemm's own place
 };
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= text.size() && !text.empty();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 Request read_bench_request(const BenchArguments& arguments) {
   Request request = read_request(arguments);
@@ -93,8 +84,8 @@ std::optional<io::OutputFile> open_output(const BenchArguments& arguments) try {
     std::filesystem::create_directories(output.parent_path(), status);
     if (status)
       throw Error(ErrorCode::cannot_write,
-                  {.where = io::display(output),
-                   .got = "folder " + io::display(output.parent_path()) + " cannot be made: " + status.message(),
+                  {.where = display(output),
+                   .got = "folder " + display(output.parent_path()) + " cannot be made: " + status.message(),
                    .needed = "a folder in which files can be made"});
   }
   return std::optional<io::OutputFile>(std::in_place, output,
@@ -119,7 +110,7 @@ class TuningFile {
     if (std::filesystem::exists(path, status)) table_ = ops::gemm::TuningTable::read(path.string());
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), status);
     file_.emplace(path, io::OutputOptions{.force = true});
-    name_ = io::display(path);
+    name_ = display(path);
   }
   void save(const bench::Report& report, const std::string& gpu, const Globals& globals) {
     const auto choices = bench::fastest(report.rows, gpu);
@@ -135,6 +126,61 @@ class TuningFile {
   std::optional<io::OutputFile> file_;
   std::string name_;
 };
+
+/// 0.05 for "5%" and for "0.05". A bare 5 was hardly meant to be 500 %, nor a bare 1 to be 100 %: Error usage.
+double parse_share(const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const std::string digits = text.substr(0, text.size() - (percent ? 1 : 0));
+  const auto value = parse_number(digits);
+  if (!value || !(*value >= 0 && *value <= 1e6) || (!percent && *value >= 1))
+    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
+                                   .got = "'" + display_text(text) + "'",
+                                   .needed = "a share: 5%, or as a part of one 0.05",
+                                   .mend = value && *value >= 1 ? "Write " + digits + "% for that many percent." : ""});
+  return percent ? *value / 100 : *value;
+}
+
+/// A result file. Throws Error cannot_read and bad_format.
+nlohmann::ordered_json read_results(const std::string& path) {
+  const io::Bytes file = io::read_file(path);
+  auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
+  if (document.is_discarded())
+    throw Error(ErrorCode::bad_format,
+                {.where = display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
+  bench::check_schema(document, display(path));
+  return document;
+}
+
+/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than
+/// `fail_if_slower` allows, and Error usage where nothing can be compared; without a share nothing fails.
+void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
+                    const std::string& fail_if_slower, const Globals& globals, Stream stream) {
+  const auto differences = bench::compare(now, base);
+  const bool color = use_color(globals, stream);
+  std::string table = "\n" + compare_table(differences, color, line_width(stream));
+  if (const auto counters = bench::compare_counters(now, base); !counters.empty())
+    table += "\n" + compare_counters_table(counters, color, line_width(stream));
+  if (stream == Stream::data)
+    print_data(table);
+  else if (!globals.quiet)
+    print_styled(table);
+  if (base["machine"] != now["machine"])
+    print_note(globals,
+               "note: " + display(base_file) + " was measured on another machine or with other settings of it");
+  if (fail_if_slower.empty()) return;
+  if (std::ranges::none_of(differences, &bench::Difference::counts))
+    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
+                                   .got = "no variant that both this run and " + display(base_file) + " have timed",
+                                   .needed = "a base of the same problems, types, device and temperature"});
+  const auto slower = bench::regressions(differences, parse_share(fail_if_slower));
+  if (slower.empty()) return;
+  const std::string names = joined(slower, "; ", [](const bench::Difference& one) {
+    return one.row.op + " " + one.row.name + " " + one.row.dtype + " " + one.row.implementation;
+  });
+  throw Error(
+      ErrorCode::slower_than_base,
+      {.where = display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});
+}
 
 int run_bench(const Globals& globals, const BenchArguments& arguments) {
   for (const auto& [option, given] :
@@ -193,7 +239,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, request.options.seed));
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
-    print_note(globals, "results: " + io::display(output_name(arguments)) +
+    print_note(globals, "results: " + display(output_name(arguments)) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
@@ -217,7 +263,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
           "--peers",
           [arguments](const std::string& names) {
             arguments->options.peers_by_name = true;
-            arguments->peers = split(names);
+            arguments->peers = split_list(names);
+            std::erase(arguments->peers, "");
           },
           "Peers to time beside, with commas between; '' for none")
       ->type_name("{" + joined(bench::peer_names(), ",") + "}");

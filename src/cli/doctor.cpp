@@ -25,6 +25,7 @@
 #include "cli/table.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"
@@ -43,15 +44,8 @@ struct Finding {
 };
 
 std::string_view to_string(State state) {
-  switch (state) {
-    case State::ok:
-      return "ok";
-    case State::missing:
-      return "missing";
-    case State::problem:
-      break;
-  }
-  return "problem";
+  constexpr std::string_view names[] = {"ok", "missing", "problem"};
+  return enum_name(names, state);
 }
 
 Finding threads() {
@@ -124,43 +118,20 @@ Finding ncu() {
 /// A library that the build takes where it is installed.
 struct OptionalLibrary {
   const char* name;
-  bool built_in;
   const char* brings;
-  const char* how;
+  std::string_view how;  // empty when it is built in
 };
 
 constexpr OptionalLibrary kLibraries[] = {
-#ifdef TMAOPS_HAVE_HIGHWAY
-    {"Highway", true, "", ""},
-#else
-    {"Highway", false, "explicit vectors chosen at run time: several times the speed of plain loops",
-     TMAOPS_HOW_HIGHWAY},
-#endif
-#ifdef TMAOPS_HAVE_ONEDNN
-    {"oneDNN", true, "", ""},
-#else
-    {"oneDNN", false, "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_HOW_ONEDNN},
-#endif
-#ifdef TMAOPS_HAVE_LIBZIP
-    {"libzip", true, "", ""},
-#else
-    {"libzip", false, "reading npz archives", TMAOPS_HOW_LIBZIP},
-#endif
-#ifdef TMAOPS_HAVE_ZSTD
-    {"zstd", true, "", ""},
-#else
-    {"zstd", false, "recordings compressed as .zst", TMAOPS_HOW_ZSTD},
-#endif
-#ifdef TMAOPS_HAVE_CUTLASS
-    {"CUTLASS", true, "", ""},
-#else
-    {"CUTLASS", false, "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_HOW_CUTLASS},
-#endif
-};
+    {"Highway", "explicit vectors chosen at run time: several times the speed of plain loops", TMAOPS_GET_HIGHWAY},
+    {"oneDNN", "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_GET_ONEDNN},
+    {"libzip", "reading npz archives", TMAOPS_GET_LIBZIP},
+    {"zstd", "recordings compressed as .zst", TMAOPS_GET_ZSTD},
+    {"CUTLASS", "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_GET_CUTLASS}};
 
 Finding library(const OptionalLibrary& one) {
-  if (one.built_in) return {one.name, State::ok, "in"};
-  return {one.name, State::missing, "built without", one.brings, one.how};
+  if (one.how.empty()) return {one.name, State::ok, "in"};
+  return {one.name, State::missing, "built without", one.brings, std::string(one.how)};
 }
 
 /// Imports the packages that the peers need, since an installed package may fail to load. Answers one line with one.

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -33,7 +33,7 @@ void run_under_ncu(const std::string& name, bool force) {
   const std::string report = name.ends_with(".ncu-rep") ? name : name + ".ncu-rep";
   if (!force && std::filesystem::exists(report))
     throw Error(ErrorCode::output_exists,
-                {.where = io::display(report), .got = "a file", .needed = "a new name, or --force"});
+                {.where = display(report), .got = "a file", .needed = "a new name, or --force"});
   // The clocks and the caches stay as they are when bench times, and only the launch that bench marks is profiled.
   std::vector<std::string> words{"ncu",  "--profile-from-start", "off",      "--clock-control",
                                  "none", "--cache-control",      "none",     "--set",

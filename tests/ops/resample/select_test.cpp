@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ops/resample/backward/problem.hpp"
@@ -27,9 +28,9 @@ struct Case {
 const std::vector<Case> kCases{
     {{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{32, 500, 256, 256}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{64, 1000, 500, 512}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{256, 100, 2048, 256}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_walk"},
     {{64, 1024, 4096, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
@@ -46,7 +47,7 @@ const std::vector<Case> kCases{
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window_walk"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window_walk"},
     {{8, 100000, 50000, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
-    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
+    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_pairs/4 trajectories"},
     {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{256, 500, 250, 14}, DType::f32, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/1 chunk"},
@@ -72,9 +73,9 @@ const std::vector<Case> kCases{
     {{512, 1000, 4000, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
-    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
@@ -177,6 +178,39 @@ TEST(ResampleSelect, rows_without_a_fast_kernel_get_a_search_per_target_or_eleme
   Tensors apart({{4, 100, 50, 8}, DType::bf16, DType::f32, Interpolation::linear, ""});
   apart.values = {apart.values.data, DType::bf16, Layout::strided({4, 100, 8}, {1600, 16, 2}), kGpu};
   EXPECT_EQ(ops::resample::select(apart.problem(), device).name(), "element_search");
+}
+
+TEST(ResampleSelect, short_trajectories_of_odd_rows_get_two_targets_per_thread_up_to_one_target_per_sample) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const auto& [shape, dtype, name] : std::vector<std::tuple<std::array<std::int64_t, 4>, DType, std::string>>{
+           {{4096, 100, 50, 7}, DType::f16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 100, 7}, DType::bf16, "narrow_rows_pairs/2 trajectories"},
+           {{4096, 100, 102, 7}, DType::bf16, "narrow_rows_plain/2 trajectories"},  // more targets than samples
+           {{4096, 100, 50, 3}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 50, 9}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 50, 11}, DType::bf16, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 50, 6}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // rows of whole words
+           {{4096, 100, 50, 7}, DType::f32, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 51, 7}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // an odd number of targets
+           {{4096, 1000, 500, 7}, DType::bf16, "narrow_rows_plain"}}) {            // long trajectories
+    const Tensors tensors({shape, dtype, DType::f32, Interpolation::linear, ""});
+    EXPECT_EQ(ops::resample::select(tensors.problem(), device).name(), name) << tensors.problem().text();
+  }
+}
+
+TEST(ResampleSelect, blocks_are_larger_with_dependent_launch_where_targets_are_located_once) {
+  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  const auto chosen = [&](const std::array<std::int64_t, 4>& shape, bool dependent) {
+    const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
+    return ops::resample::select(tensors.problem({.dependent_launch = dependent}), device).name();
+  };
+  EXPECT_EQ(chosen({256, 500, 250, 32}, false), "touched_rows_once/128 threads");
+  EXPECT_EQ(chosen({256, 500, 250, 32}, true), "touched_rows_once/256 threads");
+  EXPECT_EQ(chosen({64, 4096, 1024, 32}, true), "touched_rows_once/128 threads");  // few targets among many samples
 }
 
 TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {

@@ -1,0 +1,191 @@
+"""libtmaops.so: found, loaded, checked, and its C interface (include/tmaops/tmaops.h) as ctypes.
+
+The environment variable TMAOPS_LIBRARY names another library than the one in the package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p
+
+from ._errors import class_of
+from ._version import __version__
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+
+
+class DType(Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class Tensor(Structure):
+    """tmaops_tensor, which is DLPack's DLTensor."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_index", c_int32),
+        ("ndim", c_int32),
+        ("dtype", DType),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class GemmOptions(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("alpha", c_float),
+        ("beta", c_float),
+        ("c", POINTER(Tensor)),
+        ("bias", POINTER(Tensor)),
+        ("bias_axis", c_int32),
+        ("activation", c_int32),
+        ("dependent_launch", c_int32),
+        ("variant", c_char_p),
+        ("tuning", c_char_p),
+    ]
+
+
+class MsDeformAttnOptions(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("level_start_index", POINTER(c_int64)),
+        ("points_per_level", POINTER(c_int32)),
+        ("sampling", c_int32),
+        ("softmax", c_int32),
+        ("reference_points", POINTER(Tensor)),
+        ("padding_mask", POINTER(Tensor)),
+        ("bordered_value", c_int32),
+        ("deterministic", c_int32),
+        ("dependent_launch", c_int32),
+        ("variant", c_char_p),
+    ]
+
+
+class MsDeformAttnGradients(Structure):
+    _fields_ = [("value", POINTER(Tensor)), ("sampling_locations", POINTER(Tensor)), ("attention_weights", POINTER(Tensor))]
+
+
+class Time(Structure):
+    _fields_ = [("seconds", c_double), ("nanoseconds", c_int64)]
+
+
+class UniformGrid(Structure):
+    _fields_ = [("start", Time), ("period", Time), ("count", c_int64)]
+
+
+class ChannelGroup(Structure):
+    _fields_ = [("first", c_int64), ("count", c_int64), ("interpolation", c_int32)]
+
+
+class ResampleOptions(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("interpolation", c_int32),
+        ("outside", c_int32),
+        ("duplicates", c_int32),
+        ("dependent_launch", c_int32),
+        ("channel_groups", POINTER(ChannelGroup)),
+        ("channel_group_count", c_int64),
+        ("max_gap", Time),
+        ("source_offsets", POINTER(c_int64)),
+        ("source_offset_count", c_int64),
+        ("target_offsets", POINTER(c_int64)),
+        ("target_offset_count", c_int64),
+        ("valid", POINTER(Tensor)),
+        ("variant", c_char_p),
+    ]
+
+
+class ErrorParts(Structure):
+    _fields_ = [("code", c_int)] + [(name, c_char_p) for name in ("number", "name", "where", "got", "needed", "mend", "message")]
+
+
+class Variant(Structure):
+    _fields_ = [(name, c_char_p) for name in ("name", "description", "arch", "missing")] + [
+        ("device_type", c_int32),
+        ("version", c_int32),
+    ]
+
+
+def _path() -> pathlib.Path:
+    named = os.environ.get("TMAOPS_LIBRARY")
+    return pathlib.Path(named) if named else pathlib.Path(__file__).parent / "lib" / "libtmaops.so"
+
+
+def _load() -> ctypes.CDLL:
+    path = _path()
+    if not path.exists():
+        raise ImportError(
+            f"tmaops: there is no {path}. The package is not installed: `pip install` a wheel of tmaops, or run Python outside "
+            "the folder of its sources."
+        )
+    library = ctypes.CDLL(str(path))  # calls release the GIL
+    library.tmaops_version.restype = c_char_p
+    found = library.tmaops_version().decode()
+    if found != __version__:
+        raise ImportError(
+            f"tmaops: the package is {__version__}, but {path} is {found}. They come from one wheel: remove both with "
+            "`pip uninstall tmaops` and install again, or unset TMAOPS_LIBRARY."
+        )
+    return library
+
+
+def _declare(library: ctypes.CDLL) -> None:
+    tensor, stream, plan = POINTER(Tensor), c_void_p, POINTER(c_void_p)
+    attention = [tensor, c_void_p, c_int64, tensor, tensor, tensor]
+    operators = {
+        "gemm": [tensor, tensor, tensor, POINTER(GemmOptions)],
+        "ms_deform_attn": [*attention, POINTER(MsDeformAttnOptions)],
+        "ms_deform_attn_backward": [*attention, POINTER(MsDeformAttnGradients), POINTER(MsDeformAttnOptions)],
+        "resample": [tensor, tensor, tensor, POINTER(UniformGrid), tensor, POINTER(ResampleOptions)],
+        "resample_backward": [tensor, tensor, POINTER(UniformGrid), tensor, tensor, POINTER(ResampleOptions)],
+    }
+    for name, arguments in operators.items():
+        getattr(library, f"tmaops_{name}").argtypes = [*arguments, stream]
+        getattr(library, f"tmaops_plan_{name}").argtypes = [*arguments, plan]
+    library.tmaops_resample_violations.argtypes = [tensor, tensor, POINTER(UniformGrid), tensor, POINTER(ResampleOptions), stream]
+    library.tmaops_last_error.restype = POINTER(ErrorParts)
+    library.tmaops_plan_run.argtypes = [c_void_p, stream]
+    for name in ("variant", "config"):
+        getattr(library, f"tmaops_plan_{name}").argtypes = [c_void_p]
+        getattr(library, f"tmaops_plan_{name}").restype = c_char_p
+    library.tmaops_plan_destroy.argtypes = [c_void_p]
+    library.tmaops_plan_destroy.restype = None
+    library.tmaops_revision.restype = c_char_p
+    library.tmaops_operator_at.argtypes = [c_int64]
+    library.tmaops_operator_at.restype = c_char_p
+    library.tmaops_variant_at.argtypes = [c_char_p, c_int64]
+    library.tmaops_variant_at.restype = POINTER(Variant)
+    library.tmaops_num_threads.argtypes = [POINTER(c_int)]
+    library.tmaops_set_num_threads.argtypes = [c_int]
+
+
+library = _load()
+_declare(library)
+
+
+def check(code: int) -> None:
+    """Raises what the thread's last call says, when it failed."""
+    if code == 0:
+        return
+    parts = library.tmaops_last_error().contents
+    texts = {name: getattr(parts, name).decode("utf-8", "replace") for name, _ in ErrorParts._fields_[1:]}
+    message = texts.pop("message")
+    raise class_of(code)(message, code=code, **texts)
+
+
+def encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def integers(values: object, kind: type) -> ctypes.Array | None:
+    """A C array of whole numbers from a sequence or an array; None for None."""
+    if values is None:
+        return None
+    numbers = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload]
+    return (kind * len(numbers))(*numbers)

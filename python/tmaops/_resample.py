@@ -1,0 +1,277 @@
+"""tmaops.resample, its backward, its plans, and what counts violations."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int64
+from typing import Any, NamedTuple, Sequence
+
+from . import _arrays as arrays
+from ._calls import Call, Outputs, Plan, output
+from ._errors import invalid_value
+from ._gemm import choice
+from ._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
+
+_INTERPOLATIONS = ("linear", "previous", "next", "nearest", "cubic", "slerp")
+_OUTSIDE = ("hold", "nan", "extrapolate", "error")
+_DUPLICATES = ("error", "last")
+_VIOLATIONS = (
+    "source_not_finite", "source_not_sorted", "source_duplicate", "target_not_finite", "target_outside", "empty_trajectory",
+)  # fmt: skip
+
+
+class _Problem(NamedTuple):
+    """What forward, backward and violations have in common."""
+
+    times: arrays.Array
+    targets: arrays.Array | None
+    grid: UniformGrid | None
+    options: ResampleOptions
+    count: int  # targets of a trajectory, or rows of packed ones
+    packed: bool
+
+    def arguments(self) -> tuple:
+        return (
+            arrays.reference(self.times), arrays.reference(self.targets),
+            None if self.grid is None else ctypes.byref(self.grid),
+        )  # fmt: skip
+
+
+def _time(where: str, value: Any, whole: bool) -> Time:
+    """A time beside i64 times (nanoseconds, whole), or beside f32 and f64 times (seconds)."""
+    if not whole:
+        return Time(seconds=float(value))
+    if hasattr(value, "astype"):  # numpy.timedelta64, numpy.datetime64
+        value = value.astype(f"{value.dtype.kind}8[ns]" if value.dtype.kind in "mM" else value.dtype).astype("int64")
+    if int(value) != value:
+        raise invalid_value(where, repr(value), "whole nanoseconds, as the times are")
+    return Time(nanoseconds=int(value))
+
+
+def _groups(groups: Any) -> Any:
+    if groups is None:
+        return None
+    made = [
+        ChannelGroup(int(first), int(count), choice("resample: groups", mode, _INTERPOLATIONS)) for first, count, mode in groups
+    ]
+    return (ChannelGroup * len(made))(*made)
+
+
+def _problem(
+    name: str, source_times: Any, target_times: Any, grid: Any, interpolation: str, groups: Any, outside: str, duplicates: str,
+    max_gap: Any, source_offsets: Any, target_offsets: Any, valid: arrays.Array | None, dependent_launch: bool,
+    variant: str | None, address: int | None,
+) -> _Problem:  # fmt: skip
+    times = arrays.read(f"{name}: source_times", source_times, address)
+    whole = times.dtype == "int64"
+    targets, uniform, count = None, None, 0
+    if (target_times is None) == (grid is None):
+        raise invalid_value(f"{name}: target_times and grid", "both" if grid is not None else "neither", "one of the two")
+    if target_times is not None:
+        targets = arrays.read(f"{name}: target_times", target_times, address)
+        count = targets.shape[-1] if targets.shape else 0
+    else:
+        start, period, count = grid
+        where = f"{name}: grid"
+        uniform = UniformGrid(_time(where, start, whole), _time(where, period, whole), int(count))
+    source, target, channels = integers(source_offsets, c_int64), integers(target_offsets, c_int64), _groups(groups)
+    options = ResampleOptions(
+        size=ctypes.sizeof(ResampleOptions),
+        interpolation=choice(f"{name}: interpolation", interpolation, _INTERPOLATIONS),
+        outside=choice(f"{name}: outside", outside, _OUTSIDE),
+        duplicates=choice(f"{name}: duplicates", duplicates, _DUPLICATES),
+        dependent_launch=dependent_launch,
+        channel_groups=channels,
+        channel_group_count=0 if channels is None else len(channels),
+        max_gap=Time() if max_gap is None else _time(f"{name}: max_gap", max_gap, whole),
+        source_offsets=source,
+        source_offset_count=0 if source is None else len(source),
+        target_offsets=target,
+        target_offset_count=0 if target is None else len(target),
+        valid=arrays.reference(valid),
+        variant=encoded(variant),
+    )
+    return _Problem(times, targets, uniform, options, int(count), target is not None)
+
+
+def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
+    """Shape of the output."""
+    channels = values.shape[-1:] or (0,)
+    if problem.packed:
+        return (problem.count, *channels)
+    batch = problem.options.source_offset_count - 1 if problem.options.source_offset_count else (values.shape or (0,))[0]
+    return (max(batch, 0), problem.count, *channels)
+
+
+def _call(
+    values: Any, source_times: Any, target_times: Any, grid: Any, interpolation: str, groups: Any, outside: str, duplicates: str,
+    max_gap: Any, source_offsets: Any, target_offsets: Any, out: Any, valid: Any, dependent_launch: bool, variant: str | None,
+    stream: Any,
+) -> Call:  # fmt: skip
+    address = arrays.stream_of(values, stream)
+    source = arrays.read("resample: values", values, address)
+    problem = _problem(
+        "resample", source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
+        target_offsets, None, dependent_launch, variant, address,
+    )  # fmt: skip
+    shape = _shape(source, problem)
+    result = output("resample: output", out, source, shape, source.dtype or "float32", stream)
+    outputs: Outputs = [(out, result)]
+    if valid is not None and valid is not False:
+        given = None if valid is True else valid
+        mask = output("resample: valid", given, source, shape[:-1], "bool", stream)
+        problem.options.valid = arrays.reference(mask)
+        outputs = [(out, result), (given, mask)]
+    arguments = (arrays.reference(source), *problem.arguments(), arrays.reference(result), ctypes.byref(problem.options))
+    return Call("resample", arguments, source, outputs, (source, problem), single=len(outputs) == 1)
+
+
+def resample(
+    values: Any, source_times: Any = None, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None, outside: str = "hold",
+    duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None, out: Any = None,
+    valid: Any = None, dependent_launch: bool = False, variant: str | None = None, stream: Any = None, **columns: Any,
+) -> Any:  # fmt: skip
+    """Values of trajectories with irregular timestamps at other times: output[b, t, :] = values[b] at target_times[b, t].
+
+    A dictionary of arrays, a pandas or a polars frame goes to `resample_columns` with its arguments.
+
+    Args:
+        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32, on the host f64 too.
+        source_times: (B, S), (S) for all trajectories, or packed (rows); f32 or f64 seconds, or i64 nanoseconds (or
+            datetime64[ns]). They increase along S.
+        target_times: (B, T), (T) for all, or packed with `target_offsets`; dtype of `source_times`, in any order.
+        grid: instead of `target_times`, (start, period, count): targets start + i period, in the unit of the times.
+        interpolation: "linear", "previous", "next", "nearest", "cubic" (PCHIP) or "slerp" (quaternions x, y, z, w).
+        groups: instead, (first channel, number of channels, interpolation) for runs of channels that cover all in order.
+        outside: targets before the first or after the last sample: "hold" that sample, "nan", "extrapolate", or "error".
+        duplicates: two samples at one time are an "error", or a step where the "last" wins.
+        max_gap: samples further apart than this have nothing between them (NaN); in the unit of the times.
+        source_offsets, target_offsets: B + 1 offsets of packed trajectories, from 0 to the number of rows, on the host.
+        out: (B, T, D) or packed (rows, D) to write; else a new array of the library of `values`.
+        valid: True for a mask, or a u8 or bool array (B, T) or (rows) to write: false where the output is NaN by policy.
+        dependent_launch, variant, stream: as for `tmaops.gemm`.
+
+    Returns:
+        The output, dtype of `values`; with `valid` the pair (output, mask). On a GPU the call is enqueued and has not yet
+        run, and does not look at times: see `resample_violations`.
+
+    Raises:
+        tmaops.Error: E010 wrong shape, E011 and E012 element types (TypeErrors), E014, E015, E018, E024, E025, E030 to E039
+            about times, quaternions and offsets (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
+    """
+    if not arrays.is_array(values) or hasattr(values, "columns"):
+        from ._columns import is_recording, resample_columns
+
+        if is_recording(values):
+            if source_times is not None:
+                columns["times"] = source_times
+            named = {"outside": (outside, "hold"), "duplicates": (duplicates, "error"), "max_gap": (max_gap, None)}
+            columns.update({name: given for name, (given, default) in named.items() if given != default})
+            return resample_columns(values, **columns)
+    if columns:
+        raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
+    return _call(
+        values, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
+        target_offsets, out, valid, dependent_launch, variant, stream,
+    ).run(stream)  # fmt: skip
+
+
+def plan_resample(
+    values: Any, source_times: Any, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None, outside: str = "hold",
+    duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None, out: Any = None,
+    valid: Any = None, dependent_launch: bool = False, variant: str | None = None,
+) -> Plan:  # fmt: skip
+    """A plan of the same call, of arrays. Arguments and errors as for `resample`; errors about times come with `run()`."""
+    return Plan(_call(
+        values, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
+        target_offsets, out, valid, dependent_launch, variant, None,
+    ))  # fmt: skip
+
+
+def _backward_call(
+    grad_output: Any, source_times: Any, target_times: Any, samples: int | None, grid: Any, interpolation: str, groups: Any,
+    outside: str, duplicates: str, max_gap: Any, source_offsets: Any, target_offsets: Any, out: Any, dependent_launch: bool,
+    variant: str | None, stream: Any,
+) -> Call:  # fmt: skip
+    name = "resample_backward"
+    address = arrays.stream_of(grad_output, stream)
+    grad = arrays.read(f"{name}: grad_output", grad_output, address)
+    problem = _problem(
+        name, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
+        target_offsets, None, dependent_launch, variant, address,
+    )  # fmt: skip
+    rows = samples if samples is not None else (problem.times.shape or (0,))[-1]
+    batch = () if problem.options.source_offset_count else grad.shape[:1]
+    result = output(f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream)
+    arguments = (*problem.arguments(), arrays.reference(grad), arrays.reference(result), ctypes.byref(problem.options))
+    return Call(name, arguments, grad, [(out, result)], (grad, problem))
+
+
+def resample_backward(
+    grad_output: Any, source_times: Any, target_times: Any = None, *, samples: int | None = None,
+    grid: tuple[Any, Any, int] | None = None, interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold", duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None,
+    out: Any = None, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
+) -> Any:  # fmt: skip
+    """Gradient of `resample` to the values, for "linear", "previous", "next" and "nearest".
+
+    Args:
+        grad_output: (B, T, D), or packed (rows, D) with `target_offsets`.
+        samples: S, where it is not the last extent of `source_times`.
+        out: (B, S, D) or packed (rows, D) to write (not added to), dtype of `grad_output`, or f32 where that is f16 or bf16;
+            else a new array of the library of `grad_output`.
+        All others: as for `resample`.
+
+    Returns:
+        The gradient; the same bits from run to run.
+
+    Raises:
+        tmaops.Error: as `resample`; E018 for "cubic" and "slerp".
+    """
+    return _backward_call(
+        grad_output, source_times, target_times, samples, grid, interpolation, groups, outside, duplicates, max_gap,
+        source_offsets, target_offsets, out, dependent_launch, variant, stream,
+    ).run(stream)  # fmt: skip
+
+
+def plan_resample_backward(
+    grad_output: Any, source_times: Any, target_times: Any = None, *, samples: int | None = None,
+    grid: tuple[Any, Any, int] | None = None, interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold", duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None,
+    out: Any = None, dependent_launch: bool = False, variant: str | None = None,
+) -> Plan:  # fmt: skip
+    """A plan of the same call. Arguments and errors as for `resample_backward`."""
+    return Plan(_backward_call(
+        grad_output, source_times, target_times, samples, grid, interpolation, groups, outside, duplicates, max_gap,
+        source_offsets, target_offsets, out, dependent_launch, variant, None,
+    ))  # fmt: skip
+
+
+def resample_violations(
+    source_times: Any, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None, outside: str = "hold",
+    duplicates: str = "error", source_offsets: Any = None, target_offsets: Any = None, variant: str | None = None,
+) -> dict[str, int]:  # fmt: skip
+    """How often times break the rules of `resample`, counted where they lie. On a GPU it waits for the counts.
+
+    Args:
+        All: as for `resample`.
+
+    Returns:
+        {"source_not_finite", "source_not_sorted", "source_duplicate" (unless duplicates is "last"), "target_not_finite",
+        "target_outside" (with outside "error"), "empty_trajectory" (unless outside is "nan")}, each with a number.
+
+    Raises:
+        tmaops.Error: E010, E011 and E012 (TypeErrors), E018, E024, E025, E039 (ValueErrors), E07x (RuntimeErrors).
+    """
+    address = arrays.stream_of(source_times, None)
+    problem = _problem(
+        "resample_violations", source_times, target_times, grid, "linear", None, outside, duplicates, None, source_offsets,
+        target_offsets, None, False, variant, address,
+    )  # fmt: skip
+    counts = arrays.read("counts", arrays.new(problem.times, (len(_VIOLATIONS),), "int64"))
+    check(library.tmaops_resample_violations(
+        *problem.arguments(), arrays.reference(counts), ctypes.byref(problem.options), address
+    ))  # fmt: skip
+    return dict(zip(_VIOLATIONS, counts.source.tolist()))

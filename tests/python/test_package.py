@@ -1,0 +1,157 @@
+"""Errors, threads, forks, the tool, and what an installed package says about itself."""
+
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tmaops
+from tmaops import _library
+
+
+def test_errors_have_parts_and_python_classes():
+    a = np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError) as caught:
+        tmaops.gemm(a, a)
+    error = caught.value
+    assert isinstance(error, tmaops.Error)
+    assert (error.code, error.number, error.name) == (10, "E010", "shape_mismatch")
+    assert error.where and error.got and error.needed and error.mend
+    assert "E010" in str(error)
+    with pytest.raises(TypeError) as caught:
+        tmaops.gemm(a, a.T.astype(np.float16))
+    assert caught.value.code == 12
+    with pytest.raises(TypeError, match="complex"):
+        tmaops.gemm(a.astype(complex), a.T)
+    with pytest.raises(TypeError, match="list"):
+        tmaops.gemm([[1.0]], a)
+    with pytest.raises(ValueError) as caught:
+        tmaops.gemm(a, a.T, activation="tanh")
+    assert caught.value.needed == "one of none, relu, gelu, silu"
+
+
+def test_errors_of_memory_are_memory_errors():
+    from tmaops._errors import class_of
+
+    assert issubclass(class_of(80), MemoryError) and issubclass(class_of(81), MemoryError)
+    assert issubclass(class_of(72), RuntimeError)
+
+
+def test_errors_cross_between_processes():
+    with pytest.raises(tmaops.Error) as caught:
+        tmaops.gemm(np.zeros((2, 3), "f4"), np.zeros((2, 3), "f4"))
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (type(copy), copy.code, str(copy)) == (type(caught.value), 10, str(caught.value))
+
+
+def test_outputs_that_cannot_be_written_are_refused():
+    a = np.eye(2, dtype="f4")
+    out = np.empty((2, 2), "f4")
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        tmaops.gemm(a, a, out=out)
+
+
+def test_read_only_inputs_are_taken():
+    a = np.eye(2, dtype="f4")
+    a.flags.writeable = False
+    np.testing.assert_array_equal(tmaops.gemm(a, a), a)
+
+
+def test_many_threads_may_call_at_once():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((64, 64)).astype("f4"), rng.standard_normal((64, 64)).astype("f4")
+    wanted = tmaops.gemm(a, b)
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if not np.array_equal(tmaops.gemm(a, b), wanted):
+                wrong.append("value")
+            try:
+                tmaops.gemm(a, b[:3])
+            except tmaops.Error as error:
+                if error.code != 10:
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_worker_computes():
+    times = np.arange(2000.0)
+    values = np.random.default_rng(0).standard_normal((8, 2000, 16))
+    wanted = tmaops.resample(values, times, times[:-1] + 0.5)
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(tmaops.resample(values, times, times[:-1] + 0.5), wanted)
+        os._exit(0 if same else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_the_library_lists_what_it_has():
+    assert {"gemm", "ms_deform_attn", "ms_deform_attn_backward", "resample", "resample_backward"} <= set(tmaops.operators())
+    names = [variant.name for variant in tmaops.variants("gemm")]
+    assert names[-1] == "reference"
+    with pytest.raises(tmaops.Error):
+        tmaops.variants("matmul")
+    assert len(tmaops.revision()) >= 7
+
+
+def test_the_number_of_threads_is_set_and_given_back():
+    before = tmaops.num_threads()
+    tmaops.set_num_threads(1)
+    assert tmaops.num_threads() == 1
+    tmaops.set_num_threads(0)
+    assert tmaops.num_threads() == before
+    with pytest.raises(ValueError):
+        tmaops.set_num_threads(-1)
+
+
+def test_a_library_of_another_version_is_refused(monkeypatch):
+    monkeypatch.setattr(_library, "__version__", "9.9.9")
+    with pytest.raises(ImportError, match="package is 9.9.9, but .* is .*pip uninstall"):
+        _library._load()
+
+
+def test_a_missing_library_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMAOPS_LIBRARY", str(tmp_path / "none.so"))
+    with pytest.raises(ImportError, match="none.so"):
+        _library._load()
+
+
+def test_importing_needs_no_array_library():
+    code = "import sys, tmaops; print(sorted({'numpy', 'torch', 'cupy', 'jax'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_module_and_the_command_are_the_tool():
+    run = subprocess.run([sys.executable, "-m", "tmaops", "--version"], capture_output=True, text=True)
+    assert run.returncode == 0 and tmaops.__version__ in run.stdout
+    command = subprocess.run([os.path.join(os.path.dirname(sys.executable), "tmaops"), "explain", "E012"], capture_output=True, text=True)
+    assert command.returncode == 0 and "E012" in command.stdout
+    shipped = subprocess.run([sys.executable, "-m", "tmaops", "bench", "no-such-configuration"], capture_output=True, text=True)
+    assert "quick" in shipped.stderr  # it found the configurations that came with it
+
+
+def test_every_public_function_is_documented_and_typed():
+    for name in tmaops.__all__:
+        thing = getattr(tmaops, name)
+        if inspect.isfunction(thing):
+            assert inspect.getdoc(thing), name
+            signature = inspect.signature(thing)
+            assert signature.return_annotation is not inspect.Signature.empty, name
+            for parameter in signature.parameters.values():
+                assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
+    assert os.path.exists(os.path.join(os.path.dirname(tmaops.__file__), "py.typed"))
