@@ -2,10 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 
-#include "bench/measure/machine.hpp"
 #include "bench/peers/peers.hpp"
 #include "bench/run/compare.hpp"
 #include "bench/run/runner.hpp"
@@ -13,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/ncu.hpp"
 #include "cli/parser_words.hpp"
 #include "cli/progress.hpp"
 #include "cli/request.hpp"
@@ -37,6 +38,7 @@ struct BenchArguments : Arguments {
   std::vector<std::string> peers;  // with options.peers_by_name: instead of the configuration's
   std::string compare;
   std::string results;  // to compare instead of a run
+  std::string ncu;      // report to write
   std::string fail_if_slower;
   std::string tuning;  // file; empty: gemm's own place
 };
@@ -46,16 +48,17 @@ Request read_bench_request(const BenchArguments& arguments) {
   bench::RunOptions& options = request.options;
   options.counters = options.counters && !options.single_run;
   if (options.peers_by_name) options.peers = arguments.peers;
-  if (!options.single_run && !options.implementation.empty())
+  if (!options.single_run && !options.implementations.empty())
     throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
   if (!options.single_run) return request;
   if (request.problems.size() != 1)
     throw Error(ErrorCode::usage, {.where = "--single-run",
                                    .got = std::to_string(request.problems.size()) + " problems",
                                    .needed = "one problem: name it with -p"});
-  options.peers.clear();  // but the one that is to run
-  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
-    options.peers.push_back(options.implementation);
+  options.peers.clear();  // but those that are to run
+  std::ranges::copy_if(options.implementations, std::back_inserter(options.peers), [](const std::string& name) {
+    return std::ranges::find(bench::peer_names(), name) != bench::peer_names().end();
+  });
   return request;
 }
 
@@ -148,8 +151,8 @@ nlohmann::ordered_json read_results(const std::string& path) {
   return document;
 }
 
-/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than `fail_if_slower` allows,
-/// and Error usage where nothing can be compared; without a share nothing fails.
+/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than
+/// `fail_if_slower` allows, and Error usage where nothing can be compared; without a share nothing fails.
 void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
                     const std::string& fail_if_slower, const Globals& globals, Stream stream) {
   const auto differences = bench::compare(now, base);
@@ -193,6 +196,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
     return 0;
   }
   const Request request = read_bench_request(arguments);
+  if (!arguments.ncu.empty()) run_under_ncu(arguments.ncu, arguments.force);
   prepare_run(request.options);
   std::optional<TuningFile> tuning;
   if (request.options.tune) {
@@ -286,8 +290,20 @@ void add_bench_command(CLI::App& app, Globals& globals) {
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")
       ->excludes(counters)
       ->excludes(compare);
-  command->add_option("--implementation", arguments->options.implementation,
-                      "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
+  command
+      ->add_option_function<std::string>(
+          "--ncu",
+          [arguments](const std::string& name) {
+            arguments->ncu = name;
+            arguments->options.single_run = true;
+          },
+          "A single run under Nsight Compute, which writes all it knows of the launch to NAME.ncu-rep")
+      ->type_name("NAME")
+      ->excludes(counters)
+      ->excludes(compare);
+  command->add_option_function<std::string>(
+      "--implementation", [arguments](const std::string& names) { arguments->options.implementations = split(names); },
+      "With --single-run or --ncu: the rows to launch, with commas between, for example tmaops_pdl,cublas [the first]");
   command
       ->add_flag("--tune", arguments->options.tune,
                  "Time every variant and tile of gemm instead, and keep what was fastest for later calls")

@@ -2,6 +2,7 @@
 // failing check does not stop the others, because this command must work where nothing else does.
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/measure/counters.hpp"
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/machine.hpp"
 #include "bench/measure/nvml.hpp"
 #include "bench/peers/python_process.hpp"
@@ -82,6 +85,8 @@ Finding gpu() {
   std::string value =
       fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
                   device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
+  if (const double peak = bench::gpu_memory(device.device).peak_gbps(); peak > 0)
+    value += fmt::format(", at most {:.0f} GB/s", peak);
   if (cuda_device_count() > 1) value += fmt::format(" (and {} more)", cuda_device_count() - 1);
   return {"GPU", State::ok, value};
 }
@@ -100,6 +105,16 @@ Finding cupti() {
           "hardware counters of every row: `bench --counters`", state.mend};
 }
 
+/// Nsight Compute on PATH, which is not started.
+Finding ncu() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/ncu").c_str(), X_OK) == 0) return {"ncu", State::ok, display_text(folder + "/ncu")};
+  return {"ncu", State::missing, "not on PATH", "`bench --ncu`: all that NVIDIA's profiler knows of a launch",
+          "it is part of the CUDA toolkit; NVIDIA's package repositories have it alone as nsight-compute"};
+}
+
 /// A library that the build takes where it is installed.
 struct OptionalLibrary {
   const char* name;
@@ -112,7 +127,7 @@ constexpr OptionalLibrary kLibraries[] = {
     {"oneDNN", "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_GET_ONEDNN},
     {"libzip", "reading npz archives", TMAOPS_GET_LIBZIP},
     {"zstd", "recordings compressed as .zst", TMAOPS_GET_ZSTD},
-    {"CUTLASS", "the peer cutlass of `bench`, for gemm on a GPU", TMAOPS_GET_CUTLASS}};
+    {"CUTLASS", "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_GET_CUTLASS}};
 
 Finding library(const OptionalLibrary& one) {
   if (one.how.empty()) return {one.name, State::ok, "in"};
@@ -194,6 +209,7 @@ std::vector<Finding> examine() {
   all.push_back(probe("GPU", gpu));
   all.push_back(probe("NVML", nvml));
   all.push_back(probe("CUPTI", cupti));
+  all.push_back(probe("ncu", ncu));
   std::ranges::move(python(), std::back_inserter(all));
   return all;
 }

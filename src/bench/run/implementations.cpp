@@ -87,20 +87,23 @@ void ImplementationFactory::add_peer(const std::string& peer, const Workload& wo
   }
 }
 
-/// Of a single run only the one that is wanted.
+/// Of a single run only those that are wanted, in their order.
 void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) {
-  const auto wanted = options_.implementation.empty()
-                          ? found.begin()
-                          : std::ranges::find(found, options_.implementation, &Implementation::name);
-  std::unique_ptr<Implementation> kept;
+  if (options_.implementations.empty()) {
+    if (found.size() > 1) found.erase(found.begin() + 1, found.end());
+    return;
+  }
   std::string names;
   for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
-  if (wanted != found.end()) kept = std::move(*wanted);
-  found.clear();
-  if (kept)
-    found.push_back(std::move(kept));
-  else if (!options_.implementation.empty())
-    log_.refuse({workload.info(), options_.implementation, "no row of this problem; there are: " + names, true, 2});
+  Found kept;
+  for (const std::string& name : options_.implementations) {
+    const auto wanted = std::ranges::find_if(found, [&](const auto& one) { return one && one->name() == name; });
+    if (wanted != found.end())
+      kept.push_back(std::move(*wanted));
+    else
+      log_.refuse({workload.info(), name, "no row of this problem; there are: " + names, true, 2});
+  }
+  found = std::move(kept);
 }
 
 }  // namespace tmaops::bench
