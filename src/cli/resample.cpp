@@ -23,8 +23,8 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->required()
       ->type_name("OUT");
   CLI::Option_group* targets = command->add_option_group("Targets", "the times to resample to, one of");
-  targets->add_option("--hz", options->hz, "This many samples per second, from the first stamp to the last");
-  targets->add_option("--times", options->times, "The times in FILE: npy, npz, csv, or text with one stamp per line")
+  targets->add_option("--hz", options->hz, "This many samples per second, from the first timestamp to the last");
+  targets->add_option("--times", options->times, "The times in FILE: npy, npz, csv, or a text, one per line")
       ->type_name("FILE");
   targets->add_option("--like", options->like, "The times of another recording")->type_name("FILE");
   targets->require_option(1);
@@ -54,7 +54,7 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->type_name("POLICY");
   command
       ->add_option("--duplicates", options->duplicates,
-                   "Samples with equal stamps: error, or the last one wins [tum: last, else: error]")
+                   "Samples with equal timestamps: error, or the last one wins [tum: last, else: error]")
       ->check(CLI::IsMember({"error", "last"}))
       ->type_name("POLICY");
   command->add_flag("--sort", options->sort, "Sort the rows by time, within each episode");
@@ -62,11 +62,11 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember(formats))
       ->type_name("FORMAT");
   command->add_option("--to", options->to, "Format of OUT")->check(CLI::IsMember(formats))->type_name("FORMAT");
-  command->add_option("--kitti-times", options->kitti_times, "Stamps of a KITTI trajectory, one per line")
+  command->add_option("--kitti-times", options->kitti_times, "Timestamps of a KITTI trajectory, one per line")
       ->type_name("FILE");
   command
       ->add_option("--write-times", options->write_times,
-                   "--to kitti: the stamps of OUT, one per line, to another file")
+                   "--to kitti: the timestamps of OUT, one per line, to another file")
       ->type_name("FILE");
   command
       ->add_option("--time-unit", options->time_unit,

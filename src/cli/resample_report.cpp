@@ -45,7 +45,7 @@ std::string unit_text(const io::TimeColumn& time, std::string_view option) {
     case io::UnitSource::name:
       return "unit by the name";
     case io::UnitSource::only_fit:
-      return "no other unit fits stamps of this size";
+      return "no other unit fits timestamps of this size";
     case io::UnitSource::usual:
       return "unit assumed";
   }
@@ -144,7 +144,7 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
                                 facts.policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
   if (facts.steps.zero != 0)
     lines.push_back(
-        fmt::format("  {} pair{} of samples with equal stamps: the later one wins (--duplicates error refuses)",
+        fmt::format("  {} pair{} of samples with equal timestamps: the later one wins (--duplicates error refuses)",
                     facts.steps.zero, facts.steps.zero == 1 ? "" : "s"));
   if (max_gap == 0 && facts.steps.longest > kRemarkableStep * std::max<std::int64_t>(facts.steps.median, 1))
     lines.push_back(fmt::format(

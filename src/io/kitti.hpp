@@ -1,5 +1,5 @@
 // KITTI odometry poses: a line has the upper three rows of a 4 x 4 matrix, twelve numbers. The times are in a second
-// file, one stamp per line.
+// file, one timestamp per line.
 #pragma once
 
 #include <array>

@@ -192,7 +192,7 @@ void add_number_times(NpzWriter& npz, std::set<std::string>& taken, const Record
   }
   std::vector<double> real;
   real.reserve(recording.times.size());
-  for (const std::int64_t stamp : recording.times) real.push_back(time_to_f64(stamp, unit));
+  for (const std::int64_t timestamp : recording.times) real.push_back(time_to_f64(timestamp, unit));
   npz.add(member_name(name, taken), make_array(real, shape));
 }
 
@@ -201,9 +201,9 @@ void add_times(NpzWriter& npz, std::set<std::string>& taken, const Recording& re
   if (options.to_unit || time.form == TimeForm::number) return add_number_times(npz, taken, recording, options);
   if (time.form != TimeForm::pair) return npz.add(member_name(time.name, taken), datetime_array(recording));
   std::vector<std::int64_t> seconds, nanoseconds;
-  for (const std::int64_t stamp : recording.times) {
-    nanoseconds.push_back((stamp % kSecond + kSecond) % kSecond);
-    seconds.push_back(stamp / kSecond - (stamp % kSecond < 0 ? 1 : 0));
+  for (const std::int64_t timestamp : recording.times) {
+    nanoseconds.push_back((timestamp % kSecond + kSecond) % kSecond);
+    seconds.push_back(timestamp / kSecond - (timestamp % kSecond < 0 ? 1 : 0));
   }
   npz.add(member_name(time.name, taken), make_array(seconds, {recording.rows()}));
   npz.add(member_name(time.second_name, taken), make_array(nanoseconds, {recording.rows()}));

@@ -31,8 +31,9 @@ void check_precision(const Array& array, const std::string& where) {
   if (resolution * static_cast<double>(count - 1) > last - first || (count == 1 && resolution > 1e-3))
     throw Error(ErrorCode::time_precision,
                 {.where = where,
-                 .got = std::to_string(count) + " stamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
-                        " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
+                 .got = std::to_string(count) + " timestamps of type " +
+                        (array.type.bfloat16 ? "bf16" : array.type.descr) + " up to " + real_text(largest) +
+                        ", where that type resolves " + real_text(resolution),
                  .needed = "a type that resolves the mean step"});
 }
 

@@ -196,7 +196,7 @@ class HeaderFinder {
     return display_text(line) + (table_.columns > 8 ? ",...'" : "'");
   }
 
-  static constexpr double kRemarkableStart = 1000;  // of a second stamp after a first one of 0
+  static constexpr double kRemarkableStart = 1000;  // of a second timestamp after a first one of 0
   Table& table_;
   LineSplitter& splitter_;
   const TableOptions& options_;
