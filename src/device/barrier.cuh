@@ -23,11 +23,6 @@ __device__ __forceinline__ void init_barrier(Barrier& barrier, std::uint32_t arr
   cuda::ptx::mbarrier_init(&barrier.state, arrivals);
 }
 
-/// Ends the use of the barrier, so that its memory can hold something else (PTX ISA mbarrier.inval).
-__device__ __forceinline__ void invalidate_barrier(Barrier& barrier) {
-  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
-}
-
 /// Makes barrier initialisation visible to the asynchronous proxy and the cluster (PTX ISA fence.mbarrier_init).
 __device__ __forceinline__ void fence_barrier_init() {
   cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
@@ -44,12 +39,6 @@ __device__ __forceinline__ void arrive(Barrier& barrier) {
 __device__ __forceinline__ void arrive_expect_bytes(Barrier& barrier, std::uint32_t bytes) {
   (void)cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared,
                                              &barrier.state, bytes);
-}
-
-/// `bytes` more to come in this phase, without arriving (PTX ISA mbarrier.expect_tx).
-__device__ __forceinline__ void expect_bytes(Barrier& barrier, std::uint32_t bytes) {
-  cuda::ptx::mbarrier_expect_tx(cuda::ptx::sem_relaxed, cuda::ptx::scope_cta, cuda::ptx::space_shared, &barrier.state,
-                                bytes);
 }
 
 /// One arrival at the barrier at the same place in block `rank` of the cluster (PTX ISA mbarrier.arrive). It leaves out

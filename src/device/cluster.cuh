@@ -28,15 +28,6 @@ __device__ __forceinline__ void cluster_sync() {
   cluster_wait();
 }
 
-/// The same variable in the shared memory of block `rank` (PTX ISA mapa). It is a generic address, so ordinary loads,
-/// stores and atomics work on it.
-template <class T>
-__device__ __forceinline__ T* in_block(T* pointer, std::uint32_t rank) {
-  std::uint64_t mapped;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(reinterpret_cast<std::uint64_t>(pointer)), "r"(rank));
-  return reinterpret_cast<T*>(mapped);
-}
-
 /// Writes 16 bytes into block `rank` and completes 16 bytes on the barrier there (PTX ISA st.async). `to` and
 /// `barrier` are variables of this block that stand for the same places in the other block.
 __device__ __forceinline__ void store_async(void* to, const uint4& value, Barrier& barrier, std::uint32_t rank) {

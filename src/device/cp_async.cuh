@@ -2,9 +2,9 @@
 // It needs no descriptor and no barrier, so a kernel that moves little data starts sooner with it than with TMA.
 #pragma once
 
-#include <cuda/ptx>
+#include <cstdint>
 
-#include "device/barrier.cuh"
+#include "device/shared_memory.cuh"
 
 namespace tmaops::device {
 
@@ -35,12 +35,6 @@ template <int groups = 0>
 __device__ __forceinline__ void wait_copies() {
   static_assert(groups >= 0 && groups < 16);
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
-}
-
-/// This thread arrives at the barrier once all its copies so far are done (PTX ISA "cp.async.mbarrier.arrive"). With
-/// .noinc the arrival is one of those that the barrier was initialised with.
-__device__ __forceinline__ void arrive_when_copied(Barrier& barrier) {
-  cuda::ptx::cp_async_mbarrier_arrive_noinc(&barrier.state);
 }
 
 }  // namespace tmaops::device

@@ -9,29 +9,16 @@
 
 namespace tmaops::device {
 
-__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-/// The same, and each matrix is transposed.
+/// Reads four matrices, each transposed.
 __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4], std::uint32_t shared_row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(shared_row)
                : "memory");
 }
-__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4], const void* row) {
-  load_matrices_transposed(to, shared_address(row));
-}
+/// Writes four matrices.
 __device__ __forceinline__ void store_matrices(void* row, const std::uint32_t (&from)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
-               "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
-               : "memory");
-}
-__device__ __forceinline__ void store_matrices_transposed(void* row, const std::uint32_t (&from)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
                "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
                : "memory");
 }

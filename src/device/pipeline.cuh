@@ -74,11 +74,6 @@ class Producer {
   }
   /// The barrier that the copies complete on.
   __device__ __forceinline__ Barrier& full(int stage) { return ring_.full[stage]; }
-  /// Waits until every stage filled so far was released. A block of a cluster calls it before it ends, because other
-  /// blocks signal its barriers.
-  __device__ __forceinline__ void drain() {
-    for (int i = 0; i < stages; ++i) (void)acquire();
-  }
 
  private:
   Ring<stages>& ring_;

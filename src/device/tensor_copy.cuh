@@ -81,28 +81,7 @@ __device__ __forceinline__ void tensor_store(const void* map, const std::int32_t
   cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_global, cuda::ptx::space_shared, map, at, from);
 }
 
-/// shared added to global, element by element in the map's type (PTX ISA "cp.reduce.async.bulk.tensor", .add). Sums
-/// arrive in any order.
-template <int rank>
-__device__ __forceinline__ void tensor_add(const void* map, const std::int32_t (&at)[rank], const void* from) {
-  static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  cuda::ptx::cp_reduce_async_bulk_tensor(cuda::ptx::space_global, cuda::ptx::space_shared, cuda::ptx::op_add, map, at,
-                                         from);
-}
-
 /// Fetches a box into the L2 (PTX ISA "cp.async.bulk.prefetch.tensor").
-template <int rank>
-__device__ __forceinline__ void tensor_prefetch(const void* map, const std::int32_t (&at)[rank]) {
-  static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-#define TMAOPS_PREFETCH(dimensions, coordinates)                                               \
-  asm volatile("cp.async.bulk.prefetch.tensor." dimensions ".L2.global.tile [%5, " coordinates \
-               "];" ::TMAOPS_COORDINATES,                                                      \
-               "l"(map)                                                                        \
-               : "memory")
-  TMAOPS_EACH_RANK(TMAOPS_PREFETCH);
-#undef TMAOPS_PREFETCH
-}
-/// The same with a cache hint.
 template <int rank>
 __device__ __forceinline__ void tensor_prefetch(const void* map, const std::int32_t (&at)[rank], CacheHint hint) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");

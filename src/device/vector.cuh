@@ -71,14 +71,6 @@ __device__ __forceinline__ void keep(T*& pointer) {
 }
 __device__ __forceinline__ void keep(int& number) { asm volatile("" : "+r"(number)); }
 
-/// Starts fetching the 128-byte line of an address into L1 (prefetch.global.L1) or L2 (prefetch.global.L2).
-__device__ __forceinline__ void prefetch_l1(const void* from) {
-  asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
-}
-__device__ __forceinline__ void prefetch_l2(const void* from) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
-}
-
 /// Adds 16 bytes to global memory in one instruction, each element atomically (red.global.add.v4.f32 and
 /// .noftz.v4.f16x2 / .v4.bf16x2; compute capability 9.0). Address a multiple of 16. Sums arrive in any order.
 __device__ __forceinline__ void add_16(float* to, const float4& value) {

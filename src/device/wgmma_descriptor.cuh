@@ -42,14 +42,4 @@ __device__ __forceinline__ OperandDescriptor operand_descriptor(const void* tile
   return {field(shared_address(tile)) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | mode << 62};
 }
 
-/// The descriptor of a swizzled tile whose rows are dense: Tile<__half, Swizzle::b128, 64, rows>. For MN-major tiles
-/// that lie side by side along mn (boxes of 64 x k), `mn_step_bytes` is the distance from one to the next.
-template <class Tile, Major major>
-__device__ __forceinline__ OperandDescriptor tile_descriptor(const void* tile,
-                                                             std::uint32_t mn_step_bytes = Tile::bytes) {
-  static_assert(Tile::swizzle != Swizzle::none, "a tile without swizzle has its own strides: use operand_descriptor");
-  constexpr std::uint32_t atom = 8 * Tile::row_bytes;
-  return operand_descriptor<Tile::swizzle>(tile, major == Major::k ? 16 : mn_step_bytes, atom);
-}
-
 }  // namespace tmaops::device

@@ -1,5 +1,4 @@
-// Clusters: ranks, each other's shared memory, multicast.
-#include "device/bulk_copy.cuh"
+// Clusters: ranks, sending to each other's shared memory, multicast.
 #include "device/cluster.cuh"
 #include "device/fence.cuh"
 #include "device/pipeline.cuh"
@@ -18,51 +17,16 @@ using namespace device;  // NOLINT(google-build-using-namespace)
 constexpr int kThreads = 64;
 constexpr unsigned kCluster = 4;
 
-// Every block writes into its right neighbour's memory, late in block 2, then all read their own.
-__global__ void neighbour_kernel(int* out) {
-  __shared__ int value[kThreads];
-  const std::uint32_t rank = cluster_rank();
-  value[threadIdx.x] = -1;
-  cluster_sync();
-  if (rank == 2) {
-    const std::int64_t start = cycles();
-    while (cycles() - start < 20000) {
-    }
-  }
-  in_block(value, (rank + 1) % cluster_size())[threadIdx.x] = static_cast<int>(rank * 1000 + threadIdx.x);
-  cluster_arrive();
-  cluster_wait();
-  out[blockIdx.x * kThreads + threadIdx.x] = value[threadIdx.x];
-}
-
-TEST(Cluster, blocks_write_into_each_other) {
-  TMAOPS_NEEDS_GPU();
-  const DeviceArray<int> out(2 * kCluster * kThreads);
-  run<neighbour_kernel>({.grid = 2 * kCluster, .block = kThreads, .cluster = kCluster}, out.get());
-  const auto got = out.values();
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const std::size_t rank = i / kThreads % kCluster;
-    ASSERT_EQ(got[i], static_cast<int>((rank + kCluster - 1) % kCluster * 1000 + i % kThreads)) << i;
-  }
-}
-
-// Every block sends to block 0 by each way that completes on a barrier there, and arrives there; block 0 waits for it.
-// (Block 0 makes no bulk copy to itself: compute-sanitizer takes the destination of one for another block's.)
+// Every block sends to block 0, where the bytes complete on a barrier, and arrives there; block 0 waits for it.
 __global__ void send_kernel(std::uint32_t* out) {
   __shared__ alignas(128) std::uint32_t stored[kCluster][4 * kThreads];
-  __shared__ alignas(128) std::uint32_t copied[kCluster][kThreads];
-  __shared__ alignas(128) std::uint32_t added[kThreads];
-  __shared__ alignas(128) std::uint32_t mine[kThreads];
   __shared__ Barrier barrier;
   const std::uint32_t rank = cluster_rank();
   const std::uint32_t t = threadIdx.x;
-  added[t] = 100;
-  mine[t] = rank * 1000 + t;
-  constexpr std::uint32_t kBytes = kThreads * 4;
   if (t == 0) {
     init_barrier(barrier, 1 + kCluster);
     fence_barrier_init();
-    if (rank == 0) arrive_expect_bytes(barrier, kCluster * kThreads * 16 + (kCluster - 1) * 2 * kBytes);
+    if (rank == 0) arrive_expect_bytes(barrier, kCluster * kThreads * 16);
   }
   fence_async_shared();
   __syncthreads();
@@ -71,10 +35,6 @@ __global__ void send_kernel(std::uint32_t* out) {
   const std::uint32_t v = rank * 1000 + t;
   store_async(&stored[rank][4 * t], make_uint4(v, v + 1, v + 2, v + 3), barrier, 0);
   if (t == 0) {
-    if (rank != 0) {
-      bulk_copy_to_block(copied[rank], mine, kBytes, barrier, 0);
-      bulk_add_to_block(added, mine, kBytes, barrier, 0);
-    }
     const std::int64_t start = cycles();
     while (cycles() - start < 10000) {
     }
@@ -84,46 +44,35 @@ __global__ void send_kernel(std::uint32_t* out) {
     const std::int64_t start = cycles();
     while (cycles() - start < 40000) {
     }
-    atomicAdd(in_block(added, 0), 5u);
-    __threadfence();
     arrive_at(barrier, 0);
   }
   if (rank == 0) {
     wait(barrier, 0);
-    for (std::uint32_t r = 0; r < kCluster; ++r) {
-      for (int i = 0; i < 4; ++i) out[r * 320 + 4 * t + i] = stored[r][4 * t + i];
-      out[r * 320 + 256 + t] = copied[r][t];
-    }
-    out[kCluster * 320 + t] = static_cast<volatile std::uint32_t*>(added)[t];
+    for (std::uint32_t r = 0; r < kCluster; ++r)
+      for (int i = 0; i < 4; ++i) out[r * 256 + 4 * t + i] = stored[r][4 * t + i];
   }
   cluster_sync();
 }
 
 TEST(Cluster, sends_complete_on_a_barrier_of_another_block) {
   TMAOPS_NEEDS_GPU();
-  const DeviceArray<std::uint32_t> out(kCluster * 320 + kThreads);
+  const DeviceArray<std::uint32_t> out(kCluster * 256);
   run<send_kernel>({.grid = kCluster, .block = kThreads, .cluster = kCluster}, out.get());
   const auto got = out.values();
   for (std::uint32_t r = 0; r < kCluster; ++r)
-    for (std::uint32_t t = 0; t < kThreads; ++t) {
-      for (std::uint32_t i = 0; i < 4; ++i)
-        ASSERT_EQ(got[r * 320 + 4 * t + i], r * 1000 + t + i) << "store_async " << r;
-      if (r != 0) ASSERT_EQ(got[r * 320 + 256 + t], r * 1000 + t) << "bulk_copy_to_block " << r;
-    }
-  for (std::uint32_t t = 0; t < kThreads; ++t)
-    ASSERT_EQ(got[kCluster * 320 + t], 100 + 6000 + 3 * t + (t == 0 ? 5 : 0)) << "bulk_add_to_block, arrive_at";
+    for (std::uint32_t t = 0; t < kThreads; ++t)
+      for (std::uint32_t i = 0; i < 4; ++i) ASSERT_EQ(got[r * 256 + 4 * t + i], r * 1000 + t + i) << "from block " << r;
 }
 
-// Each of two blocks loads half of every tile into both, bulk or tensor, hinted or not.
-enum class How { bulk, tensor, tensor_hinted };
+// Each of two blocks loads half of every tile into both, hinted or not.
+enum class How { plain, hinted };
 struct alignas(1024) Tile64 {
   std::uint16_t words[64 * 8];
 };
 using MulticastStorage = StagedStorage<Tile64, 2>;
 
 template <How how>
-__global__ void multicast_kernel(const __grid_constant__ CUtensorMap map, const std::uint16_t* from, int tiles,
-                                 std::uint16_t* to) {
+__global__ void multicast_kernel(const __grid_constant__ CUtensorMap map, int tiles, std::uint16_t* to) {
   MulticastStorage& shared = dynamic_shared<MulticastStorage>();
   const std::uint32_t rank = cluster_rank();
   if (threadIdx.x == 0) shared.ring.init(1, 2);  // both blocks free a stage before either half is written again
@@ -136,13 +85,10 @@ __global__ void multicast_kernel(const __grid_constant__ CUtensorMap map, const 
         producer.expect(stage, sizeof(Tile64));
         std::uint16_t* half = shared.stage[stage].words + rank * 256;
         const std::int32_t at[2] = {0, tile * 8 + static_cast<std::int32_t>(rank) * 4};
-        if constexpr (how == How::bulk)
-          bulk_load_multicast(half, from + tile * 512 + rank * 256, 512, producer.full(stage), 3);
-        if constexpr (how == How::tensor) tensor_load_multicast(half, &map, at, producer.full(stage), 3);
-        if constexpr (how == How::tensor_hinted)
+        if constexpr (how == How::plain) tensor_load_multicast(half, &map, at, producer.full(stage), 3);
+        if constexpr (how == How::hinted)
           tensor_load_multicast(half, &map, at, producer.full(stage), 3, CacheHint::evict_first);
       }
-      producer.drain();
     }
   } else {
     Consumer<2> consumer(shared.ring);
@@ -163,16 +109,15 @@ void check_multicast(const char* what) {
   const DeviceArray<std::uint16_t> from(values), to(2 * values.size());
   const CUtensorMap map = test::encode_tiled<2>(from.get(), {64, kTiles * 8}, {64, 4});
   run<multicast_kernel<how>>({.grid = 2, .block = kThreads, .shared_bytes = sizeof(MulticastStorage), .cluster = 2},
-                             map, static_cast<const std::uint16_t*>(from.get()), kTiles, to.get());
+                             map, kTiles, to.get());
   const auto got = to.values();
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], values[i % values.size()]) << what << " " << i;
 }
 
 TEST(Cluster, multicast_fills_all_blocks) {
   TMAOPS_NEEDS_GPU();
-  check_multicast<How::bulk>("bulk");
-  check_multicast<How::tensor>("tensor");
-  check_multicast<How::tensor_hinted>("tensor with hint");
+  check_multicast<How::plain>("plain");
+  check_multicast<How::hinted>("with hint");
 }
 
 template <int rank>

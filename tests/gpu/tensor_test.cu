@@ -1,9 +1,9 @@
 // Copies through tensor maps against the rule in words: dense box, dimension 0 fastest, zero outside the tensor.
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
-#include "device/im2col_copy.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/tile.cuh"
+#include "gpu/im2col_copy.cuh"
 #include "gpu/support.hpp"
 #include "gpu/tensor_map.hpp"
 
@@ -70,10 +70,7 @@ __global__ void load_kernel(const __grid_constant__ CUtensorMap map, const At<ra
   __syncthreads();
   if (threadIdx.x == 0) {
     arrive_expect_bytes(barrier, static_cast<std::uint32_t>(elements) * 2);
-    if constexpr (how == How::prefetched) {
-      tensor_prefetch(&map, at.c);
-      tensor_prefetch(&map, at.c, evict_first_of(0.5F));
-    }
+    if constexpr (how == How::prefetched) tensor_prefetch(&map, at.c, evict_first_of(0.5F));
     if constexpr (how == How::hinted)
       tensor_load(tile, &map, at.c, barrier, CacheHint::evict_last);
     else
@@ -140,17 +137,14 @@ TEST(TensorCopy, swizzle_is_the_function_of_the_address) {
   check_swizzle<Swizzle::b128>(tma::Swizzle::b128);
 }
 
-template <int rank, bool add>
+template <int rank>
 __global__ void store_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, int elements) {
   __shared__ alignas(1024) std::uint16_t tile[8192];
   for (int i = threadIdx.x; i < elements; i += kTensorThreads) tile[i] = static_cast<std::uint16_t>(i + 1);
   fence_async_shared();
   __syncthreads();
   if (threadIdx.x == 0) {
-    if constexpr (add)
-      tensor_add(&map, at.c, tile);
-    else
-      tensor_store(&map, at.c, tile);
+    tensor_store(&map, at.c, tile);
     commit_stores();
     wait_stores_read<0>();
   }
@@ -161,7 +155,7 @@ void check_store(const Tensor<rank>& tensor, const At<rank>& at) {
   auto want = test::counting(tensor.size());
   const DeviceArray<std::uint16_t> global(want);
   const CUtensorMap map = encode_tiled(global.get(), tensor.extents, tensor.box);
-  run<store_kernel<rank, false>>({.grid = 1, .block = kTensorThreads}, map, at, tensor.box_elements());
+  run<store_kernel<rank>>({.grid = 1, .block = kTensorThreads}, map, at, tensor.box_elements());
   for (int i = 0; i < tensor.box_elements(); ++i)
     if (const std::int64_t to = tensor.element(i, at); to >= 0)
       want[static_cast<std::size_t>(to)] = static_cast<std::uint16_t>(i + 1);
@@ -177,23 +171,6 @@ TEST(TensorCopy, stores_boxes_and_leaves_out_what_overhangs) {
   check_store<5>({{32, 3, 6, 5, 2}, {32, 1, 2, 2, 1}}, {{0, 2, 5, 1, 1}});
 }
 
-// The kernel writes 16-bit numbers 1, 2, 3, ...; the map takes them in pairs as 32-bit numbers.
-TEST(TensorCopy, adds_boxes_of_many_blocks) {
-  TMAOPS_NEEDS_GPU();
-  const Tensor<2> tensor{{40, 9}, {16, 4}};
-  const At<2> at{{8, 7}};
-  std::vector<std::uint32_t> want(tensor.size(), 3);
-  const DeviceArray<std::uint32_t> global(want);
-  const CUtensorMap map =
-      encode_tiled(global.get(), tensor.extents, tensor.box, tma::Swizzle::none, tma::ElementType::u32);
-  run<store_kernel<2, true>>({.grid = 7, .block = kTensorThreads}, map, at, 2 * tensor.box_elements());
-  for (int i = 0; i < tensor.box_elements(); ++i)
-    if (const std::int64_t to = tensor.element(i, at); to >= 0)
-      want[static_cast<std::size_t>(to)] +=
-          7u * (static_cast<unsigned>(2 * i + 2) << 16 | static_cast<unsigned>(2 * i + 1));
-  EXPECT_EQ(global.values(), want);
-}
-
 template <int rank>
 __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, const std::uint16_t tap0,
                               const std::uint16_t tap1, int elements, std::uint16_t* to) {
@@ -207,7 +184,7 @@ __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<
     tap[0] = tap0;
     if constexpr (rank > 3) tap[1] = tap1;
     if constexpr (rank > 4) tap[2] = 0;
-    im2col_load(tile, &map, at.c, tap, barrier);
+    test::im2col_load(tile, &map, at.c, tap, barrier);
   }
   __syncthreads();
   wait(barrier, 0);
@@ -254,33 +231,6 @@ TEST(TensorCopy, im2col_of_rank_three_and_five) {
   run<im2col_kernel<5>>({.grid = 1, .block = kTensorThreads}, volume, At<5>{{0, 1, 0, 0, 1}}, std::uint16_t{1},
                         std::uint16_t{1}, C * kPixels, out.get());
   for (std::size_t i = 0; i < C * kPixels; ++i) ASSERT_EQ(out.values()[i], values[(3 * 3 * W + W + 2) * C + i]);
-}
-
-// A map in global memory, written by the host's copy, is used after an acquire of its 128 bytes.
-__global__ void global_map_kernel(const CUtensorMap* map, std::uint16_t* to) {
-  __shared__ alignas(1024) std::uint16_t tile[64];
-  __shared__ Barrier barrier;
-  if (threadIdx.x == 0) {
-    fence_tensor_map_acquire(map);
-    init_barrier(barrier, 1);
-    fence_barrier_init();
-    arrive_expect_bytes(barrier, 128);
-    const std::int32_t at[1] = {64};
-    tensor_load(tile, map, at, barrier);
-  }
-  __syncthreads();
-  wait(barrier, 0);
-  to[threadIdx.x] = tile[threadIdx.x];
-}
-
-TEST(TensorCopy, map_in_global_memory_after_an_acquire) {
-  TMAOPS_NEEDS_GPU();
-  const auto values = test::counting(256);
-  const DeviceArray<std::uint16_t> global(values), out(64);
-  const Tensor<1> tensor{{256}, {64}};
-  const DeviceArray<CUtensorMap> map(std::vector<CUtensorMap>{encode_tiled(global.get(), tensor.extents, tensor.box)});
-  run<global_map_kernel>({.grid = 1, .block = kTensorThreads}, static_cast<const CUtensorMap*>(map.get()), out.get());
-  EXPECT_EQ(out.values(), std::vector<std::uint16_t>(values.begin() + 64, values.begin() + 128));
 }
 
 }  // namespace

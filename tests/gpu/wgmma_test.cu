@@ -1,4 +1,4 @@
-// wgmma on small integers, where every sum is exact: all N, both types, all majors, all swizzles, A from both places.
+// wgmma on small integers, where every sum is exact: all N, both types, all majors, all swizzles.
 #include <type_traits>
 
 #include "device/fence.cuh"
@@ -13,6 +13,12 @@ using test::run;
 using namespace device;  // NOLINT(google-build-using-namespace)
 
 constexpr int kDepth = 64;  // K of the test: four instructions
+
+/// Row of D, 0 to 63, and column of element i of a thread's accumulators, thread = 0 to 127 in the warpgroup.
+__host__ __device__ constexpr int accumulator_row(int thread, int i) {
+  return thread / 32 * 16 + thread % 32 / 4 + i % 4 / 2 * 8;
+}
+__host__ __device__ constexpr int accumulator_column(int thread, int i) { return i / 4 * 8 + thread % 4 * 2 + i % 2; }
 
 /// Byte offset of element (mn, k) in a canonical layout without padding, `extent` elements along mn; written from the
 /// layout's description in words, independent of the descriptor code.
@@ -57,7 +63,7 @@ __device__ T value_of(const signed char* table, int index) {
 }
 
 // D[64][n] = A[64][64] B[64][n]; a and b are row-major tables of small integers.
-template <class T, int n, Major a_major, Major b_major, Swizzle swizzle, bool a_in_registers>
+template <class T, int n, Major a_major, Major b_major, Swizzle swizzle>
 __global__ void multiply_kernel(const signed char* a, const signed char* b, float* d) {
   constexpr int a_bytes = 64 * kDepth * 2;
   struct alignas(1024) Storage {
@@ -81,22 +87,9 @@ __global__ void multiply_kernel(const signed char* a, const signed char* b, floa
 #pragma unroll
   for (int k = 0; k < kDepth; k += 16) {
     const OperandDescriptor right = descriptor_at<b_major, swizzle>(shared.b, n, k);
-    if constexpr (a_in_registers) {
-      std::uint32_t fragment[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int at = fragment_row(t, i) * kDepth + k + fragment_k(t, i);
-        const T pair[2] = {value_of<T>(a, at), value_of<T>(a, at + 1)};
-        fragment[i] = *reinterpret_cast<const std::uint32_t*>(pair);
-      }
-      wgmma_fence();
-      Wgmma<T, n>::template multiply<b_major>(sums, fragment, right, k != 0);
-    } else {
-      Wgmma<T, n>::template multiply<a_major, b_major>(sums, descriptor_at<a_major, swizzle>(shared.a, 64, k), right,
-                                                       k != 0);
-    }
+    Wgmma<T, n>::template multiply<a_major, b_major>(sums, descriptor_at<a_major, swizzle>(shared.a, 64, k), right,
+                                                     k != 0);
     wgmma_commit();
-    if constexpr (a_in_registers) wgmma_wait<0>();
   }
   wgmma_wait<0>();
   pin_registers(sums);
@@ -104,8 +97,7 @@ __global__ void multiply_kernel(const signed char* a, const signed char* b, floa
   for (int i = 0; i < n / 2; ++i) d[accumulator_row(t, i) * n + accumulator_column(t, i)] = sums[i];
 }
 
-template <class T, int n, Major a_major = Major::k, Major b_major = Major::k, Swizzle swizzle = Swizzle::b128,
-          bool a_in_registers = false>
+template <class T, int n, Major a_major = Major::k, Major b_major = Major::k, Swizzle swizzle = Swizzle::b128>
 void check(const char* what) {
   std::vector<signed char> a(64 * kDepth), b(kDepth * n);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<signed char>((i * 2654435761u >> 13) % 15) - 7;
@@ -113,7 +105,7 @@ void check(const char* what) {
   const DeviceArray<signed char> device_a(a), device_b(b);
   const DeviceArray<float> d(64 * n);
   constexpr int shared = 1024 * ((64 + n) * kDepth * 2 / 1024 + ((64 + n) * kDepth * 2 % 1024 != 0));
-  run<multiply_kernel<T, n, a_major, b_major, swizzle, a_in_registers>>(
+  run<multiply_kernel<T, n, a_major, b_major, swizzle>>(
       {.grid = 1, .block = 128, .shared_bytes = shared}, static_cast<const signed char*>(device_a.get()),
       static_cast<const signed char*>(device_b.get()), d.get());
   const auto got = d.values();
@@ -127,24 +119,18 @@ void check(const char* what) {
     }
 }
 
-template <class T, bool a_in_registers, int... i>
-void check_every_n(std::integer_sequence<int, i...>) {
-  (check<T, 8 * (i + 1), Major::k, Major::k, Swizzle::b128, a_in_registers>("every N"), ...);
-}
-
 TEST(Wgmma, every_n_with_halves) {
   TMAOPS_NEEDS_GPU();
-  check_every_n<__half, false>(std::make_integer_sequence<int, 32>());
+#define TMAOPS_CHECK(n, ...) check<__half, n>("every N");
+  TMAOPS_WGMMA_SHAPES(TMAOPS_CHECK)
+#undef TMAOPS_CHECK
 }
 
-TEST(Wgmma, bfloats_and_register_operands) {
+TEST(Wgmma, bfloats) {
   TMAOPS_NEEDS_GPU();
-  check<__nv_bfloat16, 8>("bf16");
-  check<__nv_bfloat16, 72>("bf16");
+  check<__nv_bfloat16, 16>("bf16");
+  check<__nv_bfloat16, 144>("bf16");
   check<__nv_bfloat16, 256>("bf16");
-  check<__half, 16, Major::k, Major::k, Swizzle::b128, true>("A from registers");
-  check<__half, 256, Major::k, Major::mn, Swizzle::b128, true>("A from registers, B MN-major");
-  check<__nv_bfloat16, 64, Major::k, Major::k, Swizzle::b128, true>("bf16, A from registers");
 }
 
 template <Swizzle swizzle>
@@ -161,27 +147,6 @@ TEST(Wgmma, every_major_and_swizzle) {
   check_majors<Swizzle::b64>("64B");
   check_majors<Swizzle::b32>("32B");
   check_majors<Swizzle::none>("no swizzle");
-}
-
-// The descriptor made from a Tile is the one made by hand.
-using KTile = Tile<__half, Swizzle::b128, 64, 64>;
-__global__ void tile_descriptor_kernel(std::uint64_t* out) {
-  __shared__ KTile::Storage tile;
-  out[0] = tile_descriptor<KTile, Major::k>(&tile).bits;
-  out[1] = operand_descriptor<Swizzle::b128>(&tile, 16, 1024).bits;
-  out[2] = tile_descriptor<KTile, Major::mn>(&tile).advanced(2048).bits;
-  out[3] = operand_descriptor<Swizzle::b128>(tile.bytes + 2048, KTile::bytes, 1024).bits;
-  out[4] = shared_address(&tile);
-}
-
-TEST(Wgmma, tile_descriptor_has_the_fields_of_the_format) {
-  TMAOPS_NEEDS_GPU();
-  const DeviceArray<std::uint64_t> out(5);
-  run<tile_descriptor_kernel>({.grid = 1, .block = 1}, out.get());
-  const auto got = out.values();
-  EXPECT_EQ(got[0], got[1]);
-  EXPECT_EQ(got[2], got[3]);
-  EXPECT_EQ(got[0], (got[4] >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62);
 }
 
 }  // namespace

@@ -270,17 +270,24 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   return problem;
 }
 
+void check_rows(const ArgumentChecks& checks, std::string_view argument, const ConstTensorView& tensor,
+                const ConstTensorView& value, Problem& problem) {
+  std::int64_t width = 0;
+  if (__builtin_mul_overflow(problem.heads, problem.channels, &width))
+    checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");
+  checks.rank(argument, tensor, {3}, "(N, Lq, M * D)");
+  checks.shape(argument, tensor, {problem.batch, problem.queries, width}, "(N, Lq, M * D)");
+  problem.dense_channels = problem.dense_channels && (tensor.strides[2] == 1 || width <= 1);
+  problem.row_alignment = std::min(problem.row_alignment, row_alignment(tensor));
+}
+
 Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
                      const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                      const TensorView& output, const MsDeformAttnOptions& options) {
   const ArgumentChecks checks("ms_deform_attn");
   checks.view("output", output);
   Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
-  std::int64_t width = 0;
-  if (__builtin_mul_overflow(problem.heads, problem.channels, &width))
-    checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");
-  checks.rank("output", output, {3}, "(N, Lq, M * D)");
-  checks.shape("output", output, {problem.batch, problem.queries, width}, "(N, Lq, M * D)");
+  check_rows(checks, "output", output, value, problem);
   checks.same_dtype("output", output, "value", value);
   checks.same_device("output", output, "value", value);
   checks.writable("output", output);
@@ -290,8 +297,6 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   if (problem.reference_components != 0)
     checks.no_overlap("output", output, "reference_points", options.reference_points);
   if (problem.masked) checks.no_overlap("output", output, "padding_mask", options.padding_mask);
-  problem.dense_channels = problem.dense_channels && (output.strides[2] == 1 || width <= 1);
-  problem.row_alignment = std::min(problem.row_alignment, row_alignment(output));
   return problem;
 }
 

@@ -12,6 +12,10 @@
 #include "core/registry.hpp"
 #include "tmaops/ms_deform_attn.hpp"
 
+namespace tmaops {
+class ArgumentChecks;
+}
+
 namespace tmaops::ops::ms_deform_attn {
 
 /// One feature level: its pixels are start + row * pitch + column in S, its points are first_point ... of a head's row
@@ -85,6 +89,11 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
 Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
+
+/// The checks of the rank and shape of output and grad_output, (N, Lq, M * D); fills their part of a problem whose inputs
+/// were checked.
+void check_rows(const ArgumentChecks& checks, std::string_view argument, const ConstTensorView& tensor,
+                const ConstTensorView& value, Problem& problem);
 
 /// No, in words, when the problem asks for more than the plain operator. A border is a matter of the layout alone.
 Support supports_plain(const Problem& problem);

@@ -70,16 +70,10 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
       ms_deform_attn::make_input_problem(kOp, value, levels, sampling_locations, attention_weights, options);
   ms_deform_attn::Problem& forward = problem.forward;
 
-  std::int64_t width = 0;
-  if (__builtin_mul_overflow(forward.heads, forward.channels, &width))
-    checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");
-  checks.rank("grad_output", grad_output, {3}, "(N, Lq, M * D)");
-  checks.shape("grad_output", grad_output, {forward.batch, forward.queries, width}, "(N, Lq, M * D)");
+  ms_deform_attn::check_rows(checks, "grad_output", grad_output, value, forward);
   checks.dtype("grad_output", grad_output, {value.dtype, DType::f32});
   checks.same_device("grad_output", grad_output, "value", value);
   checks.memory("grad_output", grad_output);
-  forward.dense_channels = forward.dense_channels && (grad_output.strides[2] == 1 || width <= 1);
-  forward.row_alignment = std::min(forward.row_alignment, row_alignment(grad_output));
   problem.grad_output_dtype = grad_output.dtype;
   problem.deterministic = options.deterministic;
 

@@ -23,16 +23,9 @@ decltype(auto) with_float_type(DType dtype, const Fn& fn) {
 }
 
 inline double read(const ConstTensorView& tensor, std::int64_t offset) {
-  switch (tensor.dtype) {
-    case DType::f64:
-      return static_cast<const double*>(tensor.data)[offset];
-    case DType::f16:
-      return static_cast<double>(static_cast<const float16*>(tensor.data)[offset]);
-    case DType::bf16:
-      return static_cast<double>(static_cast<const bfloat16*>(tensor.data)[offset]);
-    default:
-      return static_cast<const float*>(tensor.data)[offset];
-  }
+  return with_float_type(tensor.dtype, [&](auto* type) {
+    return static_cast<double>(static_cast<const std::remove_pointer_t<decltype(type)>*>(tensor.data)[offset]);
+  });
 }
 
 inline void write(const TensorView& tensor, std::int64_t offset, double value) {

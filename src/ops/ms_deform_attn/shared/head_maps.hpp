@@ -76,8 +76,6 @@ struct HeadMapLayout {
 /// query: the processor does not foresee these rows, and waits for each when it first touches one.
 class MapPrefetcher {
  public:
-  MapPrefetcher(const Problem& problem, const HeadMapLayout& layout, const QueryOrder& order)
-      : MapPrefetcher(problem, layout, order, 0, static_cast<std::int64_t>(problem.levels.size())) {}
   /// Of the levels [first, last).
   MapPrefetcher(const Problem& problem, const HeadMapLayout& layout, const QueryOrder& order, std::int64_t first,
                 std::int64_t last)

@@ -55,24 +55,28 @@ struct Point3 {
   float weight = 0;
 };
 
+/// Elements `at` and `at + 1` as f32, by one load.
+template <class Point>
+__device__ __forceinline__ float2 load_pair(const void* data, std::int64_t at) {
+  const void* pair = static_cast<const Point*>(data) + at;
+  if constexpr (std::is_same_v<Point, float>) {
+    return __ldg(static_cast<const float2*>(pair));
+  } else {
+    using Pair = std::conditional_t<std::is_same_v<Point, __half>, __half2, __nv_bfloat162>;
+    const Pair two = __ldg(static_cast<const Pair*>(pair));
+    return {__low2float(two), __high2float(two)};
+  }
+}
+
 /// A point whose x and y lie next to each other: one load for both.
 template <class Point>
 __device__ __forceinline__ Point3 load_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
   const float weight = read_point<Point>(call.weights, weight_at);
-  if constexpr (std::is_same_v<Point, __half>) {
-    const auto pair =
-        __ldg(reinterpret_cast<const __half2*>(static_cast<const Point*>(call.locations.data) + location_at));
-    return {__low2float(pair), __high2float(pair), weight};
-  } else if constexpr (std::is_same_v<Point, __nv_bfloat16>) {
-    const auto pair =
-        __ldg(reinterpret_cast<const __nv_bfloat162*>(static_cast<const Point*>(call.locations.data) + location_at));
-    return {__low2float(pair), __high2float(pair), weight};
-  } else if constexpr (std::is_same_v<Point, float>) {
-    const auto pair =
-        __ldg(reinterpret_cast<const float2*>(static_cast<const Point*>(call.locations.data) + location_at));
-    return {pair.x, pair.y, weight};
-  } else {
+  if constexpr (std::is_same_v<Point, AnyType>) {
     return {read_point<Point>(call.locations, location_at), read_point<Point>(call.locations, location_at + 1), weight};
+  } else {
+    const float2 pair = load_pair<Point>(call.locations.data, location_at);
+    return {pair.x, pair.y, weight};
   }
 }
 

@@ -34,12 +34,6 @@ Rows SplitScratch(float* scratch, std::size_t step) {
           .dots = scratch + 8 * step};
 }
 
-/// The tables hold exact integers in 32 bits, loaded as they are.
-template <class DI>
-hn::Vec<DI> LoadInts(DI di, const std::int32_t* from) {
-  return hn::LoadU(di, from);
-}
-
 template <bool kNearest>
 void Locate(const KernelArguments<float>& call, const Rows& rows) {
   const hn::ScalableTag<float> d;
@@ -58,8 +52,8 @@ void Locate(const KernelArguments<float>& call, const Rows& rows) {
     const auto attention = hn::LoadU(d, call.attention + k);
     const auto width = hn::LoadU(d, tables.width.data() + point);
     const auto height = hn::LoadU(d, tables.height.data() + point);
-    const auto base = LoadInts(di, tables.base.data() + point);
-    const auto pitch = LoadInts(di, tables.pitch.data() + point);
+    const auto base = hn::LoadU(di, tables.base.data() + point);
+    const auto pitch = hn::LoadU(di, tables.pitch.data() + point);
     auto left = zero;
     auto top = zero;
     auto a = zero;

@@ -59,7 +59,7 @@ class TileWorker {
         large_points_(image.job.form.widened == 0 ? 0 : image.job.large_points()),
         scratch_(2 * scratch_size()),
         offsets_(2 * padded_),
-        prefetcher_(problem_, image.job.layout, image.order) {}
+        prefetcher_(problem_, image.job.layout, image.order, 0, std::ssize(problem_.levels)) {}
 
   /// Tile t of head m.
   void work(std::int64_t m, std::int64_t t) {

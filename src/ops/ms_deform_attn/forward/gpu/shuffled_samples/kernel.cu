@@ -29,19 +29,10 @@ __device__ __forceinline__ int most_points(const Call& call, int first) {
 __device__ __forceinline__ Point3 load_any_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
   const float weight = read_point<AnyType>(call.weights, weight_at);
   const void* locations = call.locations.data;
-  if (call.locations.dtype == DType::f16) {
-    const auto pair = __ldg(reinterpret_cast<const __half2*>(static_cast<const __half*>(locations) + location_at));
-    return {__low2float(pair), __high2float(pair), weight};
-  }
-  if (call.locations.dtype == DType::bf16) {
-    const auto pair =
-        __ldg(reinterpret_cast<const __nv_bfloat162*>(static_cast<const __nv_bfloat16*>(locations) + location_at));
-    return {__low2float(pair), __high2float(pair), weight};
-  }
-  if (call.locations.dtype == DType::f32) {
-    const auto pair = __ldg(reinterpret_cast<const float2*>(static_cast<const float*>(locations) + location_at));
-    return {pair.x, pair.y, weight};
-  }
+  const auto point = [&](float2 pair) -> Point3 { return {pair.x, pair.y, weight}; };
+  if (call.locations.dtype == DType::f16) return point(load_pair<__half>(locations, location_at));
+  if (call.locations.dtype == DType::bf16) return point(load_pair<__nv_bfloat16>(locations, location_at));
+  if (call.locations.dtype == DType::f32) return point(load_pair<float>(locations, location_at));
   return {read_point<AnyType>(call.locations, location_at), read_point<AnyType>(call.locations, location_at + 1),
           weight};
 }

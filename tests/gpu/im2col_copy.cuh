@@ -1,21 +1,21 @@
 // Loads in im2col mode: the pixels that one tap of a convolution filter reads, as rows of channels (PTX ISA
-// "cp.async.bulk.tensor", .im2col).
+// "cp.async.bulk.tensor", .im2col). No kernel of the library takes them: this is to test that such maps are right.
 #pragma once
 
 #include <cstdint>
 
 #include "device/barrier.cuh"
 
-namespace tmaops::device {
+namespace tmaops::test {
 
 /// global -> shared through an im2col map of rank 3 to 5. `at` is (channel, w[, h[, d]], n) of the first base pixel;
 /// `offset` is (w[, h[, d]]) of the filter tap, added to every pixel.
 template <int rank>
 __device__ __forceinline__ void im2col_load(void* to, const void* map, const std::int32_t (&at)[rank],
-                                            const std::uint16_t (&offset)[rank - 2], Barrier& barrier) {
+                                            const std::uint16_t (&offset)[rank - 2], device::Barrier& barrier) {
   static_assert(rank >= 3 && rank <= 5, "an im2col map has 3 to 5 dimensions");
-  const std::uint32_t address = shared_address(to);
-  const std::uint32_t signal = shared_address(&barrier);
+  const std::uint32_t address = device::shared_address(to);
+  const std::uint32_t signal = device::shared_address(&barrier);
   const auto descriptor = reinterpret_cast<std::uint64_t>(map);
 #define TMAOPS_LOAD(dimensions, coordinates, offsets, ...)                                           \
   asm volatile("cp.async.bulk.tensor." dimensions                                                    \
@@ -34,4 +34,4 @@ __device__ __forceinline__ void im2col_load(void* to, const void* map, const std
 #undef TMAOPS_LOAD
 }
 
-}  // namespace tmaops::device
+}  // namespace tmaops::test
