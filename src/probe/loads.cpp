@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <random>
 
-#include "tma/tile.hpp"
 #include "tma/rules.hpp"
 #include "tma/sizes.hpp"
+#include "tma/tile.hpp"
 
 namespace tmaops::probe {
 namespace {
