@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "core/display.hpp"
 #include "core/spelling.hpp"
@@ -17,7 +16,7 @@ namespace {
 
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
-std::string stamp_text(std::int64_t nanoseconds) {
+std::string timestamp_text(std::int64_t nanoseconds) {
   return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
 }
 
@@ -175,12 +174,12 @@ void check_order(const Recording& recording, bool allow_duplicates) {
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
       if (now < before)
         throw Error(ErrorCode::times_not_sorted, {.where = recording.place(row),
-                                                  .got = stamp_text(now) + " after " + stamp_text(before),
+                                                  .got = timestamp_text(now) + " after " + timestamp_text(before),
                                                   .needed = "times that increase from row to row"});
       if (now == before && !allow_duplicates)
         throw Error(ErrorCode::duplicate_times,
                     {.where = recording.place(row),
-                     .got = "twice " + stamp_text(now),
+                     .got = "twice " + timestamp_text(now),
                      .needed = "different times",
                      .mend = "Remove one of the two, or pass --duplicates last: the later sample then wins."});
     }

@@ -27,7 +27,7 @@ std::vector<std::int64_t> read_kitti_times(const std::string& where, const ReadO
   if (!options.kitti_times)
     throw Error(ErrorCode::usage, {.where = where,
                                    .got = "KITTI poses, which have no times",
-                                   .needed = "the file of their times, one stamp in seconds per line",
+                                   .needed = "the file of their times, one timestamp in seconds per line",
                                    .mend = "Name it with " + options.kitti_times_option + "."});
   ReadOptions times;
   times.format = FileFormat::csv;

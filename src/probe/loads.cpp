@@ -1,7 +1,6 @@
 #include "probe/loads.hpp"
 
 #include <algorithm>
-#include <random>
 
 #include "tma/rules.hpp"
 #include "tma/sizes.hpp"
