@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/input_file.hpp"
@@ -62,8 +63,8 @@ ReadOptions with_format(const std::filesystem::path& path, const ReadOptions& op
 }  // namespace
 
 std::string_view to_string(FileFormat format) {
-  static constexpr std::string_view kNames[] = {"npy", "npz", "csv", "tum", "kitti"};
-  return kNames[static_cast<int>(format)];
+  static constexpr std::string_view names[] = {"npy", "npz", "csv", "tum", "kitti"};
+  return enum_name(names, format);
 }
 
 std::optional<FileFormat> parse_file_format(std::string_view text) {
@@ -97,13 +98,13 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
 }
 
 std::string_view to_string(TimeChoice choice) {
-  static constexpr std::string_view kNames[] = {"format", "option", "known name", "only array", "position"};
-  return kNames[static_cast<int>(choice)];
+  static constexpr std::string_view names[] = {"format", "option", "known name", "only array", "position"};
+  return enum_name(names, choice);
 }
 
 std::string_view to_string(UnitSource source) {
-  static constexpr std::string_view kNames[] = {"format", "option", "name", "only fit", "usual"};
-  return kNames[static_cast<int>(source)];
+  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "usual"};
+  return enum_name(names, source);
 }
 
 std::int64_t count_missing(const Array& array) {
