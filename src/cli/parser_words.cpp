@@ -1,7 +1,6 @@
 #include "cli/parser_words.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "core/spelling.hpp"
 

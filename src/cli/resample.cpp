@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <set>
-#include <string>
 
 #include "cli/commands.hpp"
 

@@ -1,7 +1,6 @@
 // `tmaops resample IN -o OUT`: resamples the recording in a file to other times.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -26,7 +25,7 @@ struct ResampleCommand {
   std::vector<std::string> modes{};  // "SELECTOR=MODE" or "MODE"
   std::optional<double> max_gap{};   // seconds
   std::string outside{};             // hold, nan, extrapolate, error, drop; empty: nan for npz, else drop
-  std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat stamps
+  std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat timestamps
   bool sort = false;                 // rows by time, within each episode
   std::string time_unit{};           // s, ms, us, ns; empty: as ReadOptions says
   std::string times_unit{};          // of --times
@@ -35,8 +34,8 @@ struct ResampleCommand {
   std::string times_array{};         // of the input; empty: one of the usual names
   std::string targets_array{};       // of --times or --like
   std::string offsets_array{};
-  std::optional<std::filesystem::path> kitti_times{};  // stamps of a KITTI trajectory
-  std::optional<std::filesystem::path> write_times{};  // stamps of a KITTI trajectory that is written
+  std::optional<std::filesystem::path> kitti_times{};  // timestamps of a KITTI trajectory
+  std::optional<std::filesystem::path> write_times{};  // timestamps of a KITTI trajectory that is written
   bool trust_sizes = false;
   bool compress = false;
   bool force = false;

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"

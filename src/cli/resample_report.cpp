@@ -120,7 +120,7 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
                                 facts.policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
   if (facts.steps.zero != 0)
     lines.push_back(
-        fmt::format("  {} pair{} of samples with equal stamps: the later one wins (--duplicates error refuses)",
+        fmt::format("  {} pair{} of samples with equal timestamps: the later one wins (--duplicates error refuses)",
                     facts.steps.zero, facts.steps.zero == 1 ? "" : "s"));
   if (max_gap == 0 && facts.steps.longest > kRemarkableStep * std::max<std::int64_t>(facts.steps.median, 1))
     lines.push_back(fmt::format(

@@ -1,5 +1,4 @@
 // The steps of `tmaops resample`: claim the output, read, plan, resample, select rows, write, summarise.
-#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"

@@ -167,10 +167,10 @@ struct TargetWindow {
 /// Throws Error bad_parameter, usage.
 TargetWindow parse_window(const ResampleCommand& command);
 
-/// From --hz (per episode: the grid begins at its first stamp, or at --start, or with --align at a multiple of the
-/// period; point i lies i / hz later, rounded to the nanosecond; up to the last stamp or --end), --times or --like (the
-/// same for every episode, those from --start to --end). Throws Error bad_parameter, usage, and what reading the file
-/// throws.
+/// From --hz (per episode: the grid begins at its first timestamp, or at --start, or with --align at a multiple of the
+/// period; point i lies i / hz later, rounded to the nanosecond; up to the last timestamp or --end), --times or --like
+/// (the same for every episode, those from --start to --end). Throws Error bad_parameter, usage, and what reading the
+/// file throws.
 ResampleTargets make_targets(const ResampleCommand& command, const TargetWindow& window,
                              const io::Recording& recording);
 

@@ -2,10 +2,8 @@
 // It needs no GPU.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tma/picture.hpp"
 #include "tmaops/tensor_map.hpp"

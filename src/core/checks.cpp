@@ -1,7 +1,6 @@
 #include "core/checks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <vector>
 

@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
-#include <string>
 #include <string_view>
 
 #include "core/entry.hpp"

@@ -1,6 +1,5 @@
 #include "io/array.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/input_file.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
-std::string stamp_text(std::int64_t nanoseconds) {
+std::string timestamp_text(std::int64_t nanoseconds) {
   return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
 }
 
@@ -63,8 +63,8 @@ ReadOptions with_format(const std::filesystem::path& path, const ReadOptions& op
 }  // namespace
 
 std::string_view to_string(FileFormat format) {
-  static constexpr std::string_view kNames[] = {"npy", "npz", "csv", "tum", "kitti"};
-  return kNames[static_cast<int>(format)];
+  static constexpr std::string_view names[] = {"npy", "npz", "csv", "tum", "kitti"};
+  return enum_name(names, format);
 }
 
 std::optional<FileFormat> parse_file_format(std::string_view text) {
@@ -98,13 +98,13 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
 }
 
 std::string_view to_string(TimeChoice choice) {
-  static constexpr std::string_view kNames[] = {"format", "option", "known name", "only array", "position"};
-  return kNames[static_cast<int>(choice)];
+  static constexpr std::string_view names[] = {"format", "option", "known name", "only array", "position"};
+  return enum_name(names, choice);
 }
 
 std::string_view to_string(UnitSource source) {
-  static constexpr std::string_view kNames[] = {"format", "option", "name", "only fit", "usual"};
-  return kNames[static_cast<int>(source)];
+  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "usual"};
+  return enum_name(names, source);
 }
 
 std::int64_t count_missing(const Array& array) {
@@ -175,12 +175,12 @@ void check_order(const Recording& recording, bool allow_duplicates) {
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
       if (now < before)
         throw Error(ErrorCode::times_not_sorted, {.where = recording.place(row),
-                                                  .got = stamp_text(now) + " after " + stamp_text(before),
+                                                  .got = timestamp_text(now) + " after " + timestamp_text(before),
                                                   .needed = "times that increase from row to row"});
       if (now == before && !allow_duplicates)
         throw Error(ErrorCode::duplicate_times,
                     {.where = recording.place(row),
-                     .got = "twice " + stamp_text(now),
+                     .got = "twice " + timestamp_text(now),
                      .needed = "different times",
                      .mend = "Remove one of the two, or pass --duplicates last: the later sample then wins."});
     }

@@ -63,7 +63,7 @@ enum class UnitSource : std::uint8_t {
   format,    // TUM, KITTI, ISO 8601, datetime64, a pair of seconds and nanoseconds
   option,    // ReadOptions::unit
   name,      // "timestamp [ns]", or a name that one recorder uses for one unit
-  only_fit,  // the stamps are too large for every other unit
+  only_fit,  // the timestamps are too large for every other unit
   usual,     // no source: integers of an archive are nanoseconds, all else is seconds
 };
 
@@ -121,7 +121,7 @@ struct ReadOptions {
   std::string offsets_name{};            // array of an archive; otherwise `offsets` or `episode_offsets`
   std::string format_option = "--from";  // what messages name as the way to say it
   std::string times_option = "--times-array";
-  std::optional<std::filesystem::path> kitti_times{};  // of a KITTI trajectory: text with one stamp per line
+  std::optional<std::filesystem::path> kitti_times{};  // of a KITTI trajectory: text with one timestamp per line
   std::string kitti_times_option = "--kitti-times";
   bool trust_sizes = false;    // no limit on how far compressed data may expand
   bool tab_separated = false;  // a csv that ends in .tsv: split at tabs where there are any
@@ -134,7 +134,7 @@ struct WriteOptions {
 };
 
 /// Reads a recording. Throws the errors of the format, and times_not_finite, time_precision (f32 too coarse for its
-/// stamps), time_overflow (does not fit in int64 nanoseconds), array_missing, bad_offsets, bad_text.
+/// timestamps), time_overflow (does not fit in int64 nanoseconds), array_missing, bad_offsets, bad_text.
 Recording read_recording(const std::filesystem::path& path, const ReadOptions& options = {});
 /// The same from memory; the extension of `where` does not matter, options.format must be given and not npy.
 struct Bytes;
@@ -145,8 +145,8 @@ Recording parse_recording(const Bytes& file, const std::string& where, const Rea
 Recording read_times_only(const std::filesystem::path& path, const ReadOptions& options = {});
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options = {});
 
-/// Checks that times increase within each episode. Throws Error times_not_sorted or, unless equal stamps are allowed,
-/// duplicate_times, with the line or row.
+/// Checks that times increase within each episode. Throws Error times_not_sorted or, unless equal timestamps are
+/// allowed, duplicate_times, with the line or row.
 void check_order(const Recording& recording, bool allow_duplicates);
 
 /// Writes a recording as npz, csv, TUM or KITTI, compressed where the file's name ends in .gz or .zst. Throws Error
@@ -162,7 +162,7 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
 Recording parse_kitti_recording(std::string_view text, const std::string& where, const ReadOptions& options);
 Recording parse_npz_recording(const Bytes& file, const std::string& where, const ReadOptions& options);
 void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options);
-/// The times of a KITTI trajectory: one stamp per line, in seconds.
+/// The times of a KITTI trajectory: one timestamp per line, in seconds.
 void write_kitti_times(OutputFile& file, const Recording& recording);
 void write_npz_recording(OutputFile& file, const Recording& recording, const WriteOptions& options);
 /// The times of an array of one dimension, in options.unit or else in the unit of its type or name.

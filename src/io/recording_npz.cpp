@@ -192,7 +192,7 @@ void add_number_times(NpzWriter& npz, std::set<std::string>& taken, const Record
   }
   std::vector<double> real;
   real.reserve(recording.times.size());
-  for (const std::int64_t stamp : recording.times) real.push_back(time_to_f64(stamp, unit));
+  for (const std::int64_t timestamp : recording.times) real.push_back(time_to_f64(timestamp, unit));
   npz.add(member_name(name, taken), make_array(real, shape));
 }
 

@@ -54,7 +54,8 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
       {.where = table.place(row, column),
        .got = display_text(text) + (unit.empty() ? "" : " " + unit),
        .needed = std::string(kTimeRange),
-       .mend = unit.empty() ? "" : "Name the unit with --time-unit: stamps of this size are usually ns, us or ms."});
+       .mend =
+           unit.empty() ? "" : "Name the unit with --time-unit: timestamps of this size are usually ns, us or ms."});
 }
 
 /// Reads all times in one unit. Returns the row of the first field that is no time, or the number of rows.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "core/display.hpp"
 #include "io/decimal.hpp"
@@ -29,11 +28,12 @@ void check_precision(const Array& array, const std::string& where) {
   const int digits = array.type.bytes == 4 ? 23 : array.type.bfloat16 ? 7 : 10;  // of the mantissa
   const double resolution = largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - digits);
   if (resolution * static_cast<double>(count - 1) > last - first || (count == 1 && resolution > 1e-3))
-    throw Error(ErrorCode::time_precision,
-                {.where = where,
-                 .got = std::to_string(count) + " stamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
-                        " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
-                 .needed = "a type that resolves the mean step"});
+    throw Error(
+        ErrorCode::time_precision,
+        {.where = where,
+         .got = std::to_string(count) + " timestamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
+                " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
+         .needed = "a type that resolves the mean step"});
 }
 
 void set_unit(const Array& array, const ReadOptions& options, std::string_view name, TimeColumn& time) {

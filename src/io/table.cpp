@@ -1,7 +1,6 @@
 #include "io/table.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <utility>
 
@@ -195,7 +194,7 @@ class HeaderFinder {
     return display_text(line) + (table_.columns > 8 ? ",...'" : "'");
   }
 
-  static constexpr double kRemarkableStart = 1000;  // of a second stamp after a first one of 0
+  static constexpr double kRemarkableStart = 1000;  // of a second timestamp after a first one of 0
   Table& table_;
   LineSplitter& splitter_;
   const TableOptions& options_;

@@ -27,7 +27,7 @@ std::vector<std::int64_t> read_kitti_times(const std::string& where, const ReadO
   if (!options.kitti_times)
     throw Error(ErrorCode::usage, {.where = where,
                                    .got = "KITTI poses, which have no times",
-                                   .needed = "the file of their times, one stamp in seconds per line",
+                                   .needed = "the file of their times, one timestamp in seconds per line",
                                    .mend = "Name it with " + options.kitti_times_option + "."});
   ReadOptions times;
   times.format = FileFormat::csv;
@@ -80,23 +80,17 @@ std::optional<std::array<double, 4>> quaternion_of(const std::array<double, 9>& 
     for (std::size_t j = i; j < 3; ++j)
       if (!(std::abs(dot(m, i, j) - (i == j ? 1.0 : 0.0)) <= kTolerance)) return {};
   if (determinant(m) < 0) return {};  // a mirror image
-  // Four times the square of each component; the largest one is the divisor of the others.
-  const std::array<double, 4> squares{1 + m[0] - m[4] - m[8], 1 - m[0] + m[4] - m[8], 1 - m[0] - m[4] + m[8],
-                                      1 + m[0] + m[4] + m[8]};
-  std::array<double, 4> q{};
-  switch (std::max_element(squares.begin(), squares.end()) - squares.begin()) {
-    case 0:
-      q = {squares[0], m[1] + m[3], m[2] + m[6], m[7] - m[5]};
-      break;
-    case 1:
-      q = {m[1] + m[3], squares[1], m[5] + m[7], m[2] - m[6]};
-      break;
-    case 2:
-      q = {m[2] + m[6], m[5] + m[7], squares[2], m[3] - m[1]};
-      break;
-    default:
-      q = {m[7] - m[5], m[2] - m[6], m[3] - m[1], squares[3]};
-  }
+  // Four times the product of each two components. The row of the largest square gives them all.
+  const double xy = m[1] + m[3], xz = m[2] + m[6], yz = m[5] + m[7];
+  const double xw = m[7] - m[5], yw = m[2] - m[6], zw = m[3] - m[1];
+  const std::array<std::array<double, 4>, 4> products{{{1 + m[0] - m[4] - m[8], xy, xz, xw},
+                                                       {xy, 1 - m[0] + m[4] - m[8], yz, yw},
+                                                       {xz, yz, 1 - m[0] - m[4] + m[8], zw},
+                                                       {xw, yw, zw, 1 + m[0] + m[4] + m[8]}}};
+  std::size_t largest = 0;
+  for (const std::size_t i : {1U, 2U, 3U})
+    if (products[i][i] > products[largest][largest]) largest = i;
+  std::array<double, 4> q = products[largest];
   const double norm = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   for (double& component : q) component /= q[3] < 0 ? -norm : norm;
   return q;

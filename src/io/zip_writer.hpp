@@ -13,7 +13,7 @@ namespace tmaops::io {
 class OutputFile;
 
 /// Appends members to an OutputFile. Sizes and CRC are known before the header is written, so the archive needs no
-/// seeking and no data descriptors. It has zip64 fields only where a number needs them. Time stamps are constant.
+/// seeking and no data descriptors. It has zip64 fields only where a number needs them. Timestamps are constant.
 class ZipWriter {
  public:
   explicit ZipWriter(OutputFile& file) : file_(file) {}

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tma/driver.hpp"
 #include "tma/rules.hpp"

@@ -1,11 +1,10 @@
 #include "probe/loads.hpp"
 
 #include <algorithm>
-#include <random>
 
-#include "tma/tile.hpp"
 #include "tma/rules.hpp"
 #include "tma/sizes.hpp"
+#include "tma/tile.hpp"
 
 namespace tmaops::probe {
 namespace {

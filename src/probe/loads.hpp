@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
-#include <random>
 
 #include "probe/descriptors.hpp"
 #include "tmaops/tensor_map.hpp"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "tma/rules.hpp"
 #include "tma/sizes.hpp"

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "tma/swizzle.hpp"
 #include "tmaops/tensor_map.hpp"

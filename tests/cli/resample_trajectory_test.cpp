@@ -157,7 +157,7 @@ TEST_F(ResampleTrajectory, equal_stamps_are_counted_and_can_be_refused) {
   const std::string in = file("a.txt", "1 0 0 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 5 0 0 0 0 0 1\n3 6 0 0 0 0 0 1\n");
   const ToolResult done = resample({in, "-o", path("out.txt"), "--hz", "2"});
   EXPECT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_NE(done.err.find("1 pair of samples with equal stamps"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("1 pair of samples with equal timestamps"), std::string::npos) << done.err;
   const std::vector<Pose> poses = read_poses(path("out.txt"));
   ASSERT_EQ(poses.size(), 5U);
   EXPECT_EQ(poses[1].position[0], 0.5L);

@@ -31,6 +31,7 @@ TEST(Settings, words_are_no_numbers) {
   expect_error(
       ErrorCode::wrong_type, [] { one("m", "many").integer("m", 1, 0, 9); }, "'many'");
   expect_error(ErrorCode::wrong_type, [] { one("m", "1.5").integer("m", 1, 0, 9); });
+  expect_error(ErrorCode::wrong_type, [] { one("m", "+-5").integer("m", 1, -9, 9); });
   expect_error(ErrorCode::wrong_type, [] { one("m", "5", true).integer("m", 1, 0, 9); });
   expect_error(ErrorCode::wrong_type, [] { one("x", "1,5").number("x", 0, 0, 9); });
   expect_error(
