@@ -10,6 +10,7 @@
 #include "bench/run/options.hpp"
 #include "bench/workloads/workload.hpp"
 #include "io/config.hpp"
+#include "ops/ms_deform_attn/forward/shared/half_arithmetic.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "support/gpus.hpp"
 
@@ -48,6 +49,24 @@ TEST(MsDeformAttnChoices, are_those_of_the_list_for_every_measured_case) {
   got.resize(lines);
   wanted.resize(lines);
   for (std::size_t i = 0; i < lines; ++i) EXPECT_EQ(got[i], wanted[i]);
+}
+
+TEST(MsDeformAttnChoices, only_published_kernels_in_f16_may_be_off_by_more_than_the_rounding_of_the_output) {
+  const PretendedDevice h200(test::made_up_gpu(90));
+  const auto problems = io::parse_problems("ms_deform_attn: {case: seed/uniform, dtype: f16, fused: border}", "a test",
+                                           workload_operators());
+  const auto workload = make_workload(problems.front(), {DeviceType::cuda, 0});
+  for (const VariantChoice& variant : workload->variants()) {
+    const std::string name(variant.info.name);
+    const double allowed = workload->variant_tolerance(name);
+    if (ops::ms_deform_attn::computes_in_f16(name)) {
+      EXPECT_TRUE(variant.info.study) << name;
+      EXPECT_GT(allowed, 1e-3) << name;
+      EXPECT_LT(allowed, 0.1) << name;
+    } else {
+      EXPECT_EQ(allowed, 0) << name;
+    }
+  }
 }
 
 }  // namespace

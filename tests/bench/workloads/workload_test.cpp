@@ -52,6 +52,13 @@ class Doubling : public Workload {
   double tolerance() const override { return 1e-5; }
 };
 
+/// A variant of it may round more.
+class CoarseDoubling : public Doubling {
+ public:
+  using Doubling::Doubling;
+  double variant_tolerance(const std::string& variant) const override { return variant == "all a little" ? 2e-3 : 0; }
+};
+
 Comparison outcome(const std::string& variant, double tolerance = 0, int sets = 1) {
   Doubling workload(DType::f32);
   workload.prepare(1, sets);
@@ -103,6 +110,16 @@ TEST(Check, the_tolerance_decides) {
   EXPECT_FALSE(outcome("all a little").ok);
   EXPECT_TRUE(outcome("all a little", 2e-3).ok);
   EXPECT_NEAR(outcome("all a little", 2e-3).relative, 1e-3, 1e-6);
+}
+
+TEST(Check, a_variant_that_rounds_more_has_a_tolerance_of_its_own) {
+  const auto timer = make_cpu_timer();
+  for (const std::string variant : {"all a little", "one wrong"}) {
+    CoarseDoubling workload(DType::f32);
+    workload.prepare(1, 1);
+    EXPECT_EQ(make_local("row", Kind::variant, variant, {workload.bind(variant, 0)}, *timer)->verify(workload, 0, 0).ok,
+              variant == "all a little");
+  }
 }
 
 TEST(Workload, sets_added_later_hold_the_same_data) {

@@ -185,8 +185,8 @@ inline void expect_forward(const Buffer& got, const Buffer& want, const std::str
   const bool f64 = got.dtype() == DType::f64;
   expect_close(got, want, epsilon(got.dtype()), f64 ? 1e-12 : 5e-5, what.c_str());
 }
-/// A variant that computes in f16: its error as a whole (Frobenius) stays below what f16 arithmetic leaves, and no element
-/// is off by more than ten times that part of the root mean square.
+/// A variant that computes in f16: its error as a whole (Frobenius) stays below what f16 arithmetic leaves, and no
+/// element is off by more than ten times that part of the root mean square.
 inline void expect_half_forward(const Buffer& got, const Buffer& want, double allowed, const std::string& what) {
   ASSERT_EQ(got.layout().size(), want.layout().size());
   EXPECT_TRUE(got.canaries_intact()) << what << ": wrote outside the output";

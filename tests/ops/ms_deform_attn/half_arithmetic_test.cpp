@@ -40,8 +40,8 @@ TEST(HalfArithmetic, stays_below_its_stated_error_and_within_a_few_times_of_it) 
 }
 
 TEST(HalfArithmetic, the_model_rounds_once) {
-  EXPECT_EQ(half(1 + 0x1p-11), 1);                           // a tie, to even
-  EXPECT_EQ(half(1 + 0x1p-11 + 0x1p-40), 1 + 0x1p-10);       // f32 would round the rest away and leave a tie
+  EXPECT_EQ(half(1 + 0x1p-11), 1);                      // a tie, to even
+  EXPECT_EQ(half(1 + 0x1p-11 + 0x1p-40), 1 + 0x1p-10);  // f32 would round the rest away and leave a tie
   EXPECT_EQ(half(-1 - 3 * 0x1p-11 + 0x1p-40), -1 - 0x1p-10);
   EXPECT_EQ(half(0x1p-24), 0x1p-24);
 }
@@ -72,6 +72,14 @@ TEST(StagedRows, padding_by_two_channels_removes_two_thirds_of_the_bank_conflict
   constexpr int kReads = 8 * 4 * 4;
   EXPECT_EQ(read_conflicts<op::gpu::Padding::none>(), 3 * kReads);
   EXPECT_EQ(read_conflicts<op::gpu::Padding::two_channels>(), kReads);
+}
+
+TEST(StagedRows, reads_of_16_bytes_have_no_bank_conflicts_without_padding) {
+  using Rows = op::gpu::StagedRows<op::gpu::Padding::none>;
+  std::array<std::uint32_t, 32> addresses{};
+  for (int lane = 0; lane < 32; ++lane)
+    addresses[static_cast<std::size_t>(lane)] = 4 * static_cast<std::uint32_t>(Rows::read(lane, 3, 2, 0));
+  EXPECT_EQ(tma::bank_use(addresses, 16).conflicts(), 0);
 }
 
 template <op::gpu::Padding padding>

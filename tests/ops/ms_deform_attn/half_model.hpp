@@ -9,8 +9,8 @@
 namespace tmaops::test {
 
 /// What an operation on f16 numbers rounds its exact result to. f64 holds products and sums of these exactly, but for
-/// sums of very different sizes. On the way through f32 the last bit notes what was cut off, so that the second rounding
-/// sees it.
+/// sums of very different sizes. On the way through f32 the last bit notes what was cut off, so that the second
+/// rounding sees it.
 inline double half(double exact) {
   auto between = static_cast<float>(exact);
   if (static_cast<double>(between) != exact) {

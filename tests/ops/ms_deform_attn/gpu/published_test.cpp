@@ -19,9 +19,9 @@ TEST(GpuPublishedMsDeformAttn, kernels_equal_the_f16_arithmetic_in_every_element
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 20;
   for (const std::int64_t queries : {1, 7, 8, 1021})
-    for (const auto& levels : {std::vector<LevelShape>{{46, 80}, {23, 40}, {12, 20}, {6, 10}},
-                               std::vector<LevelShape>{{16, 16}, {1, 1}, {1, 8}, {2, 2}},
-                               std::vector<LevelShape>{{9, 300}}}) {
+    for (const auto& levels :
+         {std::vector<LevelShape>{{46, 80}, {23, 40}, {12, 20}, {6, 10}},
+          std::vector<LevelShape>{{16, 16}, {1, 1}, {1, 8}, {2, 2}}, std::vector<LevelShape>{{9, 300}}}) {
       Case c(published_shape(3, queries, levels), ++seed);
       const Buffer want = half_model(c);
       for (const int shift : {0, 1})  // 1: weights and locations by single loads
@@ -34,6 +34,31 @@ TEST(GpuPublishedMsDeformAttn, kernels_equal_the_f16_arithmetic_in_every_element
           if (testing::Test::HasFatalFailure()) FAIL() << c.text() << ", shift " << shift;
         }
     }
+}
+
+/// Levels whose coordinates f16 counts exactly, so that kernel and reference sample the same pixels.
+TEST(GpuPublishedMsDeformAttn, values_that_are_not_finite_go_only_to_outputs_that_sample_them) {
+  TMAOPS_NEEDS_GPU();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Shape shape = published_shape(2, 500, {{16, 16}, {8, 8}, {16, 8}, {4, 4}});
+  shape.odd_locations = true;
+  Case c(shape, 5);
+  for (std::int64_t at = 3; at < c.value().layout().size(); at += 1009)
+    c.value().set(at, at % 3 == 0 ? std::numeric_limits<double>::quiet_NaN() : at % 3 == 1 ? kInfinity : -kInfinity);
+  const Buffer want = c.reference();
+  std::int64_t finite = 0;
+  for (const double x : want.values()) finite += std::isfinite(x);
+  ASSERT_GT(finite, want.layout().size() / 4);
+  ASSERT_LT(finite, want.layout().size());
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+  for (const std::string_view variant : kPublished) {
+    const Mirror output(c.output());
+    ms_deform_attn(value.view(), shape.levels, locations.view(), weights.view(), output.view(), c.options(variant));
+    check_cuda(cudaDeviceSynchronize(), variant);
+    Buffer made = c.output();
+    expect_half_forward(output.download(), want, op::half_arithmetic_error(c.problem(made)), std::string(variant));
+    if (testing::Test::HasFatalFailure()) return;
+  }
 }
 
 /// Random f16 numbers, sixteen bits of a generator for each.
@@ -67,8 +92,8 @@ TEST(GpuPublishedMsDeformAttn, kernels_agree_in_all_elements_of_the_published_sh
       random_halves(static_cast<std::size_t>(kBatch * kLength * kChannels), 1, [&] { return normal(random); }));
   const DeviceArray<float16> locations(random_halves(
       static_cast<std::size_t>(kBatch * kQueries * kLevels * kPoints * 2), 2, [&] { return uniform(random); }));
-  const DeviceArray<float16> weights(random_halves(
-      static_cast<std::size_t>(kBatch * kQueries * kLevels * kPoints), 3, [&] { return exponential(random); }));
+  const DeviceArray<float16> weights(random_halves(static_cast<std::size_t>(kBatch * kQueries * kLevels * kPoints), 3,
+                                                   [&] { return exponential(random); }));
   const Device gpu{DeviceType::cuda, 0};
   const ConstTensorView value_view(view(value.get(), {kBatch, kLength, 1, kChannels}, gpu));
   const ConstTensorView location_view(view(locations.get(), {kBatch, kQueries, 1, kLevels, kPoints, 2}, gpu));

@@ -23,9 +23,9 @@ bool computes_in_f16(std::string_view variant) {
 }
 
 double half_arithmetic_error(const Problem& problem) {
-  // Bilinear interpolation between independent pixels of variance 1 has the mean square (2/3)^2, its slope along an axis
-  // 2 * 2/3: three times as much. A rounding error that is uniform up to `shift` has the mean square shift^2 / 3. So the
-  // relative error that a coordinate leaves has the mean square shift^2.
+  // Bilinear interpolation between independent pixels of variance 1 has the mean square (2/3)^2, its slope along an
+  // axis 2 * 2/3: three times as much. A rounding error that is uniform up to `shift` has the mean square shift^2 / 3.
+  // So the relative error that a coordinate leaves has the mean square shift^2.
   double coordinates = 0;
   for (const Level& level : problem.levels)
     coordinates = std::max(coordinates, std::hypot(most_shift(level.height), most_shift(level.width)));

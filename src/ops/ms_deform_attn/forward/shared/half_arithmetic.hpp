@@ -16,9 +16,9 @@ double half_arithmetic_error(const Problem& problem);
 
 namespace gpu {
 
-inline constexpr int kHalfPoints = 8;      // of a level
-inline constexpr int kHalfChannels = 32;   // of the one head
-inline constexpr int kHalfLaneBits = 2;    // four threads with eight channels each
+inline constexpr int kHalfPoints = 8;       // of a level
+inline constexpr int kHalfChannels = 32;    // of the one head
+inline constexpr int kHalfLaneBits = 2;     // four threads with eight channels each
 inline constexpr int kHalfMostSide = 2046;  // f16 counts pixels up to 2048
 
 /// What the published kernels take.

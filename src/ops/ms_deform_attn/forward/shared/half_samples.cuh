@@ -1,6 +1,7 @@
 // The arithmetic of the published kernels: coordinates, weights and sums in f16. All of them add the same terms in the
-// same order, so their outputs are equal. Where the published kernels read the zeros of a border, these take zeros without
-// reading: the border may hold anything, and there may be none. Sums that are not finite are made again by the definition.
+// same order, so their outputs are equal. Where the published kernels read the zeros of a border, these take zeros
+// without reading: the border may hold anything, and there may be none. Sums that are not finite are made again by the
+// definition.
 #pragma once
 
 #include "device/l2.cuh"
@@ -28,9 +29,9 @@ __device__ __forceinline__ void load_half_points(const Call& call, std::int64_t 
   if (!call.point_vectors) {
 #pragma unroll
     for (int i = 0; i < count; ++i)
-      points[i] = {as_halves(device::load_l2(
-                       reinterpret_cast<const std::uint32_t*>(locations + i * call.locations.point))),
-                   device::load_l2(weights + i * call.weights.point)};
+      points[i] = {
+          as_halves(device::load_l2(reinterpret_cast<const std::uint32_t*>(locations + i * call.locations.point))),
+          device::load_l2(weights + i * call.weights.point)};
     return;
   }
   std::uint32_t pairs[count];
@@ -109,8 +110,8 @@ __device__ __forceinline__ void add_halves(__half2 (&sum)[4], const uint4& piece
 }
 
 /// Adds the four corners of a sample; `map` is where this thread's channels begin.
-__device__ __forceinline__ void add_half_sample(__half2 (&sum)[4], const uint4* map, const HalfSample& sample, int right,
-                                                int down) {
+__device__ __forceinline__ void add_half_sample(__half2 (&sum)[4], const uint4* map, const HalfSample& sample,
+                                                int right, int down) {
   uint4 pieces[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {

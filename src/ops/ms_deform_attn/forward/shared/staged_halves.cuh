@@ -1,5 +1,5 @@
-// The published kernels with shared memory: a warp brings the tiles of 2 x 2 pixels of its eight queries to shared memory,
-// level by level, its 32 threads one tile after the other, and then adds them up, four threads per query.
+// The published kernels with shared memory: a warp brings the tiles of 2 x 2 pixels of its eight queries to shared
+// memory, level by level, its 32 threads one tile after the other, and then adds them up, four threads per query.
 #pragma once
 
 #include "device/shared_memory.cuh"
@@ -68,7 +68,8 @@ __device__ __forceinline__ void stage_level(const Call& call, const DeviceLevel&
       const int from = 4 * q + p / kOwnPoints;
       const int offset = __shfl_sync(0xffffffffu, own.offset, from) + step;
       const bool there = (__shfl_sync(0xffffffffu, own.inside, from) >> corner & 1u) != 0;
-      const auto* words = reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const uint4*>(map) + (there ? offset : 0));
+      const auto* words =
+          reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const uint4*>(map) + (there ? offset : 0));
       copy(stage.words + Rows::at(p, corner, q) + Rows::written_word(lane), words + Rows::written_word(lane), there);
     }
   }
@@ -76,7 +77,8 @@ __device__ __forceinline__ void stage_level(const Call& call, const DeviceLevel&
 
 /// Adds the tiles of a level.
 template <Padding padding>
-__device__ __forceinline__ void add_stage(__half2 (&sum)[4], const OwnSamples& samples, const HalfStage<padding>& stage) {
+__device__ __forceinline__ void add_stage(__half2 (&sum)[4], const OwnSamples& samples,
+                                          const HalfStage<padding>& stage) {
   const int lane = device::lane_index();
 #pragma unroll
   for (int p = 0; p < kHalfPoints; ++p) {
@@ -100,8 +102,7 @@ __device__ __forceinline__ void sum_staged(const Call& call, HalfStage<padding> 
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   HalfStage<padding>& stage = stages[device::warp_index()];
-  const std::int64_t first =
-      (static_cast<std::int64_t>(blockIdx.x) * warps + device::warp_index()) * kStagedQueries;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * warps + device::warp_index()) * kStagedQueries;
   if (first >= call.items) return;
   const StagedItem item(call, first);
   __half2 sum[4] = {};
@@ -116,8 +117,7 @@ __device__ __forceinline__ void sum_staged(const Call& call, HalfStage<padding> 
     __syncwarp();
     add_stage(sum, samples, stage);
   }
-  if (item.number < call.items)
-    store_half_sums(call, item.item, item.part * device::kPerVector<__half>, sum);
+  if (item.number < call.items) store_half_sums(call, item.item, item.part * device::kPerVector<__half>, sum);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

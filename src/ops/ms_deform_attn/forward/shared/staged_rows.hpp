@@ -9,8 +9,8 @@ namespace tmaops::ops::ms_deform_attn::gpu {
 /// What follows the 32 channels of a pixel in shared memory.
 enum class Padding { none, two_channels, four_channels };
 
-/// A warp's stage: the 2 x 2 pixels of the eight samples that each of its eight queries takes in a level. Offsets are in
-/// words of two channels.
+/// A warp's stage: the 2 x 2 pixels of the eight samples that each of its eight queries takes in a level. Offsets are
+/// in words of two channels.
 template <Padding padding>
 struct StagedRows {
   static constexpr int kQueries = 8;

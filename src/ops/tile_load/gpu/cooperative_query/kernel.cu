@@ -1,7 +1,7 @@
-// The manual counterpart of `tensor_query`, as the published reports describe loading by hand: a block of 256 threads per
-// query (and level), 32 threads load one tile of 256 bytes together, 8 bytes each by read-only loads, to shared memory
-// aligned to 128 bytes, and the warp waits for itself alone. The eight warps of a block load eight points.
-// It differs in one point: four threads of the warp sum its tile up, which makes the load observable.
+// The manual counterpart of `tensor_query`, as the published reports describe loading by hand: a block of 256 threads
+// per query (and level), 32 threads load one tile of 256 bytes together, 8 bytes each by read-only loads, to shared
+// memory aligned to 128 bytes, and the warp waits for itself alone. The eight warps of a block load eight points. It
+// differs in one point: four threads of the warp sum its tile up, which makes the load observable.
 #include "ops/tile_load/shared/query_blocks.cuh"
 
 namespace tmaops::ops::tile_load::cooperative_query {

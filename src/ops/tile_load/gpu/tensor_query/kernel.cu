@@ -1,8 +1,8 @@
-// Reproduces the launch of the published TMA report: a block of 256 threads per query (and level), of which every fourth
-// thread may issue (64 threads, threadIdx % 4 == 0). Thread 4 p issues the box of point p, so that eight points make eight
-// loads in flight per block. All threads wait for the one barrier. Boxes are 2 x 2 pixels of 32 f16 channels.
-// It differs in two points. The four threads of a point sum its tile up, which makes the load observable. The tensor map
-// has the image as a fourth dimension, where the published one has three and a batch has a map per image.
+// Reproduces the launch of the published TMA report: a block of 256 threads per query (and level), of which every
+// fourth thread may issue (64 threads, threadIdx % 4 == 0). Thread 4 p issues the box of point p, so that eight points
+// make eight loads in flight per block. All threads wait for the one barrier. Boxes are 2 x 2 pixels of 32 f16
+// channels. It differs in two points. The four threads of a point sum its tile up, which makes the load observable. The
+// tensor map has the image as a fourth dimension, where the published one has three and a batch has a map per image.
 #include "ops/tile_load/shared/query_blocks.cuh"
 #include "ops/tile_load/shared/tensor_box.cuh"
 

@@ -1,9 +1,9 @@
 // Reproduces the "distributed" kernel of the published attention report, whose source was not published: the original
-// without shared memory and with simpler control flow, and the same numbers. Simpler control flow is here that no sample
-// is skipped: one that touches no pixel has weights of zero and reads nothing. The samples of a level are worked out
-// first, so that their loads are under way together. Blocks have 256 threads.
-// It differs from what is known of the published kernel as `original` does: no border is read, weights come as two loads
-// of 8 bytes, and sums that are not finite are made again by the definition.
+// without shared memory and with simpler control flow, and the same numbers. Simpler control flow is here that no
+// sample is skipped: one that touches no pixel has weights of zero and reads nothing. The samples of a level are worked
+// out first, so that their loads are under way together. Blocks have 256 threads. It differs from what is known of the
+// published kernel as `original` does: no border is read, weights come as two loads of 8 bytes, and sums that are not
+// finite are made again by the definition.
 #include "ops/ms_deform_attn/forward/shared/half_samples.cuh"
 
 namespace tmaops::ops::ms_deform_attn::distributed {

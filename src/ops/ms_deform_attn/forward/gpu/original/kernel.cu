@@ -1,10 +1,9 @@
 // Reproduces the "original" kernel of the published attention report: 512 threads, four of them per query with eight
-// channels each, no shared memory, f16 arithmetic throughout, locations and weights read past the L1 (__ldcg), one head,
-// eight points. A sample that touches no pixel is skipped by a branch.
-// It differs in three points. The published value has a border of zeros, whose pixels are read like others; here pixels
-// outside are zeros without a read, so that the value may have a border that holds anything, or none. The eight weights of
-// a level are two loads of 8 bytes, which asks for less alignment than one of 16. Sums that are not finite are made again
-// by the definition.
+// channels each, no shared memory, f16 arithmetic throughout, locations and weights read past the L1 (__ldcg), one
+// head, eight points. A sample that touches no pixel is skipped by a branch. It differs in three points. The published
+// value has a border of zeros, whose pixels are read like others; here pixels outside are zeros without a read, so that
+// the value may have a border that holds anything, or none. The eight weights of a level are two loads of 8 bytes,
+// which asks for less alignment than one of 16. Sums that are not finite are made again by the definition.
 #include "ops/ms_deform_attn/forward/shared/half_samples.cuh"
 
 namespace tmaops::ops::ms_deform_attn::original {

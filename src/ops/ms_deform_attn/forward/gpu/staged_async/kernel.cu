@@ -1,9 +1,9 @@
-// Reproduces the kernel of the published attention report that has the name TMA and is none: memcpy_async of cooperative
-// groups, two stages of padded shared memory, the tiles of the next level under way while those of this one are added up,
-// f16 arithmetic. The source was not published.
-// memcpy_async becomes cp.async, which is written here as such because it can fill with zeros. cp.async of 8 bytes needs
-// rows that are multiples of 8 bytes: they have CHANNELS + 4 values, where the report names CHANNELS + 2 for the kernel
-// without asynchronous copies. The rest is as in `staged_padded`.
+// Reproduces the kernel of the published attention report that has the name TMA and is none: memcpy_async of
+// cooperative groups, two stages of padded shared memory, the tiles of the next level under way while those of this one
+// are added up, f16 arithmetic. The source was not published. memcpy_async becomes cp.async, which is written here as
+// such because it can fill with zeros. cp.async of 8 bytes needs rows that are multiples of 8 bytes: they have CHANNELS
+// + 4 values, where the report names CHANNELS + 2 for the kernel without asynchronous copies. The rest is as in
+// `staged_padded`.
 #include "device/cp_async.cuh"
 #include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
 
@@ -52,8 +52,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
     __syncwarp();  // all have read the stage before it is filled again
     samples = next;
   }
-  if (item.number < call.items)
-    store_half_sums(call, item.item, item.part * device::kPerVector<__half>, sum);
+  if (item.number < call.items) store_half_sums(call, item.item, item.part * device::kPerVector<__half>, sum);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Reproduces the kernel "shared memory with padding" of the published attention report: tiles of 2 x 2 pixels of 32 channels
-// in shared memory, rows of CHANNELS + 2 values, a warp together for one tile, the same memory for one level after the
-// other, eight channels per thread, f16 arithmetic. The source was not published.
-// Rows of 34 values have 68 bytes, so that nothing wider than 4 bytes is aligned in them: the stage is read by words.
-// It differs in what the report leaves open: a warp stages the 64 tiles of a level and eight queries, in the order point,
-// corner, query. As in `original`, no border is read, and sums that are not finite are made again by the definition.
+// Reproduces the kernel "shared memory with padding" of the published attention report: tiles of 2 x 2 pixels of 32
+// channels in shared memory, rows of CHANNELS + 2 values, a warp together for one tile, the same memory for one level
+// after the other, eight channels per thread, f16 arithmetic. The source was not published. Rows of 34 values have 68
+// bytes, so that nothing wider than 4 bytes is aligned in them: the stage is read by words. It differs in what the
+// report leaves open: a warp stages the 64 tiles of a level and eight queries, in the order point, corner, query. As in
+// `original`, no border is read, and sums that are not finite are made again by the definition.
 #include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
 
 namespace tmaops::ops::ms_deform_attn::staged_padded {
