@@ -9,6 +9,7 @@ if(TMAOPS_YAML_ARCHIVE)
   # std::random_device, which nothing uses and which comes with the archive, would ask for glibc 2.36.
   target_link_options(tmaops_tool PRIVATE -static-libstdc++ -Wl,--defsym=arc4random=abort)
 endif()
+install(FILES python/MultiScaleDeformableAttention.py DESTINATION ${package}/.. COMPONENT python)
 install(TARGETS tmaops_shared LIBRARY DESTINATION ${package}/lib COMPONENT python)
 install(TARGETS tmaops_tool RUNTIME DESTINATION ${package}/bin COMPONENT python)
 # The tool finds them from its own folder: ../share/tmaops.

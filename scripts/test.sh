@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every test there is: the build's own, then the CPU half under AddressSanitizer + UBSan, then what of it runs in threads
-# under ThreadSanitizer.
+# under ThreadSanitizer, and the Python package.
 #   FAST=1              without the sanitizer builds
 #   SANITIZERS="asan"   with these alone
 # CI=true builds with warnings as errors.
@@ -33,6 +33,7 @@ for preset in $presets; do
     continue
   fi
   directory=$(sh scripts/build.sh "$preset")
+  kernels=${kernels:-$directory}
   echo "Testing ($preset)." >&2
   code=0
   # shellcheck disable=SC2086
@@ -42,3 +43,6 @@ for preset in $presets; do
   grep -vE '^( *Start +[0-9]+: | *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec$)' "$directory/tests.log" || true
   [ "$code" = 0 ] || { echo "Tests failed ($preset); every line is in $directory/tests.log." >&2; exit "$code"; }
 done
+
+# The Python package, from a wheel with the kernels that were compiled above.
+KERNELS_FROM=$kernels sh scripts/python_tests.sh

@@ -26,7 +26,7 @@ if [ -n "$nvcc" ]; then
   export CUDACXX="$nvcc"
   cuda=ON
 fi
-defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON"
+defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_ONEDNN=OFF -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON"
 directory=build-wheel
 if [ "$cuda" = ON ] && [ -n "${KERNELS_FROM:-}" ]; then
   directory=build-wheel-again
@@ -48,5 +48,6 @@ sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip
 python -m auditwheel repair --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
+[ "$(stat -c %s "$wheel")" -le 20000000 ] || { say "wheel: $wheel is larger than 20 MB"; exit 2; }
 say "$(du -k "$wheel" | cut -f 1) KiB: $wheel"
 echo "$wheel"

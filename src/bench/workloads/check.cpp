@@ -71,7 +71,12 @@ Deviation deviation(DType dtype, const void* data, const Expected& expected) {
     Deviation part;
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const double want = expected.values[i];
-      const double off = std::abs(load(dtype, data, expected.elements[i]) - want);
+      const double got = load(dtype, data, expected.elements[i]);
+      if (got == want || (std::isnan(got) && std::isnan(want))) {
+        if (std::isfinite(want)) part.norm += want * want;
+        continue;
+      }
+      const double off = std::abs(got - want);
       if (!std::isfinite(off)) {
         if (!part.broken) part.broken = i;
         continue;

@@ -10,6 +10,7 @@
 #include "bench/workloads/ms_deform_attn_inputs.hpp"
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
+#include "ops/ms_deform_attn/forward/shared/half_arithmetic.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "tmaops/threads.hpp"
 
@@ -85,6 +86,13 @@ class MsDeformAttnWorkload : public Workload {
   double tolerance() const override {
     if (case_.dtype == DType::f64) return 1e-11;
     return case_.backward ? 5e-5 : std::max(2e-5, rounding_tolerance(case_.dtype));
+  }
+
+ public:
+  /// The published kernels compute in f16.
+  double variant_tolerance(const std::string& variant) const override {
+    if (case_.backward || !ops::ms_deform_attn::computes_in_f16(variant)) return 0;
+    return ops::ms_deform_attn::half_arithmetic_error(forward_problem());
   }
 
  private:

@@ -112,6 +112,8 @@ class Workload {
   /// Compares the outputs of a set with the reference, where there is one. Every element must have been written, and
   /// nothing around the tensors. tolerance 0: the operator's own.
   Comparison check(int set, double tolerance);
+  /// What check() allows a variant that rounds more than the others: the relative error, or 0 for the operator's own.
+  virtual double variant_tolerance(const std::string&) const { return 0; }
   /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
   double peer_tolerance() const;
 

@@ -147,7 +147,8 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& values, 
 
 VariantTable<Problem, Arguments, Config> variants();
 std::vector<VariantInfo> variant_list();
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "",
+                                          VariantTable<Problem, Arguments, Config> table = variants());
 
 // --- parts that all three operators share ----------------------------------------------------------------------------
 

@@ -75,12 +75,13 @@ std::optional<double> rank(std::string_view variant, const Problem& problem) {
 
 }  // namespace
 
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name,
+                                          VariantTable<Problem, Arguments, Config> table) {
   const auto estimate = [&](const auto& variant, const Config&) -> std::optional<double> {
     return variant.device == DeviceType::cuda ? rank(variant.name, problem) : std::nullopt;
   };
-  return name.empty() ? best_choice(variants(), problem, device, estimate)
-                      : named_choice(variants(), name, problem, device, estimate);
+  return name.empty() ? best_choice(table, problem, device, estimate)
+                      : named_choice(table, name, problem, device, estimate);
 }
 
 }  // namespace tmaops::ops::resample

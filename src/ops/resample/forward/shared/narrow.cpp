@@ -5,12 +5,8 @@
 namespace tmaops::ops::resample::gpu {
 
 Support supports_narrow(const Problem& problem) {
-  constexpr int kLongestRow = 128;  // bytes
-  if (Support support = supports_windows(problem); !support) return support;
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
-  if (problem.row_bytes() > kLongestRow)
-    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
-  return Support::yes();
+  if (Support support = supports_one_weight(problem); !support) return support;
+  return supports_dense_rows(problem, 128);
 }
 
 NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, int trajectories, int threads,

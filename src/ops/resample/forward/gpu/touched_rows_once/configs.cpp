@@ -13,9 +13,7 @@ bool is_sparse(const Problem& problem) { return problem.source >= 3 * problem.ta
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) {
-  constexpr std::int64_t kMostBytes = 64;
-  if (problem.row_bytes() > kMostBytes)
-    return Support::no("needs rows of at most " + std::to_string(kMostBytes) + " bytes");
+  if (Support support = supports_row_bytes(problem, 64); !support) return support;
   return supports_plain_lanes(problem);
 }
 

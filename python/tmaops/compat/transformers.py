@@ -1,0 +1,126 @@
+"""Deformable attention of the models of transformers on tmaops: `patch()` before or after models are imported.
+
+Three signatures are replaced, wherever a model file of transformers defines them:
+
+    class MultiScaleDeformableAttention              Deformable DETR, RT-DETR, Grounding DINO, LW-DETR, OmDet-Turbo, ...
+    function multi_scale_deformable_attention        Mask2Former, OneFormer
+    function multi_scale_deformable_attention_v2     RT-DETRv2, D-FINE, DEIMv2: ragged points, "discrete"
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import re
+import sys
+from types import ModuleType
+from typing import Any, Dict, List, Optional, Tuple
+
+from torch import Tensor
+
+from ._attention import attention, pairs
+
+_FILES = re.compile(r"transformers\.models\.\w+\.modeling_\w+$")
+_originals: Dict[Tuple[int, str], Tuple[Any, str, Any]] = {}  # what was replaced: owner, name, original
+
+
+def forward(
+    self: Any, value: Tensor, value_spatial_shapes: Any, value_spatial_shapes_list: Any, level_start_index: Any,
+    sampling_locations: Tensor, attention_weights: Tensor, im2col_step: int = 64, **_: Any,
+) -> Tensor:  # fmt: skip
+    """`MultiScaleDeformableAttention.forward`."""
+    shapes = value_spatial_shapes if value_spatial_shapes_list is None else value_spatial_shapes_list
+    return attention(value, pairs(shapes), sampling_locations, attention_weights)
+
+
+def multi_scale_deformable_attention(
+    value: Tensor, value_spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor
+) -> Tensor:
+    """The function of Mask2Former and OneFormer."""
+    return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights)
+
+
+def multi_scale_deformable_attention_v2(
+    value: Tensor, value_spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor, num_points_list: List[int],
+    method: str = "default",
+) -> Tensor:  # fmt: skip
+    """The function of RT-DETRv2, D-FINE and DEIMv2: (N, Lq, M, sum of points, 2)."""
+    return attention(
+        value, pairs(value_spatial_shapes), sampling_locations, attention_weights, points_per_level=list(num_points_list),
+        sampling="nearest" if method == "discrete" else "bilinear",
+    )  # fmt: skip
+
+
+_FUNCTIONS = {function.__name__: function for function in (multi_scale_deformable_attention, multi_scale_deformable_attention_v2)}
+
+
+def _replace(owner: Any, name: str, new: Any) -> None:
+    old = getattr(owner, name)
+    if old is not new:
+        _originals[id(owner), name] = (owner, name, old)
+        setattr(owner, name, new)
+
+
+def _patch_module(module: ModuleType) -> bool:
+    layer = getattr(module, "MultiScaleDeformableAttention", None)
+    if layer is not None and hasattr(layer, "forward"):
+        _replace(layer, "forward", forward)
+    found = layer is not None
+    for name, function in _FUNCTIONS.items():
+        if hasattr(module, name):
+            _replace(module, name, function)
+            found = True
+    return found
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Patches model files as they are imported."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if not _FILES.match(name):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            _patch_module(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+_finder = _Finder()
+
+
+def patch(model: Any = None) -> List[str]:
+    """Lets the models of transformers use tmaops, those imported already and those imported later.
+
+    Args:
+        model: a model that was made before. Needed for D-FINE and DEIMv2 alone, whose layers hold the function themselves.
+
+    Returns:
+        The model files that are patched now; others follow when they are imported.
+    """
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    patched = [name for name, module in list(sys.modules.items()) if _FILES.match(name) and module and _patch_module(module)]
+    for layer in model.modules() if model is not None else ():
+        function = getattr(layer, "ms_deformable_attn_core", None)
+        if getattr(function, "__name__", None) in _FUNCTIONS:
+            _replace(layer, "ms_deformable_attn_core", _FUNCTIONS[function.__name__])
+    return patched
+
+
+def unpatch() -> None:
+    """Gives everything back that `patch` replaced."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    for owner, name, original in _originals.values():
+        setattr(owner, name, original)
+    _originals.clear()
+
+
+__all__ = ["multi_scale_deformable_attention", "multi_scale_deformable_attention_v2", "patch", "unpatch"]

@@ -1,0 +1,473 @@
+"""The operators for torch, with gradients: under autograd, autocast, torch.compile and torch.export.
+
+    ms_deform_attn, resample, gemm, linear      functions
+    MSDeformAttn                                the module of Deformable DETR, which loads its checkpoints
+    MSDeformAttnFunction                        autograd function with the signature of Deformable DETR and mmcv
+
+The functions call torch operators of the same names: ``torch.ops.tmaops.ms_deform_attn``, ... They are registered here in
+Python over the C interface, which costs some tens of microseconds for a call.
+
+Gradients are those of first order. vmap, forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
+values beside f32 locations are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
+from run to run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import List, Optional, Sequence, Tuple, Union
+
+import torch
+from torch import Tensor
+
+from . import _gemm, _ms_deform_attn, _resample
+
+_library = torch.library.Library("tmaops", "FRAGMENT")
+_SCHEMAS = {
+    "ms_deform_attn": "(Tensor value, SymInt[] levels, Tensor sampling_locations, Tensor attention_weights, "
+    "SymInt[]? level_start_index=None, int[]? points_per_level=None, str sampling='bilinear') -> Tensor",
+    "ms_deform_attn_backward": "(Tensor grad_output, Tensor value, SymInt[] levels, Tensor sampling_locations, "
+    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, bool[] needed) "
+    "-> (Tensor, Tensor, Tensor)",
+    "resample": "(Tensor values, Tensor source_times, Tensor target_times, str interpolation='linear', str outside='hold', "
+    "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None) -> Tensor",
+    "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples, str interpolation, "
+    "str outside, str duplicates, float? max_gap, int[]? source_offsets, int[]? target_offsets) -> Tensor",
+    "gemm": "(Tensor a, Tensor b, Tensor? bias=None, str activation='none', ScalarType? out_dtype=None) -> Tensor",
+}
+for _name, _schema in _SCHEMAS.items():
+    _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def _register(name: str, kernel: object) -> None:
+    for key in ("CPU", "CUDA"):
+        _library.impl(name, kernel, key)
+
+
+def _refuse(name: str, *tensors: Optional[Tensor]) -> None:
+    """Forward-mode derivatives would otherwise be zeros."""
+    for tensor in tensors:
+        if tensor is not None and torch.autograd.forward_ad._current_level >= 0:
+            if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+                raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
+
+
+def _refuse_transforms(name: str) -> None:
+    """vmap has no rule, and functorch hides its tangents from operators."""
+    interpreter = torch._C._functorch.peek_interpreter_stack()
+    if interpreter is not None:
+        kind = str(interpreter.key()).rpartition(".")[2]
+        reasons = {
+            "Vmap": "vmap: give it the batch as a dimension",
+            "Jvp": "forward-mode derivatives: use reverse mode (backward, torch.autograd.grad)",
+            "Grad": "torch.func.grad and vjp: use torch.autograd.grad",
+        }
+        if kind in reasons:
+            raise NotImplementedError(f"tmaops::{name} does not take {reasons[kind]}")
+
+
+def _check_transforms(name: str) -> None:
+    if not torch.compiler.is_compiling():
+        _refuse_transforms(name)
+
+
+def _no_second_order(name: str):
+    def refuse(ctx: object, *grads: Tensor) -> None:
+        raise NotImplementedError(f"tmaops::{name} has no gradient: the gradients of tmaops are those of first order")
+
+    return refuse
+
+
+def _vmap_rule(name: str):
+    def refuse(info: object, in_dims: object, *args: object, **kwargs: object) -> None:
+        raise NotImplementedError(f"tmaops::{name} does not take vmap: give it the batch as a dimension")
+
+    return refuse
+
+
+# --- multi-scale deformable attention --------------------------------------------------------------------------------
+
+
+def _pairs(levels: Sequence[int]) -> List[Tuple[int, int]]:
+    return list(zip(levels[::2], levels[1::2]))
+
+
+@torch.no_grad()
+def _attention(value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear"):
+    _refuse("ms_deform_attn", value, sampling_locations, attention_weights)
+    return _ms_deform_attn.ms_deform_attn(
+        value, _pairs(levels), sampling_locations, attention_weights, level_start_index=level_start_index,
+        points_per_level=points_per_level, sampling=sampling,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def _attention_backward(
+    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed
+):
+    inputs = (value, sampling_locations, attention_weights)
+    if grad_output.dtype not in (value.dtype, torch.float32):
+        grad_output = grad_output.to(value.dtype)
+    gradients = _ms_deform_attn.ms_deform_attn_backward(
+        value, _pairs(levels), sampling_locations, attention_weights, grad_output, level_start_index=level_start_index,
+        points_per_level=points_per_level, sampling=sampling, needed=needed,
+        deterministic=torch.are_deterministic_algorithms_enabled(),
+        out=[torch.empty(like.shape, dtype=like.dtype, device=like.device) if wanted else None for like, wanted in zip(inputs, needed)],
+    )  # fmt: skip
+    return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
+
+
+_register("ms_deform_attn", _attention)
+_register("ms_deform_attn_backward", _attention_backward)
+
+
+@torch.library.register_fake("tmaops::ms_deform_attn")
+def _(value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear"):
+    return value.new_empty((value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3]))
+
+
+@torch.library.register_fake("tmaops::ms_deform_attn_backward")
+def _(grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed):
+    inputs = (value, sampling_locations, attention_weights)
+    return tuple(like.new_empty(like.shape) if wanted else like.new_empty(0) for like, wanted in zip(inputs, needed))
+
+
+def _attention_context(ctx, inputs, output) -> None:
+    value, levels, locations, weights, ctx.starts, ctx.points, ctx.sampling = inputs
+    ctx.levels = levels
+    ctx.save_for_backward(value, locations, weights)
+
+
+def _attention_gradient(ctx, grad):
+    value, locations, weights = ctx.saved_tensors
+    needs = ctx.needs_input_grad
+    # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
+    needed = [needs[0], needs[2] and ctx.sampling != "nearest", needs[3]]
+    gradients = torch.ops.tmaops.ms_deform_attn_backward(
+        grad, value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling, needed
+    )
+    grad_value, grad_locations, grad_weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
+    return grad_value, None, grad_locations, grad_weights, None, None, None
+
+
+def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
+    if isinstance(levels, Tensor):
+        levels = levels.tolist()
+    return [side for level in levels for side in level]
+
+
+def ms_deform_attn(
+    value: Tensor, levels: Union[Tensor, Sequence[Sequence[int]]], sampling_locations: Tensor, attention_weights: Tensor, *,
+    level_start_index: Union[None, Tensor, Sequence[int]] = None, points_per_level: Optional[Sequence[int]] = None,
+    sampling: str = "bilinear",
+) -> Tensor:  # fmt: skip
+    """Multi-scale deformable attention, with gradients.
+
+    Args:
+        value: (N, S, M, D), f16, bf16, f32; f64 on the CPU.
+        levels: L pairs (height, width). A tensor of them is read on the host, for which a GPU's work is waited for; give a list.
+        sampling_locations: (N, Lq, M, L, P, 2), (x, y) in [0, 1]; any floating-point type.
+        attention_weights: (N, Lq, M, L, P); any floating-point type.
+        level_start_index: optional, where each level starts in S. points_per_level: optional, L numbers of points; locations
+            are then (N, Lq, M, sum, 2) and weights (N, Lq, M, sum).
+        sampling: "bilinear", or "nearest" ("discrete" of RT-DETRv2), for which the locations get no gradient (None).
+
+    Returns:
+        (N, Lq, M * D), dtype of `value`.
+
+    Raises:
+        tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
+    """
+    _check_transforms("ms_deform_attn")
+    if isinstance(level_start_index, Tensor):
+        level_start_index = level_start_index.tolist()
+    return torch.ops.tmaops.ms_deform_attn(
+        value, _flat_levels(levels), sampling_locations, attention_weights, level_start_index, points_per_level, sampling
+    )
+
+
+# --- resampling ------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def _resampled(
+    values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
+    source_offsets=None, target_offsets=None,
+):  # fmt: skip
+    _refuse("resample", values)
+    return _resample.resample(
+        values, source_times, target_times, interpolation=interpolation, outside=outside, duplicates=duplicates,
+        max_gap=max_gap, source_offsets=source_offsets, target_offsets=target_offsets,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def _resampled_backward(
+    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
+):
+    return _resample.resample_backward(
+        grad_output, source_times, target_times, samples=samples, interpolation=interpolation, outside=outside,
+        duplicates=duplicates, max_gap=max_gap, source_offsets=source_offsets, target_offsets=target_offsets,
+    )  # fmt: skip
+
+
+_register("resample", _resampled)
+_register("resample_backward", _resampled_backward)
+
+
+@torch.library.register_fake("tmaops::resample")
+def _(
+    values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
+    source_offsets=None, target_offsets=None,
+):  # fmt: skip
+    targets = target_times.shape[-1]
+    if target_offsets is not None:
+        return values.new_empty((targets, values.shape[-1]))
+    batch = values.shape[0] if source_offsets is None else len(source_offsets) - 1
+    return values.new_empty((batch, targets, values.shape[-1]))
+
+
+@torch.library.register_fake("tmaops::resample_backward")
+def _(grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets):
+    batch = () if source_offsets is not None else grad_output.shape[:1]
+    return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
+
+
+def _resample_context(ctx, inputs, output) -> None:
+    values, source_times, target_times, *ctx.options = inputs
+    ctx.samples = values.shape[-2]
+    ctx.save_for_backward(source_times, target_times)
+
+
+def _resample_gradient(ctx, grad):
+    source_times, target_times = ctx.saved_tensors
+    gradient = torch.ops.tmaops.resample_backward(grad, source_times, target_times, ctx.samples, *ctx.options)
+    return (gradient,) + (None,) * 8
+
+
+def resample(
+    values: Tensor, source_times: Tensor, target_times: Tensor, *, interpolation: str = "linear", outside: str = "hold",
+    duplicates: str = "error", max_gap: Optional[float] = None, source_offsets: Optional[Sequence[int]] = None,
+    target_offsets: Optional[Sequence[int]] = None,
+) -> Tensor:  # fmt: skip
+    """Values of trajectories at other times, with the gradient to the values.
+
+    Args:
+        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32; f64 on the CPU.
+        source_times, target_times: (B, S) and (B, T), or (S) and (T) for all, or packed; f32 or f64 seconds, or i64 nanoseconds.
+        max_gap: in the unit of the times.
+        Others: as for tmaops.resample. "cubic" and "slerp" have no gradient.
+
+    Returns:
+        (B, T, D) or packed (rows, D), dtype of `values`.
+
+    Raises:
+        tmaops.Error: as tmaops.resample. NotImplementedError under vmap, in forward mode, and for second derivatives.
+    """
+    _check_transforms("resample")
+    return torch.ops.tmaops.resample(
+        values, source_times, target_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
+    )
+
+
+# --- matrix multiplication -------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def _product(a, b, bias=None, activation="none", out_dtype=None):
+    _refuse("gemm", a, b, bias)
+    return _gemm.gemm(a, b, bias=bias, activation=activation, out_dtype=out_dtype)
+
+
+_register("gemm", _product)
+
+
+@torch.library.register_fake("tmaops::gemm")
+def _(a, b, bias=None, activation="none", out_dtype=None):
+    shape = (*a.shape[:-1], b.shape[-1])
+    if b.dim() == 3 and a.dim() == 2:
+        shape = (b.shape[0], *shape)
+    return a.new_empty(shape, dtype=out_dtype or a.dtype)
+
+
+def _gemm_context(ctx, inputs, output) -> None:
+    a, b, bias, ctx.activation, _ = inputs
+    ctx.bias_dtype = None if bias is None else bias.dtype
+    ctx.save_for_backward(a, b, bias)
+
+
+def _activation_gradient(activation: str, sums: Tensor, grad: Tensor) -> Tensor:
+    """grad times the derivative of the activation at `sums`, in f32."""
+    if activation == "relu":
+        return torch.where(sums > 0, grad, 0)
+    if activation == "gelu":
+        return grad * (0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi))
+    share = torch.sigmoid(sums)
+    return grad * share * (1 + sums * (1 - share))
+
+
+def _gemm_gradient(ctx, grad):
+    a, b, bias = ctx.saved_tensors
+    if ctx.activation != "none":  # computed again, since the output does not tell them
+        sums = torch.ops.tmaops.gemm(a, b, bias, "none", torch.float32)
+        grad = _activation_gradient(ctx.activation, sums, grad.float())
+    rounded = grad.to(a.dtype)
+    needs = ctx.needs_input_grad
+    grad_a = grad_b = grad_bias = None
+    if needs[0]:
+        grad_a = torch.ops.tmaops.gemm(rounded, b.transpose(-1, -2), None, "none", a.dtype)
+        grad_a = grad_a if grad_a.dim() == a.dim() else grad_a.sum(0)
+    if needs[1]:
+        if b.dim() == 2 and a.dim() == 3:
+            grad_b = torch.ops.tmaops.gemm(a.flatten(0, 1).t(), rounded.flatten(0, 1), None, "none", b.dtype)
+        else:
+            grad_b = torch.ops.tmaops.gemm(a.transpose(-1, -2), rounded, None, "none", b.dtype)
+    if bias is not None and needs[2]:
+        grad_bias = grad.flatten(0, -2).float().sum(0).to(ctx.bias_dtype)
+    return grad_a, grad_b, grad_bias, None, None
+
+
+def gemm(
+    a: Tensor, b: Tensor, bias: Optional[Tensor] = None, *, activation: str = "none", out_dtype: Optional[torch.dtype] = None
+) -> Tensor:
+    """activation(a @ b + bias), accumulated in f32, with gradients.
+
+    Args:
+        a: (M, K) or (batch, M, K); b: (K, N) or (batch, K, N), both f16 or bf16; f32 on the CPU.
+        bias: optional, (N). activation: "none", "relu", "gelu" or "silu". out_dtype: f16, bf16 or f32; else that of `a`.
+
+    Returns:
+        (M, N) or (batch, M, N).
+
+    Raises:
+        tmaops.Error: as tmaops.gemm. NotImplementedError under vmap and in forward mode.
+    """
+    _check_transforms("gemm")
+    return torch.ops.tmaops.gemm(a, b, bias, activation, out_dtype)
+
+
+def linear(
+    x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, activation: str = "none", out_dtype: Optional[torch.dtype] = None
+) -> Tensor:
+    """activation(x weight^T + bias): torch.nn.functional.linear with its activation.
+
+    Args:
+        x: (..., in_features). weight: (out_features, in_features). bias: optional, (out_features). Others as for `gemm`.
+
+    Returns:
+        (..., out_features).
+    """
+    return gemm(x.reshape(-1, x.shape[-1]), weight.t(), bias, activation=activation, out_dtype=out_dtype).unflatten(0, x.shape[:-1])
+
+
+for _name, _backward, _context in (
+    ("ms_deform_attn", _attention_gradient, _attention_context),
+    ("resample", _resample_gradient, _resample_context),
+    ("gemm", _gemm_gradient, _gemm_context),
+):
+    torch.library.register_autograd(f"tmaops::{_name}", _backward, setup_context=_context)
+for _name in ("ms_deform_attn_backward", "resample_backward"):
+    torch.library.register_autograd(f"tmaops::{_name}", _no_second_order(_name))
+for _name in _SCHEMAS:
+    torch.library.register_vmap(f"tmaops::{_name}", _vmap_rule(_name))
+
+
+# --- what models are made of -----------------------------------------------------------------------------------------
+
+
+class MSDeformAttnFunction:
+    """`MSDeformAttnFunction.apply` of Deformable DETR and mmcv. im2col_step is taken and not looked at: any batch works."""
+
+    @staticmethod
+    def apply(
+        value: Tensor, value_spatial_shapes: Tensor, value_level_start_index: Tensor, sampling_locations: Tensor,
+        attention_weights: Tensor, im2col_step: int = 64,
+    ) -> Tensor:  # fmt: skip
+        return ms_deform_attn(
+            value, value_spatial_shapes, sampling_locations, attention_weights, level_start_index=value_level_start_index
+        )
+
+
+class MSDeformAttn(torch.nn.Module):
+    """Multi-scale deformable attention with its projections. It has the parameters of Deformable DETR's `MSDeformAttn`.
+
+    Args:
+        d_model: channels of queries and features. n_levels: feature levels L. n_heads: heads M. n_points: points P of a level.
+        offset_scale: what part of a reference box an offset of n_points reaches.
+
+    Under autocast the locations and weights stay f32.
+    """
+
+    def __init__(self, d_model: int = 256, n_levels: int = 4, n_heads: int = 8, n_points: int = 4, offset_scale: float = 0.5) -> None:
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"MSDeformAttn: got d_model {d_model}, needed a multiple of n_heads {n_heads}")
+        self.d_model, self.n_levels, self.n_heads, self.n_points = d_model, n_levels, n_heads, n_points
+        self.offset_scale = offset_scale
+        self.im2col_step = 64
+        self.sampling_offsets = torch.nn.Linear(d_model, n_heads * n_levels * n_points * 2)
+        self.attention_weights = torch.nn.Linear(d_model, n_heads * n_levels * n_points)
+        self.value_proj = torch.nn.Linear(d_model, d_model)
+        self.output_proj = torch.nn.Linear(d_model, d_model)
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        """Every head begins looking into a direction of its own, one pixel further with each point."""
+        with torch.no_grad():
+            self.sampling_offsets.weight.zero_()
+            angles = torch.arange(self.n_heads, dtype=torch.float32) * (2 * math.pi / self.n_heads)
+            directions = torch.stack([angles.cos(), angles.sin()], -1)
+            directions = directions / directions.abs().amax(-1, keepdim=True)
+            steps = torch.arange(1, self.n_points + 1, dtype=torch.float32)
+            offsets = directions[:, None, None, :] * steps[:, None]
+            self.sampling_offsets.bias.copy_(offsets.expand(-1, self.n_levels, -1, -1).reshape(-1))
+            self.attention_weights.weight.zero_()
+            self.attention_weights.bias.zero_()
+            for projection in (self.value_proj, self.output_proj):
+                torch.nn.init.xavier_uniform_(projection.weight)
+                projection.bias.zero_()
+
+    def forward(
+        self, query: Tensor, reference_points: Tensor, input_flatten: Tensor,
+        input_spatial_shapes: Union[Tensor, Sequence[Sequence[int]]], input_level_start_index: Optional[Tensor] = None,
+        input_padding_mask: Optional[Tensor] = None,
+    ) -> Tensor:  # fmt: skip
+        """
+        Args:
+            query: (N, Lq, d_model).
+            reference_points: (N, Lq, L, 2), (x, y) in [0, 1], or (N, Lq, L, 4) boxes (x, y, w, h).
+            input_flatten: (N, S, d_model), the pixels of all levels.
+            input_spatial_shapes: L pairs (height, width), best as a list.
+            input_level_start_index: optional, where each level starts in S.
+            input_padding_mask: optional, (N, S) bool; True for pixels that are none.
+
+        Returns:
+            (N, Lq, d_model).
+        """
+        batch, queries, _ = query.shape
+        shapes = input_spatial_shapes.tolist() if isinstance(input_spatial_shapes, Tensor) else input_spatial_shapes
+        value = self.value_proj(input_flatten)
+        if input_padding_mask is not None:
+            value = value.masked_fill(input_padding_mask[..., None], 0)
+        value = value.unflatten(-1, (self.n_heads, -1))
+        grid = (batch, queries, self.n_heads, self.n_levels, self.n_points)
+        with torch.autocast(query.device.type, enabled=False):  # 16 bits are too coarse for locations
+            wide = torch.promote_types(self.sampling_offsets.weight.dtype, torch.float32)
+            states = query.to(wide)
+            offsets = torch.nn.functional.linear(states, self.sampling_offsets.weight.to(wide), self.sampling_offsets.bias.to(wide))
+            logits = torch.nn.functional.linear(states, self.attention_weights.weight.to(wide), self.attention_weights.bias.to(wide))
+            weights = logits.view(*grid[:3], -1).softmax(-1).view(grid)
+            offsets = offsets.view(*grid, 2)
+            references = reference_points.to(wide)[:, :, None, :, None, :]
+            if references.shape[-1] == 2:
+                sides = torch.tensor([[width, height] for height, width in shapes], dtype=wide, device=query.device)
+                locations = references + offsets / sides[:, None, :]
+            elif references.shape[-1] == 4:
+                locations = references[..., :2] + offsets / self.n_points * references[..., 2:] * self.offset_scale
+            else:
+                raise ValueError(f"MSDeformAttn: reference_points have {references.shape[-1]} components, needed 2 or 4")
+        output = ms_deform_attn(value, shapes, locations, weights, level_start_index=input_level_start_index)
+        return self.output_proj(output)
+
+
+__all__ = ["MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Builds the wheel, installs it into an environment that has nothing of this project, and runs tests/python there.
+# KERNELS_FROM, CUDA: as for scripts/wheel.sh. Arguments go to pytest. Without PyPI there are no tests, which it says.
+set -eu
+cd "$(dirname "$0")/.."
+skip() {
+  printf '%s\n' "*** The Python tests are left out: PyPI could not be reached ($1). ***" >&2
+  exit 0
+}
+code=0
+wheel=$(sh scripts/wheel.sh) || code=$?
+[ "$code" != 3 ] || skip "what builds the wheel"
+[ "$code" = 0 ] || exit "$code"
+
+environment=.venv/python-tests
+wanted=$(cat tests/python/requirements.txt)
+if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$wanted" ]; then
+  rm -rf "$environment"
+  python3 -m venv "$environment"
+  echo "Installing what the Python tests need into $environment." >&2
+  if ! "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --retries 2 -r tests/python/requirements.txt >"$environment/pip.log" 2>&1; then
+    tail -n 3 "$environment/pip.log" >&2
+    skip "tests/python/requirements.txt"
+  fi
+  printf '%s' "$wanted" >"$environment/.complete"
+fi
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
+echo "Testing (Python)." >&2
+exec "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python "$@"

@@ -1,0 +1,30 @@
+"""The documents' example, and what the wheel says about itself."""
+
+import contextlib
+import importlib.metadata
+import io
+import pathlib
+import re
+
+import tmaops
+
+
+def test_the_example_of_the_documents_prints_what_it_says():
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(import numpy.*?)```", text, re.DOTALL)[1]
+    said = re.findall(r"^print.*# (.*)$", example, re.MULTILINE)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(example, "docs/python.md", "exec"), {})
+    assert len(said) >= 2
+    assert printed.getvalue().splitlines() == said
+
+
+def test_the_package_is_one_wheel_for_every_python():
+    distribution = importlib.metadata.distribution("tmaops")
+    assert distribution.version == tmaops.__version__
+    tags = re.findall(r"^Tag: (.*)$", distribution.read_text("WHEEL"), re.MULTILINE)
+    assert len(tags) == 1 and re.fullmatch(r"py3-none-manylinux_2_\d+_x86_64", tags[0])
+    names = {pathlib.Path(str(file)).name for file in distribution.files}
+    assert {"libtmaops.so", "tmaops", "py.typed", "MultiScaleDeformableAttention.py"} <= names
+    assert not [name for name in names if name.startswith(("libdnnl", "libgomp", "libcudart", "libcuda"))]

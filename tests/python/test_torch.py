@@ -1,0 +1,311 @@
+"""tmaops.torch: registration, gradients, compilation, and what is refused."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tmaops
+import tmaops.torch as ops
+
+LEVELS = [(6, 5), (3, 2)]
+
+
+@pytest.fixture
+def f64(device):
+    return torch.float64 if device == "cpu" else torch.float32
+
+
+def inputs(device, dtype=torch.float32, queries=7, levels=LEVELS, points=3, batch=2, heads=2, channels=4):
+    generator = torch.Generator().manual_seed(queries)
+    pixels = sum(h * w for h, w in levels)
+    value = torch.randn(batch, pixels, heads, channels, generator=generator)
+    locations = torch.rand(batch, queries, heads, len(levels), points, 2, generator=generator) * 1.2 - 0.1
+    weights = torch.rand(batch, queries, heads, len(levels), points, generator=generator)
+    return [tensor.to(device, dtype).requires_grad_() for tensor in (value, locations, weights)]
+
+
+def by_grid_sample(value, levels, locations, weights):
+    """The operator by torch's own functions."""
+    batch, _, heads, channels = value.shape
+    _, queries, _, count, points, _ = locations.shape
+    sampled = []
+    for level, (image, (height, width)) in enumerate(zip(value.split([h * w for h, w in levels], 1), levels)):
+        image = image.flatten(2).transpose(1, 2).reshape(batch * heads, channels, height, width)
+        grid = 2 * locations[:, :, :, level].transpose(1, 2).flatten(0, 1) - 1
+        sampled.append(torch.nn.functional.grid_sample(image, grid, align_corners=False))
+    weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, count * points)
+    output = (torch.stack(sampled, -2).flatten(-2) * weights).sum(-1)
+    return output.view(batch, heads * channels, queries).transpose(1, 2)
+
+
+def test_attention_and_its_gradients_agree_with_grid_sample(device, f64):
+    given = inputs(device, f64)
+    got = ops.ms_deform_attn(given[0], LEVELS, *given[1:])
+    wanted = by_grid_sample(given[0], LEVELS, *given[1:])
+    torch.testing.assert_close(got, wanted)
+    grad = torch.randn_like(wanted)
+    for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_opcheck_passes(device):
+    given = inputs(device)
+    flat = [side for level in LEVELS for side in level]
+    torch.library.opcheck(torch.ops.tmaops.ms_deform_attn, (given[0], flat, *given[1:]))
+    torch.library.opcheck(
+        torch.ops.tmaops.resample,
+        (torch.randn(2, 5, 3, device=device, requires_grad=True), torch.arange(5.0, device=device), torch.rand(4, device=device)),
+    )
+    half = torch.float32 if device == "cpu" else torch.float16
+    a, b = torch.randn(4, 5, device=device, dtype=half, requires_grad=True), torch.randn(5, 3, device=device, dtype=half)
+    torch.library.opcheck(torch.ops.tmaops.gemm, (a, b, None, "gelu"), atol=1e-3, rtol=1e-3)
+
+
+def test_gradcheck_passes():
+    given = inputs("cpu", torch.float64, batch=1, queries=2, points=2)
+    assert torch.autograd.gradcheck(lambda *tensors: ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:]), given)
+    times, targets = torch.tensor([0.0, 1, 2.5]).double(), torch.tensor([-1.0, 0.3, 2.0]).double()
+    values = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    for outside in ("hold", "extrapolate"):
+        assert torch.autograd.gradcheck(lambda v: ops.resample(v, times, targets, outside=outside), (values,))
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu", "silu"])
+def test_gradients_of_linear_agree_with_torch(device, activation):
+    dtype = torch.float32 if device == "cpu" else torch.float16
+    x, weight, bias = (torch.randn(*shape, device=device, dtype=dtype, requires_grad=True) for shape in ((2, 5, 8), (6, 8), (6,)))
+    got = ops.linear(x, weight, bias, activation=activation)
+    act = {"none": lambda t: t, "relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}[activation]
+    wanted = act(torch.nn.functional.linear(x, weight, bias))
+    tolerance = {} if device == "cpu" else {"atol": 2e-2, "rtol": 2e-2}
+    torch.testing.assert_close(got, wanted, **tolerance)
+    grad = torch.randn_like(wanted)
+    for mine, theirs in zip(torch.autograd.grad(got, (x, weight, bias), grad), torch.autograd.grad(wanted, (x, weight, bias), grad)):
+        torch.testing.assert_close(mine, theirs, **tolerance)
+
+
+def test_gradients_of_batched_gemm_agree_with_torch(device):
+    dtype = torch.float32 if device == "cpu" else torch.float16
+    for first, second in (((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (2, 4, 5))):
+        a, b = (torch.randn(shape, device=device, dtype=dtype, requires_grad=True) for shape in (first, second))
+        got, wanted = ops.gemm(a, b), a @ b
+        grad = torch.randn_like(wanted)
+        for mine, theirs in zip(torch.autograd.grad(got, (a, b), grad), torch.autograd.grad(wanted, (a, b), grad)):
+            torch.testing.assert_close(mine, theirs, atol=1e-2 if device != "cpu" else 1e-5, rtol=1e-2 if device != "cpu" else 1e-5)
+
+
+def test_locations_of_nearest_pixels_get_no_gradient(device):
+    value, locations, weights = inputs(device)
+    ops.ms_deform_attn(value, LEVELS, locations, weights, sampling="nearest").sum().backward()
+    assert locations.grad is None
+    assert value.grad is not None and weights.grad is not None
+
+
+def test_ragged_points_have_gradients(device):
+    value, locations, weights = inputs(device)
+    flat_locations, flat_weights = locations[:, :, :, 0].detach().requires_grad_(), weights[:, :, :, 0].detach().requires_grad_()
+    got = ops.ms_deform_attn(value, LEVELS, flat_locations, flat_weights, points_per_level=[1, 2])
+    padded, none = locations.detach().clone(), torch.zeros_like(weights)
+    padded[:, :, :, 0, :1], none[:, :, :, 0, :1] = flat_locations[..., :1, :], flat_weights[..., :1]
+    padded[:, :, :, 1, :2], none[:, :, :, 1, :2] = flat_locations[..., 1:, :], flat_weights[..., 1:]
+    torch.testing.assert_close(got, by_grid_sample(value, LEVELS, padded, none))
+    got.sum().backward()
+    assert flat_locations.grad.shape == flat_locations.shape
+
+
+def test_autocast_leaves_types_alone(device):
+    value, locations, weights = inputs(device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        assert ops.ms_deform_attn(value, LEVELS, locations, weights).dtype is torch.float32
+        mixed = ops.ms_deform_attn(value.bfloat16(), LEVELS, locations, weights)
+    assert mixed.dtype is torch.bfloat16
+    mixed.sum().backward()
+    assert locations.grad.dtype is torch.float32
+
+
+def test_compiled_calls_take_changing_sizes_without_recompiling(device):
+    torch._dynamo.reset()
+
+    @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
+    def step(value, image, locations, weights):
+        levels = [(image.shape[-2], image.shape[-1]), (3, 2)]
+        return ops.ms_deform_attn(value, levels, locations, weights) * 2
+
+    for turn, (queries, sides) in enumerate([(7, (6, 5)), (9, (7, 5)), (11, (8, 9))]):
+        levels = [sides, (3, 2)]
+        given = inputs(device, queries=queries, levels=levels)
+        with torch._dynamo.config.patch(error_on_recompile=turn > 0):
+            got = step(given[0], torch.empty(1, *sides), *given[1:])
+        wanted = 2 * by_grid_sample(given[0], levels, *given[1:])
+        torch.testing.assert_close(got, wanted)
+        grad = torch.randn_like(wanted)
+        for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
+            torch.testing.assert_close(mine, theirs)
+
+
+def test_export_keeps_the_operator(device):
+    class Model(torch.nn.Module):
+        def forward(self, value, locations, weights):
+            return ops.ms_deform_attn(value, LEVELS, locations, weights)
+
+    given = [tensor.detach() for tensor in inputs(device)]
+    queries = torch.export.Dim("queries", min=2, max=100)
+    shapes = {"value": {}, "locations": {1: queries}, "weights": {1: queries}}
+    program = torch.export.export(Model().to(device), tuple(given), dynamic_shapes=shapes)
+    assert "tmaops.ms_deform_attn" in str(program.graph)
+    more = [tensor.detach() for tensor in inputs(device, queries=13)]
+    torch.testing.assert_close(program.module()(*more), ops.ms_deform_attn(more[0], LEVELS, *more[1:]))
+
+
+def test_deterministic_mode_is_obeyed(device, monkeypatch):
+    asked = []
+    original = tmaops._ms_deform_attn.ms_deform_attn_backward
+    monkeypatch.setattr(
+        tmaops._ms_deform_attn, "ms_deform_attn_backward",
+        lambda *args, **options: asked.append(options["deterministic"]) or original(*args, **options),
+    )  # fmt: skip
+    given = inputs(device)
+    for deterministic in (True, False):
+        torch.use_deterministic_algorithms(deterministic)
+        try:
+            ops.ms_deform_attn(given[0], LEVELS, *given[1:]).sum().backward()
+        finally:
+            torch.use_deterministic_algorithms(False)
+    assert asked == [True, False]
+
+
+def test_second_derivatives_are_refused(device):
+    given = inputs(device)
+    (grad,) = torch.autograd.grad(ops.ms_deform_attn(given[0], LEVELS, *given[1:]).square().sum(), given[:1], create_graph=True)
+    with pytest.raises(NotImplementedError, match="first order"):
+        grad.sum().backward()
+
+
+def test_vmap_is_refused(device):
+    given = [tensor.detach() for tensor in inputs(device)]
+    stacked = [torch.stack([tensor, tensor]) for tensor in given]
+    with pytest.raises(NotImplementedError, match="vmap"):
+        torch.vmap(lambda *tensors: ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:]))(*stacked)
+
+
+def test_forward_mode_is_refused(device):
+    given = [tensor.detach() for tensor in inputs(device)]
+    with pytest.raises(NotImplementedError, match="forward"):
+        torch.func.jvp(lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]), (given[0],), (given[0],))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(given[0], given[0])
+        with pytest.raises(NotImplementedError, match="forward"):
+            ops.ms_deform_attn(dual, LEVELS, *given[1:])
+
+
+def test_functional_gradients_are_refused(device):
+    given = [tensor.detach() for tensor in inputs(device)]
+    with pytest.raises(NotImplementedError, match="torch.autograd.grad"):
+        torch.func.grad(lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]).sum())(given[0])
+
+
+def test_errors_name_the_argument(device):
+    value, locations, weights = inputs(device)
+    with pytest.raises(tmaops.Error, match="E020"):
+        ops.ms_deform_attn(value, [(6, 5), (3, 3)], locations, weights)
+
+
+def test_tensors_that_require_gradients_are_refused_outside(device):
+    value, locations, weights = inputs(device)
+    with pytest.raises(ValueError, match="tmaops.torch"):
+        tmaops.ms_deform_attn(value, LEVELS, locations, weights)
+
+
+def test_the_plain_functions_take_torch_tensors(device):
+    values, times = torch.randn(2, 5, 3, device=device), torch.arange(5.0, device=device)
+    got, valid = tmaops.resample(values, times, times[:4] + 0.5, valid=True)
+    assert got.device == values.device and valid.dtype is torch.bool
+    torch.testing.assert_close(got, (values[:, :4] + values[:, 1:]) / 2)
+    assert sum(tmaops.resample_violations(times, times).values()) == 0
+
+
+class OriginalModule(torch.nn.Module):
+    """The module of Deformable DETR by torch's own functions."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.inner = copy.deepcopy(module)
+
+    def forward(self, query, references, features, shapes, mask):
+        m = self.inner
+        value = m.value_proj(features).masked_fill(mask[..., None], 0).unflatten(-1, (m.n_heads, -1))
+        grid = (*query.shape[:2], m.n_heads, m.n_levels, m.n_points)
+        offsets = m.sampling_offsets(query).view(*grid, 2)
+        weights = m.attention_weights(query).view(*grid[:3], -1).softmax(-1).view(grid)
+        references = references[:, :, None, :, None]
+        if references.shape[-1] == 2:
+            locations = references + offsets / torch.tensor([[w, h] for h, w in shapes]).to(offsets)[:, None]
+        else:
+            locations = references[..., :2] + offsets / m.n_points * references[..., 2:] * 0.5
+        return m.output_proj(by_grid_sample(value, shapes, locations, weights))
+
+
+@pytest.mark.parametrize("components", [2, 4])
+def test_the_module_agrees_with_its_definition(device, f64, components):
+    torch.manual_seed(0)
+    module = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3).to(device, f64)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    original = OriginalModule(module)
+    query, features = (torch.randn(2, n, 16, device=device, dtype=f64) for n in (7, 36))
+    references = torch.rand(2, 7, 2, components, device=device, dtype=f64)
+    mask = torch.rand(2, 36, device=device) < 0.2
+    got = module(query, references, features, torch.tensor(LEVELS), torch.tensor([0, 30]), mask)
+    wanted = original(query, references, features, LEVELS, mask)
+    torch.testing.assert_close(got, wanted)
+    got.square().sum().backward()
+    wanted.square().sum().backward()
+    for mine, theirs in zip(module.parameters(), original.inner.parameters()):
+        torch.testing.assert_close(mine.grad, theirs.grad)
+    names = {"sampling_offsets", "attention_weights", "value_proj", "output_proj"}
+    assert set(module.state_dict()) == {f"{name}.{part}" for name in names for part in ("weight", "bias")}
+
+
+def test_the_module_keeps_locations_f32_under_autocast(device):
+    module = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3).to(device)
+    query, features = torch.randn(2, 7, 16, device=device), torch.randn(2, 36, 16, device=device)
+    references = torch.rand(2, 7, 2, 2, device=device)
+    wanted = module(query, references, features, LEVELS)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        got = module(query, references, features, LEVELS)
+    assert (got - wanted).norm() < 0.03 * wanted.norm()
+
+
+def _train(rank, file, results):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3))
+    torch.manual_seed(1)
+    queries, features, references = torch.randn(2, 7, 16), torch.randn(2, 36, 16), torch.rand(2, 7, 2, 2)
+    model(queries[rank : rank + 1], references[rank : rank + 1], features[rank : rank + 1], LEVELS).square().mean().backward()
+    if rank == 0:
+        torch.save([parameter.grad for parameter in model.parameters()], results)
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_train_as_one(tmp_path):
+    results = tmp_path / "gradients"
+    torch.multiprocessing.spawn(_train, args=(str(tmp_path / "store"), str(results)), nprocs=2)
+    torch.manual_seed(0)
+    model = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3)
+    torch.manual_seed(1)
+    queries, features, references = torch.randn(2, 7, 16), torch.randn(2, 36, 16), torch.rand(2, 7, 2, 2)
+    model(queries, references, features, LEVELS).square().mean().backward()
+    for parameter, together in zip(model.parameters(), torch.load(results)):
+        torch.testing.assert_close(together, parameter.grad)
+
+
+def test_numpy_and_torch_share_memory_with_the_operator():
+    values = np.ones((1, 3, 1), np.float32)
+    got = tmaops.resample(torch.from_numpy(values), torch.arange(3.0), torch.tensor([0.5]))
+    assert isinstance(got, torch.Tensor) and got.item() == 1
