@@ -134,7 +134,7 @@ TEST_P(ResampleData, single_precision_times_must_resolve_the_steps) {
   };
   for (const Duplicates duplicates : {Duplicates::error, Duplicates::last}) {
     expect_error(
-        time_precision, [&] { run(1.7e9, 0.01, duplicates); }, "f32", "1700000");  // all stamps equal
+        time_precision, [&] { run(1.7e9, 0.01, duplicates); }, "f32", "1700000");  // all timestamps equal
     expect_error(
         time_precision, [&] { run(1.7e9, 2.0, duplicates); }, "trajectory 0");  // a few steps of 128 s
     expect_error(
@@ -142,7 +142,7 @@ TEST_P(ResampleData, single_precision_times_must_resolve_the_steps) {
     EXPECT_EQ(run(86400, 0.1, duplicates), 2);
     EXPECT_EQ(run(0, 1e-6, duplicates), 2);
   }
-  // Stamps that coincide now and then, because f32 resolves hardly less than a step: said for what it is.
+  // Timestamps that coincide now and then, because f32 resolves hardly less than a step: said for what it is.
   expect_error(
       time_precision,
       [&] {

@@ -73,7 +73,7 @@ void agrees(const CaseShape& shape) {
   const Case c(shape);
   Buffer want = c.output();
   Buffer want_valid = c.valid();
-  // Some random cases are errors (all stamps equal): then every variant must report the same one.
+  // Some random cases are errors (all timestamps equal): then every variant must report the same one.
   const std::string want_error = error_of([&] { c.run("reference", want, shape.valid ? &want_valid : nullptr); });
   const Tolerance tolerance = tolerance_of(shape);
   for (const std::string& variant : cpu_variants("resample")) {

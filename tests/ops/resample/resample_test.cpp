@@ -298,7 +298,7 @@ TEST_P(ResampleVariant, extrapolates_by_the_documented_formula) {
 }
 
 TEST_P(ResampleVariant, nanoseconds_are_exact_at_the_limits) {
-  // Steps of 1 us at the largest and smallest stamps, where f64 resolves 512 ns and f32 half an hour.
+  // Steps of 1 us at the largest and smallest timestamps, where f64 resolves 512 ns and f32 half an hour.
   for (const std::int64_t base : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max() - 10'000,
                                   std::numeric_limits<std::int64_t>::min(), std::int64_t{-5000}}) {
     const std::vector<std::int64_t> x{base, base + 1000, base + 2000, base + 2001};
@@ -326,7 +326,7 @@ TEST_P(ResampleVariant, nanoseconds_are_exact_at_the_limits) {
 }
 
 TEST_P(ResampleVariant, unix_seconds_in_f64_keep_their_resolution) {
-  // f64 resolves 0.24 us at UNIX time: weights of stamps that many units apart are exact.
+  // f64 resolves 0.24 us at UNIX time: weights of timestamps that many units apart are exact.
   const double base = 1.7e9;
   const double unit = std::ldexp(1, -22);
   expect(run({base, base + 4 * unit, base + 8 * unit}, {0, 1, 2},

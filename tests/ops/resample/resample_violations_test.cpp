@@ -41,7 +41,7 @@ TEST(ResampleViolations, trajectories_without_targets_are_not_looked_at) {
   EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0}));
 }
 
-TEST(ResampleViolations, shared_stamps_count_once_for_each_trajectory) {
+TEST(ResampleViolations, shared_timestamps_count_once_for_each_trajectory) {
   const std::vector<double> x{0, NAN};
   const std::vector<double> q{0.5, 0.75, 0.25};
   const auto counted_for = [&](const ConstTensorView& targets) {

@@ -52,7 +52,7 @@ void check_source(const Problem& problem, const Times<Time>& x, std::int64_t b) 
   if constexpr (std::is_same_v<Time, float>)
     if (n > 1 && too_coarse(x[0], x[n - 1], n))
       fail(problem, ErrorCode::time_precision, "source_times of trajectory " + std::to_string(b),
-           std::to_string(n) + " f32 stamps from " + text(x[0]) + " to " + text(x[n - 1]),
+           std::to_string(n) + " f32 timestamps from " + text(x[0]) + " to " + text(x[n - 1]),
            "a mean step that f32 resolves at that magnitude");
   if (problem.duplicates == Duplicates::error)
     for (std::int64_t i = 1; i < n; ++i)

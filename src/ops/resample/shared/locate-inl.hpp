@@ -72,7 +72,7 @@ auto HalveForCount(D d, V q, const Time* HWY_RESTRICT x, std::int64_t count) {
 /// The same for sorted lanes, by comparing each timestamp up to the last lane's with all lanes; `base` of them are
 /// known to be at or before the first lane.
 template <class D, class V, class Time = hn::TFromD<D>>
-auto CountStamps(D d, V q, Time last, const Time* HWY_RESTRICT x, std::int64_t base, std::int64_t count) {
+auto CountTimestamps(D d, V q, Time last, const Time* HWY_RESTRICT x, std::int64_t base, std::int64_t count) {
   const hn::RebindToSigned<D> di;
   using Index = hn::TFromD<decltype(di)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -221,7 +221,8 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
       finite = hn::And(finite, hn::Le(hn::Abs(times), hn::Set(d, std::numeric_limits<Time>::max())));
     std::int32_t* row = tile.row.data() + k;
     const auto found =
-        sorted ? CountStamps(d, times, from[lanes - 1], constants.x, base, n) : HalveForCount(d, times, constants.x, n);
+        sorted ? CountTimestamps(d, times, from[lanes - 1], constants.x, base, n)
+               : HalveForCount(d, times, constants.x, n);
     if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight<Weight>() + k, any_outside))
       return false;
     base = row[lanes - 1];

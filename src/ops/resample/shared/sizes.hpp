@@ -35,7 +35,7 @@ int slice_bytes(int capacity, std::int64_t stride);
 
 inline constexpr int round_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-/// For a division by `count` as the upper half of a product.
+/// For a division by `count` > 1 as the upper half of a product.
 inline std::uint32_t reciprocal_of(std::int64_t count) {
   return static_cast<std::uint32_t>(((std::int64_t{1} << 32) + count - 1) / count);
 }

@@ -126,7 +126,7 @@ TEST(GpuResampleShapes, short_trajectories_of_rows_with_an_odd_number_of_values)
         }
 }
 
-// As many tiles as are resident at once: narrow_rows has a kernel for these, with dependent launch.
+// Long trajectories, cut into tiles that begin inside a chunk.
 TEST(GpuResampleShapes, long_trajectories_of_two_arms) {
   TMAOPS_NEEDS_GPU();
   std::uint64_t seed = 70;

@@ -118,7 +118,7 @@ inline Made make(const Case& c, std::uint64_t seed) {
   for (std::int64_t i = 0; c.lean != 0 && i < made.values->layout().size(); i += 4)
     made.values->set(i, made.values->get(i) + c.lean);
 
-  // Stamps in units of a mean step of 1 (f64: at 1.7e9 s; i64: 1 ms at that epoch, in ns).
+  // Timestamps in units of a mean step of 1 (f64: at 1.7e9 s; i64: 1 ms at that epoch, in ns).
   const double unit = c.times == DType::i64 ? 1e6 : 1.0;
   const double origin = c.times == DType::f64 ? 1.7e9 : 0.0;
   const std::int64_t epoch = c.times == DType::i64 ? 1'700'000'000'000'000'000 : 0;
@@ -134,7 +134,7 @@ inline Made make(const Case& c, std::uint64_t seed) {
   };
   const bool flat_source = c.shared_source || c.packed_source;
   made.source = std::make_unique<Buffer>(c.times, times_layout(flat_source, source_rows));
-  std::vector<double> stamps;
+  std::vector<double> timestamps;
   for (std::int64_t b = 0; b < (c.shared_source ? 1 : c.batch); ++b) {
     const std::int64_t first = c.packed_source ? made.source_offsets[static_cast<std::size_t>(b)] : b * c.samples;
     const std::int64_t count =
@@ -142,7 +142,7 @@ inline Made make(const Case& c, std::uint64_t seed) {
     double time = uniform(0, 1);
     for (std::int64_t i = 0; i < count; ++i) {
       set_time(*made.source, first + i, time);
-      stamps.push_back(time);
+      timestamps.push_back(time);
       const bool twice = c.duplicates && random() % 7 == 0;
       if (!twice) time += c.gap && random() % 9 == 0 ? 4.5 : uniform(0.5, 1.5);
     }
@@ -168,7 +168,7 @@ inline Made make(const Case& c, std::uint64_t seed) {
       std::vector<double> times(static_cast<std::size_t>(target_rows));
       for (double& time : times) time = uniform(low, high);
       for (std::size_t i = 0; i < times.size(); i += 5)  // some at the very time of a sample
-        if (!stamps.empty()) times[i] = stamps[random() % stamps.size()];
+        if (!timestamps.empty()) times[i] = timestamps[random() % timestamps.size()];
       if (!c.unsorted) std::sort(times.begin(), times.end());
       for (std::int64_t t = 0; t < target_rows; ++t)
         set_time(*made.target, b * target_rows + t, times[static_cast<std::size_t>(t)]);

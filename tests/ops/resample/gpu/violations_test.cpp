@@ -8,7 +8,7 @@
 namespace tmaops::test {
 namespace {
 
-/// Two trajectories of 600 stamps and 700 targets with known violations.
+/// Two trajectories of 600 timestamps and 700 targets with known violations.
 struct Times {
   std::vector<float> source = std::vector<float>(2 * 600);
   std::vector<float> target = std::vector<float>(2 * 700);
@@ -54,7 +54,7 @@ TEST(GpuResampleViolations, every_kind_is_counted) {
   times.target[700] = -1;
   ResampleOptions options;
   options.outside = Outside::error;
-  // [0, 400] is before [0, 399], and so is [0, 599]; the last stamp of trajectory 0 is 1, so targets after 1 are
+  // [0, 400] is before [0, 399], and so is [0, 599]; the last timestamp of trajectory 0 is 1, so targets after 1 are
   // outside.
   const std::vector<std::int64_t> counts = counted(times, options);
   EXPECT_EQ(counts[0], 2);

@@ -102,6 +102,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   static_cast<PlainCall&>(tile) = make_plain_call(problem, arguments, values_per_chunk(problem));
   tile.chunks = chunks_of(row_bytes);
   tile.tile = cut.targets;
+  tile.lane_shift = std::countr_zero(static_cast<unsigned>(cut.lanes));
   tile.step = cut.threads / tile.chunks.count;
   tile.time_margin = cut.time_margin;
   tile.row_margin = cut.row_margin;
@@ -134,6 +135,22 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
     tile.burst = shares(tile.values, cut.burst, blocks);
   }
   return tile;
+}
+
+PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes) {
+  const bool sparse = is_sparse(problem);
+  PlainCut cut;
+  cut.threads = threads;
+  cut.lanes = lanes;
+  cut.targets = threads / lanes;
+  // A smaller window than time_margin() asks for, since every block of few targets reads one, and a miss costs only its
+  // own lanes (docs/findings/resample.md, R20).
+  const int margin = time_margin(problem.source, problem.target);
+  cut.time_margin = 2 + (sparse ? margin * 2 / 3 : margin * (problem.target < problem.source ? 9 : 7) / 24);
+  cut.ahead_times = ahead_times_bytes(problem);
+  cut.ahead_values =
+      std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * problem.row_bytes() / 2);
+  return cut;
 }
 
 std::int64_t output_chunks(const Problem& problem) {

@@ -77,6 +77,7 @@ struct PlainTile : PlainCall {
 struct PlainCut {
   int threads = 128;
   int targets = 0;     // per block
+  int lanes = 1;       // that share a target, a power of two
   int spot_bytes = 0;  // of what is left about each located target
   int time_margin = 4;
   Rows16 rows = Rows16::in_memory;
@@ -86,6 +87,11 @@ struct PlainCut {
   std::int64_t burst = 0;         // bytes of the values
 };
 PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, const PlainCut& cut);
+
+/// Few targets among many samples.
+inline bool is_sparse(const Problem& problem) { return problem.source >= 3 * problem.target; }
+/// A cut for blocks of few targets that read only the rows that are needed, each by `lanes` lanes.
+PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes);
 
 /// Chunks of the output, and how many make a long call: shorter ones want the shortest way through a block, longer ones
 /// the fewest instructions.

@@ -28,7 +28,8 @@ PlainCut plain_cut(const Problem& problem, const Config& config) {
   const int row = static_cast<int>(problem.row_bytes() / 16);
   PlainCut cut;
   cut.threads = threads_of(config.chunks);
-  cut.targets = cut.threads / (row / config.chunks);
+  cut.lanes = row / config.chunks;
+  cut.targets = cut.threads / cut.lanes;
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.rows = Rows16::in_shared;
   cut.row_margin = std::min(cut.time_margin, row == 8 ? 8 : 4);

@@ -1,11 +1,9 @@
 // Plain calls that are short: the times and rows around a tile are guessed and fetched at once by two bulk copies.
 // Every lane locates the target whose chunks it combines: lanes of one target repeat its search in step, and nothing is
 // passed between threads. This is the shortest way from times to output.
-#include <bit>
-
 #include "device/fence.cuh"
 #include "ops/resample/forward/gpu/bulk_window_lane/configs.hpp"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_lane.cuh"
 
 namespace tmaops::ops::resample::bulk_window_lane {
 namespace {
@@ -82,26 +80,8 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
-  const PlainCut cut = plain_cut(problem, config);
-  PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.lane_shift = std::countr_zero(static_cast<unsigned>(tile.chunks.count / config.chunks));
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = static_cast<unsigned>(cut.threads),
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_value_type(problem.values, [&]<class Value>(Value*) {
-    switch (config.chunks) {
-      case 1:
-        return work.add(kernel<Value, 1>, shape, tile);
-      case 2:
-        return work.add(kernel<Value, 2>, shape, tile);
-      default:
-        return work.add(kernel<Value, 4>, shape, tile);
-    }
-  });
-  return work;
+  return lane_work<Storage>(kSite, problem, arguments, plain_cut(problem, config), config.chunks,
+                            [&]<class Value, int chunks>() { return kernel<Value, chunks>; });
 }
 
 }  // namespace tmaops::ops::resample::bulk_window_lane

@@ -37,8 +37,8 @@ Support supports(const Problem& problem, const DeviceInfo&) {
     return Support::no("needs target times and output at multiples of 16 bytes");
   if (problem.batch * problem.source * 4 % 16 != 0 || problem.batch * problem.source * problem.row_bytes() % 16 != 0)
     return Support::no("needs source times and values of whole chunks of 16 bytes");
-  if (problem.target == 0 || problem.target % 2 != 0 || problem.target > 2 * kThreads)
-    return Support::no("needs an even number of targets, at most " + std::to_string(2 * kThreads));
+  if (problem.target < 4 || problem.target % 2 != 0 || problem.target > 2 * kThreads)
+    return Support::no("needs an even number of targets from 4 to " + std::to_string(2 * kThreads));
   if (!fits_units(problem, 1)) return Support::no("needs tensors of less than 2^31 values");
   if (const std::int64_t most = most_trajectories(problem); most == 0 || !writes_chunks(problem, most))
     return Support::no("needs short trajectories, and as many as write whole chunks of 16 bytes");

@@ -12,9 +12,6 @@ int threads_of(int chunks, int row) {
   return chunks == 2 && row <= 4 ? 64 : 128;
 }
 
-/// Few targets among many samples.
-bool is_sparse(const Problem& problem) { return problem.source >= 3 * problem.target; }
-
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_lanes(problem); }
@@ -32,17 +29,7 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
 
 PlainCut plain_cut(const Problem& problem, const Config& config) {
   const int row = static_cast<int>(problem.row_bytes() / 16);
-  const bool sparse = is_sparse(problem);
-  PlainCut cut;
-  cut.threads = threads_of(config.chunks, row);
-  cut.targets = cut.threads / (row / config.chunks);
-  // A smaller window than time_margin() asks for, since every block of few targets reads one, and a miss costs only its
-  // own lanes (docs/findings/resample.md, R20).
-  const int margin = time_margin(problem.source, problem.target);
-  cut.time_margin = 2 + (sparse ? margin * 2 / 3 : margin * (problem.target < problem.source ? 9 : 7) / 24);
-  cut.ahead_times = ahead_times_bytes(problem);
-  cut.ahead_values = std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * row * 8);
-  return cut;
+  return touched_rows_cut(problem, threads_of(config.chunks, row), row / config.chunks);
 }
 
 }  // namespace tmaops::ops::resample::touched_rows_lane

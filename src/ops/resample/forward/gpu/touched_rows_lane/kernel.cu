@@ -2,11 +2,9 @@
 // shared memory, and every lane locates the target whose chunks it loads, several pairs of loads in flight. That makes
 // short lives, so that blocks keep the memory busy up to the end of a call. What the first blocks need is brought into
 // the L2 ahead of time.
-#include <bit>
-
 #include "device/fence.cuh"
 #include "ops/resample/forward/gpu/touched_rows_lane/configs.hpp"
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_lane.cuh"
 
 namespace tmaops::ops::resample::touched_rows_lane {
 namespace {
@@ -67,26 +65,8 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, resident_blocks(chunk
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
-  const PlainCut cut = plain_cut(problem, config);
-  PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.lane_shift = std::countr_zero(static_cast<unsigned>(tile.chunks.count / config.chunks));
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = static_cast<unsigned>(cut.threads),
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_value_type(problem.values, [&]<class Value>(Value*) {
-    switch (config.chunks) {
-      case 1:
-        return work.add(kernel<Value, 1>, shape, tile);
-      case 2:
-        return work.add(kernel<Value, 2>, shape, tile);
-      default:
-        return work.add(kernel<Value, 4>, shape, tile);
-    }
-  });
-  return work;
+  return lane_work<Storage>(kSite, problem, arguments, plain_cut(problem, config), config.chunks,
+                            [&]<class Value, int chunks>() { return kernel<Value, chunks>; });
 }
 
 }  // namespace tmaops::ops::resample::touched_rows_lane

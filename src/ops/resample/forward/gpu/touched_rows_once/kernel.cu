@@ -2,9 +2,6 @@
 // for itself, as in touched_rows_lane, half of its instructions would repeat its neighbours' search, and a call of few
 // bytes waits for instructions. So each target is located once, by warps that change from block to block: warp k of
 // every block has the same scheduler. The times come by ordinary loads, which are under way sooner than a bulk copy.
-#include <bit>
-
-#include "ops/resample/forward/gpu/touched_rows_once/configs.hpp"
 #include "ops/resample/forward/shared/plain_spots.cuh"
 #include "ops/resample/forward/shared/time_load.cuh"
 
@@ -56,9 +53,9 @@ __global__ void __launch_bounds__(threads, resident_blocks(threads, 2048 / threa
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;
-  const PlainCut cut = plain_cut(problem, config);
-  PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.lane_shift = std::countr_zero(static_cast<unsigned>(tile.chunks.count));
+  PlainCut cut = touched_rows_cut(problem, config.threads, static_cast<int>(problem.row_bytes() / 16));
+  cut.spot_bytes = sizeof(Spot);
+  const PlainTile tile = make_plain_tile(problem, arguments, cut);
   const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
                           .block = static_cast<unsigned>(cut.threads),
                           .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
