@@ -302,7 +302,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
       ->excludes(counters)
       ->excludes(compare);
   command->add_option_function<std::string>(
-      "--implementation", [arguments](const std::string& names) { arguments->options.implementations = split(names); },
+      "--implementation",
+      [arguments](const std::string& names) { arguments->options.implementations = split_list(names); },
       "With --single-run or --ncu: the rows to launch, with commas between, for example tmaops_pdl,cublas [the first]");
   command
       ->add_flag("--tune", arguments->options.tune,

@@ -2,7 +2,7 @@
 #include "bench/measure/counters.hpp"
 #include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/timer.hpp"
-#include "bench/peers/ceilings.hpp"
+#include "bench/peers/peers.hpp"
 #include "bench/workloads/device_buffer.hpp"
 #include "tmaops/error.hpp"
 

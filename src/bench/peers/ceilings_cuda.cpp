@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/measure/kernels.hpp"
-#include "bench/peers/ceilings.hpp"
+#include "bench/peers/peers.hpp"
 #include "bench/workloads/buffer.hpp"
 #include "bench/workloads/device_buffer.hpp"
 #include "bench/workloads/random.hpp"

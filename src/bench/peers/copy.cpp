@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/peers/ceilings.hpp"
+#include "bench/peers/peers.hpp"
 #include "bench/workloads/buffer.hpp"
 #include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"

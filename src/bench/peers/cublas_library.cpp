@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/measure/shared_library.hpp"
-#include "bench/peers/peer_refuses.hpp"
+#include "bench/peers/peers.hpp"
 
 namespace tmaops::bench::cublas {
 namespace {

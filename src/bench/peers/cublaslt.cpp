@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "bench/peers/cublas_library.hpp"
-#include "bench/peers/fastest_algorithm.hpp"
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/device_buffer.hpp"
 

@@ -1,8 +1,6 @@
 // CUTLASS: the fastest of a few of its kernels; and two kernels of ours that are written with its CuTe.
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/cutlass_kernels.hpp"
-#include "bench/peers/fastest_algorithm.hpp"
-#include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
 #include "tmaops/error.hpp"
 

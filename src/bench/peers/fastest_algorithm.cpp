@@ -1,10 +1,8 @@
-#include "bench/peers/fastest_algorithm.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "bench/peers/peer_refuses.hpp"
+#include "bench/peers/peers.hpp"
 #include "bench/run/statistics.hpp"
 
 namespace tmaops::bench {

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "bench/peers/ceilings.hpp"
 #include "bench/peers/gather.hpp"
-#include "bench/peers/peer_refuses.hpp"
+#include "bench/peers/peers.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/random.hpp"
 #include "tmaops/error.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "bench/peers/peer_refuses.hpp"
 #include "bench/peers/peers.hpp"
 #include "core/signals_held.hpp"
 #include "tmaops/gemm.hpp"

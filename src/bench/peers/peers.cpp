@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/peers/ceilings.hpp"
-#include "bench/peers/peer_refuses.hpp"
 #include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "tmaops/error.hpp"

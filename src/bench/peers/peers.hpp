@@ -9,8 +9,34 @@
 
 #include "bench/measure/implementation.hpp"
 #include "bench/peers/python.hpp"
+#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
+
+/// Throws Error variant_refuses: what the peer needs and does not have.
+[[noreturn]] inline void peer_refuses(const std::string& peer, const std::string& needed) {
+  throw Error(ErrorCode::variant_refuses, {.where = peer, .got = "", .needed = needed});
+}
+
+/// A copy on all threads that reads and writes as many bytes as the case's floor.
+std::unique_ptr<Implementation> make_copy(const Workload& workload, Timer& timer);
+
+/// The better of cudaMemcpyAsync, which has a fast and a slow mode, and a kernel of one 16-byte load and store per
+/// thread: as many bytes read and written as the case's floor.
+std::unique_ptr<Implementation> make_cuda_copy(const Workload& workload, Timer& timer);
+
+/// A kernel that does nothing: what a launch costs by itself.
+std::unique_ptr<Implementation> make_cuda_empty(const Workload& workload, Timer& timer);
+
+/// The loads of a multi-scale deformable attention alone: every sample's location and the 16-byte pieces of the four
+/// pixels around it. Throws Error variant_refuses for rows that are not whole pieces.
+std::unique_ptr<Implementation> make_cuda_gather(const Workload& workload, Timer& timer);
+
+/// Times each way (its calls, one per set of buffers) in turn with the others and returns the fastest. A way whose
+/// first call throws Error variant_refuses is left out. Throws Error variant_refuses when none is left, which says that
+/// `where` needs `needed`.
+std::vector<Call> fastest(std::vector<std::vector<Call>> ways, Timer& timer, const std::string& where,
+                          const std::string& needed);
 
 /// oneDNN called by hand on the workload's tensors. Throws Error variant_refuses with the reason when oneDNN or this
 /// peer does not take the case. Only in builds with oneDNN.

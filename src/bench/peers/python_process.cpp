@@ -14,7 +14,7 @@
 #include <cstring>
 #include <thread>
 
-#include "bench/peers/peer_refuses.hpp"
+#include "bench/peers/peers.hpp"
 #include "tmaops/error.hpp"
 
 extern char** environ;

@@ -8,16 +8,16 @@
 #include <new>
 
 #include "bench/measure/gpu_memory.hpp"
-#include "bench/run/block_cycles.hpp"
-#include "bench/run/cold_inputs.hpp"
+#include "bench/measure/machine.hpp"
 #include "bench/run/implementations.hpp"
 #include "bench/run/recorder.hpp"
 #include "bench/run/sampling.hpp"
-#include "bench/run/timed.hpp"
 #include "bench/run/timing_groups.hpp"
 #include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
+#include "core/device_info.hpp"
 #include "core/work.hpp"
+#include "tmaops/error.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -37,6 +37,26 @@ Row row_of(const Workload& workload, const Implementation& implementation, const
   if (const auto* loads = dynamic_cast<const LoadsTiles*>(&workload))
     row.loads = {.count = loads->loads(), .manual = loads->manual_variants()};
   return row;
+}
+
+/// So many sets of inputs that the calls on them touch more than the last-level cache of the device holds. 1 where one
+/// set is twice that cache. The number may grow after prepare(), when the bytes that a resampling touches are known.
+/// Throws Error out_of_memory when they exceed `cap` bytes.
+int cold_sets(const Workload& workload, std::int64_t cap) {
+  const Device device = workload.info().device;
+  const std::int64_t known =
+      device.type == DeviceType::cuda ? device_info(device).l2_bytes : machine().last_level_cache_bytes;
+  const std::int64_t cache = known > 0 ? known : std::int64_t{64} << 20;
+  const std::int64_t bytes = std::max<std::int64_t>(1, workload.bytes());
+  const std::int64_t touched = std::max<std::int64_t>(1, workload.touched_bytes());
+  if (touched >= 2 * cache) return 1;
+  const std::int64_t sets = cache / touched + 2;
+  if (sets * bytes > cap || sets > 100000)
+    throw Error(ErrorCode::out_of_memory,
+                {.where = "cold inputs",
+                 .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20, cap >> 20),
+                 .needed = fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20)});
+  return static_cast<int>(sets);
 }
 
 class Runner {

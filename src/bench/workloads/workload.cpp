@@ -4,58 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <mutex>
 
-#include "bench/workloads/element.hpp"
 #include "core/parallel.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 15;
 constexpr double kMostBytes = 1LL << 60;
 /// Multiplications of the first sample of a reference, and by how much the next may have more.
 constexpr double kFirstWork = 1 << 26;
 constexpr double kMostGrowth = 256;
-
-/// First element that still holds the poison (all bits one), or -1.
-std::int64_t first_poisoned(const TensorView& tensor) {
-  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-  const auto* bytes = static_cast<const unsigned char*>(tensor.data);
-  std::int64_t found = -1;
-  std::mutex mutex;
-  parallel_for(tensor.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      bool poisoned = true;
-      for (std::int64_t b = 0; b < size; ++b) poisoned = poisoned && bytes[i * size + b] == 0xFF;
-      if (!poisoned) continue;
-      const std::scoped_lock lock(mutex);
-      if (found < 0 || i < found) found = i;
-      return;
-    }
-  });
-  return found;
-}
-
-/// Row-major index of a memory offset of a dense tensor, as "[1, 5, 3]".
-std::string index_text(const Layout& layout, std::int64_t offset) {
-  std::vector<std::pair<std::int64_t, int>> by_stride;
-  for (int i = 0; i < layout.rank; ++i)
-    if (layout.shape[static_cast<std::size_t>(i)] > 1)
-      by_stride.emplace_back(layout.strides[static_cast<std::size_t>(i)], i);
-  std::ranges::sort(by_stride, std::greater{});
-  std::array<std::int64_t, kMaxRank> at{};
-  for (const auto& [stride, dimension] : by_stride) {
-    at[static_cast<std::size_t>(dimension)] = offset / stride;
-    offset %= stride;
-  }
-  std::string text;
-  for (int i = 0; i < layout.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(at[static_cast<std::size_t>(i)]);
-  return "[" + text + "]";
-}
 
 }  // namespace
 
@@ -109,15 +69,6 @@ Reference Workload::make_reference(std::uint64_t seed, double seconds) {
   making_data_ = false;
   reference_ = std::make_shared<const std::vector<Expected>>(std::move(made));
   return reference_;
-}
-
-double Workload::compared_part(const std::vector<Expected>& expected) const {
-  double all = 0;
-  double compared = 0;
-  for (const TensorSpec& spec : specs_)
-    if (spec.output) all += static_cast<double>(spec.layout.size());
-  for (const Expected& one : expected) compared += static_cast<double>(one.elements.size());
-  return all > 0 ? compared / all : 1;
 }
 
 void Workload::add_sets(int sets) {
@@ -205,89 +156,6 @@ void Workload::poison(int set) {
   }
   for (std::size_t i = 0; i < specs_.size(); ++i)
     if (specs_[i].output) sets_.at(static_cast<std::size_t>(set))[i].poison();
-}
-
-Comparison Workload::check(int set, double tolerance) {
-  const double allowed = tolerance > 0 ? tolerance : this->tolerance();
-  Set& buffers = sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set));
-  Comparison result{.ok = true};
-  const auto fail = [&result](std::string problem) {
-    if (result.ok) result.problem = std::move(problem);
-    result.ok = false;
-  };
-  if (on_gpu()) {
-    const auto& device = device_sets_.at(static_cast<std::size_t>(set));
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-      if (specs_[i].output) fetch(specs_[i].name, set);
-    }
-  }
-  for (std::size_t i = 0; i < specs_.size(); ++i) {
-    if (!buffers[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-    if (!specs_[i].output) continue;
-    if (const std::int64_t at = first_poisoned(buffers[i].view()); at >= 0)
-      fail(specs_[i].name + index_text(specs_[i].layout, at) + " was not written");
-  }
-  if (!reference_) return result;
-  result.compared = compared_part(*reference_);
-  for (const Expected& expected : *reference_) {
-    const TensorSpec& spec = specs_[index(expected.tensor)];
-    const void* data = buffers[index(expected.tensor)].view().data;
-    double difference = 0;
-    double norm = 0;
-    double largest = 0;
-    std::size_t worst = 0;
-    for (std::size_t i = 0; i < expected.elements.size(); ++i) {
-      const double want = expected.values[i];
-      const double got = load(spec.dtype, data, expected.elements[i]);
-      if (got == want || (std::isnan(got) && std::isnan(want))) {
-        if (std::isfinite(want)) norm += want * want;
-        continue;
-      }
-      const double off = std::abs(got - want);
-      if (!std::isfinite(off)) {
-        fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[i]), got,
-                         want));
-        continue;
-      }
-      if (off > largest) worst = i;
-      largest = std::max(largest, off);
-      difference += off * off;
-      norm += want * want;
-    }
-    const double relative = norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
-    result.relative = std::max(result.relative, relative);
-    result.max = std::max(result.max, largest);
-    if (relative > allowed)
-      fail(fmt::format("{}: relative error {:.3g}, allowed {:.3g}; worst at {}: {} should be {}", spec.name, relative,
-                       allowed, index_text(spec.layout, expected.elements[worst]),
-                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
-    // One wrong element among millions hardly moves the norm, so each element has a limit too. Rounding of a large
-    // element reaches a few times the allowed part of the root mean square, and the limit is a hundred times.
-    const double rms = expected.elements.empty() ? 0 : std::sqrt(norm / static_cast<double>(expected.elements.size()));
-    if (largest > 100 * allowed * rms && relative <= allowed)
-      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[worst]),
-                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
-  }
-  return result;
-}
-
-double Workload::peer_tolerance() const {
-  const DType input = specs_.front().dtype;
-  return std::max(tolerance(), rounding_tolerance(input == DType::f64 ? DType::f32 : input));
-}
-
-double rounding_tolerance(DType output) {
-  switch (output) {
-    case DType::f64:
-      return 1e-13;
-    case DType::f16:
-      return 4e-4;  // half a unit in the last place is 2^-12 to 2^-11 of the value
-    case DType::bf16:
-      return 3e-3;  // 2^-9 to 2^-8
-    default:
-      return 1e-5;  // sums in f32, with products in any order
-  }
 }
 
 std::span<const std::string_view> workload_operators() {
