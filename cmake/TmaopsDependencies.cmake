@@ -114,6 +114,7 @@ foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "libzip|li
       set(how "it was switched off, build again with -DTMAOPS_${option}=ON")
     endif()
     set(TMAOPS_MISSING_${name} "built without ${title}: ${how}")
+    set(TMAOPS_HOW_${option} "${how}")
     target_compile_definitions(tmaops_settings INTERFACE TMAOPS_HOW_${option}="${how}")
     message(STATUS "${TMAOPS_MISSING_${name}}")
   endif()

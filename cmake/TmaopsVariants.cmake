@@ -6,7 +6,8 @@
 # `reference`. The home of an operator is its room, <room>/forward where that exists, and <room>/backward for <room>_backward.
 # A line without a folder, or a folder without a line, stops the configure.
 # A variant whose needs("library") is missing, and a cuda variant without a toolkit, is left out: its line stays in the table
-# with the reason. A variant marked `study` is not in the installed library, nor is an operator with nothing but studies.
+# with the reason. A cuda variant whose supports() and configs() are in .cpp files of its folder keeps them there, so that
+# what is chosen on a GPU can be tested without a toolkit. A variant marked `study` is not in the installed library, nor is an operator with nothing but studies.
 #
 # Result: generated/<op>_variants.inc and generated/<op>_table.cpp for every op named in the room, generated/<room>_sites.hpp
 # with the LaunchSite of every cuda variant, and the lists of sources <room>_<what> and <room>_<what>_studies, where <what> is
@@ -99,15 +100,28 @@ function(tmaops_read_variants room)
         set(problem_${op} ops/${room}/problem.hpp)
       endif()
     endif()
-    if(missing)
-      set(line "TMAOPS_VARIANT_LEFT_OUT(\"${missing}\", ${op}, ${name}, ${device}, ${arch}, ${rest}")
-    else()
+    set(supports nullptr)
+    set(plan nullptr)
+    set(configs nullptr)
+    set(supports_in "")
+    if(missing AND device STREQUAL "cuda")
+      foreach(source IN LISTS host_sources)
+        file(STRINGS ${source} supports_here REGEX "^Support supports\\(")
+        string(APPEND supports_in "${supports_here}")
+      endforeach()
+    endif()
+    if(NOT missing OR supports_in)
+      set(supports "&${name}::supports")
       if(attributes MATCHES "[ ,]configs[,)]")
-        string(REPLACE "TMAOPS_VARIANT(" "TMAOPS_VARIANT_WITH_CONFIGS(" line "${line}")
+        set(configs "&${name}::configs")
       endif()
       list(APPEND SOURCES${part} ${host_sources})
+    endif()
+    if(NOT missing)
+      set(plan "&${name}::plan")
       list(APPEND KERNELS_${arch}${part} ${kernel_sources})
     endif()
+    set(line "TMAOPS_VARIANT(\"${missing}\", ${supports}, ${plan}, ${configs}, ${op}, ${name}, ${device}, ${arch}, ${rest}")
     if(part)
       set(line "#ifndef TMAOPS_WITHOUT_STUDIES\n${line}\n#endif")
     endif()

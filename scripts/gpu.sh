@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer] [bench]
+# Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer] [bench[=NAME,NAME]]
 # Logs and results go to OUT_DIR; the last lines printed are the verdicts. Without words: tests and sanitizer.
+# bench runs configs/h200_*.yaml, seed_*.yaml and tile_load.yaml; with names only those: bench=seed_gemm,h200_gemm.
+# TMAOPS_BUILD, when set, is a folder with a finished build: nothing is configured or built then.
 # A copy of the tree without its repository does not know its revision: TMAOPS_REVISION, when set, goes into the result
 # files, for example TMAOPS_REVISION=$(git rev-parse --short=12 HEAD) from the machine that has the repository.
 set -uo pipefail
@@ -8,18 +10,22 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 steps=${*:-tests sanitizer}
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=$root/build-gpu
-generator=()
-command -v ninja >/dev/null && generator=(-G Ninja)
 
 if [[ -z ${TMAOPS_REVISION:-} ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
   echo "TMAOPS_REVISION is not set and there is no repository: result files will say revision unknown"
 fi
 export TMAOPS_REVISION
-cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON >"$out/configure.log" 2>&1 ||
-  { tail -30 "$out/configure.log"; exit 1; }
-cmake --build "$build" -j "$(nproc)" >"$out/build.log" 2>&1 ||
-  { grep -E "error|FAILED" -A5 "$out/build.log" | head -60; exit 1; }
+if [[ -n ${TMAOPS_BUILD:-} ]]; then
+  build=$(cd "$TMAOPS_BUILD" && pwd) || exit 2
+else
+  build=$root/build-gpu
+  generator=()
+  command -v ninja >/dev/null && generator=(-G Ninja)
+  cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON >"$out/configure.log" 2>&1 ||
+    { tail -30 "$out/configure.log"; exit 1; }
+  cmake --build "$build" -j "$(nproc)" >"$out/build.log" 2>&1 ||
+    { grep -E "error|FAILED" -A5 "$out/build.log" | head -60; exit 1; }
+fi
 
 verdict=0
 verdicts=""
@@ -45,8 +51,14 @@ for word in $steps; do
       step memcheck timeout 1200 compute-sanitizer --tool memcheck --error-exitcode 9 "$build/tests/gpu/test_gpu" \
         --gtest_filter=-DependentLaunch.*
       ;;
-    bench)  # every configuration for this GPU
-      for config in "$root"/configs/h200_*.yaml; do
+    bench | bench=*)
+      configs=("$root"/configs/h200_*.yaml "$root"/configs/seed_*.yaml "$root/configs/tile_load.yaml")
+      if [[ $word == bench=* ]]; then
+        IFS=, read -ra names <<<"${word#bench=}"
+        configs=("${names[@]/#/$root/configs/}")
+        configs=("${configs[@]/%/.yaml}")
+      fi
+      for config in "${configs[@]}"; do
         name=$(basename "$config" .yaml)
         step "bench_$name" timeout 600 "$build/src/cli/tmaops" bench "$config" -f -o "$out/${name#h200_}.json"
       done

@@ -96,6 +96,7 @@ COLUMNS = {
     "conflicts": ("bank conflicts", total("l1tex__data_bank_conflicts_pipe_lsu_mem_shared")),
     "wait": ("longest wait, warps per issue", longest_wait),
     "mean": ("mean, us", lambda row: f"{row['us']['mean']:.3g}"),
+    "peak": ("of the memory's peak", lambda row: f"{100 * row['of_peak']:.1f} %"),
     "bandwidth": ("GB/s", lambda row: f"{row['gbps']:.0f}"),
     "rate": ("loads/s", lambda row: count(row["loads"]["per_second"])),
     "ns each": ("ns per load", lambda row: f"{row['loads']['ns_each']:.3f}"),

@@ -151,10 +151,12 @@ typedef struct tmaops_gemm_options {
   int32_t dependent_launch;
   const char* variant;
   const char* tuning;  // GPU: file of measured choices; "off": none; null: the user's own where there is one
+  int32_t version;     // GPU: number of a variant in the ladder, instead of its name; 0: none
+  const char* impl;    // "wgmma": kernels of the ladder; null or empty: any
 } tmaops_gemm_options;
 
 #define TMAOPS_GEMM_OPTIONS \
-  { sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
 
 /// D = activation(alpha * A B + beta * C + bias).
 ///

@@ -18,7 +18,9 @@ GemmOptions gemm_options(const Arguments& arguments, const tmaops_gemm_options* 
           .dependent_launch = options.dependent_launch != 0,
           .variant = text(options.variant),
           .tuning = text(options.tuning),
-          .stream = stream};
+          .stream = stream,
+          .version = options.version,
+          .impl = text(options.impl)};
 }
 
 }  // namespace

@@ -2,24 +2,27 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "bench/peers/peers.hpp"
+#include "bench/run/compare.hpp"
 #include "bench/run/runner.hpp"
 #include "bench/run/tuning.hpp"
-#include "cli/bench_compare.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "cli/gpu_tables.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/ncu.hpp"
+#include "cli/parser_words.hpp"
 #include "cli/progress.hpp"
-#include "cli/refusals.hpp"
 #include "cli/request.hpp"
 #include "cli/result_table.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
+#include "core/settings.hpp"
 #include "core/spelling.hpp"
-#include "io/file_error.hpp"
+#include "io/input_file.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -34,35 +37,28 @@ struct BenchArguments : Arguments {
   bool force = false;
   std::vector<std::string> peers;  // with options.peers_by_name: instead of the configuration's
   std::string compare;
+  std::string results;  // to compare instead of a run
+  std::string ncu;      // report to write
   std::string fail_if_slower;
   std::string tuning;  // file; empty: gemm's own place
 };
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= text.size() && !text.empty();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 Request read_bench_request(const BenchArguments& arguments) {
   Request request = read_request(arguments);
   bench::RunOptions& options = request.options;
   options.counters = options.counters && !options.single_run;
   if (options.peers_by_name) options.peers = arguments.peers;
-  if (!options.single_run && !options.implementation.empty())
+  if (!options.single_run && !options.implementations.empty())
     throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
   if (!options.single_run) return request;
   if (request.problems.size() != 1)
     throw Error(ErrorCode::usage, {.where = "--single-run",
                                    .got = std::to_string(request.problems.size()) + " problems",
                                    .needed = "one problem: name it with -p"});
-  options.peers.clear();  // but the one that is to run
-  if (std::ranges::find(bench::peer_names(), options.implementation) != bench::peer_names().end())
-    options.peers.push_back(options.implementation);
+  options.peers.clear();  // but those that are to run
+  std::ranges::copy_if(options.implementations, std::back_inserter(options.peers), [](const std::string& name) {
+    return std::ranges::find(bench::peer_names(), name) != bench::peer_names().end();
+  });
   return request;
 }
 
@@ -88,8 +84,8 @@ std::optional<io::OutputFile> open_output(const BenchArguments& arguments) try {
     std::filesystem::create_directories(output.parent_path(), status);
     if (status)
       throw Error(ErrorCode::cannot_write,
-                  {.where = io::display(output),
-                   .got = "folder " + io::display(output.parent_path()) + " cannot be made: " + status.message(),
+                  {.where = display(output),
+                   .got = "folder " + display(output.parent_path()) + " cannot be made: " + status.message(),
                    .needed = "a folder in which files can be made"});
   }
   return std::optional<io::OutputFile>(std::in_place, output,
@@ -114,7 +110,7 @@ class TuningFile {
     if (std::filesystem::exists(path, status)) table_ = ops::gemm::TuningTable::read(path.string());
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), status);
     file_.emplace(path, io::OutputOptions{.force = true});
-    name_ = io::display(path);
+    name_ = display(path);
   }
   void save(const bench::Report& report, const std::string& gpu, const Globals& globals) {
     const auto choices = bench::fastest(report.rows, gpu);
@@ -131,15 +127,76 @@ class TuningFile {
   std::string name_;
 };
 
+/// 0.05 for "5%" and for "0.05". A bare 5 was hardly meant to be 500 %, nor a bare 1 to be 100 %: Error usage.
+double parse_share(const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const std::string digits = text.substr(0, text.size() - (percent ? 1 : 0));
+  const auto value = parse_number(digits);
+  if (!value || !(*value >= 0 && *value <= 1e6) || (!percent && *value >= 1))
+    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
+                                   .got = "'" + display_text(text) + "'",
+                                   .needed = "a share: 5%, or as a part of one 0.05",
+                                   .mend = value && *value >= 1 ? "Write " + digits + "% for that many percent." : ""});
+  return percent ? *value / 100 : *value;
+}
+
+/// A result file. Throws Error cannot_read and bad_format.
+nlohmann::ordered_json read_results(const std::string& path) {
+  const io::Bytes file = io::read_file(path);
+  auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
+  if (document.is_discarded())
+    throw Error(ErrorCode::bad_format,
+                {.where = display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
+  bench::check_schema(document, display(path));
+  return document;
+}
+
+/// Prints what changed in times and counters to the stream. Throws Error slower_than_base where that is more than
+/// `fail_if_slower` allows, and Error usage where nothing can be compared; without a share nothing fails.
+void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base, const std::string& base_file,
+                    const std::string& fail_if_slower, const Globals& globals, Stream stream) {
+  const auto differences = bench::compare(now, base);
+  const bool color = use_color(globals, stream);
+  std::string table = "\n" + compare_table(differences, color, line_width(stream));
+  if (const auto counters = bench::compare_counters(now, base); !counters.empty())
+    table += "\n" + compare_counters_table(counters, color, line_width(stream));
+  if (stream == Stream::data)
+    print_data(table);
+  else if (!globals.quiet)
+    print_styled(table);
+  if (base["machine"] != now["machine"])
+    print_note(globals,
+               "note: " + display(base_file) + " was measured on another machine or with other settings of it");
+  if (fail_if_slower.empty()) return;
+  if (std::ranges::none_of(differences, &bench::Difference::counts))
+    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
+                                   .got = "no variant that both this run and " + display(base_file) + " have timed",
+                                   .needed = "a base of the same problems, types, device and temperature"});
+  const auto slower = bench::regressions(differences, parse_share(fail_if_slower));
+  if (slower.empty()) return;
+  const std::string names = joined(slower, "; ", [](const bench::Difference& one) {
+    return one.row.op + " " + one.row.name + " " + one.row.dtype + " " + one.row.implementation;
+  });
+  throw Error(
+      ErrorCode::slower_than_base,
+      {.where = display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});
+}
+
 int run_bench(const Globals& globals, const BenchArguments& arguments) {
-  const Request request = read_bench_request(arguments);
-  if (!arguments.fail_if_slower.empty()) {
-    parse_share(arguments.fail_if_slower);
-    if (arguments.compare.empty())
-      throw Error(ErrorCode::usage, {.where = "--fail-if-slower", .got = "no base", .needed = "--compare BASE.json"});
-  }
+  for (const auto& [option, given] :
+       {std::pair{"--fail-if-slower", &arguments.fail_if_slower}, {"--results", &arguments.results}})
+    if (!given->empty() && arguments.compare.empty())
+      throw Error(ErrorCode::usage, {.where = option, .got = "no base", .needed = "--compare BASE.json"});
+  if (!arguments.fail_if_slower.empty()) parse_share(arguments.fail_if_slower);
   nlohmann::ordered_json base;
   if (!arguments.compare.empty()) base = read_results(arguments.compare);
+  if (!arguments.results.empty()) {
+    report_changes(read_results(arguments.results), base, arguments.compare, arguments.fail_if_slower, globals,
+                   Stream::data);
+    return 0;
+  }
+  const Request request = read_bench_request(arguments);
+  if (!arguments.ncu.empty()) run_under_ncu(arguments.ncu, arguments.force);
   prepare_run(request.options);
   std::optional<TuningFile> tuning;
   if (request.options.tune) {
@@ -164,7 +221,8 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   const bench::Report report = run_problems(request, observer);
   refusals.finish();
 
-  const std::string text = bench::to_text(bench::to_json(report, config_json(request, arguments.config)));
+  const nlohmann::ordered_json results = bench::to_json(report, config_json(request, arguments.config));
+  const std::string text = bench::to_text(results);
   if (file) {
     file->write(text);
     file->commit();
@@ -181,12 +239,12 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   for (const bench::Row& row : report.failed) print_problem(failure_text(row, request.options.seed));
   if (const std::string held = held_clocks_note(report); !held.empty()) print_note(globals, held);
   if (file)
-    print_note(globals, "results: " + io::display(output_name(arguments)) +
+    print_note(globals, "results: " + display(output_name(arguments)) +
                             (report.status == bench::Status::partial ? " (interrupted: partial)" : ""));
   if (tuning) tuning->save(report, device_info({DeviceType::cuda, 0}).name, globals);
   const int code = report.exit_code();
   if ((code == 0 || code == 3) && !arguments.compare.empty())
-    report_changes(report, base, arguments.compare, arguments.fail_if_slower, globals, stream);
+    report_changes(results, base, arguments.compare, arguments.fail_if_slower, globals, stream);
   return code;
 }
 
@@ -205,7 +263,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
           "--peers",
           [arguments](const std::string& names) {
             arguments->options.peers_by_name = true;
-            arguments->peers = split(names);
+            arguments->peers = split_list(names);
+            std::erase(arguments->peers, "");
           },
           "Peers to time beside, with commas between; '' for none")
       ->type_name("{" + joined(bench::peer_names(), ",") + "}");
@@ -219,6 +278,8 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   command->add_option("--python", arguments->options.python,
                       "Interpreter of the Python peers (default: $TMAOPS_PYTHON, then python3)");
   CLI::Option* compare = command->add_option("--compare", arguments->compare, "Result file to compare with");
+  command->add_option("--results", arguments->results,
+                      "With --compare: a result file to compare with it, instead of a run");
   command->add_option("--fail-if-slower", arguments->fail_if_slower,
                       "With --compare: exit 1 when a variant is slower by more, for example 5% or 0.05");
   CLI::Option* counters =
@@ -229,8 +290,20 @@ void add_bench_command(CLI::App& app, Globals& globals) {
                  "Check, then launch once where profilers look (cudaProfilerStart); for ncu and nsys")
       ->excludes(counters)
       ->excludes(compare);
-  command->add_option("--implementation", arguments->options.implementation,
-                      "With --single-run: the row to launch, for example tmaops_pdl or cublas [the first]");
+  command
+      ->add_option_function<std::string>(
+          "--ncu",
+          [arguments](const std::string& name) {
+            arguments->ncu = name;
+            arguments->options.single_run = true;
+          },
+          "A single run under Nsight Compute, which writes all it knows of the launch to NAME.ncu-rep")
+      ->type_name("NAME")
+      ->excludes(counters)
+      ->excludes(compare);
+  command->add_option_function<std::string>(
+      "--implementation", [arguments](const std::string& names) { arguments->options.implementations = split(names); },
+      "With --single-run or --ncu: the rows to launch, with commas between, for example tmaops_pdl,cublas [the first]");
   command
       ->add_flag("--tune", arguments->options.tune,
                  "Time every variant and tile of gemm instead, and keep what was fastest for later calls")

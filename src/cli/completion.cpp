@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/parser_words.hpp"
+#include "cli/request.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 
@@ -19,12 +20,6 @@ namespace {
 struct CompletionOptions {
   std::string shell;
 };
-
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 /// The values of a command's positional argument; empty where it is a file or free text.
 std::vector<std::string> arguments_of(const std::string& command) {
@@ -55,7 +50,7 @@ std::string long_options(const CLI::App& command, const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options_at(command, app))
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return joined_words(names);
+  return joined(names, " ");
 }
 
 /// A case of the script for every option that takes a value. It lists the values, or is empty where files complete.
@@ -63,10 +58,10 @@ std::string bash_values(const CLI::App& command, const CLI::App& app) {
   std::string cases;
   for (const CLI::Option* option : options_at(command, app)) {
     if (!takes_value(*option)) continue;
-    std::string names;
-    for (const std::string& name : names_of(*option))
-      names += (names.empty() ? "'" : "|'") + (&command == &app ? "" : command.get_name()) + " " + name + "'";
-    cases += "    " + names + ") words=\"" + joined_words(values_of(*option)) + "\"; value=1 ;;\n";
+    const std::string before = "'" + (&command == &app ? "" : command.get_name()) + " ";
+    const std::string names =
+        joined(names_of(*option), "|", [&](const std::string& name) { return before + name + "'"; });
+    cases += "    " + names + ") words=\"" + joined(values_of(*option), " ") + "\"; value=1 ;;\n";
   }
   return cases;
 }
@@ -77,14 +72,13 @@ std::string bash_script(const CLI::App& app) {
   std::vector<std::string> commands;
   std::string cases;
   std::string values = bash_values(app, app);
-  std::string with_value;  // options before the command whose value is no command
+  std::vector<std::string> with_value;  // options before the command whose value is no command
   for (const CLI::Option* option : options_of(app))
-    if (takes_value(*option))
-      for (const std::string& name : names_of(*option)) with_value += (with_value.empty() ? "" : "|") + name;
+    if (takes_value(*option)) std::ranges::copy(names_of(*option), std::back_inserter(with_value));
   for (const CLI::App* command : shown_commands(app)) {
     const std::string name = command->get_name();
     commands.push_back(name);
-    const std::string arguments = joined_words(arguments_of(name));
+    const std::string arguments = joined(arguments_of(name), " ");
     cases += "    " + name + ") words=\"" + long_options(*command, app) + "\"; arguments=\"" + arguments + "\" ;;\n";
     values += bash_values(*command, app);
   }
@@ -97,14 +91,14 @@ std::string bash_script(const CLI::App& app) {
          "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
          "    if [ -n \"$skip\" ]; then skip=\"\"; continue; fi\n"
          "    case \"$word\" in " +
-         with_value +
+         joined(with_value, "|") +
          ") skip=1 ;; -*) ;; *) command=\"$word\"; break ;; esac\n"
          "  done\n"
          "  case \"$command $previous\" in\n" +
          values +
          "  esac\n"
          "  [ -n \"$value\" ] || case \"$command\" in\n" +
-         cases + "    *) words=\"" + long_options(app, app) + "\"; arguments=\"" + joined_words(commands) +
+         cases + "    *) words=\"" + long_options(app, app) + "\"; arguments=\"" + joined(commands, " ") +
          "\" ;;\n"
          "  esac\n"
          "  case \"$current\" in -*) ;; *) [ -n \"$value\" ] || words=\"$arguments\" ;; esac\n"
@@ -133,7 +127,7 @@ std::string fish_script(const CLI::App& app) {
       for (const std::string& name : option->get_lnames()) text += " -l " + name;
       for (const std::string& name : option->get_snames()) text += " -s " + name;
       const std::vector<std::string> values = values_of(*option);
-      if (!values.empty()) text += " -x -a " + fish_text(joined_words(values));
+      if (!values.empty()) text += " -x -a " + fish_text(joined(values, " "));
       if (values.empty() && takes_value(*option)) text += " -r";
       text += " -d " + fish_text(option->get_description()) + "\n";
     }
@@ -146,7 +140,7 @@ std::string fish_script(const CLI::App& app) {
     const std::string condition = " -n '__fish_seen_subcommand_from " + name + "'";
     add_options(*command, condition);
     if (const auto words = arguments_of(name); !words.empty())
-      text += "complete -c tmaops" + condition + " -a " + fish_text(joined_words(words)) + "\n";
+      text += "complete -c tmaops" + condition + " -a " + fish_text(joined(words, " ")) + "\n";
   }
   return text;
 }

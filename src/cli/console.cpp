@@ -10,8 +10,8 @@
 
 #include "cli/commands.hpp"
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "core/settings.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -21,7 +21,7 @@ void print_data(std::string_view text) {
   const int reason = errno;
   if (written || reason == EPIPE) return;
   throw Error(ErrorCode::write_failed,
-              {.where = "standard output", .got = io::system_text(reason), .needed = "room for all of the output"});
+              {.where = "standard output", .got = system_text(reason), .needed = "room for all of the output"});
 }
 
 void print_note(const Globals& globals, std::string_view line) {
@@ -80,24 +80,8 @@ bool use_color(const Globals& globals, Stream stream) {
 
 std::string styled(std::string_view text, Style style, bool color) {
   if (!color || style == Style::plain) return std::string(text);
-  const char* start = "";
-  switch (style) {
-    case Style::plain:
-      break;
-    case Style::bold:
-      start = "\033[1m";
-      break;
-    case Style::good:
-      start = "\033[32m";
-      break;
-    case Style::bad:
-      start = "\033[31m";
-      break;
-    case Style::faint:
-      start = "\033[2m";
-      break;
-  }
-  return std::string(start) + std::string(text) + "\033[0m";
+  constexpr std::string_view starts[] = {"", "\033[1m", "\033[32m", "\033[31m", "\033[2m"};  // as Style counts
+  return std::string(enum_name(starts, style)) + std::string(text) + "\033[0m";
 }
 
 }  // namespace tmaops::cli

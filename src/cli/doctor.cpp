@@ -2,6 +2,7 @@
 // failing check does not stop the others, because this command must work where nothing else does.
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/measure/counters.hpp"
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/machine.hpp"
 #include "bench/measure/nvml.hpp"
 #include "bench/peers/python_process.hpp"
@@ -22,6 +25,7 @@
 #include "cli/table.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"
@@ -40,15 +44,8 @@ struct Finding {
 };
 
 std::string_view to_string(State state) {
-  switch (state) {
-    case State::ok:
-      return "ok";
-    case State::missing:
-      return "missing";
-    case State::problem:
-      break;
-  }
-  return "problem";
+  constexpr std::string_view names[] = {"ok", "missing", "problem"};
+  return enum_name(names, state);
 }
 
 Finding threads() {
@@ -88,6 +85,8 @@ Finding gpu() {
   std::string value =
       fmt::format("{}, compute capability {}.{}, {} SMs, {} GiB", device.name, device.compute_capability / 10,
                   device.compute_capability % 10, device.multiprocessors, device.memory_bytes >> 30);
+  if (const double peak = bench::gpu_memory(device.device).peak_gbps(); peak > 0)
+    value += fmt::format(", at most {:.0f} GB/s", peak);
   if (cuda_device_count() > 1) value += fmt::format(" (and {} more)", cuda_device_count() - 1);
   return {"GPU", State::ok, value};
 }
@@ -106,46 +105,33 @@ Finding cupti() {
           "hardware counters of every row: `bench --counters`", state.mend};
 }
 
+/// Nsight Compute on PATH, which is not started.
+Finding ncu() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/ncu").c_str(), X_OK) == 0) return {"ncu", State::ok, display_text(folder + "/ncu")};
+  return {"ncu", State::missing, "not on PATH", "`bench --ncu`: all that NVIDIA's profiler knows of a launch",
+          "it is part of the CUDA toolkit; NVIDIA's package repositories have it alone as nsight-compute"};
+}
+
 /// A library that the build takes where it is installed.
 struct OptionalLibrary {
   const char* name;
-  bool built_in;
   const char* brings;
-  const char* how;
+  std::string_view how;  // empty when it is built in
 };
 
 constexpr OptionalLibrary kLibraries[] = {
-#ifdef TMAOPS_HAVE_HIGHWAY
-    {"Highway", true, "", ""},
-#else
-    {"Highway", false, "explicit vectors chosen at run time: several times the speed of plain loops",
-     TMAOPS_HOW_HIGHWAY},
-#endif
-#ifdef TMAOPS_HAVE_ONEDNN
-    {"oneDNN", true, "", ""},
-#else
-    {"oneDNN", false, "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_HOW_ONEDNN},
-#endif
-#ifdef TMAOPS_HAVE_LIBZIP
-    {"libzip", true, "", ""},
-#else
-    {"libzip", false, "reading npz archives", TMAOPS_HOW_LIBZIP},
-#endif
-#ifdef TMAOPS_HAVE_ZSTD
-    {"zstd", true, "", ""},
-#else
-    {"zstd", false, "recordings compressed as .zst", TMAOPS_HOW_ZSTD},
-#endif
-#ifdef TMAOPS_HAVE_CUTLASS
-    {"CUTLASS", true, "", ""},
-#else
-    {"CUTLASS", false, "the peer cutlass of `bench`, for gemm on a GPU", TMAOPS_HOW_CUTLASS},
-#endif
-};
+    {"Highway", "explicit vectors chosen at run time: several times the speed of plain loops", TMAOPS_GET_HIGHWAY},
+    {"oneDNN", "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_GET_ONEDNN},
+    {"libzip", "reading npz archives", TMAOPS_GET_LIBZIP},
+    {"zstd", "recordings compressed as .zst", TMAOPS_GET_ZSTD},
+    {"CUTLASS", "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_GET_CUTLASS}};
 
 Finding library(const OptionalLibrary& one) {
-  if (one.built_in) return {one.name, State::ok, "in"};
-  return {one.name, State::missing, "built without", one.brings, one.how};
+  if (one.how.empty()) return {one.name, State::ok, "in"};
+  return {one.name, State::missing, "built without", one.brings, std::string(one.how)};
 }
 
 /// Imports the packages that the peers need, since an installed package may fail to load. Answers one line with one.
@@ -223,6 +209,7 @@ std::vector<Finding> examine() {
   all.push_back(probe("GPU", gpu));
   all.push_back(probe("NVML", nvml));
   all.push_back(probe("CUPTI", cupti));
+  all.push_back(probe("ncu", ncu));
   std::ranges::move(python(), std::back_inserter(all));
   return all;
 }

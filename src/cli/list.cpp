@@ -8,7 +8,6 @@
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "cli/commands.hpp"
-#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/request.hpp"
 #include "cli/table.hpp"

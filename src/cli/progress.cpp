@@ -5,14 +5,18 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "bench/peers/peers.hpp"
+#include "bench/run/runner.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "cli/table.hpp"
+#include "cli/result_table.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::cli {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
+constexpr int kNoDevice = 4;  // exit code
 
 }  // namespace
 
@@ -41,6 +45,30 @@ void Progress::clear() {
   std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   shown_ = false;
+}
+
+void Refusals::tell(const bench::Refusal& refusal) {
+  if (refusal.exit_code == kNoDevice && !refusal.requested) {
+    std::vector<std::string>& names = on_gpu_[refusal.info.op];
+    if (std::ranges::find(names, refusal.implementation) == names.end()) names.push_back(refusal.implementation);
+    return;
+  }
+  const bool peer = std::ranges::find(bench::peer_names(), refusal.implementation) != bench::peer_names().end();
+  if (peer && !reasons_of_peers_.insert(refusal.reason).second) return;
+  progress_.clear();
+  if (refusal.requested)
+    print_problem(refusal_line(refusal));
+  else
+    print_note(globals_, refusal_line(refusal));
+}
+
+void Refusals::finish() {
+  std::string names;
+  for (const auto& [op, variants] : on_gpu_) {
+    names += (names.empty() ? "" : "; ") + op + ": " + joined(variants);
+  }
+  progress_.clear();
+  if (!names.empty()) print_note(globals_, "left out, as they run on a GPU: " + names);
 }
 
 }  // namespace tmaops::cli

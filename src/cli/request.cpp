@@ -9,15 +9,13 @@
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "cli/commands.hpp"
-#include "cli/configurations.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
-#include "cli/refusals.hpp"
 #include "core/device_info.hpp"
+#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "io/config.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
@@ -25,6 +23,14 @@ namespace tmaops::cli {
 namespace {
 
 constexpr Device kGpu{DeviceType::cuda, 0};
+
+/// Beside the sources, or where an installed program has it.
+std::filesystem::path shipped_folder() {
+  std::error_code status;
+  if (std::filesystem::is_directory(TMAOPS_CONFIG_FOLDER, status)) return TMAOPS_CONFIG_FOLDER;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", status);
+  return program.parent_path().parent_path() / "share" / "tmaops" / "configs";
+}
 
 /// Why a GPU that seems to be there cannot be used; empty where there is none, or no code for one.
 std::string unusable_gpu() {
@@ -59,6 +65,29 @@ std::vector<bench::Refusal> peers_without_work(const std::vector<Settings>& on_g
 }
 
 }  // namespace
+
+std::vector<std::string> shipped_configurations() {
+  std::vector<std::string> names;
+  std::error_code status;
+  for (const auto& entry : std::filesystem::directory_iterator(shipped_folder(), status))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::filesystem::path find_configuration(const std::string& name) {
+  std::error_code status;
+  if (name.find_first_of("/.") != std::string::npos || name == "-" || std::filesystem::exists(name, status))
+    return name;
+  const std::vector<std::string> shipped = shipped_configurations();
+  if (std::ranges::find(shipped, name) != shipped.end()) return shipped_folder() / (name + ".yaml");
+  const std::vector<std::string_view> names(shipped.begin(), shipped.end());
+  throw Error(ErrorCode::cannot_read,
+              {.where = display(name),
+               .got = "no such file",
+               .needed = "a configuration file, or the name of one that comes with tmaops: " + joined(names),
+               .mend = did_you_mean(name, names)});
+}
 
 CLI::Option* add_given(CLI::App& command, Arguments& arguments, const std::string& key, const std::string& help) {
   std::string flag = "--" + key;
@@ -102,6 +131,8 @@ void add_run_arguments(CLI::App& command, Arguments& arguments) {
   add_given(command, arguments, "seed", "Seed of the random data");
   add_given(command, arguments, "threads", "Threads of the CPU variants and peers");
   add_given(command, arguments, "tolerance", "Relative error that passes (default: the operator's own)");
+  add_given(command, arguments, "check_time",
+            "Seconds that the reference of a case may take; what takes longer is compared in part");
   add_given_flag(command, arguments, "--all-variants", "variants", "all", "Run every variant that takes the problem");
 }
 
@@ -124,7 +155,7 @@ Request read_request(const Arguments& arguments) {
       return std::ranges::find(wanted, problem.section()) == wanted.end();
     });
   if (request.problems.empty())
-    throw Error(ErrorCode::usage, {.where = arguments.config.empty() ? "command line" : io::display(arguments.config),
+    throw Error(ErrorCode::usage, {.where = arguments.config.empty() ? "command line" : display(arguments.config),
                                    .got = "no problem to run",
                                    .needed = "a configuration with an operator section, or -p 'gemm: {size: 256}'",
                                    .mend = "Try `tmaops bench quick`: it is the configuration of `make run`."});
@@ -180,7 +211,7 @@ bench::Observer terminal_observer(Progress& progress, Refusals& refusals) {
 
 nlohmann::ordered_json config_json(const Request& request, const std::string& file) {
   nlohmann::ordered_json json;
-  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(io::display(file));
+  json["file"] = file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(display(file));
   json.update(bench::to_json(request.options));
   json["problems"] = nlohmann::ordered_json::array();
   for (const Settings& problem : request.problems) json["problems"].push_back(problem.to_text());

@@ -1,6 +1,7 @@
 // What bench, verify and list are asked for: problems and options, from a configuration and from the command line.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ namespace tmaops::cli {
 
 class Progress;
 class Refusals;
+
+/// Names of the configurations that come with tmaops, without folder and extension.
+std::vector<std::string> shipped_configurations();
+
+/// The file that `name` stands for: itself, or, for a plain word that is no file here, the configuration of that name
+/// that comes with tmaops. Throws Error cannot_read where there is neither.
+std::filesystem::path find_configuration(const std::string& name);
 
 /// The command line as it was written.
 struct Arguments {

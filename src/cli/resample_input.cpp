@@ -1,22 +1,16 @@
-#include "cli/resample_input.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <set>
-#include <utility>
 
 #include "cli/parser_words.hpp"
-#include "cli/resample_selectors.hpp"
-#include "io/column_rules.hpp"
-#include "io/file_error.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
-
-using io::ChannelReference;
 
 /// Keeps these rows in this order. The caller sets the offsets.
 void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) {
@@ -158,7 +152,7 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
   for (const auto* each : {&columns, &others})
     for (const io::Column& column : *each)
       if (!names.insert(column.name).second)
-        selector.fail("two columns named '" + io::display_text(column.name) + "'", "different names");
+        selector.fail("two columns named '" + display_text(column.name) + "'", "different names");
   recording.columns = std::move(columns);
   recording.others = std::move(others);
   time.second_position = time.position + 1;  // of a pair

@@ -1,21 +1,18 @@
-#include "cli/resample_modes.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "cli/parser_words.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "ops/resample/options.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
-
-using io::display_text;
 
 constexpr std::array kModes{Interpolation::linear,  Interpolation::previous, Interpolation::next,
                             Interpolation::nearest, Interpolation::cubic,    Interpolation::slerp};
@@ -114,10 +111,9 @@ class Planner {
       summarise(c, plan);
     }
     judge_quaternions(plan);
-    std::string promoted;
-    for (const std::size_t column : promoted_)
-      promoted += (promoted.empty() ? "" : ", ") + display_text(recording_.columns[column].name);
-    if (!promoted.empty()) plan.notes.push_back("whole numbers read as real ones: " + promoted);
+    const auto name_of_column = [&](std::size_t column) { return display_text(recording_.columns[column].name); };
+    if (!promoted_.empty())
+      plan.notes.push_back("whole numbers read as real ones: " + joined(promoted_, ", ", name_of_column));
     return plan;
   }
 
@@ -225,10 +221,7 @@ class Planner {
       return first.width() == 4 ? first.name
                                 : first.name + "[" + std::to_string(channels[0].channel) + ":" +
                                       std::to_string(channels[3].channel + 1) + "]";
-    std::string names;
-    for (const ChannelReference& channel : channels)
-      names += (names.empty() ? "" : ",") + recording_.columns[channel.column].name;
-    return names;
+    return joined(channels, ",", [&](const ChannelReference& each) { return recording_.columns[each.column].name; });
   }
 
   Mode parse_mode(const std::string& text) const {

@@ -1,11 +1,9 @@
-#include "cli/resample_output.hpp"
-
 #include <algorithm>
 #include <array>
-#include <utility>
 
-#include "cli/resample_report.hpp"
-#include "io/file_error.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
@@ -101,15 +99,12 @@ std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
   if (poses.empty() && roles.quaternions.size() == 1 && roles.positions.size() == 1 &&
       roles.positions[0].components.size() == 3)
     poses.emplace_back(&roles.positions[0], &roles.quaternions[0]);
-  if (poses.size() > 1) {
-    std::string all;
-    for (const auto& [position, quaternion] : poses)
-      all += (all.empty() ? "" : "; ") + io::display_text(position->text + ", " + quaternion->text);
+  const auto text = [](const auto& pose) { return display_text(pose.first->text + ", " + pose.second->text); };
+  if (poses.size() > 1)
     throw Error(ErrorCode::bad_parameter, {.where = recording.where,
-                                           .got = "more than one pose: " + all,
+                                           .got = "more than one pose: " + joined(poses, "; ", text),
                                            .needed = "one for a trajectory",
                                            .mend = "Name its columns with --columns tx=...,ty=...,...,qw=..."});
-  }
   if (poses.empty()) return "";
   const auto& [position, quaternion] = poses[0];
   std::vector<io::Column> pose;
@@ -125,8 +120,7 @@ std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
   for (std::size_t c = 0; c < used.size(); ++c)
     if (!used[c]) pose.push_back(std::move(recording.columns[c]));
   const std::string order = !quaternion->order_named ? " (x y z w assumed)" : quaternion->w_first ? " (w first)" : "";
-  std::string taken =
-      "pose: " + io::display_text(position->text) + " and " + io::display_text(quaternion->text) + order;
+  std::string taken = "pose: " + display_text(position->text) + " and " + display_text(quaternion->text) + order;
   recording.columns = std::move(pose);
   return taken;
 }

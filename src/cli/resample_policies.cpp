@@ -1,11 +1,8 @@
-#include "cli/resample_policies.hpp"
-
 #include <algorithm>
-#include <array>
-#include <utility>
 
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -19,16 +16,8 @@ using io::FileFormat;
 }
 
 FileFormat chosen_format(const std::string& name, const std::filesystem::path& path, const std::string& option) {
-  if (name.empty()) {
-    if (io::is_standard(path))
-      throw Error(ErrorCode::usage, {.where = "-",
-                                     .got = option == "--from" ? "standard input" : "standard output",
-                                     .needed = "its format: npz, csv, tum or kitti",
-                                     .mend = "Name it with " + option + ". A file of that name is ./-"});
-    return io::file_format_of(path, option);
-  }
-  if (const auto format = io::parse_file_format(name); format && *format != FileFormat::npy) return *format;
-  refuse(option, "'" + io::display_text(name) + "'", "npz, csv, tum or kitti");
+  const auto named = io::parse_file_format(name);
+  return named ? *named : io::file_format_of(path, option);
 }
 
 }  // namespace
@@ -41,7 +30,7 @@ FileFormat input_format(const ResampleCommand& command) {
 FileFormat output_format(const ResampleCommand& command) {
   const FileFormat to = chosen_format(command.to, command.output, "--to");
   if (to == FileFormat::npy)
-    refuse(io::display(command.output), "one npy array", "a format that holds times and values: npz, csv or tum");
+    refuse(display(command.output), "one npy array", "a format that holds times and values: npz, csv or tum");
   return to;
 }
 
@@ -58,12 +47,6 @@ void check_options(const ResampleCommand& command, FileFormat from, FileFormat t
   if (command.write_times && to != FileFormat::kitti)
     refuse("--write-times", "a " + std::string(io::to_string(to)) + " output",
            "--to kitti, which has no place for times");
-  for (const auto& [option, unit] : {std::pair{"--time-unit", &command.time_unit},
-                                     {"--times-unit", &command.times_unit},
-                                     {"--like-unit", &command.like_unit},
-                                     {"--to-unit", &command.to_unit}})
-    if (!unit->empty() && !io::parse_time_unit(*unit))
-      refuse(option, "'" + io::display_text(*unit) + "'", "s, ms, us or ns");
   const bool fixed = to == FileFormat::tum || to == FileFormat::kitti;
   if (fixed && !command.to_unit.empty() && command.to_unit != "s")
     refuse("--to-unit", command.to_unit + " for a " + std::string(io::to_string(to)) + " trajectory", "s, its unit");
@@ -77,20 +60,12 @@ void check_options(const ResampleCommand& command, FileFormat from, FileFormat t
 Policies make_policies(const ResampleCommand& command, FileFormat to) {
   Policies policies;
   policies.outside = !command.outside.empty() ? command.outside : to == FileFormat::npz ? "nan" : "drop";
-  static constexpr std::array<std::pair<std::string_view, Outside>, 5> kPolicies{{{"hold", Outside::hold},
-                                                                                  {"nan", Outside::nan},
-                                                                                  {"extrapolate", Outside::extrapolate},
-                                                                                  {"error", Outside::error},
-                                                                                  {"drop", Outside::nan}}};
-  const auto known = std::find_if(kPolicies.begin(), kPolicies.end(),
-                                  [&](const auto& policy) { return policy.first == policies.outside; });
-  if (known == kPolicies.end())
-    refuse("--outside", "'" + io::display_text(policies.outside) + "'", "hold, nan, extrapolate, error or drop");
-  policies.operation.outside = known->second;
+  policies.operation.outside = policies.outside == "hold"          ? Outside::hold
+                               : policies.outside == "extrapolate" ? Outside::extrapolate
+                               : policies.outside == "error"       ? Outside::error
+                                                                   : Outside::nan;
   policies.drop_outside = policies.outside == "drop";
   policies.drop_gaps = to != FileFormat::npz;
-  if (!command.duplicates.empty() && command.duplicates != "error" && command.duplicates != "last")
-    refuse("--duplicates", "'" + io::display_text(command.duplicates) + "'", "error or last");
   if (command.max_gap) {
     const bool positive = *command.max_gap > 0;
     if (!positive ||

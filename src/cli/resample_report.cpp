@@ -1,55 +1,30 @@
-#include "cli/resample_report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/enum_name.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 
 namespace tmaops::cli {
 namespace {
 
-using io::display_text;
-
 // A step that is so many times the median step is mentioned when --max-gap is not given.
 constexpr std::int64_t kRemarkableStep = 20;
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + display_text(name);
-  return text;
-}
-
 std::string choice_text(const io::TimeColumn& time, std::string_view option) {
-  switch (time.choice) {
-    case io::TimeChoice::format:
-    case io::TimeChoice::known_name:
-    case io::TimeChoice::only_array:
-      return "";
-    case io::TimeChoice::option:
-      return "named by " + std::string(option);
-    case io::TimeChoice::position:
-      return "the first column, since no name is known";
-  }
-  return "";
+  if (time.choice == io::TimeChoice::option) return "named by " + std::string(option);
+  return time.choice == io::TimeChoice::position ? "the first column, since no name is known" : "";
 }
 
 std::string unit_text(const io::TimeColumn& time, std::string_view option) {
-  switch (time.unit_source) {
-    case io::UnitSource::format:
-      return "unit by the format";
-    case io::UnitSource::option:
-      return "unit by " + std::string(option);
-    case io::UnitSource::name:
-      return "unit by the name";
-    case io::UnitSource::only_fit:
-      return "no other unit fits stamps of this size";
-    case io::UnitSource::usual:
-      return "unit assumed";
-  }
-  return "";
+  if (time.unit_source == io::UnitSource::option) return "unit by " + std::string(option);
+  constexpr std::string_view texts[] = {"unit by the format", "", "unit by the name",
+                                        "no other unit fits timestamps of this size", "unit assumed"};
+  return std::string(enum_name(texts, time.unit_source));
 }
 
 }  // namespace
@@ -110,37 +85,38 @@ std::string TimeSummary::text(std::string_view name_option, std::string_view uni
 }
 
 void write_report(const ResampleCommand& command, const RunFacts& facts, ResampleReport& report) {
-  std::string modes;
-  for (const auto& [name, mode] : facts.plan.summary)
-    modes += (modes.empty() ? "" : ", ") + display_text(name) + " " + mode;
+  const std::size_t targets = facts.targets.times.size(), rows = facts.selection.kept.size();
+  const std::size_t episodes = facts.selection.offsets.size() - 1;
+  const std::string modes =
+      joined(facts.plan.summary, ", ", [](const auto& part) { return display_text(part.first) + " " + part.second; });
   std::vector<std::string>& lines = report.lines;
-  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", io::display(command.output), facts.rows,
-                              facts.samples, facts.episodes, facts.episodes == 1 ? "" : "s"));
+  lines.push_back(fmt::format("{}: {} rows from {} samples, {} episode{}", display(command.output), rows,
+                              facts.input.rows, episodes, episodes == 1 ? "" : "s"));
   lines.push_back("  time: " + facts.time.text());
-  if (!facts.targets_file.empty()) lines.push_back("  targets: " + facts.targets_file);
+  if (!facts.targets.file.empty()) lines.push_back("  targets: " + facts.targets.file);
   lines.push_back("  modes: " + modes);
   for (const auto& [names, order] : facts.plan.quaternions)
     lines.push_back("  quaternion: " + display_text(names) + " (" + order + ")");
   if (!facts.pose.empty()) lines.push_back("  " + facts.pose);
   for (const std::string& note : facts.plan.notes) lines.push_back("  " + note);
-  if (facts.moved_rows != 0) lines.push_back(fmt::format("  --sort moved {} rows", facts.moved_rows));
-  if (facts.missing_rows != 0)
+  if (facts.input.moved != 0) lines.push_back(fmt::format("  --sort moved {} rows", facts.input.moved));
+  if (facts.input.missing.count != 0)
     lines.push_back(
         fmt::format("  {} of {} samples have no data (their 'valid' is 0); {} of {} targets lie beside them",
-                    facts.missing_rows, facts.samples, facts.masked, facts.targets));
-  if (facts.snapped != 0)
-    lines.push_back(fmt::format("  {} of {} targets hit a sample within --snap", facts.snapped, facts.targets));
+                    facts.input.missing.count, facts.input.rows, facts.table.masked, targets));
+  if (facts.targets.snapped != 0)
+    lines.push_back(fmt::format("  {} of {} targets hit a sample within --snap", facts.targets.snapped, targets));
   if (!facts.left_out.empty())
-    lines.push_back(
-        fmt::format("  left out, since {} has no place for them: {}", io::to_string(facts.to), listed(facts.left_out)));
-  if (facts.outside != 0)
-    lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.outside, facts.targets,
+    lines.push_back(fmt::format("  left out, since {} has no place for them: {}", io::to_string(facts.to),
+                                joined(facts.left_out, ", ", display_text)));
+  if (facts.selection.outside != 0)
+    lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.selection.outside, targets,
                                 facts.policies.outside));
   const std::int64_t max_gap = facts.policies.operation.max_gap;
   if (max_gap != 0)
-    lines.push_back(fmt::format("  {} of {} targets lie in {} gap{} wider than {}: {}", facts.in_gaps - facts.masked,
-                                facts.targets, facts.steps.wider_than_gap, facts.steps.wider_than_gap == 1 ? "" : "s",
-                                seconds_text(max_gap),
+    lines.push_back(fmt::format("  {} of {} targets lie in {} gap{} wider than {}: {}",
+                                facts.selection.in_gaps - facts.table.masked, targets, facts.steps.wider_than_gap,
+                                facts.steps.wider_than_gap == 1 ? "" : "s", seconds_text(max_gap),
                                 facts.policies.drop_gaps ? "dropped" : "NaN, and 0 in the array 'valid'"));
   if (facts.steps.zero != 0)
     lines.push_back(
@@ -158,14 +134,14 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
   const io::TimeColumn& time = facts.time.column;
   const nlohmann::ordered_json summary{
       {"schema", 1},
-      {"input", io::display(command.input)},
-      {"output", io::display(command.output)},
+      {"input", display(command.input)},
+      {"output", display(command.output)},
       {"from", io::to_string(facts.from)},
       {"to", io::to_string(facts.to)},
-      {"samples", facts.samples},
-      {"episodes", facts.episodes},
-      {"targets", facts.targets},
-      {"rows", facts.rows},
+      {"samples", facts.input.rows},
+      {"episodes", episodes},
+      {"targets", targets},
+      {"rows", rows},
       {"time",
        {{"name", time.name},
         {"unit", io::to_string(time.unit)},
@@ -174,11 +150,13 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
         {"first_ns", facts.time.first},
         {"last_ns", facts.time.last},
         {"median_step_ns", facts.time.median_step}}},
-      {"outside", {{"policy", facts.policies.outside}, {"targets", facts.outside}}},
+      {"outside", {{"policy", facts.policies.outside}, {"targets", facts.selection.outside}}},
       {"gaps",
-       {{"max_gap_ns", max_gap}, {"count", facts.steps.wider_than_gap}, {"targets", facts.in_gaps - facts.masked}}},
-      {"missing", {{"samples", facts.missing_rows}, {"targets", facts.masked}}},
-      {"snapped", facts.snapped},
+       {{"max_gap_ns", max_gap},
+        {"count", facts.steps.wider_than_gap},
+        {"targets", facts.selection.in_gaps - facts.table.masked}}},
+      {"missing", {{"samples", facts.input.missing.count}, {"targets", facts.table.masked}}},
+      {"snapped", facts.targets.snapped},
       {"longest_step_ns", facts.steps.longest},
       {"equal_stamps", facts.steps.zero},
       {"columns", columns},
@@ -186,7 +164,7 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
       {"left_out", facts.left_out},
       {"notes", facts.plan.notes},
       {"warnings", report.warnings},
-      {"variant", facts.variant},
+      {"variant", facts.table.variant},
       {"bytes", facts.bytes}};
   // Names of columns are bytes of a file: what is not UTF-8 must not break the JSON.
   report.json = summary.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -4,15 +4,8 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/resample.hpp"
-#include "cli/resample_input.hpp"
-#include "cli/resample_modes.hpp"
-#include "cli/resample_output.hpp"
-#include "cli/resample_policies.hpp"
-#include "cli/resample_report.hpp"
-#include "cli/resample_table.hpp"
-#include "cli/resample_targets.hpp"
-#include "io/file_error.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
@@ -45,11 +38,9 @@ void refuse_warnings(const std::vector<std::string>& warnings) {
 
 void resample_file(const ResampleCommand& command, ResampleReport& report) {
   num_threads();  // reports a bad TMAOPS_NUM_THREADS for files of every size
-  RunFacts facts;
-  facts.from = input_format(command);
-  facts.to = output_format(command);
-  check_options(command, facts.from, facts.to);
-  facts.policies = make_policies(command, facts.to);
+  const FileFormat from = input_format(command), to = output_format(command);
+  check_options(command, from, to);
+  Policies policies = make_policies(command, to);
   const TargetWindow window = parse_window(command);
 
   // The output is opened before any work, so that a wrong name or a second process is reported at once.
@@ -60,29 +51,30 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   std::optional<io::OutputFile> times_file;
   if (command.write_times) times_file.emplace(*command.write_times, output_options);
 
-  ResampleInput input = read_input(command, read_options(command, facts.from));
+  ResampleInput input = read_input(command, read_options(command, from));
   io::Recording& recording = input.recording;
   warn_of_recording(recording, report.warnings);
-  ResamplePolicies& policies = facts.policies.operation;
-  const bool last_wins = command.duplicates.empty() ? facts.from == FileFormat::tum : command.duplicates == "last";
-  policies.duplicates = last_wins ? Duplicates::last : Duplicates::error;
+  const bool last_wins = command.duplicates.empty() ? from == FileFormat::tum : command.duplicates == "last";
+  policies.operation.duplicates = last_wins ? Duplicates::last : Duplicates::error;
   io::check_order(recording, last_wins);
-  facts.plan = plan_modes(recording, input.roles, command.modes, command.columns.empty());
-  report.warnings.insert(report.warnings.end(), facts.plan.warnings.begin(), facts.plan.warnings.end());
+  const ModePlan plan = plan_modes(recording, input.roles, command.modes, command.columns.empty());
+  report.warnings.insert(report.warnings.end(), plan.warnings.begin(), plan.warnings.end());
   const ResampleTargets targets = make_targets(command, window, recording);
-  facts.steps = measure_steps(recording, policies.max_gap);
-  facts.time = summarise_times(recording, facts.steps);
-  warn_of_targets(command, recording, targets, facts.steps, window, report.warnings);
-  const ResampledTable table = resample_table(recording, targets, facts.plan, policies, input.missing);
-  const Selection selection = select_rows(recording, targets, table, facts.policies);
-  check_something_left(command, recording, targets, table, selection, facts.policies);
+  const Steps steps = measure_steps(recording, policies.operation.max_gap);
+  const TimeSummary time = summarise_times(recording, steps);
+  warn_of_targets(command, recording, targets, steps, window, report.warnings);
+  const ResampledTable table = resample_table(recording, targets, plan, policies.operation, input.missing);
+  const Selection selection = select_rows(recording, targets, table, policies);
+  check_something_left(command, recording, targets, table, selection, policies);
 
-  const bool with_valid = policies.max_gap != 0 || policies.outside == Outside::nan || input.has_mask;
-  io::Recording output = make_output(std::move(recording), targets, facts.plan, table, selection, with_valid);
-  if (facts.to == FileFormat::tum || facts.to == FileFormat::kitti) facts.pose = name_pose(output, input.roles);
-  facts.left_out = io::left_out(output, facts.to);
+  const bool with_valid =
+      policies.operation.max_gap != 0 || policies.operation.outside == Outside::nan || input.has_mask;
+  io::Recording output = make_output(std::move(recording), targets, plan, table, selection, with_valid);
+  RunFacts facts{from, to, policies, input, plan, targets, table, selection, steps, time};
+  if (to == FileFormat::tum || to == FileFormat::kitti) facts.pose = name_pose(output, input.roles);
+  facts.left_out = io::left_out(output, to);
   if (command.strict && !report.warnings.empty()) refuse_warnings(report.warnings);
-  io::write_recording(file, output, facts.to,
+  io::write_recording(file, output, to,
                       {.deflate = command.compress,
                        .to_unit = io::parse_time_unit(command.to_unit),
                        .trust_sizes = command.trust_sizes});
@@ -93,18 +85,6 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   }
   file.commit();
 
-  facts.samples = input.rows;
-  facts.missing_rows = input.missing.count;
-  facts.moved_rows = input.moved;
-  facts.episodes = static_cast<std::int64_t>(output.offsets.size()) - 1;
-  facts.targets = static_cast<std::int64_t>(targets.times.size());
-  facts.targets_file = targets.file;
-  facts.snapped = targets.snapped;
-  facts.outside = selection.outside;
-  facts.in_gaps = selection.in_gaps;
-  facts.masked = table.masked;
-  facts.rows = static_cast<std::int64_t>(selection.kept.size());
-  facts.variant = table.variant;
   facts.bytes = file.bytes_written();
   write_report(command, facts, report);
 }

@@ -1,16 +1,13 @@
-#include "cli/resample_selectors.hpp"
-
 #include <algorithm>
-#include <utility>
 
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
+#include "core/settings.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
-
-using io::ChannelReference;
-using io::display_text;
 
 io::ColumnView column_view(const io::Recording& recording) { return {recording.columns}; }
 
@@ -95,18 +92,16 @@ std::vector<ChannelReference> Selector::select(const std::string& text) const {
     return slice(*find(text.substr(0, bracket)), text.substr(bracket + 1, text.size() - bracket - 2));
   }
   if (const auto column = find_or_number(text)) return all_channels(*column);
-  std::string names;
-  for (const io::Column& column : recording_.columns) names += (names.empty() ? "" : ", ") + display_text(column.name);
-  fail("no columns '" + display_text(text) + "'", "one of: " + names);
+  const auto name = [](const io::Column& column) { return display_text(column.name); };
+  fail("no columns '" + display_text(text) + "'", "one of: " + joined(recording_.columns, ", ", name));
 }
 
 std::optional<std::size_t> Selector::find_or_number(const std::string& text) const {
   if (const auto column = find(text)) return column;
-  std::int64_t number = 0;
-  if (!numbers_ || recording_.lines.empty() || io::parse_integer(text, number) != io::ParseResult::good || number < 1)
-    return {};
+  const auto number = parse_integer(text);
+  if (!numbers_ || recording_.lines.empty() || !number || *number < 1) return {};
   // Numbers count the columns of the file; its time columns are not among the recording's.
-  const auto position = static_cast<std::size_t>(number - 1);
+  const auto position = static_cast<std::size_t>(*number - 1);
   for (std::size_t i = 0; i < recording_.columns.size(); ++i)
     if (recording_.columns[i].position == position) return i;
   const io::TimeColumn& time = recording_.time;
@@ -118,22 +113,16 @@ std::optional<std::size_t> Selector::find_or_number(const std::string& text) con
 std::vector<ChannelReference> Selector::slice(std::size_t column, const std::string& text) const {
   const std::int64_t width = recording_.columns[column].width();
   const std::size_t colon = text.find(':');
-  std::int64_t first = 0, last = width;
-  const auto number = [&](const std::string& part, std::int64_t& value) {
-    return part.empty() || io::parse_integer(part, value) == io::ParseResult::good;
-  };
-  bool good = number(text.substr(0, colon), first);
-  if (colon == std::string::npos) {
-    good = good && !text.empty();
-    last = first + 1;
-  } else {
-    good = good && number(text.substr(colon + 1), last);
-  }
-  if (!good || first < 0 || last > width || first >= last)
+  const std::string from = text.substr(0, colon), to = colon == std::string::npos ? "" : text.substr(colon + 1);
+  std::optional<std::int64_t> first = parse_integer(from), last = parse_integer(to);
+  if (colon == std::string::npos && first) last = *first + 1;
+  if (colon != std::string::npos && from.empty()) first = 0;
+  if (colon != std::string::npos && to.empty()) last = width;
+  if (!first || !last || *first < 0 || *last > width || *first >= *last)
     fail("channels [" + display_text(text) + "] of '" + display_text(recording_.columns[column].name) + "'",
          "[a:b] within 0:" + std::to_string(width));
   std::vector<ChannelReference> all;
-  for (std::int64_t k = first; k < last; ++k) all.push_back({column, k});
+  for (std::int64_t k = *first; k < *last; ++k) all.push_back({column, k});
   return all;
 }
 

@@ -1,12 +1,11 @@
-#include "cli/resample_table.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
 
-#include "io/file_error.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -52,7 +51,7 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
         zero = zero && value == 0;
         finite = finite && std::isfinite(value);
         if (names.empty() || recording.columns[group.channels[0].column].name != column.name)
-          names += (names.empty() ? "" : " ") + io::display_text(column.name);
+          names += (names.empty() ? "" : " ") + display_text(column.name);
         values += (values.empty() ? "" : " ") + io::real_text(value);
       }
       if (zero || !finite)

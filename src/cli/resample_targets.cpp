@@ -1,12 +1,10 @@
-#include "cli/resample_targets.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "cli/resample_report.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
 #include "tmaops/error.hpp"
 
@@ -123,7 +121,7 @@ io::Recording read_target_file(const ResampleCommand& command, const std::filesy
   } catch (const Error& error) {
     if (error.code() == ErrorCode::empty_trajectory)
       throw Error(ErrorCode::bad_parameter,
-                  {.where = io::display(path), .got = "no target times", .needed = "at least one target"});
+                  {.where = display(path), .got = "no target times", .needed = "at least one target"});
     if (error.code() != ErrorCode::time_overflow) throw;
     ErrorDetails details = error.details();
     details.mend = "Name the unit of this file with " + unit_option + ".";
@@ -140,21 +138,20 @@ ResampleTargets from_file(const ResampleCommand& command, const TargetWindow& wi
   std::vector<std::int64_t> times = file.times;
   if (times.empty())
     throw Error(ErrorCode::bad_parameter,
-                {.where = io::display(path), .got = "no target times", .needed = "at least one target"});
+                {.where = display(path), .got = "no target times", .needed = "at least one target"});
   std::erase_if(times, [&](std::int64_t time) {
     return (window.start && time < *window.start) || (window.end && time > *window.end);
   });
   if (times.empty())
-    throw Error(
-        ErrorCode::bad_parameter,
-        {.where = io::display(path), .got = "no target from --start to --end", .needed = "at least one target"});
+    throw Error(ErrorCode::bad_parameter,
+                {.where = display(path), .got = "no target from --start to --end", .needed = "at least one target"});
   const auto episodes = recording.offsets.size() - 1;
   check_count(static_cast<double>(times.size()) * static_cast<double>(episodes), recording, option);
   ResampleTargets targets;
   const bool own_unit = !command.times_unit.empty() || !command.like_unit.empty();
   const char* unit_option = !own_unit ? "--time-unit" : command.times ? "--times-unit" : "--like-unit";
-  targets.file = io::display(path) + ", " + summarise_times(file, {}).text("--targets-array", unit_option);
-  for (const std::string& warning : file.warnings) targets.warnings.push_back(io::display(path) + ": " + warning);
+  targets.file = display(path) + ", " + summarise_times(file, {}).text("--targets-array", unit_option);
+  for (const std::string& warning : file.warnings) targets.warnings.push_back(display(path) + ": " + warning);
   targets.offsets.push_back(0);
   for (std::size_t e = 0; e < episodes; ++e) {
     targets.times.insert(targets.times.end(), times.begin(), times.end());
@@ -198,7 +195,7 @@ std::optional<std::int64_t> clock_time(const std::string& text, const char* opti
       io::ParseResult::good)
     return time;
   throw Error(ErrorCode::bad_parameter, {.where = option,
-                                         .got = "'" + io::display_text(text) + "'",
+                                         .got = "'" + display_text(text) + "'",
                                          .needed = "seconds of the recording's clock, or an ISO 8601 time"});
 }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/resample_report.hpp"
+#include "cli/resample_steps.hpp"
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -27,10 +27,10 @@ std::string range_text(const std::vector<std::int64_t>& times) {
 void warn_of_recording(const io::Recording& recording, std::vector<std::string>& warnings) {
   warnings.insert(warnings.end(), recording.warnings.begin(), recording.warnings.end());
   for (const std::string& name : recording.other_time_names)
-    warnings.push_back("'" + io::display_text(name) + "' is named like a time too; the times are '" +
-                       io::display_text(recording.time.name) + "' (--times-array names another)");
+    warnings.push_back("'" + display_text(name) + "' is named like a time too; the times are '" +
+                       display_text(recording.time.name) + "' (--times-array names another)");
   for (const io::Column& column : recording.columns) {
-    const std::string name = "column '" + io::display_text(column.name) + "' ";
+    const std::string name = "column '" + display_text(column.name) + "' ";
     const std::int64_t filled = column.data.size() - column.missing;
     if (column.data.type.kind == io::ElementKind::text && column.from_text && 2 * column.numeric_fields > filled &&
         column.numeric_fields > 0)
@@ -56,7 +56,7 @@ void warn_of_targets(const ResampleCommand& command, const io::Recording& record
     const io::TimeUnit unit = recording.time.unit;
     const double largest = std::max(std::abs(io::time_to_f64(recording.times.front(), unit)),
                                     std::abs(io::time_to_f64(recording.times.back(), unit)));
-    const double nanoseconds = std::pow(10.0, io::digits_to_nanoseconds(unit));
+    const auto nanoseconds = static_cast<double>(io::nanoseconds_of(unit));
     const double resolution = largest == 0 ? 0 : std::ldexp(nanoseconds, std::ilogb(largest) - 23);
     if (resolution > kResolvedStep * static_cast<double>(steps.median))
       warnings.push_back("the times are of a type of 32 bits or less, which resolves " +

@@ -5,7 +5,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "io/output_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -25,9 +25,9 @@ int run(const Globals& globals, const TensorMapOptions& options) {
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {
     io::write_file(options.svg, tma::picture_svg(*answer.picture, command_line(answer)), {.force = options.force});
-    print_note(globals, "wrote " + io::display(options.svg));
+    print_note(globals, "wrote " + display(options.svg));
   } else if (!options.svg.empty()) {
-    print_problem("no picture was written to " + io::display(options.svg) + ": there is no load to draw");
+    print_problem("no picture was written to " + display(options.svg) + ": there is no load to draw");
   }
   return answer.valid() ? 0 : 1;
 }
@@ -37,33 +37,29 @@ int run(const Globals& globals, const TensorMapOptions& options) {
 void add_tensormap_command(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<TensorMapOptions>();
   CLI::App* command = app.add_subcommand("tensormap", "Check a TMA descriptor and show what a load puts where");
-  const auto list = [&](const char* name, std::string& value, const char* help) {
-    command->add_option(name, value, help)->type_name("N,N,...");
+  const auto add = [&](const char* name, std::string& value, const char* type, const char* help) {
+    command->add_option(name, value, help)->type_name(type);
   };
-  command->add_option("--dtype", options->dtype, "Element type: u8 ... f64, bf16, tf32, or CUDA's name [f16]")
-      ->type_name("TYPE");
-  list("--dims", options->dims, "Elements of the tensor along each dimension, innermost first");
-  list("--box", options->box, "Elements of the box that one load brings, innermost first");
-  list("--strides", options->strides, "Bytes from element to element of dimensions 1, 2, ... [dense]");
-  list("--element-strides", options->element_strides, "Load every n-th element along each dimension [1]");
-  command->add_option("--swizzle", options->swizzle, "How the rows of 16 bytes are moved in shared memory [none]")
-      ->type_name("{none,32B,64B,128B,128B_ATOM_32B,128B_ATOM_32B_FLIP_8B,128B_ATOM_64B}");
-  command->add_option("--interleave", options->interleave, "Layout in slices of channels [none]")
-      ->type_name("{none,16B,32B}");
-  command->add_option("--l2-promotion", options->l2_promotion, "Bytes fetched to the L2 at once [none]")
-      ->type_name("{none,64B,128B,256B}");
-  command->add_option("--fill", options->fill, "What lies outside of the tensor [zero]")->type_name("{zero,nan}");
-  command->add_option("--address", options->address, "Address of the tensor, to check its alignment")
-      ->type_name("ADDRESS");
-  list("--lower-corner", options->lower_corner, "im2col: offsets of the window's first corner, W first");
-  list("--upper-corner", options->upper_corner, "im2col: offsets of the window's last corner, W first");
-  command->add_option("--channels-per-pixel", options->channels_per_pixel, "im2col: elements of every pixel")
-      ->type_name("N");
-  command->add_option("--pixels-per-column", options->pixels_per_column, "im2col: pixels of one load")->type_name("N");
-  command->add_option("--arch", options->architecture, "Compute capability to check for [9.0]")->type_name("X.Y");
-  list("--at", options->at, "Coordinates of the load, innermost first, may be negative [0,0,...]");
-  command->add_option("--base", options->base, "Address of the destination in shared memory [0]")->type_name("ADDRESS");
-  command->add_option("--svg", options->svg, "Write the picture of the tile to FILE")->type_name("FILE");
+  constexpr const char* kList = "N,N,...";
+  add("--dtype", options->dtype, "TYPE", "Element type: u8 ... f64, bf16, tf32, or CUDA's name [f16]");
+  add("--dims", options->dims, kList, "Elements of the tensor along each dimension, innermost first");
+  add("--box", options->box, kList, "Elements of the box that one load brings, innermost first");
+  add("--strides", options->strides, kList, "Bytes from element to element of dimensions 1, 2, ... [dense]");
+  add("--element-strides", options->element_strides, kList, "Load every n-th element along each dimension [1]");
+  add("--swizzle", options->swizzle, "{none,32B,64B,128B,128B_ATOM_32B,128B_ATOM_32B_FLIP_8B,128B_ATOM_64B}",
+      "How the rows of 16 bytes are moved in shared memory [none]");
+  add("--interleave", options->interleave, "{none,16B,32B}", "Layout in slices of channels [none]");
+  add("--l2-promotion", options->l2_promotion, "{none,64B,128B,256B}", "Bytes fetched to the L2 at once [none]");
+  add("--fill", options->fill, "{zero,nan}", "What lies outside of the tensor [zero]");
+  add("--address", options->address, "ADDRESS", "Address of the tensor, to check its alignment");
+  add("--lower-corner", options->lower_corner, kList, "im2col: offsets of the window's first corner, W first");
+  add("--upper-corner", options->upper_corner, kList, "im2col: offsets of the window's last corner, W first");
+  add("--channels-per-pixel", options->channels_per_pixel, "N", "im2col: elements of every pixel");
+  add("--pixels-per-column", options->pixels_per_column, "N", "im2col: pixels of one load");
+  add("--arch", options->architecture, "X.Y", "Compute capability to check for [9.0]");
+  add("--at", options->at, kList, "Coordinates of the load, innermost first, may be negative [0,0,...]");
+  add("--base", options->base, "ADDRESS", "Address of the destination in shared memory [0]");
+  add("--svg", options->svg, "FILE", "Write the picture of the tile to FILE");
   command->add_flag("-f,--force", options->force, "Replace FILE when it exists");
   command->add_flag("--rules", options->rules, "Print the table of all rules");
   command->footer(

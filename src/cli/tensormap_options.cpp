@@ -8,7 +8,7 @@
 #include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "tma/banks.hpp"
-#include "tma/text.hpp"
+#include "tma/sizes.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {

@@ -3,18 +3,12 @@
 
 #include "cli/console.hpp"
 #include "cli/tensormap.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class List>
-std::string times(const List& values, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : " x ") + std::to_string(values[i]);
-  return text;
-}
 
 std::string findings_text(const std::vector<tma::Finding>& findings, std::string_view word, Style style, bool color) {
   std::string text;
@@ -31,16 +25,14 @@ std::string report_text(const tma::Report& report, bool color) {
 
 std::string tile_text(const TensorMapAnswer& answer) {
   const tma::TileLayout& tile = answer.picture->layout;
-  std::string text = "tile      " + times(tile.loaded, static_cast<std::size_t>(tile.rank)) + " elements, " +
-                     std::to_string(tile.rows) + (tile.rows == 1 ? " row of " : " rows of ") +
+  std::string text = "tile      " + joined(std::span(tile.loaded).first(static_cast<std::size_t>(tile.rank)), " x ") +
+                     " elements, " + std::to_string(tile.rows) + (tile.rows == 1 ? " row of " : " rows of ") +
                      std::to_string(tile.row_bytes) + " B";
   if (tile.row_pitch != tile.row_bytes) text += ", one every " + std::to_string(tile.row_pitch) + " B";
   text += "\nbarrier   expects " + std::to_string(tile.transaction_bytes) + " bytes (expect_tx), inside or outside\n";
-  text += "load      at " + times(answer.load.coordinates, 0);
-  for (std::size_t i = 0; i < answer.load.coordinates.size(); ++i)
-    text += (i == 0 ? "" : ",") + std::to_string(answer.load.coordinates[i]);
-  text += ": " + std::to_string(answer.picture->inside) + " elements of the tensor, " +
-          std::to_string(answer.picture->fill) + " of fill (" + std::string(to_string(answer.spec.fill)) + ")\n";
+  text += "load      at " + tma::comma_list(answer.load.coordinates) + ": " + std::to_string(answer.picture->inside) +
+          " elements of the tensor, " + std::to_string(answer.picture->fill) + " of fill (" +
+          std::string(to_string(answer.spec.fill)) + ")\n";
   text += "banks     " + std::to_string(answer.column_lanes) + " lanes that read " +
           std::to_string(answer.column_bytes) + " B of a row each: " + std::to_string(answer.column_wavefronts) +
           (answer.column_wavefronts == 1 ? " wavefront" : " wavefronts") +

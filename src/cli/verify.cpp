@@ -7,7 +7,6 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
-#include "cli/refusals.hpp"
 #include "cli/request.hpp"
 #include "cli/result_table.hpp"
 #include "tmaops/error.hpp"

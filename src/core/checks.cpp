@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/spelling.hpp"
+
 namespace tmaops {
 namespace {
 
 std::string dtype_list(std::initializer_list<DType> allowed) {
-  std::string text;
-  for (const DType dtype : allowed) text += (text.empty() ? "" : ", ") + std::string(to_string(dtype));
-  return text;
+  return joined(allowed, ", ", [](DType dtype) { return to_string(dtype); });
 }
 
 struct Dimension {

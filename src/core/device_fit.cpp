@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/registry.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops {
 namespace {
@@ -34,9 +35,8 @@ Support fits_device(std::string_view arch, const VariantAttributes& attributes, 
   if (has < 90) return Support::no("needs compute capability 9.0 or newer" + but);
   if (const std::vector<int>& compiled = compiled_capabilities();
       std::ranges::find(compiled, has) == compiled.end() && !PretendedDevice::exists()) {
-    std::string list;
-    for (const int capability : compiled) list += (list.empty() ? "" : ", ") + in_words(capability);
-    return Support::no("compiled for compute capability " + list + but + " (configure with -DTMAOPS_GPUS=ALL)");
+    return Support::no("compiled for compute capability " + joined(compiled, ", ", in_words) + but +
+                       " (configure with -DTMAOPS_GPUS=ALL)");
   }
   const int least = attributes.least_shared_memory;
   return fits_shared_memory(least >= 0 ? least : attributes.shared_memory, device);

@@ -1,5 +1,7 @@
 #include "core/display.hpp"
 
+#include <system_error>
+
 namespace tmaops {
 namespace {
 
@@ -46,6 +48,10 @@ std::string display_text(std::string_view text) {
          " bytes ...]" + escaped(text.substr(text.size() - kLongest / 2), false);
 }
 
+std::string display(const std::filesystem::path& path) { return display_text(path.native()); }
+
 std::string display_lines(std::string_view text) { return escaped(text, true); }
+
+std::string system_text(int error_number) { return std::generic_category().message(error_number); }
 
 }  // namespace tmaops

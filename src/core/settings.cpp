@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 std::optional<T> parse(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   T value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -25,9 +25,7 @@ std::string short_number(double value) {
   return status == std::errc{} ? std::string(buffer, end) : std::string("?");
 }
 
-std::string words_text(std::initializer_list<std::string_view> words) {
-  return "one of " + joined(std::span<const std::string_view>(words.begin(), words.size()));
-}
+std::string words_text(std::initializer_list<std::string_view> words) { return "one of " + joined(words); }
 
 /// Whether a plain YAML scalar of this text would be read as this text again, also inside {}.
 bool is_plain(std::string_view text) {
@@ -132,9 +130,7 @@ DType Settings::dtype(std::string_view name, DType fallback, std::initializer_li
   if (setting == nullptr) return fallback;
   const auto value = parse_dtype(setting->value);
   if (value && std::ranges::find(allowed, *value) != allowed.end()) return *value;
-  std::string names;
-  for (const DType dtype : allowed) names += (names.empty() ? "one of " : ", ") + std::string(to_string(dtype));
-  fail(ErrorCode::bad_value, *setting, names);
+  fail(ErrorCode::bad_value, *setting, "one of " + joined(allowed, ", ", [](DType one) { return to_string(one); }));
 }
 
 std::string Settings::to_text() const {

@@ -45,10 +45,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return near.empty() ? "" : "Did you mean '" + std::string(near) + "'?";
 }
 
-std::string joined(std::span<const std::string_view> names, std::string_view separator) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : std::string(separator)) + std::string(name);
-  return text;
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
 }
 
 }  // namespace tmaops

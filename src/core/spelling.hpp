@@ -1,9 +1,11 @@
-// Suggestions for names that a user misspelled.
+// Lists of names, and suggestions for those that a user misspelled.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace tmaops {
 
@@ -11,7 +13,21 @@ namespace tmaops {
 /// Empty when even that one differs in more than a third of its letters.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
-/// "a, b, c".
-std::string joined(std::span<const std::string_view> names, std::string_view separator = ", ");
+/// A to Z as a to z, whatever the locale.
+std::string lower_case(std::string_view text);
+
+/// "a, b, c": the items, numbers or text, or what `text` makes of each.
+template <class Items, class Text = std::identity>
+std::string joined(const Items& items, std::string_view separator = ", ", const Text& text = {}) {
+  std::string all;
+  for (const auto& item : items) {
+    if (!all.empty()) all += separator;
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(std::invoke(text, item))>>)
+      all += std::to_string(std::invoke(text, item));
+    else
+      all += std::invoke(text, item);
+  }
+  return all;
+}
 
 }  // namespace tmaops

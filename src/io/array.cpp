@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/spelling.hpp"
 #include "io/input_file.hpp"
 #include "io/utf8.hpp"
 #include "tmaops/dtype.hpp"
@@ -63,9 +64,7 @@ std::int64_t Array::size() const {
 }
 
 std::string Array::text() const {
-  std::string all = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i) all += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return all + (shape.size() == 1 ? ",) " : ") ") + (type.bfloat16 ? "bf16" : type.descr);
+  return "(" + joined(shape) + (shape.size() == 1 ? ",) " : ") ") + (type.bfloat16 ? "bf16" : type.descr);
 }
 
 Array make_array(std::span<const double> values, std::vector<std::int64_t> shape) {

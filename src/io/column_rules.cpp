@@ -5,21 +5,22 @@
 #include <array>
 #include <map>
 
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
 
 namespace tmaops::io {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_separator(char c) { return c == '.' || c == '_' || c == '/' || c == '-' || c == ' ' || c == ':'; }
 
 /// The words of a name in lower case: "robot0_eef_quat" is robot0, eef, quat; "vehicleYaw" is vehicle, yaw.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool hump = i > 0 && name[i] != lower(name[i]) && name[i - 1] == lower(name[i - 1]);
+    const bool hump = i > 0 && is_upper(name[i]) && !is_upper(name[i - 1]);
     if ((is_separator(name[i]) || hump) && !words.back().empty()) words.emplace_back();
-    if (!is_separator(name[i])) words.back() += lower(name[i]);
+    if (!is_separator(name[i])) words.back() += lower_case(name.substr(i, 1));
   }
   if (words.back().empty()) words.pop_back();
   return words;
@@ -57,8 +58,7 @@ const Word* find_word(const std::array<Word, n>& known, const std::vector<std::s
 
 /// "left_" of "left_q" for the word "q".
 std::string prefix_of(std::string_view stem, std::string_view word) {
-  std::string text;
-  for (const char c : stem) text += lower(c);
+  const std::string text = lower_case(stem);
   const std::size_t at = text.rfind(word);
   return at == std::string::npos ? text : text.substr(0, at);
 }
@@ -70,8 +70,7 @@ struct ComponentName {
 };
 
 std::optional<ComponentName> take_apart(std::string_view name) {
-  std::string text;
-  for (const char c : name_without_unit(name)) text += lower(c);
+  std::string text = lower_case(name_without_unit(name));
   if (text.size() > 2 && text.back() == ']' && text[text.size() - 3] == '[')  // the number of an element: q[3]
     text = text.substr(0, text.size() - 3) + "_" + text[text.size() - 2];
   if (text.empty()) return {};
@@ -112,7 +111,7 @@ std::optional<NamedVector> vector_of(const Family& family, std::string_view comp
     columns.push_back(found->second);
   }
   std::ranges::sort(columns);
-  for (const std::size_t column : columns) vector.text += (vector.text.empty() ? "" : " ") + view.columns[column].name;
+  vector.text = joined(columns, " ", [&](std::size_t column) { return view.columns[column].name; });
   vector.w_first = vector.components.size() == 4 && vector.components[3].column < vector.components[0].column;
   return vector;
 }

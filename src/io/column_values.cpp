@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "core/spelling.hpp"
 #include "io/column_rules.hpp"
 #include "io/decimal.hpp"
 
@@ -129,8 +130,7 @@ std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelRe
     return rule.least >= low - kRangeTolerance * length && rule.greatest <= low + (1 + kRangeTolerance) * length;
   };
   const auto fits = [&](double length) { return within(-length / 2, length) || within(0, length); };
-  std::string name;
-  for (const char c : view.columns[channel.column].name) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string name = lower_case(view.columns[channel.column].name);
   rule.turn = turn;
   if (turn == 0) {
     for (const auto& [unit, length] : {std::pair{"deg", kDegrees}, std::pair{"rad", kRadians}})

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/time_names.hpp"
 #include "tmaops/error.hpp"
 #ifdef TMAOPS_HAVE_ZSTD

@@ -34,7 +34,7 @@ std::vector<Settings> parse_problems(const std::string& text, const std::string&
                                      std::span<const std::string_view> operators);
 
 /// Keys whose list is one value of the problem, not a choice to expand.
-inline constexpr std::string_view kVariantKeys[] = {"variant", "version"};
+inline constexpr std::string_view kVariantKeys[] = {"variant", "version", "impl"};
 /// Most problems one section may expand to.
 inline constexpr std::size_t kMostProblems = 10000;
 

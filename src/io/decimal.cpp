@@ -1,41 +1,23 @@
 #include "io/decimal.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
+#include <clocale>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+
+#include "core/spelling.hpp"
 
 namespace tmaops::io {
 namespace {
 
-constexpr std::int64_t kPowers[] = {1,       10,        100,        1'000,       10'000,
-                                    100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
 constexpr int kMostIntegerDigits = 19;  // of an int64
 
 // "nan", "inf", "infinity" in any case.
 bool names_non_finite(std::string_view text) {
-  std::string lower;
-  for (const char c : text.substr(0, 9)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  const std::string lower = lower_case(text.substr(0, 9));
   return lower == "nan" || lower == "inf" || lower == "infinity";
-}
-
-// Whether a decimal number beyond f64 is too small rather than too large, by the place of its first digit.
-bool is_tiny(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
-  const std::string_view digits = text.substr(0, e);
-  const std::size_t point = std::min(digits.find('.'), digits.size());
-  const std::size_t first = digits.find_first_not_of("0.");
-  if (first == std::string_view::npos) return true;
-  std::int64_t power = 0;
-  if (e < text.size()) {
-    std::string_view rest = text.substr(e + 1);
-    if (rest.starts_with('+')) rest.remove_prefix(1);
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), power);
-    if (error == std::errc::result_out_of_range) return rest.starts_with('-');
-  }
-  return static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) < -power;
 }
 
 }  // namespace
@@ -111,7 +93,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
 
 ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds) {
   if (!std::isfinite(value)) return ParseResult::not_finite;
-  const std::int64_t scale = kPowers[digits_to_nanoseconds(unit)];
+  const std::int64_t scale = nanoseconds_of(unit);
   const double whole = std::trunc(value);
   // The fraction is exact and below 1. Only its product with the scale is rounded, to the nearest nanosecond.
   const auto part = static_cast<std::int64_t>(std::llround((value - whole) * static_cast<double>(scale)));
@@ -133,9 +115,10 @@ double time_to_f64(std::int64_t nanoseconds, TimeUnit unit) {
 
 int digits_needed(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit) {
   const int most = digits_to_nanoseconds(unit);
+  std::int64_t last = nanoseconds_of(unit);  // nanoseconds of the last digit
   int needed = 0;
   for (const std::int64_t time : nanoseconds)
-    while (needed < most && time % kPowers[most - needed] != 0) ++needed;
+    for (; needed < most && time % last != 0; last /= 10) ++needed;
   return needed;
 }
 
@@ -143,7 +126,7 @@ std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits) {
   const int most = digits_to_nanoseconds(unit);
   std::uint64_t magnitude = static_cast<std::uint64_t>(nanoseconds);
   if (nanoseconds < 0) magnitude = 0 - magnitude;
-  const auto scale = static_cast<std::uint64_t>(kPowers[most]);
+  const auto scale = static_cast<std::uint64_t>(nanoseconds_of(unit));
   std::string text = (nanoseconds < 0 ? "-" : "") + std::to_string(magnitude / scale);
   if (digits == 0) return text;
   std::string fraction = std::to_string(magnitude % scale);
@@ -156,16 +139,10 @@ ParseResult parse_real(std::string_view text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || end != text.data() + text.size()) return ParseResult::not_a_number;
   if (error == std::errc()) return ParseResult::good;
-  if (!is_tiny(text)) return ParseResult::out_of_range;
-  value = text.starts_with('-') ? -0.0 : 0.0;  // the nearest f64
-  return ParseResult::good;
-}
-
-ParseResult parse_integer(std::string_view text, std::int64_t& value) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return ParseResult::not_a_number;
-  return error == std::errc() ? ParseResult::good : ParseResult::out_of_range;
+  // Beyond f64: from_chars does not tell too small from too large.
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  value = strtod_l(std::string(text).c_str(), nullptr, plain);
+  return std::isinf(value) ? ParseResult::out_of_range : ParseResult::good;
 }
 
 std::string real_text(double value) {

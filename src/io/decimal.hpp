@@ -13,11 +13,25 @@ enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanose
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
 
+/// Whole seconds, rounded down, and the nanoseconds from there on.
+struct SecondsAndRest {
+  std::int64_t seconds, nanoseconds;
+};
+constexpr SecondsAndRest split_seconds(std::int64_t nanoseconds) {
+  const std::int64_t seconds = nanoseconds / kSecond - (nanoseconds % kSecond < 0 ? 1 : 0);
+  return {seconds, nanoseconds % kSecond + (nanoseconds % kSecond < 0 ? kSecond : 0)};
+}
+
 /// 0 to 9, whatever the locale.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Decimal digits between the unit and the nanosecond: 9, 6, 3, 0.
 constexpr int digits_to_nanoseconds(TimeUnit unit) { return 9 - 3 * static_cast<int>(unit); }
+/// 10^9, 10^6, 10^3, 1.
+constexpr std::int64_t nanoseconds_of(TimeUnit unit) {
+  constexpr std::int64_t scales[] = {kSecond, 1'000'000, 1'000, 1};
+  return scales[static_cast<int>(unit)];
+}
 /// "s", "ms", "us" or "ns".
 std::string_view to_string(TimeUnit unit);
 std::optional<TimeUnit> parse_time_unit(std::string_view text);
@@ -41,7 +55,6 @@ std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits);
 /// Reads the whole text as a real number, whatever the locale; '+', nan and inf are allowed. A number too small for f64
 /// is 0, one that is too large is out_of_range.
 ParseResult parse_real(std::string_view text, double& value);
-ParseResult parse_integer(std::string_view text, std::int64_t& value);
 /// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".
 std::string real_text(double value);
 /// The same for a field of a table: 2 is "2.0", because "2" would be read back as an integer.

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {

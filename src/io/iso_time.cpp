@@ -1,9 +1,8 @@
 #include "io/iso_time.hpp"
 
-#include <array>
-#include <charconv>
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 
 #include "io/decimal.hpp"
 
@@ -71,21 +70,15 @@ std::int64_t zone_seconds(const std::string& zone) {
 }
 
 std::string civil_text(std::int64_t seconds, std::int64_t fraction, const IsoStyle& style, int digits) {
-  seconds += zone_seconds(style.zone);
-  std::int64_t days = seconds / kDay, rest = seconds % kDay;
-  if (rest < 0) {
-    rest += kDay;
-    --days;
-  }
-  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%04d-%02u-%02u%c%02d:%02d:%02d.%09d", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), style.separator,
-                static_cast<int>(rest / 3600), static_cast<int>(rest / 60 % 60), static_cast<int>(rest % 60),
-                static_cast<int>(fraction));
+  const std::chrono::sys_seconds time{std::chrono::seconds(seconds + zone_seconds(style.zone))};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto rest = static_cast<int>((time - day).count());
+  const std::string text = fmt::format("{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}.{:09}", static_cast<int>(date.year()),
+                                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                                       style.separator, rest / 3600, rest / 60 % 60, rest % 60, fraction);
   constexpr std::size_t kWithoutFraction = 19;
-  const std::size_t length = digits == 0 ? kWithoutFraction : kWithoutFraction + 1 + static_cast<std::size_t>(digits);
-  return std::string(text.data(), length) + style.zone;
+  return text.substr(0, kWithoutFraction + (digits == 0 ? 0 : 1 + static_cast<std::size_t>(digits))) + style.zone;
 }
 
 }  // namespace
@@ -142,11 +135,7 @@ ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, Iso
 }
 
 std::string iso_time_text(std::int64_t nanoseconds, const IsoStyle& style, int digits) {
-  std::int64_t seconds = nanoseconds / kSecond, fraction = nanoseconds % kSecond;
-  if (fraction < 0) {
-    fraction += kSecond;
-    --seconds;
-  }
+  const auto [seconds, fraction] = split_seconds(nanoseconds);
   return civil_text(seconds, fraction, style, digits);
 }
 
@@ -159,14 +148,13 @@ std::string datetime_text(const Array& array, std::int64_t index) {
   if (count == kNotATime) return {};
   const TimeUnit unit = unit_of_datetime(array.type);
   const int decimals = 9 - digits_to_nanoseconds(unit);
-  std::int64_t per_second = 1;
-  for (int i = 0; i < decimals; ++i) per_second *= 10;
+  const std::int64_t per_second = kSecond / nanoseconds_of(unit);
   std::int64_t seconds = count / per_second, fraction = count % per_second;
   if (fraction < 0) {
     fraction += per_second;
     --seconds;
   }
-  for (int i = decimals; i < 9; ++i) fraction *= 10;
+  fraction *= nanoseconds_of(unit);
   if (seconds < kFirstYear || seconds >= kAfterLastYear) return std::to_string(count);  // no year of four digits
   return civil_text(seconds, fraction, {}, decimals);
 }

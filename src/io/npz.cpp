@@ -4,7 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/npy.hpp"
 #include "io/utf8.hpp"
 #include "tmaops/error.hpp"
@@ -72,8 +73,7 @@ Array NpzReader::read(std::string_view name) const {
     if (array.type.descr == "<u2" && name.ends_with(kBfloat16Suffix)) array.type = {ElementKind::real, "<u2", 2, true};
     return array;
   }
-  std::string there;
-  for (const std::string& other : names()) there += (there.empty() ? "" : ", ") + display_text(other);
+  const std::string there = joined(names(), ", ", display_text);
   throw Error(ErrorCode::array_missing, {.where = where_,
                                          .got = "no array '" + display_text(name) + "'",
                                          .needed = there.empty() ? "an archive with arrays" : "one of: " + there});

@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/display.hpp"
 #include "core/signals_held.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 

@@ -4,8 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/compression.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "io/output_file.hpp"
@@ -77,7 +78,7 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   const std::string mend = "Name the format with " + std::string(option) + ".";
   if (is_standard(path))
     throw Error(ErrorCode::usage, {.where = "-",
-                                   .got = "stdin or stdout, which has no extension",
+                                   .got = "standard input or standard output, which has no extension",
                                    .needed = "a format by name",
                                    .mend = mend + " (A file of that name is './-'.)"});
   const std::string extension = lower_case(without_compression(path).extension().native());

@@ -3,8 +3,9 @@
 #include <limits>
 #include <set>
 
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
@@ -21,8 +22,7 @@ ChosenTimes find_times(Recording& recording, const std::vector<std::string>& nam
     recording.time.choice = TimeChoice::only_array;
     return {};
   }
-  std::string there;
-  for (const std::string& name : names) there += (there.empty() ? "" : ", ") + display_text(name);
+  const std::string there = joined(names, ", ", display_text);
   throw Error(ErrorCode::array_missing,
               {.where = recording.where,
                .got = !options.times_name.empty() ? "no array '" + display_text(options.times_name) + "'"
@@ -201,9 +201,9 @@ void add_times(NpzWriter& npz, std::set<std::string>& taken, const Recording& re
   if (options.to_unit || time.form == TimeForm::number) return add_number_times(npz, taken, recording, options);
   if (time.form != TimeForm::pair) return npz.add(member_name(time.name, taken), datetime_array(recording));
   std::vector<std::int64_t> seconds, nanoseconds;
-  for (const std::int64_t stamp : recording.times) {
-    nanoseconds.push_back((stamp % kSecond + kSecond) % kSecond);
-    seconds.push_back(stamp / kSecond - (stamp % kSecond < 0 ? 1 : 0));
+  for (const std::int64_t time_of_row : recording.times) {
+    seconds.push_back(split_seconds(time_of_row).seconds);
+    nanoseconds.push_back(split_seconds(time_of_row).nanoseconds);
   }
   npz.add(member_name(time.name, taken), make_array(seconds, {recording.rows()}));
   npz.add(member_name(time.second_name, taken), make_array(nanoseconds, {recording.rows()}));

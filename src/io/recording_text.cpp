@@ -3,24 +3,19 @@
 #include <set>
 #include <utility>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
+#include "core/settings.hpp"
+#include "core/spelling.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
-#include "io/table_column.hpp"
-#include "io/tum_columns.hpp"
+#include "io/trajectory.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + display_text(name);
-  return list;
-}
 
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
   if (const auto chosen = choose_times(recording, table.names, options)) return *chosen;
@@ -32,10 +27,9 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
     }
     return {};
   }
-  std::int64_t number = 0;
-  if (parse_integer(options.times_name, number) == ParseResult::good && number >= 1 &&
-      number <= static_cast<std::int64_t>(table.columns)) {
-    const auto index = static_cast<std::size_t>(number - 1);
+  const auto number = parse_integer(options.times_name);
+  if (number && *number >= 1 && *number <= static_cast<std::int64_t>(table.columns)) {
+    const auto index = static_cast<std::size_t>(*number - 1);
     recording.time.choice = TimeChoice::option;
     if (!table.names.empty()) recording.time.name = table.names[index];
     return {index, {}};
@@ -43,7 +37,7 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
   throw Error(ErrorCode::array_missing,
               {.where = table.where,
                .got = "no column '" + display_text(options.times_name) + "'",
-               .needed = (table.names.empty() ? "" : "one of " + list_of(table.names) + ", or ") +
+               .needed = (table.names.empty() ? "" : "one of " + joined(table.names, ", ", display_text) + ", or ") +
                          "a number from 1 to " + std::to_string(table.columns)});
 }
 
@@ -133,9 +127,11 @@ void parse_pair_times(Recording& recording, const Table& table, const ChosenTime
     std::int64_t parts[2] = {0, 0};
     for (const int i : {0, 1}) {
       const std::size_t column = i == 0 ? chosen.index : *chosen.second;
-      if (parse_integer(table.at(row, column).text, parts[i]) != ParseResult::good)
+      const auto part = parse_integer(table.at(row, column).text);
+      if (!part)
         fail_field(table, row, column,
                    i == 0 ? "whole seconds beside nanoseconds" : "whole nanoseconds beside seconds");
+      parts[i] = *part;
     }
     recording.times[row] = join_pair(recording, static_cast<std::int64_t>(row), parts[0], parts[1]);
   }

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <set>
 
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
-#include "io/kitti.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
-#include "io/tum_columns.hpp"
+#include "io/trajectory.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {
@@ -68,11 +68,8 @@ class TimeFields {
     switch (form_) {
       case TimeForm::number:
         return time_text(time, unit_, digits_);
-      case TimeForm::pair: {
-        const std::int64_t nanoseconds = (time % kSecond + kSecond) % kSecond;
-        const std::int64_t seconds = time / kSecond - (time % kSecond < 0 ? 1 : 0);
-        return std::to_string(part == 0 ? seconds : nanoseconds);
-      }
+      case TimeForm::pair:
+        return std::to_string(part == 0 ? split_seconds(time).seconds : split_seconds(time).nanoseconds);
       case TimeForm::iso8601:
       case TimeForm::datetime64:
         break;

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
@@ -154,8 +154,7 @@ std::string joined_time_name(const TimeColumn& time) {
 }
 
 std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit) {
-  std::int64_t scale = 1;
-  for (int digits = digits_to_nanoseconds(unit); digits > 0; --digits) scale *= 10;
+  const std::int64_t scale = nanoseconds_of(unit);
   std::vector<std::int64_t> whole;
   whole.reserve(nanoseconds.size());
   for (const std::int64_t time : nanoseconds) {

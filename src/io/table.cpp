@@ -5,10 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "core/display.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
 #include "io/iso_time.hpp"
-#include "io/table_column.hpp"
 #include "io/time_names.hpp"
 #include "io/utf8.hpp"
 #include "tmaops/error.hpp"

@@ -1,13 +1,13 @@
-#include "io/table_column.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 #include <utility>
 
+#include "core/display.hpp"
+#include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "io/file_error.hpp"
+#include "io/table.hpp"
 #include "io/time_names.hpp"
 #include "io/utf8.hpp"
 #include "tmaops/error.hpp"

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/spelling.hpp"
+
 namespace tmaops::io {
 namespace {
 
@@ -34,27 +36,14 @@ constexpr std::array<std::string_view, 24> kUsual{"timestamp",
                                                   "unixtime",
                                                   "unix_timestamp"};
 
-struct Ending {
-  std::string_view text;
+struct UnitWords {
   TimeUnit unit;
+  std::array<std::string_view, 5> words;  // the first is the unit's own name
 };
-constexpr std::array<Ending, 16> kEndings{{{"_ns", TimeUnit::nanoseconds},
-                                           {"_us", TimeUnit::microseconds},
-                                           {"_ms", TimeUnit::milliseconds},
-                                           {"_s", TimeUnit::seconds},
-                                           {"_nsec", TimeUnit::nanoseconds},
-                                           {"_usec", TimeUnit::microseconds},
-                                           {"_msec", TimeUnit::milliseconds},
-                                           {"_sec", TimeUnit::seconds},
-                                           {"_nsecs", TimeUnit::nanoseconds},
-                                           {"_secs", TimeUnit::seconds},
-                                           {"_nanoseconds", TimeUnit::nanoseconds},
-                                           {"_microseconds", TimeUnit::microseconds},
-                                           {"_milliseconds", TimeUnit::milliseconds},
-                                           {"_seconds", TimeUnit::seconds},
-                                           {"_nanos", TimeUnit::nanoseconds},
-                                           {"_millis", TimeUnit::milliseconds}}};
-constexpr std::array kUnits{TimeUnit::nanoseconds, TimeUnit::microseconds, TimeUnit::milliseconds, TimeUnit::seconds};
+constexpr std::array<UnitWords, 4> kUnits{{{TimeUnit::nanoseconds, {"ns", "nsec", "nsecs", "nanoseconds", "nanos"}},
+                                           {TimeUnit::microseconds, {"us", "usec", "microseconds"}},
+                                           {TimeUnit::milliseconds, {"ms", "msec", "milliseconds", "millis"}},
+                                           {TimeUnit::seconds, {"s", "sec", "secs", "seconds"}}}};
 
 /// The place of a stated unit in a name.
 struct Stated {
@@ -66,14 +55,14 @@ struct Stated {
 
 std::optional<Stated> stated_unit(std::string_view name) {
   const std::string lower = lower_case(name);
-  for (const TimeUnit unit : kUnits)
-    for (const char* style : {"[]", "()"}) {
-      const std::string ending = style[0] + std::string(to_string(unit)) + style[1];
-      if (lower.ends_with(ending)) return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
-    }
-  for (const Ending& ending : kEndings)
-    if (lower.ends_with(ending.text))
-      return Stated{lower.size() - ending.text.size(), ending.text.size(), '_', ending.unit};
+  for (const auto& [unit, words] : kUnits)
+    for (const char* style : {"[]", "()"})
+      if (const std::string ending = style[0] + std::string(words[0]) + style[1]; lower.ends_with(ending))
+        return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
+  for (const auto& [unit, words] : kUnits)
+    for (const std::string_view word : words)
+      if (const std::string ending = "_" + std::string(word); !word.empty() && lower.ends_with(ending))
+        return Stated{lower.size() - ending.size(), ending.size(), '_', unit};
   return {};
 }
 
@@ -92,13 +81,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPairs{
     {{"secs", "nsecs"}, {"sec", "nanosec"}, {"sec", "nsec"}, {"secs", "nanosecs"}, {"seconds", "nanoseconds"}}};
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
 
 std::optional<TimeUnit> unit_in_name(std::string_view name) {
   if (const auto stated = stated_unit(name)) return stated->unit;

@@ -32,6 +32,5 @@ std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names);
 
 /// `name`, or name_2, name_3, ... where that is in `taken`. The result is added to `taken`.
 std::string unique_name(const std::string& name, std::set<std::string>& taken);
-std::string lower_case(std::string_view text);
 
 }  // namespace tmaops::io

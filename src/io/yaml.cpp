@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/display.hpp"
-#include "io/file_error.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/file_error.hpp"
+#include "core/display.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {

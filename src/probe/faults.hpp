@@ -12,6 +12,16 @@
 
 namespace tmaops::probe {
 
+/// How another process ended.
+struct Child {
+  std::string printed;     // to stdout
+  int exit_code = -1;      // 128 + signal when a signal ended it
+  bool timed_out = false;  // killed after the limit
+};
+
+/// Runs a program to its end and drops its stderr. Throws Error cannot_read when it cannot be started.
+Child run_child(const std::string& program, const std::vector<std::string>& arguments, std::chrono::milliseconds limit);
+
 struct Fault {
   std::string_view name;
   std::string_view expected;  // beginnings of its outcomes, | between them

@@ -28,7 +28,16 @@ TensorMapSpec im2col() {
   return spec;
 }
 
+/// Sets fields: with(plain(), &TensorMapSpec::address, 0x1010, &TensorMapSpec::swizzle, Swizzle::b32).
+TensorMapSpec with(TensorMapSpec spec) { return spec; }
+template <class Field, class Value, class... Rest>
+TensorMapSpec with(TensorMapSpec spec, Field TensorMapSpec::*field, Value value, Rest... rest) {
+  spec.*field = static_cast<Field>(value);
+  return with(std::move(spec), rest...);
+}
+/// A change by a function.
 template <class Change>
+  requires std::is_invocable_v<Change, TensorMapSpec&>
 TensorMapSpec with(TensorMapSpec spec, const Change& change) {
   change(spec);
   return spec;
@@ -37,25 +46,27 @@ TensorMapSpec with(TensorMapSpec spec, const Change& change) {
 /// Every call adds an example, made by a change to the base specification.
 class Examples {
  public:
-  template <class Change>
-  void breaking(RuleId id, const Change& change, int compute_capability = 100) {
-    all.push_back({id, true, with(plain(), change), {}, compute_capability});
+  template <class... Change>
+  void breaking(RuleId id, const Change&... change) {
+    all.push_back({id, true, with(plain(), change...)});
   }
-  template <class Change>
-  void keeping(RuleId id, const Change& change, int compute_capability = 100) {
-    all.push_back({id, false, with(plain(), change), {}, compute_capability});
+  template <class... Change>
+  void keeping(RuleId id, const Change&... change) {
+    all.push_back({id, false, with(plain(), change...)});
   }
-  template <class Change>
-  void breaking_im2col(RuleId id, const Change& change) {
-    all.push_back({id, true, with(im2col(), change)});
+  template <class... Change>
+  void breaking_im2col(RuleId id, const Change&... change) {
+    all.push_back({id, true, with(im2col(), change...)});
   }
-  template <class Change>
-  void keeping_im2col(RuleId id, const Change& change) {
-    all.push_back({id, false, with(im2col(), change)});
+  template <class... Change>
+  void keeping_im2col(RuleId id, const Change&... change) {
+    all.push_back({id, false, with(im2col(), change...)});
   }
   void load(RuleId id, bool breaks, TensorMapSpec spec, std::vector<std::int64_t> at, std::uint32_t address) {
     all.push_back({id, breaks, std::move(spec), {std::move(at), address}});
   }
+  /// The compute capability for which the last example holds.
+  void only_for(int compute_capability) { all.back().compute_capability = compute_capability; }
   std::vector<RuleExample> all;
 };
 
@@ -86,14 +97,13 @@ void shape_examples(Examples& e) {
     s.interleave = Interleave::b16;
   });
   e.keeping(RuleId::rank_interleaved, [](Spec& s) { s.interleave = Interleave::b16; });
-  e.breaking(
-      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; }, 90);
-  e.breaking(
-      RuleId::architecture, [](Spec& s) { s.dtype = ElementType::u4x16_align8; }, 90);
-  e.keeping(
-      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; }, 100);
-  e.keeping(
-      RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128; }, 90);
+  e.breaking(RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; });
+  e.only_for(90);
+  e.breaking(RuleId::architecture, [](Spec& s) { s.dtype = ElementType::u4x16_align8; });
+  e.only_for(90);
+  e.keeping(RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128_atom32; });
+  e.keeping(RuleId::architecture, [](Spec& s) { s.swizzle = Swizzle::b128; });
+  e.only_for(90);
   e.breaking(RuleId::dim_range, [](Spec& s) { s.dims[1] = 0; });
   e.breaking(RuleId::dim_range, [](Spec& s) { s.dims[1] = (std::int64_t{1} << 32) + 1; });
   e.keeping(RuleId::dim_range, [](Spec& s) { s.dims[1] = std::int64_t{1} << 32; });
@@ -113,34 +123,19 @@ void memory_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::address_16, [](Spec& s) { s.address = 0x1008; });
   e.keeping(RuleId::address_16, [](Spec& s) { s.address = 0x1010; });
-  e.breaking(RuleId::address_32, [](Spec& s) {
-    s.interleave = Interleave::b32;
-    s.swizzle = Swizzle::b32;
-    s.address = 0x1010;
-  });
+  e.breaking(RuleId::address_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32, &Spec::address,
+             0x1010);
   e.breaking(RuleId::address_32, [](Spec& s) {
     s = tiled_spec(ElementType::u6x16_align16, {128, 2}, {128, 2});
     s.address = 0x1010;
   });
-  e.keeping(RuleId::address_32, [](Spec& s) {
-    s.interleave = Interleave::b32;
-    s.swizzle = Swizzle::b32;
-    s.address = 0x1020;
-  });
-  e.keeping(RuleId::address_32, [](Spec& s) {
-    s.interleave = Interleave::b16;
-    s.address = 0x1010;
-  });
+  e.keeping(RuleId::address_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32, &Spec::address,
+            0x1020);
+  e.keeping(RuleId::address_32, &Spec::interleave, Interleave::b16, &Spec::address, 0x1010);
   e.breaking(RuleId::address_range, [](Spec& s) { s.address = std::uint64_t{1} << 57; });
   e.keeping(RuleId::address_range, [](Spec& s) { s.address = (std::uint64_t{1} << 57) - 16; });
-  e.breaking(RuleId::address_128, [](Spec& s) {
-    s.swizzle = Swizzle::b128;
-    s.address = 0x1040;
-  });
-  e.keeping(RuleId::address_128, [](Spec& s) {
-    s.swizzle = Swizzle::b128;
-    s.address = 0x1080;
-  });
+  e.breaking(RuleId::address_128, &Spec::swizzle, Swizzle::b128, &Spec::address, 0x1040);
+  e.keeping(RuleId::address_128, &Spec::swizzle, Swizzle::b128, &Spec::address, 0x1080);
   e.keeping(RuleId::address_128, [](Spec& s) { s.address = 0x1040; });
   e.breaking(RuleId::stride_16, [](Spec& s) { s.strides[0] = 136; });
   e.keeping(RuleId::stride_16, [](Spec& s) { s.strides[0] = 144; });
@@ -193,14 +188,8 @@ void box_examples(Examples& e) {
     s = tiled_spec(ElementType::f32, {512, 512}, {256, 256});
     s.element_strides = {1, 2};
   });
-  e.breaking_im2col(RuleId::tile_bytes, [](Spec& s) {
-    s.channels_per_pixel = 256;
-    s.pixels_per_column = 457;
-  });
-  e.keeping_im2col(RuleId::tile_bytes, [](Spec& s) {
-    s.channels_per_pixel = 256;
-    s.pixels_per_column = 456;
-  });
+  e.breaking_im2col(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 457);
+  e.keeping_im2col(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 456);
   e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {1, 9, 1}; });
   e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {0, 1, 1}; });
   e.keeping(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {8, 8, 1}; });
@@ -212,10 +201,7 @@ void box_examples(Examples& e) {
     s.box[0] = 40;
     s.swizzle = Swizzle::b64;
   });
-  e.breaking_im2col(RuleId::swizzle_span, [](Spec& s) {
-    s.channels_per_pixel = 72;
-    s.swizzle = Swizzle::b128;
-  });
+  e.breaking_im2col(RuleId::swizzle_span, &Spec::channels_per_pixel, 72, &Spec::swizzle, Swizzle::b128);
   e.keeping(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
   e.keeping_im2col(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
   e.breaking(RuleId::swizzle_narrow, [](Spec& s) {
@@ -228,10 +214,7 @@ void box_examples(Examples& e) {
 void mode_examples(Examples& e) {
   using Spec = TensorMapSpec;
   e.breaking(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b32; });
-  e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) {
-    s.interleave = Interleave::b32;
-    s.swizzle = Swizzle::b32;
-  });
+  e.keeping(RuleId::interleave_32_swizzle, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32);
   e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b16; });
   const auto packed = [](ElementType type, Swizzle swizzle, Interleave interleave = Interleave::none) {
     return [=](Spec& s) {
@@ -246,10 +229,7 @@ void mode_examples(Examples& e) {
   e.keeping(RuleId::packed6_swizzle, packed(ElementType::u6x16_align16, Swizzle::b128_atom64));
   e.breaking(RuleId::packed4_swizzle, packed(ElementType::u4x16_align16, Swizzle::b128_atom64));
   e.keeping(RuleId::packed4_swizzle, packed(ElementType::u4x16_align16, Swizzle::b128_atom32));
-  e.breaking(RuleId::fill_nan, [](Spec& s) {
-    s.dtype = ElementType::u16;
-    s.fill = Fill::nan;
-  });
+  e.breaking(RuleId::fill_nan, &Spec::dtype, ElementType::u16, &Spec::fill, Fill::nan);
   e.keeping(RuleId::fill_nan, [](Spec& s) { s.fill = Fill::nan; });
 }
 

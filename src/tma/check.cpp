@@ -2,10 +2,9 @@
 #include <limits>
 
 #include "core/entry.hpp"
-#include "tma/repair.hpp"
 #include "tma/rules.hpp"
+#include "tma/sizes.hpp"
 #include "tma/swizzle.hpp"
-#include "tma/text.hpp"
 
 namespace tmaops::tma {
 namespace {

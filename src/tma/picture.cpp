@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tma/text.hpp"
+#include "tma/sizes.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::tma {
@@ -60,10 +60,7 @@ std::string words(std::size_t x, std::size_t y, const std::string& text, const c
 Picture draw(const TensorMapSpec& spec, const TileLoad& load) {
   Picture picture;
   picture.layout = tile_layout(spec);
-  if (const Report report = check(spec, load); !report.valid())
-    throw Error(ErrorCode::bad_tile_load, {.where = "load at " + braces(load.coordinates),
-                                           .got = report.errors.front().text,
-                                           .needed = std::string(report.errors.front().rule->text)});
+  require_valid(spec, load);
   const TileLayout& layout = picture.layout;
   for (std::int64_t offset = 0; offset < layout.footprint; offset += 128)
     picture.lines.push_back({load.shared_address + static_cast<std::uint32_t>(offset), {}});

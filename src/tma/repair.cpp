@@ -1,11 +1,9 @@
-#include "tma/repair.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "tma/rules.hpp"
 #include "tma/sizes.hpp"
-#include "tma/text.hpp"
 
 namespace tmaops::tma {
 namespace {

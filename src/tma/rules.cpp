@@ -7,7 +7,6 @@
 
 #include "core/checks.hpp"
 #include "tma/sizes.hpp"
-#include "tma/text.hpp"
 
 namespace tmaops::tma {
 namespace {

@@ -1,7 +1,8 @@
-// The rules by name, and their checks without the search for a repair.
+// The rules by name, their checks, and the search for a specification near a broken one that keeps them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,10 @@ class Findings {
 Findings find_violations(const TensorMapSpec& spec, int compute_capability);
 /// Whether a specification keeps every error-level rule.
 bool keeps_rules(const TensorMapSpec& spec, int compute_capability);
+
+/// The smallest set of these changes that gives a valid specification: reversed order of the dimensions, a stride list
+/// of the right length, a padded pitch, a swizzle wide enough for the row, a box split into several loads, an inner box
+/// rounded up to 16 bytes, no swizzle, other element strides, fill or address. Nothing when no set does.
+std::optional<Proposal> propose(const TensorMapSpec& spec, const Findings& found, int compute_capability);
 
 }  // namespace tmaops::tma

@@ -1,7 +1,9 @@
-// Bytes that elements take, in global memory and in the box.
+// Bytes that elements take, in global memory and in the box, and numbers as text.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "tmaops/tensor_map.hpp"
 
@@ -19,5 +21,12 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple);
 std::int64_t bytes_of(ElementType type, std::int64_t elements);
 /// Bytes that a row of the box takes in shared memory, where u4x16_align16 and u6x16_align16 have gaps.
 std::int64_t shared_row_bytes(ElementType type, std::int64_t elements);
+
+/// "0x7f0010".
+std::string hex(std::uint64_t value);
+/// "32,160,92".
+std::string comma_list(std::span<const std::int64_t> values);
+/// "{32, 2, 2}".
+std::string braces(std::span<const std::int64_t> values);
 
 }  // namespace tmaops::tma

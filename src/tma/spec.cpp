@@ -1,24 +1,33 @@
-// Building and printing specifications.
+// Building and printing specifications, and the bytes that their elements take.
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 
 #include "core/entry.hpp"
+#include "core/spelling.hpp"
 #include "tma/sizes.hpp"
-#include "tma/text.hpp"
 
 namespace tmaops::tma {
-namespace {
 
-std::string joined(std::span<const std::int64_t> values, std::string_view separator) {
-  std::string text;
-  for (const std::int64_t value : values) {
-    if (!text.empty()) text += separator;
-    text += std::to_string(value);
-  }
-  return text;
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+  if (value > std::numeric_limits<std::int64_t>::max() - multiple) return value;
+  return (value + multiple - 1) / multiple * multiple;
 }
 
-}  // namespace
+int span_of(Swizzle swizzle) {
+  constexpr int spans[] = {0, 32, 64};  // the others have 128
+  const auto i = static_cast<std::size_t>(swizzle);
+  return i < std::size(spans) ? spans[i] : 128;
+}
+
+std::int64_t bytes_of(ElementType type, std::int64_t elements) {
+  // The clamp keeps invalid counts from overflowing. No count that keeps the rules comes near these bounds.
+  return (std::clamp<std::int64_t>(elements, 0, std::int64_t{1} << 56) * bits_of(type) + 7) / 8;
+}
+
+std::int64_t shared_row_bytes(ElementType type, std::int64_t elements) {
+  return packed_16(type) ? (elements + 15) / 16 * 16 : bytes_of(type, elements);
+}
 
 std::string hex(std::uint64_t value) {
   char digits[24];
@@ -73,9 +82,8 @@ std::string TensorMapSpec::text() const {
       option("pixels-per-column", std::to_string(pixels_per_column));
     }
     if (strides != dense_strides(dtype, dims)) option("strides", comma_list(strides));
-    bool ones = true;
-    for (const std::int64_t step : element_strides) ones = ones && step == 1;
-    if (!ones) option("element-strides", comma_list(element_strides));
+    if (std::ranges::any_of(element_strides, [](std::int64_t step) { return step != 1; }))
+      option("element-strides", comma_list(element_strides));
     if (interleave != Interleave::none) option("interleave", std::string(to_string(interleave)));
     if (swizzle != Swizzle::none) option("swizzle", std::string(to_string(swizzle)));
     if (l2_promotion != L2Promotion::none) option("l2-promotion", std::string(to_string(l2_promotion)));

@@ -4,19 +4,16 @@
 
 #include "core/entry.hpp"
 #include "tma/sizes.hpp"
-#include "tma/text.hpp"
 
 namespace tmaops::tma {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-void require_valid(const TensorMapSpec& spec) {
-  const Report report = check(spec, 100);
+void require(const Report& report, ErrorCode code, const std::string& where) {
   if (report.valid()) return;
-  throw Error(ErrorCode::bad_tensor_map, {.where = spec.text(),
-                                          .got = report.errors.front().text,
-                                          .needed = std::string(report.errors.front().rule->text)});
+  const Finding& first = report.errors.front();
+  throw Error(code, {.where = where, .got = first.text, .needed = std::string(first.rule->text)});
 }
 
 std::int64_t stride_of(const TensorMapSpec& spec, int dimension) {
@@ -29,8 +26,12 @@ std::int64_t step_of(const TensorMapSpec& spec, int dimension) {
 
 }  // namespace
 
+void require_valid(const TensorMapSpec& spec, const TileLoad& load) {
+  require(check(spec, load), ErrorCode::bad_tile_load, "load at " + braces(load.coordinates));
+}
+
 TileLayout tile_layout(const TensorMapSpec& spec) {
-  require_valid(spec);
+  require(check(spec, 100), ErrorCode::bad_tensor_map, spec.text());
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::tile_not_modelled,
                 {.where = spec.text(), .got = what, .needed = "a tiled map of a plain type without interleave"});
@@ -100,10 +101,7 @@ std::uint32_t converted(ElementType type, std::uint32_t bits) {
 void load_tile(const TensorMapSpec& spec, const TileLoad& load, std::span<const std::byte> global,
                std::span<std::byte> shared) {
   const TileLayout layout = tile_layout(spec);
-  if (const Report report = check(spec, load); !report.valid())
-    throw Error(ErrorCode::bad_tile_load, {.where = "load at " + braces(load.coordinates),
-                                           .got = report.errors.front().text,
-                                           .needed = std::string(report.errors.front().rule->text)});
+  require_valid(spec, load);
   const auto too_small = [](std::string_view what, std::size_t got, std::int64_t needed) {
     throw Error(ErrorCode::shape_mismatch, {.where = "load_tile: " + std::string(what),
                                             .got = std::to_string(got) + " bytes",

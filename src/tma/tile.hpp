@@ -25,6 +25,9 @@ struct TileLayout {
   std::int64_t footprint = 0;          // from the destination to the end of the last 128-byte line written
 };
 
+/// Throws Error bad_tile_load for coordinates or a destination against the rules.
+void require_valid(const TensorMapSpec& spec, const TileLoad& load);
+
 /// Throws Error bad_tensor_map for a map that is not valid, tile_not_modelled for im2col, interleave and packed types.
 TileLayout tile_layout(const TensorMapSpec& spec);
 

@@ -19,6 +19,7 @@ const c_api::Arguments kOptions("gemm");
 // Programs are compiled against these numbers: a struct may grow at its end, and nothing else may change.
 static_assert(offsetof(tmaops_gemm_options, bias) == 24 && offsetof(tmaops_gemm_options, dependent_launch) == 40);
 static_assert(offsetof(tmaops_gemm_options, variant) == 48 && offsetof(tmaops_gemm_options, tuning) == 56);
+static_assert(offsetof(tmaops_gemm_options, version) == 64 && offsetof(tmaops_gemm_options, impl) == 72);
 static_assert(offsetof(tmaops_ms_deform_attn_options, softmax) == 28);
 static_assert(offsetof(tmaops_ms_deform_attn_options, padding_mask) == 40);
 static_assert(offsetof(tmaops_ms_deform_attn_options, dependent_launch) == 56);
@@ -93,6 +94,17 @@ TEST(COptions, numbers_that_are_no_enumerators_are_refused_by_name) {
     options.activation = number;
     expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_bad_parameter, "gemm: activation");
   }
+}
+
+TEST(COptions, gemm_takes_a_version_and_an_implementation) {
+  const CTensor<float> a({1, 1}, {1});
+  CTensor<float> d({1, 1});
+  tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;
+  options.version = 99;
+  expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_unknown_variant, "gemm: version");
+  options.version = 0;
+  options.impl = "cute";
+  expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_variant_refuses, "gemm: impl");
 }
 
 TEST(COptions, a_time_is_in_one_unit) {

@@ -67,6 +67,36 @@ TEST_F(CompareCommand, a_base_without_this_problem_passes_nothing) {
   EXPECT_TRUE(std::filesystem::exists(folder / "new.json")) << "the new results are kept";
 }
 
+/// A result file of one row on a GPU, with two counters.
+std::string counted(double us, double dram, double conflicts) {
+  const auto number = [](double value) { return Json{value * 0.99, value * 1.01}; };
+  const std::string dram_name = "dram__throughput.avg.pct_of_peak_sustained_elapsed";
+  const std::string conflicts_name = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
+  Json row{
+      {"operator", "resample"}, {"case", "32,100->256,32"}, {"implementation", "warp_search"}, {"kind", "variant"}};
+  row.update({{"selected", "warp_search"}, {"dtype", "f32"}, {"device", "cuda:0"}, {"temperature", "hot"}});
+  row.update({{"us", {{"median", us}, {"p10", us * 0.99}, {"p90", us * 1.01}, {"n", 30}}}, {"gbps", 1}, {"tflops", 1}});
+  row.update({{"sm_mhz", 1980}, {"error", {{"relative", 0}, {"max", 0}}}, {"verified", true}});
+  row["counters"] = {
+      {"kernels", 1}, {"gpu__time_duration.sum", us * 1e3}, {dram_name, dram}, {conflicts_name, conflicts}};
+  row["counters"]["p10_p90"] = {{dram_name, number(dram)}, {conflicts_name, number(conflicts)}};
+  return Json{{"schema", 1},     {"status", "complete"},     {"machine", Json::object()},
+              {"revision", "1"}, {"config", Json::object()}, {"rows", Json::array({row})}}
+      .dump();
+}
+
+TEST_F(CompareCommand, two_files_are_compared_with_their_counters_and_nothing_is_run) {
+  const std::string base = folder.file("base.json", counted(8, 20, 100)).string();
+  const std::string now = folder.file("now.json", counted(4, 40, 100.5)).string();
+  const ToolResult result = run_tool({"bench", "--compare", base, "--results", now});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.out, "warp_search", "faster", "-50.0 %", "gpu__time_duration.sum", "8000", "4000");
+  expect_text(result.out, "dram__throughput", "+100.0 %");
+  EXPECT_EQ(result.out.find("bank_conflicts"), std::string::npos) << "the spreads overlap";
+  EXPECT_EQ(run_tool({"bench", "--compare", now, "--results", base, "--fail-if-slower", "5%"}).exit_code, 1);
+  expect_text(run_tool({"bench", "--results", now}).err, "--results", "--compare BASE.json");
+}
+
 TEST_F(CompareCommand, a_broken_base_is_found_before_the_run) {
   const auto broken = folder.file("broken.json", "{\"schema\": 1}");
   const ToolResult result = run_tool(short_bench(folder / "new.json", {"--compare", broken.string()}));

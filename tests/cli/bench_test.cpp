@@ -161,6 +161,9 @@ TEST(Bench, a_single_run_takes_the_row_that_is_named) {
     expect_text(result.err, std::string("launched once: gemm RC 32 f32 ") + name);
     EXPECT_EQ(result.err.find("tmaops, inputs"), std::string::npos) << "launched something else too";
   }
+  const ToolResult both = run("copy,reference");
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  expect_text(both.err, "launched once: gemm RC 32 f32 copy", "launched once: gemm RC 32 f32 reference");
   const ToolResult unknown = run("magic");
   EXPECT_EQ(unknown.exit_code, 2);
   expect_text(unknown.err, "magic is left out", "tmaops", "reference");
@@ -178,6 +181,28 @@ TEST(Bench, a_single_run_is_of_one_problem_without_times) {
     EXPECT_EQ(result.exit_code, 2) << more.front();
     expect_text(result.err, "E100", "--single-run");
   }
+}
+
+TEST(Bench, ncu_runs_the_same_command_as_a_single_run) {
+  const Scratch folder;
+  const auto ncu = folder.file("ncu", "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$(dirname \"$0\")/arguments\"\nexit 7\n");
+  std::filesystem::permissions(ncu, std::filesystem::perms::owner_all);
+  const std::string report = (folder / "r").string();
+  const std::vector<std::string> command{
+      "bench", "-p", kSmallProblem, "--ncu", report, "--implementation", "reference", "--all-variants"};
+  const std::string path = folder.path().string() + ":/usr/bin:/bin";
+  EXPECT_EQ(run_tool(command, {{"PATH", path}}).exit_code, 7) << "ncu's own";
+  const std::string got = read_all(folder / "arguments");
+  expect_text(got, "--set\nfull\n", "--export\n" + report + ".ncu-rep\n", "--profile-from-start\noff\n");
+  expect_text(got,
+              "/tmaops\nbench\n-p\n" + kSmallProblem + "\n--implementation\nreference\n--all-variants\n--single-run\n");
+  EXPECT_EQ(got.find("--ncu"), std::string::npos);
+
+  const ToolResult without = run_tool(command, {{"PATH", "/nowhere"}});
+  EXPECT_EQ(without.exit_code, 2);
+  expect_text(without.err, "E040", "--ncu", "nsight-compute");
+  folder.file("r.ncu-rep", "precious");
+  expect_text(run_tool(command, {{"PATH", path}}).err, "E050", "r.ncu-rep");
 }
 
 TEST(Bench, a_bad_thread_count_is_named) {

@@ -90,7 +90,7 @@ std::string state_of(const Json& json, const std::string& name) {
 TEST(Doctor, says_what_is_there) {
   const ToolResult result = run_tool({"doctor"});
   expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "libzip", "zstd", "NVIDIA driver", "GPU", "NVML",
-              "CUPTI", "CUTLASS", "Python");
+              "CUPTI", "ncu", "CUTLASS", "Python");
   EXPECT_EQ(result.err, "");
   const auto found = doctor();
   for (const Json& check : found["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];

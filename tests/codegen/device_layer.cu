@@ -9,6 +9,7 @@
 #include "device/cp_async.cuh"
 #include "device/fence.cuh"
 #include "device/im2col_copy.cuh"
+#include "device/l2.cuh"
 #include "device/matrix.cuh"
 #include "device/mma.cuh"
 #include "device/tensor_copy.cuh"
@@ -122,6 +123,7 @@ EXPECT_SASS("DEPBAR", wait_copies, copy_async_16(shared.tile, global); commit_co
 EXPECT_SASS("ARRIVES", arrive_when_copied, arrive_when_copied(shared.barrier);)
 
 EXPECT_SASS("LDG.128,STG.128", load_16, store_16(global, load_16(global + 64));)
+EXPECT_SASS("LDG.128,STG.128", load_l2, store_16_l2(global, load_l2(reinterpret_cast<const uint4*>(global + 64)));)
 EXPECT_SASS("LDG.128,STG.128", load_16_once, store_16_streaming(global, load_16_once(global + 64));)
 EXPECT_SASS("CCTL", prefetch_l1, prefetch_l1(global);)
 EXPECT_SASS("LDG,STG", load_now, auto* to = reinterpret_cast<unsigned*>(global); to[0] = load_now(to + 64);)

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "support/as_if_built.hpp"
 #include "support/expect_error.hpp"
+#include "support/gpus.hpp"
 
 namespace tmaops::ops::toy {
 
@@ -21,6 +23,7 @@ using Config = OneWay;
 #define TMAOPS_VARIANTS_INC "core/registry_test_variants.inc"
 #include "core/operator_table.inc"
 
+Support on_gpu::supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
 Support even::supports(const Problem& problem, const DeviceInfo&) {
   return problem.size % 2 == 0 ? Support::yes() : Support::no("size is odd");
 }
@@ -48,6 +51,14 @@ const DeviceInfo& cpu() { return device_info({}); }
 TEST(Registry, takes_the_first_variant_that_supports_the_problem) {
   EXPECT_EQ(first_variant(variants(), Problem{4}, cpu()).name, "even");
   EXPECT_EQ(first_variant(variants(), Problem{3}, cpu()).name, "reference");
+}
+
+TEST(Registry, a_variant_without_kernels_can_be_asked_and_not_run) {
+  const DeviceInfo gpu = test::made_up_gpu(90);
+  EXPECT_EQ(try_variant(variants()[0], Problem{4}, gpu).reason, "built without CUDA");
+  const auto table = test::as_if_built(variants());
+  EXPECT_TRUE(try_variant(table[0], Problem{4}, gpu));
+  EXPECT_EQ(try_variant(table[1], Problem{4}, cpu()).reason, "somelib was not found");
 }
 
 TEST(Registry, lists_every_line_with_its_attributes) {

@@ -5,7 +5,6 @@
 #include <locale>
 
 #include "io/decimal.hpp"
-#include "io/table_column.hpp"
 #include "support/expect_error.hpp"
 
 namespace tmaops::io {

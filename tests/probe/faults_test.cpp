@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "probe/child.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::probe {

@@ -1,4 +1,4 @@
-#include "probe/quirks.hpp"
+#include "probe/descriptors.hpp"
 
 #include <gtest/gtest.h>
 

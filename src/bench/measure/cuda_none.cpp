@@ -1,5 +1,6 @@
 // Without CUDA no workload is ever on a GPU: device_info() has thrown before.
 #include "bench/measure/counters.hpp"
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/timer.hpp"
 #include "bench/peers/ceilings.hpp"
 #include "bench/workloads/device_buffer.hpp"
@@ -21,6 +22,10 @@ std::unique_ptr<Implementation> make_cuda_copy(const Workload&, Timer&) { refuse
 std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_gather(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<CounterReader> make_cuda_counters(Device) { refuse(); }
+const GpuMemory& gpu_memory(Device) {
+  static const GpuMemory none;
+  return none;
+}
 CountersState counters_state() {
   return {
       .found = {}, .problem = "built without CUDA", .mend = "`CUDA=1 make run` fetches a compiler and builds again"};

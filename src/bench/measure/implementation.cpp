@@ -13,7 +13,7 @@ class Local : public InProcess {
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
     timer_.run(calls_.at(static_cast<std::size_t>(set)));
-    return workload.check(set, tolerance);
+    return workload.check(set, tolerance > 0 ? tolerance : workload.variant_tolerance(selected()));
   }
   std::optional<HostCost> host_cost(double seconds_each) override {
     return timer_.host_cost(calls_, seconds_each, name().ends_with(kDependentSuffix));

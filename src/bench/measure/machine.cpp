@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/measure/gpu_memory.hpp"
 #include "core/cache_size.hpp"
 #include "core/device_info.hpp"
 #include "tmaops/threads.hpp"
@@ -95,6 +96,11 @@ nlohmann::ordered_json machine_json() {
                    {"compute_capability", gpu.compute_capability},
                    {"multiprocessors", gpu.multiprocessors},
                    {"memory_bytes", gpu.memory_bytes}};
+    const GpuMemory& memory = gpu_memory(gpu.device);
+    if (memory.peak_gbps() > 0)
+      json["gpu"].update({{"memory_clock_mhz", memory.clock_mhz},
+                          {"memory_bus_bits", memory.bus_bits},
+                          {"memory_peak_gbps", memory.peak_gbps()}});
   }
   json["driver"] = found.driver.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(found.driver);
   return json;

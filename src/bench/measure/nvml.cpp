@@ -20,6 +20,7 @@ constexpr std::array<std::pair<std::uint64_t, const char*>, 8> kReasons{{{0x2, "
                                                                          {0x40, "hw_thermal_slowdown"},
                                                                          {0x80, "hw_power_brake_slowdown"},
                                                                          {0x100, "display_clock_setting"}}};
+constexpr int kMemoryClock = 2;
 constexpr std::uint64_t kPowerOrThermal = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 }  // namespace
@@ -63,6 +64,8 @@ Nvml::Nvml(const std::string& pci_bus_id) {
   reasons_ = library.function<int(Handle, unsigned long long*)>("nvmlDeviceGetCurrentClocksEventReasons");
   if (reasons_ == nullptr)
     reasons_ = library.function<int(Handle, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  highest_clock_ = library.function<int(Handle, int, unsigned*)>("nvmlDeviceGetMaxClockInfo");
+  bus_bits_ = library.function<int(Handle, unsigned*)>("nvmlDeviceGetMemoryBusWidth");
   if (init == nullptr || error_text == nullptr || find == nullptr || reasons_ == nullptr) {
     problem_ = "NVML is too old: it lacks functions of version 11";
     return;
@@ -84,6 +87,17 @@ std::uint64_t Nvml::reasons() const {
   unsigned long long reasons = 0;
   if (!problem_.empty() || device_ == nullptr || reasons_(device_, &reasons) != kSuccess) return 0;
   return reasons;
+}
+
+unsigned Nvml::highest_memory_mhz() const {
+  unsigned mhz = 0;
+  const bool known = device_ != nullptr && highest_clock_ != nullptr;
+  return known && highest_clock_(device_, kMemoryClock, &mhz) == kSuccess ? mhz : 0;
+}
+
+unsigned Nvml::memory_bus_bits() const {
+  unsigned bits = 0;
+  return device_ != nullptr && bus_bits_ != nullptr && bus_bits_(device_, &bits) == kSuccess ? bits : 0;
 }
 
 }  // namespace tmaops::bench

@@ -44,11 +44,16 @@ class Nvml {
   const std::string& version() const { return version_; }
   /// Clock event reasons; 0 when they cannot be read.
   std::uint64_t reasons() const;
+  /// The highest clock of the memory, and the width of its bus; 0 when they cannot be read.
+  unsigned highest_memory_mhz() const;
+  unsigned memory_bus_bits() const;
 
  private:
   using Handle = void*;
   Handle device_ = nullptr;
   int (*reasons_)(Handle, unsigned long long*) = nullptr;
+  int (*highest_clock_)(Handle, int, unsigned*) = nullptr;
+  int (*bus_bits_)(Handle, unsigned*) = nullptr;  // not before driver 510
   std::string version_;
   std::string problem_;
 };

@@ -1,5 +1,6 @@
-// Three kernels that CUTLASS's collective builder makes, those that its own profiler finds good on Hopper: fed by TMA,
-// warps with roles, persistent, f16 in and out, f32 sums. A file of its own, since each takes half a minute to compile.
+// Kernels that CUTLASS's collective builder makes: fed by TMA, warps with roles, f16 in and out, f32 sums. One wave of
+// small tiles for products up to 1024, persistent blocks for larger ones. The two modes are two files of the build,
+// since each kernel takes a quarter of a minute to compile.
 #include <cutlass/cutlass.h>
 #include <cutlass/gemm/device/gemm_universal_adapter.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using Half = cutlass::half_t;
 
-template <bool k_major, class Schedule, class EpilogueSchedule, class Tile, class Cluster>
+template <bool k_major, class Schedule, class EpilogueSchedule, class Scheduler, class Tile, class Cluster>
 struct Made {
   using LayoutA = std::conditional_t<k_major, cutlass::layout::RowMajor, cutlass::layout::ColumnMajor>;
   using LayoutB = std::conditional_t<k_major, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>;
@@ -31,8 +32,7 @@ struct Made {
       Tile, Cluster,
       cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
       Schedule>::CollectiveOp;
-  using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop, Epilogue,
-                                                      cutlass::gemm::PersistentScheduler>;
+  using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop, Epilogue, Scheduler>;
   using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
   /// Null when this kernel does not take the product.
@@ -58,28 +58,41 @@ struct Made {
   }
 };
 
-using InTurn = cutlass::gemm::KernelTmaWarpSpecializedPingpong;
-using Together = cutlass::gemm::KernelTmaWarpSpecializedCooperative;
-using StoreInTurn = cutlass::epilogue::TmaWarpSpecialized;
-using StoreTogether = cutlass::epilogue::TmaWarpSpecializedCooperative;
-template <int m, int n>
-using Tile = cute::Shape<cute::Int<m>, cute::Int<n>, cute::_64>;
+template <int m, int n, int k = 64>
+using Tile = cute::Shape<cute::Int<m>, cute::Int<n>, cute::Int<k>>;
 template <int m>
 using Cluster = cute::Shape<cute::Int<m>, cute::_1, cute::_1>;
 
-template <bool k_major>
-std::vector<Launch> all(const Product& p) {
-  return {Made<k_major, InTurn, StoreInTurn, Tile<64, 128>, Cluster<1>>::plan(p),
-          Made<k_major, InTurn, StoreInTurn, Tile<128, 128>, Cluster<2>>::plan(p),
-          Made<k_major, Together, StoreTogether, Tile<128, 256>, Cluster<2>>::plan(p)};
-}
+template <bool k_major, class Tile, class Cluster>
+using OneTile =
+    Made<k_major, cutlass::gemm::KernelTmaWarpSpecialized, cutlass::epilogue::TmaWarpSpecialized, void, Tile, Cluster>;
+template <bool k_major, class Tile, class Cluster>
+using InTurn = Made<k_major, cutlass::gemm::KernelTmaWarpSpecializedPingpong, cutlass::epilogue::TmaWarpSpecialized,
+                    cutlass::gemm::PersistentScheduler, Tile, Cluster>;
+template <bool k_major, class Tile, class Cluster>
+using Together =
+    Made<k_major, cutlass::gemm::KernelTmaWarpSpecializedCooperative, cutlass::epilogue::TmaWarpSpecializedCooperative,
+         cutlass::gemm::PersistentScheduler, Tile, Cluster>;
+
+#ifdef TMAOPS_CUTLASS_RC
+constexpr bool kKMajor = true;
+#else
+constexpr bool kKMajor = false;
+#endif
 
 }  // namespace
 
-std::vector<Launch> launches(const Product& product) {
-  std::vector<Launch> made = product.k_major ? all<true>(product) : all<false>(product);
-  std::erase_if(made, [](const Launch& launch) { return !launch; });
-  return made;
+template <>
+std::vector<Launch> launches<kKMajor>(const Product& p) {
+  return {OneTile<kKMajor, Tile<64, 16, 128>, Cluster<1>>::plan(p),
+          OneTile<kKMajor, Tile<64, 32, 128>, Cluster<1>>::plan(p),
+          OneTile<kKMajor, Tile<64, 32, 128>, Cluster<2>>::plan(p),
+          OneTile<kKMajor, Tile<64, 64, 128>, Cluster<1>>::plan(p),
+          OneTile<kKMajor, Tile<64, 128, 128>, Cluster<2>>::plan(p),
+          InTurn<kKMajor, Tile<64, 128>, Cluster<1>>::plan(p),
+          InTurn<kKMajor, Tile<128, 128>, Cluster<2>>::plan(p),
+          Together<kKMajor, Tile<128, 128>, Cluster<2>>::plan(p),
+          Together<kKMajor, Tile<128, 256>, Cluster<2>>::plan(p)};
 }
 
 }  // namespace tmaops::bench::cutlass_peer

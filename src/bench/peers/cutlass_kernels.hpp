@@ -22,7 +22,18 @@ struct Product {
 /// Launches on a stream; false when CUTLASS says that it failed.
 using Launch = std::function<bool(Stream)>;
 
-/// One for each kernel that takes the product, always in the same order. The pointers need not be valid yet.
+/// One for each kernel, always in the same order; null for one that does not take the product. The pointers need not be
+/// valid yet. `k_major` is the product's.
+template <bool k_major>
 std::vector<Launch> launches(const Product& product);
+template <>
+std::vector<Launch> launches<true>(const Product& product);
+template <>
+std::vector<Launch> launches<false>(const Product& product);
+
+/// Versions 1 and 2 of the published gemm, written with CuTe. Null for a product that is not of whole tiles of
+/// 128 x 128, with a K of whole 64 and rows at multiples of 16 bytes.
+Launch cute_v1(const Product& product);
+Launch cute_v2(const Product& product);
 
 }  // namespace tmaops::bench::cutlass_peer

@@ -34,6 +34,8 @@ constexpr Peer kPeers[] = {
     {"cublas", is_gemm_on_gpu, make_cublas},
     {"cublaslt", is_gemm_on_gpu, make_cublaslt},
     {"cutlass", is_gemm_on_gpu, make_cutlass},
+    {"cute_v1", is_gemm_on_gpu, make_cute_v1},
+    {"cute_v2", is_gemm_on_gpu, make_cute_v2},
     {"grid_sample", [](std::string_view op, bool) { return op.starts_with("ms_deform_attn"); }, nullptr},
     // An attention by PyTorch is called grid_sample.
     {"torch_eager", [](std::string_view op, bool) { return op == "gemm" || op == "resample"; }, nullptr},
@@ -60,9 +62,14 @@ std::unique_ptr<Implementation> make_onednn(const Workload&, Timer&) {
 }
 #endif
 #ifndef TMAOPS_HAVE_CUTLASS
-std::unique_ptr<Implementation> make_cutlass(const Workload&, Timer&) {
-  peer_refuses("cutlass", "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
+namespace {
+std::unique_ptr<Implementation> needs_cutlass(const char* peer) {
+  peer_refuses(peer, "built without CUTLASS: " TMAOPS_HOW_CUTLASS);
 }
+}  // namespace
+std::unique_ptr<Implementation> make_cutlass(const Workload&, Timer&) { return needs_cutlass("cutlass"); }
+std::unique_ptr<Implementation> make_cute_v1(const Workload&, Timer&) { return needs_cutlass("cute_v1"); }
+std::unique_ptr<Implementation> make_cute_v2(const Workload&, Timer&) { return needs_cutlass("cute_v2"); }
 #endif
 
 std::span<const std::string_view> peer_names() {

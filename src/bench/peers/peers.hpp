@@ -26,6 +26,10 @@ std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& t
 /// case. Only in builds with CUTLASS.
 std::unique_ptr<Implementation> make_cutlass(const Workload& workload, Timer& timer);
 
+/// Versions 1 (cp.async) and 2 (TMA) of the published gemm, written with CuTe. Errors as above.
+std::unique_ptr<Implementation> make_cute_v1(const Workload& workload, Timer& timer);
+std::unique_ptr<Implementation> make_cute_v2(const Workload& workload, Timer& timer);
+
 /// Names of all peers and ceilings.
 std::span<const std::string_view> peer_names();
 

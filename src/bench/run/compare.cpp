@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
+
+#include "bench/measure/counters.hpp"
 
 namespace tmaops::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
-
-Key key_of(const Row& row) {
-  return {row.info.op, row.info.name, row.info.dtype, to_string(row.info.device), row.temperature, row.implementation};
-}
 
 Key key_of(const Json& row) {
   return {row["operator"],
@@ -21,6 +20,31 @@ Key key_of(const Json& row) {
           row["device"],
           row["temperature"].is_null() ? "" : row["temperature"].get<std::string>(),
           row["implementation"]};
+}
+
+Kind kind_of(const Json& row) {
+  return row["kind"] == "peer" ? Kind::peer : (row["kind"] == "ceiling" ? Kind::ceiling : Kind::variant);
+}
+
+RowName name_of(const Json& row) {
+  const auto& [op, name, dtype, device, temperature, implementation] = key_of(row);
+  return {op, name, dtype, temperature, implementation};
+}
+
+std::map<Key, const Json*> rows_by_key(const Json& results, const char* with) {
+  std::map<Key, const Json*> found;
+  for (const Json& row : results["rows"])
+    if (row.contains(with) && row[with].is_object()) found[key_of(row)] = &row;
+  return found;
+}
+
+/// 10th and 90th percentile of a counter; its median where the file does not hold them.
+std::pair<double, double> spread_of(const Json& counters, const char* counter) {
+  if (counters.contains("p10_p90") && counters["p10_p90"].contains(counter)) {
+    const Json& spread = counters["p10_p90"][counter];
+    return {spread[0].get<double>(), spread[1].get<double>()};
+  }
+  return {counters[counter].get<double>(), counters[counter].get<double>()};
 }
 
 }  // namespace
@@ -41,39 +65,47 @@ std::string_view to_string(Change change) {
   return "new";
 }
 
-std::vector<Difference> compare(const Report& report, const Json& base) {
-  std::map<Key, const Json*> before;
-  for (const Json& row : base["rows"])
-    if (row["us"].is_object()) before[key_of(row)] = &row;
-
+std::vector<Difference> compare(const Json& now, const Json& base) {
+  auto before = rows_by_key(base, "us");
   std::vector<Difference> differences;
-  for (const Row& row : report.rows) {
-    if (!row.us) continue;
-    Difference one{.op = row.info.op,
-                   .name = row.info.name,
-                   .implementation = row.implementation,
-                   .kind = row.kind,
-                   .dtype = row.info.dtype,
-                   .temperature = row.temperature,
-                   .us = row.us->median};
-    const auto found = before.find(key_of(row));
-    if (found == before.end()) {
+  for (const Json& row : now["rows"]) {
+    if (!row["us"].is_object()) continue;
+    const Json& us = row["us"];
+    Difference one{.row = name_of(row), .kind = kind_of(row), .us = us["median"]};
+    if (const auto found = before.find(key_of(row)); found == before.end()) {
       one.change = Change::added;
     } else {
-      const Json& us = (*found->second)["us"];
-      one.base_us = us["median"];
-      if (row.us->p90 < us["p10"].get<double>()) one.change = Change::faster;
-      if (row.us->p10 > us["p90"].get<double>()) one.change = Change::slower;
+      const Json& base_us = (*found->second)["us"];
+      one.base_us = base_us["median"];
+      if (us["p90"].get<double>() < base_us["p10"].get<double>()) one.change = Change::faster;
+      if (us["p10"].get<double>() > base_us["p90"].get<double>()) one.change = Change::slower;
       before.erase(found);
     }
     differences.push_back(one);
   }
-  for (const auto& [key, row] : before) {
-    const auto& [op, name, dtype, device, temperature, implementation] = key;
-    const std::string kind = (*row)["kind"];
-    differences.push_back({op, name, implementation,
-                           kind == "peer" ? Kind::peer : (kind == "ceiling" ? Kind::ceiling : Kind::variant), dtype,
-                           temperature, Change::missing, (*row)["us"]["median"], 0});
+  for (const auto& [key, row] : before)
+    differences.push_back(
+        {.row = name_of(*row), .kind = kind_of(*row), .change = Change::missing, .base_us = (*row)["us"]["median"]});
+  return differences;
+}
+
+std::vector<CounterDifference> compare_counters(const Json& now, const Json& base) {
+  const auto before = rows_by_key(base, "counters");
+  std::vector<CounterDifference> differences;
+  for (const Json& row : now["rows"]) {
+    const auto found = before.find(key_of(row));
+    if (found == before.end() || !row.contains("counters") || !row["counters"].is_object()) continue;
+    const Json& after = row["counters"];
+    const Json& first = (*found->second)["counters"];
+    for (const CounterInfo& info : kCounters) {
+      const char* counter = info.name;
+      const auto counted = [&](const Json& all) { return all.contains(counter) && all[counter].is_number(); };
+      if (!counted(after) || !counted(first)) continue;
+      const auto [low, high] = spread_of(after, counter);
+      const auto [base_low, base_high] = spread_of(first, counter);
+      if (&info != &kCounters.front() && low <= base_high && base_low <= high) continue;
+      differences.push_back({name_of(row), counter, first[counter], after[counter]});
+    }
   }
   return differences;
 }

@@ -1,4 +1,4 @@
-// What got faster or slower since another result file.
+// What changed since another result file: times, and hardware counters.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,13 +18,19 @@ enum class Change {
 };
 std::string_view to_string(Change change);
 
-struct Difference {
+/// Which row of a result file.
+struct RowName {
   std::string op;
   std::string name;
-  std::string implementation;
-  Kind kind = Kind::variant;
   std::string dtype;
   std::string temperature;
+  std::string implementation;
+  friend bool operator==(const RowName&, const RowName&) = default;
+};
+
+struct Difference {
+  RowName row{};
+  Kind kind = Kind::variant;
   Change change = Change::same;
   double base_us = 0;
   double us = 0;
@@ -34,9 +40,19 @@ struct Difference {
   bool counts() const { return kind == Kind::variant && base_us > 0 && us > 0; }
 };
 
-/// Compares row by row (operator, case, dtype, device, temperature, implementation) with the rows of a result file that
-/// passed check_schema().
-std::vector<Difference> compare(const Report& report, const nlohmann::ordered_json& base);
+/// Compares two result files that passed check_schema(), row by row (operator, case, dtype, device, temperature,
+/// implementation).
+std::vector<Difference> compare(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base);
+
+struct CounterDifference {
+  RowName row{};
+  std::string counter;
+  double base = 0;
+  double now = 0;
+};
+
+/// The counters of rows that both files have counted: the duration, and those whose spreads do not overlap.
+std::vector<CounterDifference> compare_counters(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base);
 
 /// Variants that are slower beyond the noise and by more than `allowed` (0.05: 5 %). Peers and ceilings do not count.
 std::vector<Difference> regressions(const std::vector<Difference>& differences, double allowed);

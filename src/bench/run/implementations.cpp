@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "bench/workloads/extensions.hpp"
-#include "bench/workloads/wanted_variants.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -16,8 +15,14 @@ std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Set
     add_tunings(workload, found);
     return found;
   }
-  add_variants(problem, workload, found);
-  if (options_.time) add_peers(workload, in_process, found);
+  const WantedVariants wanted = wanted_variants(problem, workload.variants(), options_.all_variants);
+  add_variants(wanted, workload, found);
+  peers_.next_workload();
+  asked_ = wanted.peers;
+  if (options_.time)
+    for (const std::string& peer : options_.peers)
+      if (std::ranges::find(asked_, peer) == asked_.end()) add_peer(peer, workload, in_process, found);
+  for (const std::string& peer : asked_) add_peer(peer, workload, in_process, found);
   if (options_.single_run) keep_wanted(workload, found);
   return found;
 }
@@ -28,9 +33,8 @@ void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
   if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
 }
 
-void ImplementationFactory::add_variants(const Settings& problem, const Workload& workload, Found& to) {
+void ImplementationFactory::add_variants(const WantedVariants& wanted, const Workload& workload, Found& to) {
   const auto variants = workload.variants();
-  const WantedVariants wanted = wanted_variants(problem, variants, options_.all_variants);
   std::string chosen;
   if (wanted.chosen) {
     try {
@@ -66,33 +70,40 @@ void ImplementationFactory::add_variant(const Workload& workload, const std::str
   if (device_.type == DeviceType::cuda && !options_.tune) add(name + std::string(kDependentSuffix), Launch::dependent);
 }
 
-void ImplementationFactory::add_peers(const Workload& workload, bool in_process, Found& to) {
-  peers_.next_workload();
-  for (const std::string& peer : options_.peers) {
-    if (!Peers::applies(peer, workload.info()) || (in_process && !Peers::in_process(peer))) continue;
-    try {
+bool ImplementationFactory::asked_for(const std::string& peer) const {
+  return options_.peers_by_name || std::ranges::find(asked_, peer) != asked_.end();
+}
+
+void ImplementationFactory::add_peer(const std::string& peer, const Workload& workload, bool in_process, Found& to) {
+  if (in_process && !Peers::in_process(peer)) return;
+  try {
+    if (Peers::applies(peer, workload.info()))
       to.push_back(peers_.make(peer, workload));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::variant_refuses && error.exit_code() != 5) throw;
-      log_.refuse({workload.info(), peer, reason_of(error), options_.peers_by_name, error.exit_code()});
-    }
+    else if (std::ranges::find(asked_, peer) != asked_.end())
+      log_.refuse({workload.info(), peer, "runs on a GPU, the tensors are on the CPU", true, 4});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::variant_refuses && error.exit_code() != 5) throw;
+    log_.refuse({workload.info(), peer, reason_of(error), asked_for(peer), error.exit_code()});
   }
 }
 
-/// Of a single run only the one that is wanted.
+/// Of a single run only those that are wanted, in their order.
 void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) {
-  const auto wanted = options_.implementation.empty()
-                          ? found.begin()
-                          : std::ranges::find(found, options_.implementation, &Implementation::name);
-  std::unique_ptr<Implementation> kept;
+  if (options_.implementations.empty()) {
+    if (found.size() > 1) found.erase(found.begin() + 1, found.end());
+    return;
+  }
   std::string names;
   for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
-  if (wanted != found.end()) kept = std::move(*wanted);
-  found.clear();
-  if (kept)
-    found.push_back(std::move(kept));
-  else if (!options_.implementation.empty())
-    log_.refuse({workload.info(), options_.implementation, "no row of this problem; there are: " + names, true, 2});
+  Found kept;
+  for (const std::string& name : options_.implementations) {
+    const auto wanted = std::ranges::find_if(found, [&](const auto& one) { return one && one->name() == name; });
+    if (wanted != found.end())
+      kept.push_back(std::move(*wanted));
+    else
+      log_.refuse({workload.info(), name, "no row of this problem; there are: " + names, true, 2});
+  }
+  found = std::move(kept);
 }
 
 }  // namespace tmaops::bench

@@ -9,6 +9,7 @@
 #include "bench/peers/peers.hpp"
 #include "bench/run/options.hpp"
 #include "bench/run/recorder.hpp"
+#include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "core/settings.hpp"
 
@@ -26,15 +27,17 @@ class ImplementationFactory {
   /// All that take the workload, bound to every set of its tensors. Refuses those that were asked for and do not.
   /// `in_process`: without the peers that run in a process of their own. Throws Error as wanted_variants() does.
   std::vector<std::unique_ptr<Implementation>> of(const Settings& problem, const Workload& workload, bool in_process);
+  /// Whether the user or the problem of the last of() names a peer.
+  bool asked_for(const std::string& peer) const;
   /// Frees what belongs to earlier workloads.
   void forget() { peers_.forget(); }
 
  private:
   using Found = std::vector<std::unique_ptr<Implementation>>;
   void add_tunings(const Workload& workload, Found& to);
-  void add_variants(const Settings& problem, const Workload& workload, Found& to);
+  void add_variants(const WantedVariants& wanted, const Workload& workload, Found& to);
   void add_variant(const Workload& workload, const std::string& name, const std::string& variant, Found& to) const;
-  void add_peers(const Workload& workload, bool in_process, Found& to);
+  void add_peer(const std::string& peer, const Workload& workload, bool in_process, Found& to);
   void keep_wanted(const Workload& workload, Found& found);
 
   Device device_;
@@ -42,6 +45,7 @@ class ImplementationFactory {
   Timer& timer_;
   Recorder& log_;
   Peers peers_;
+  std::vector<std::string> asked_{};  // peers that the problem asks for
 };
 
 }  // namespace tmaops::bench

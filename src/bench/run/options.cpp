@@ -8,8 +8,9 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::string_view kOptionKeys[] = {"device", "operators", "temperature", "samples",  "min_time", "max_time",
-                                            "seed",   "threads",   "tolerance",   "variants", "counters", "peers"};
+constexpr std::string_view kOptionKeys[] = {"device",   "operators", "temperature", "samples",   "min_time",
+                                            "max_time", "seed",      "threads",     "tolerance", "check_time",
+                                            "variants", "counters",  "peers"};
 constexpr std::string_view kListKeys[] = {"operators", "peers"};
 
 void take_words(const Settings& given, std::string_view key, std::vector<std::string>& words) {
@@ -43,23 +44,19 @@ void apply(const Settings& given, RunOptions& options) {
       static_cast<std::uint64_t>(given.integer("seed", static_cast<std::int64_t>(options.seed), 0, INT64_MAX));
   options.threads = given.integer("threads", options.threads, 0, 1024);
   options.tolerance = given.number("tolerance", options.tolerance, 0, 1);
+  options.check_time = given.number("check_time", options.check_time, 0, 3600);
   options.all_variants = given.choice("variants", options.all_variants ? "all" : "auto", {"auto", "all"}) == 1;
   options.counters = given.boolean("counters", options.counters);
   take_words(given, "peers", options.peers);
 }
 
 nlohmann::ordered_json to_json(const RunOptions& options) {
-  return {{"device", options.device},
-          {"temperature", options.temperature},
-          {"samples", options.samples},
-          {"min_time", options.min_time},
-          {"max_time", options.max_time},
-          {"seed", options.seed},
-          {"threads", options.threads},
-          {"tolerance", options.tolerance},
-          {"variants", options.all_variants ? "all" : "auto"},
-          {"counters", options.counters},
-          {"peers", options.peers}};
+  return {{"device", options.device},         {"temperature", options.temperature},
+          {"samples", options.samples},       {"min_time", options.min_time},
+          {"max_time", options.max_time},     {"seed", options.seed},
+          {"threads", options.threads},       {"tolerance", options.tolerance},
+          {"check_time", options.check_time}, {"variants", options.all_variants ? "all" : "auto"},
+          {"counters", options.counters},     {"peers", options.peers}};
 }
 
 }  // namespace tmaops::bench

@@ -26,16 +26,17 @@ struct RunOptions {
   std::uint64_t seed = 1;                // of the random data
   std::int64_t threads = 0;              // of the CPU variants and peers; 0: the default
   double tolerance = 0;                  // relative error that passes; 0: the operator's own
+  double check_time = 10;                // seconds that the reference of a case may take before only a part is compared
   bool all_variants = false;             // also every variant that takes the problem
   bool counters = false;                 // read hardware counters when all is timed
   std::vector<std::string> peers{};      // to time beside
   // What only the command line says.
-  bool time = true;              // false: only verify
-  bool tune = false;             // instead of variants and peers, every way to run a case that there is to choose from
-  bool single_run = false;       // instead of timing, launch `implementation` once where profilers see it
-  std::string implementation{};  // name of its row; empty: the first
-  bool peers_by_name = false;    // the user named the peers: a run without one of them is done in part
-  std::string python{};          // interpreter of the Python peers; empty: TMAOPS_PYTHON, then python3
+  bool time = true;         // false: only verify
+  bool tune = false;        // instead of variants and peers, every way to run a case that there is to choose from
+  bool single_run = false;  // instead of timing, launch `implementations` once where profilers see them
+  std::vector<std::string> implementations{};  // names of their rows; empty: the first
+  bool peers_by_name = false;                  // the user named the peers: a run without one of them is done in part
+  std::string python{};                        // interpreter of the Python peers; empty: TMAOPS_PYTHON, then python3
   std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over
 
   bool hot() const { return temperature != "cold"; }

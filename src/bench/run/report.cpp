@@ -88,6 +88,7 @@ Json row_json(const Report& report, const Row& row) {
     json["us"] = json["gbps"] = json["tflops"] = nullptr;
   }
   json["of_copy"] = number(of_copy(report, row), row, "a share");
+  json["of_peak"] = number(row.of_peak(), row, "a share");
   json["sm_mhz"] = nullptr;  // a CPU has no SM clock
   json["clock_held"] = nullptr;
   if (row.clocks) {
@@ -101,6 +102,7 @@ Json row_json(const Report& report, const Row& row) {
   json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
                    {"max", finite(row.error.max, row, "an error")}};
   json["verified"] = row.verified;
+  json["compared"] = rounded(row.error.compared);
   if (row.us && row.loads) json["loads"] = loads_json(report, row);
   if (row.counters) json["counters"] = counters_json(*row.counters, row);
   return json;
@@ -182,6 +184,11 @@ std::string reason_of(const Error& error) {
 
 double Row::gbps() const { return us && us->median > 0 ? info.floor_bytes / us->median * 1e-3 : 0; }
 double Row::tflops() const { return us && us->median > 0 ? info.flops / us->median * 1e-6 : 0; }
+
+std::optional<double> Row::of_peak() const {
+  if (!us || !(memory_peak > 0) || (kind == Kind::ceiling && implementation != "copy")) return {};
+  return gbps() / memory_peak;
+}
 
 bool same_case(const Row& a, const Row& b) {
   return a.info.op == b.info.op && a.info.name == b.info.name && a.info.dtype == b.info.dtype &&

@@ -37,10 +37,13 @@ struct Row {
   std::optional<Clocks> clocks{};      // while it was timed
   std::optional<Counters> counters{};  // read when all was timed
   std::optional<TileLoads> loads{};    // of a case that measures loading
+  double memory_peak = 0;              // of the GPU, 1e9 bytes per second; 0: not known
   std::string tuning_key{};            // of a case whose operator keeps a table of measured choices
 
   double gbps() const;    // of the floor bytes, 1e9 bytes per second
   double tflops() const;  // 1e12 operations per second
+  /// Bandwidth divided by memory_peak. Nothing where that is not known or nothing was moved.
+  std::optional<double> of_peak() const;
 };
 
 /// The reason in an error: what is needed, without the error's number and advice.

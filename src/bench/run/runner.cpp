@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <new>
 
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/run/block_cycles.hpp"
 #include "bench/run/cold_inputs.hpp"
 #include "bench/run/implementations.hpp"
@@ -29,7 +31,8 @@ Row row_of(const Workload& workload, const Implementation& implementation, const
           .kind = implementation.kind(),
           .selected = implementation.selected(),
           .temperature = temperature,
-          .error = error};
+          .error = error,
+          .memory_peak = gpu_memory(workload.info().device).peak_gbps()};
   if (const auto* tunable = dynamic_cast<const Tunable*>(&workload)) row.tuning_key = tunable->tuning_key();
   if (const auto* loads = dynamic_cast<const LoadsTiles*>(&workload))
     row.loads = {.count = loads->loads(), .manual = loads->manual_variants()};
@@ -120,10 +123,20 @@ class Runner {
     log_.progress(*workload, checked ? "data and reference" : "data", 0);
     const bool done = fits(problem, workload->info(), [&] {
       const bool cold = temperature == "cold";
-      workload->prepare(options_.seed, cold ? cold_sets(*workload, options_.cold_bytes) : 1, checked);
+      workload->prepare(options_.seed, cold ? cold_sets(*workload, options_.cold_bytes) : 1);
+      if (checked) set_reference(problem, *workload);
       if (cold) workload->add_sets(cold_sets(*workload, options_.cold_bytes));  // now the data says what is touched
     });
     return done ? std::move(workload) : nullptr;
+  }
+
+  /// The same for hot and cold inputs, so that what the first made serves the second.
+  void set_reference(const Settings& problem, Workload& workload) {
+    if (const auto kept = references_.extract(&problem); !kept.empty())
+      workload.set_reference(kept.mapped());
+    else if (const Reference made = workload.make_reference(options_.seed, options_.check_time);
+             options_.time && options_.hot() && options_.cold())
+      references_.emplace(&problem, made);
   }
 
   void check(const Settings& problem, TimedProblem& one, const std::string& temperature) {
@@ -210,7 +223,8 @@ class Runner {
         error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
     } catch (const Error& refusal) {  // of a peer that cannot go on, for example for want of memory
       if (implementation->kind() == Kind::variant || refusal.code() != ErrorCode::variant_refuses) throw;
-      return log_.refuse({workload.info(), implementation->name(), reason_of(refusal), options_.peers_by_name, 2});
+      return log_.refuse(
+          {workload.info(), implementation->name(), reason_of(refusal), factory_.asked_for(implementation->name()), 2});
     }
     if (error.ok) {
       timed.push_back({std::move(implementation), error});
@@ -222,8 +236,8 @@ class Runner {
   void add_failed(const Workload& workload, const Implementation& implementation, const Comparison& error,
                   const std::string& temperature) {
     if (implementation.kind() != Kind::variant)
-      return log_.refuse(
-          {workload.info(), implementation.name(), "its result differs: " + error.problem, options_.peers_by_name, 2});
+      return log_.refuse({workload.info(), implementation.name(), "its result differs: " + error.problem,
+                          factory_.asked_for(implementation.name()), 1});
     log_.add_failed(row_of(workload, implementation, temperature, error));
   }
 
@@ -248,6 +262,7 @@ class Runner {
   std::unique_ptr<Timer> timer_;
   Recorder log_;
   ImplementationFactory factory_;
+  std::map<const Settings*, Reference> references_;  // of a group, from one temperature to the next
   std::unique_ptr<CounterReader> counters_;
   bool counters_failed_ = false;
 };

@@ -11,6 +11,7 @@
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/extensions.hpp"
+#include "core/parallel.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
 
@@ -18,9 +19,8 @@ namespace tmaops::bench {
 namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 24;
-/// Products up to this many multiplications are checked whole, larger ones on 48 rows x 48 columns.
-constexpr std::int64_t kWholeCheck = std::int64_t{1} << 22;
-constexpr std::int64_t kSampled = 48;
+/// A product that is not checked whole is checked on as many rows as columns, at least so many.
+constexpr std::int64_t kFewestSampled = 48;
 
 struct GemmConfig {
   std::string mode = "RC";
@@ -35,6 +35,7 @@ struct GemmConfig {
   float beta = 0;
   std::string bias = "none";
   Activation activation = Activation::none;
+  std::string impl{};
 };
 
 /// "RC 1024" or "RC 64x4096x7168".
@@ -62,7 +63,7 @@ void read_case(const Settings& problem, const Setting& setting, GemmConfig& conf
 
 GemmConfig read_gemm(const Settings& problem) {
   problem.only({"mode", "size", "m", "n", "k", "case", "batch", "dtype", "out", "alpha", "beta", "bias", "activation",
-                "variant", "version"});
+                "variant", "version", "impl"});
   GemmConfig config;
   if (const Setting* named = problem.find("case")) {
     for (const char* other : {"mode", "size", "m", "n", "k"})
@@ -87,6 +88,7 @@ GemmConfig read_gemm(const Settings& problem) {
   config.alpha = static_cast<float>(problem.number("alpha", 1, -1e30, 1e30));
   config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
   config.bias = problem.word("bias", "none", {"none", "column", "row"});
+  if (problem.has("impl")) config.impl = "wgmma";  // of the operator's own choice; CuTe's kernels are peers
   config.activation = *parse_activation(problem.word("activation", "none", {"none", "relu", "gelu", "silu"}));
   return config;
 }
@@ -153,7 +155,8 @@ class GemmWorkload : public Workload, public Tunable {
     return ops::gemm::candidates(problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(ops::gemm::select(problem(), device_info(info_.device), "").variant->name);
+    return std::string(
+        ops::gemm::select(problem(), device_info(info_.device), GemmOptions{.impl = config_.impl}).variant->name);
   }
   nlohmann::json peer_parameters() const override {
     return {{"mode", config_.mode},
@@ -176,7 +179,7 @@ class GemmWorkload : public Workload, public Tunable {
     if (config_.beta != 0) fill_normal(tensor("c", 0), part_seed(seed, 3));
     if (config_.bias != "none") fill_normal(tensor("bias", 0), part_seed(seed, 4));
   }
-  std::vector<Expected> reference(std::uint64_t seed) const override;
+  std::vector<Expected> reference(std::uint64_t seed, double work) const override;
   double tolerance() const override { return rounding_tolerance(config_.out); }
 
  private:
@@ -198,28 +201,39 @@ class GemmWorkload : public Workload, public Tunable {
   GemmConfig config_;
 };
 
-/// The rows and columns of one matrix that the indices name, packed.
+/// The rows and columns of one matrix that the indices name, packed in f32, which holds all types that a matrix may
+/// have. `order`: along which of them it is contiguous.
 Buffer gather(const TensorView& from, std::int64_t batch, const std::vector<std::int64_t>& rows,
-              const std::vector<std::int64_t>& columns) {
+              const std::vector<std::int64_t>& columns, ops::gemm::Order order = ops::gemm::Order::row) {
   const auto r = static_cast<std::size_t>(from.rank - 2);
   const std::int64_t start = from.rank == 3 ? batch * from.strides[0] : 0;
-  Buffer packed(from.dtype, Layout::contiguous(
-                                {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns.size())}));
-  std::int64_t at = 0;
-  for (const std::int64_t row : rows)
-    for (const std::int64_t column : columns)
-      store(from.dtype, packed.view().data, at++,
-            load(from.dtype, from.data, start + row * from.strides[r] + column * from.strides[r + 1]));
+  const auto height = static_cast<std::int64_t>(rows.size());
+  const auto width = static_cast<std::int64_t>(columns.size());
+  const bool by_rows = order == ops::gemm::Order::row;
+  Buffer packed(DType::f32, Layout::strided({height, width}, {by_rows ? width : 1, by_rows ? 1 : height}));
+  const TensorView to = packed.view();
+  parallel_for(height, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t j = 0; j < width; ++j)
+        store(DType::f32, to.data, i * to.strides[0] + j * to.strides[1],
+              load(from.dtype, from.data,
+                   start + rows[static_cast<std::size_t>(i)] * from.strides[r] +
+                       columns[static_cast<std::size_t>(j)] * from.strides[r + 1]));
+  });
   return packed;
 }
 
-std::vector<Expected> GemmWorkload::reference(std::uint64_t seed) const {
+std::vector<Expected> GemmWorkload::reference(std::uint64_t seed, double work) const {
   Random random(seed, 77);
-  const bool whole = config_.m * config_.n <= (std::int64_t{1} << 24) &&
-                     config_.m * config_.n * std::max<std::int64_t>(config_.k, 1) <= kWholeCheck / config_.batch;
-  const auto rows = sample_indices(config_.m, whole ? config_.m : kSampled, random);
-  const auto columns = sample_indices(config_.n, whole ? config_.n : kSampled, random);
+  const double inner_work = static_cast<double>(std::max<std::int64_t>(config_.k, 1));
+  const double all_work =
+      static_cast<double>(config_.batch) * static_cast<double>(config_.m) * static_cast<double>(config_.n) * inner_work;
+  const bool whole = all_work <= work;
   const auto batches = sample_indices(config_.batch, whole ? config_.batch : 2, random);
+  const double share = work / inner_work / static_cast<double>(std::max<std::size_t>(batches.size(), 1));
+  const auto sampled = std::max(kFewestSampled, static_cast<std::int64_t>(std::sqrt(share)));
+  const auto rows = sample_indices(config_.m, whole ? config_.m : sampled, random);
+  const auto columns = sample_indices(config_.n, whole ? config_.n : sampled, random);
   std::vector<std::int64_t> inner(static_cast<std::size_t>(config_.k));
   for (std::size_t i = 0; i < inner.size(); ++i) inner[i] = static_cast<std::int64_t>(i);
 
@@ -229,7 +243,7 @@ std::vector<Expected> GemmWorkload::reference(std::uint64_t seed) const {
   const auto r = static_cast<std::size_t>(d.rank - 2);
   for (const std::int64_t batch : batches) {
     const Buffer a = gather(tensor("a", 0), batch, rows, inner);
-    const Buffer b = gather(tensor("b", 0), batch, inner, columns);
+    const Buffer b = gather(tensor("b", 0), batch, inner, columns, ops::gemm::Order::column);
     const Buffer want(DType::f32, Layout::contiguous({static_cast<std::int64_t>(rows.size()),
                                                       static_cast<std::int64_t>(columns.size())}));
     GemmOptions packed = options("reference", 0);

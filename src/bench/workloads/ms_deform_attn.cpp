@@ -8,15 +8,14 @@
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "bench/workloads/ms_deform_attn_inputs.hpp"
+#include "core/parallel.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
+#include "ops/ms_deform_attn/forward/shared/half_arithmetic.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
+#include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
 namespace {
-
-/// Multiply-adds the check may take in the plain reference; a larger case is checked on a random part of its queries
-/// (forward) or of its (image, head) pairs (backward).
-constexpr std::int64_t kCheckedWork = std::int64_t{1} << 26;
 
 using Case = MsDeformAttnCase;
 
@@ -79,14 +78,21 @@ class MsDeformAttnWorkload : public Workload {
 
  protected:
   void fill(std::uint64_t seed) override;
-  std::vector<Expected> reference(std::uint64_t seed) const override {
-    return case_.backward ? reference_backward(seed) : reference_forward(seed);
+  std::vector<Expected> reference(std::uint64_t seed, double work) const override {
+    return case_.backward ? reference_backward(seed, work) : reference_forward(seed, work);
   }
   /// Coordinates in f32 have an error of 2^-24 of the level's width in pixels, and so have the bilinear weights; the
   /// gradient to a location is a difference of such values times the width.
   double tolerance() const override {
     if (case_.dtype == DType::f64) return 1e-11;
     return case_.backward ? 5e-5 : std::max(2e-5, rounding_tolerance(case_.dtype));
+  }
+
+ public:
+  /// The published kernels compute in f16.
+  double variant_tolerance(const std::string& variant) const override {
+    if (case_.backward || !ops::ms_deform_attn::computes_in_f16(variant)) return 0;
+    return ops::ms_deform_attn::half_arithmetic_error(forward_problem());
   }
 
  private:
@@ -113,8 +119,10 @@ class MsDeformAttnWorkload : public Workload {
                                                       tensor("attention_weights", 0), tensor("grad_output", 0),
                                                       gradients(0), options("", 0));
   }
-  std::vector<Expected> reference_forward(std::uint64_t seed) const;
-  std::vector<Expected> reference_backward(std::uint64_t seed) const;
+  /// Of a random part of the queries of some images where the whole takes too much work.
+  std::vector<Expected> reference_forward(std::uint64_t seed, double work) const;
+  /// The same of (image, head) pairs.
+  std::vector<Expected> reference_backward(std::uint64_t seed, double work) const;
 
   Case case_;
 };
@@ -154,102 +162,124 @@ void MsDeformAttnWorkload::fill(std::uint64_t seed) {
   if (case_.backward) fill_normal(tensor("grad_output", 0), part_seed(seed, 4));
 }
 
-/// Elements [start, start + count) of a tensor, spaced by stride, in runs of `run` neighbours, as f64.
-Buffer exact_copy(const TensorView& from, std::int64_t start, std::int64_t stride, std::int64_t run,
+/// Rows of `run` neighbouring elements that start where the list says, one after the other as f64.
+Buffer exact_rows(const TensorView& from, const std::vector<std::int64_t>& starts, std::int64_t run,
                   const Layout& layout) {
   Buffer to(DType::f64, layout);
   auto* out = static_cast<double*>(to.view().data);
   visit_dtype(from.dtype, [&](auto* type) {
-    const auto* in = static_cast<const std::remove_pointer_t<decltype(type)>*>(from.data) + start;
-    const std::int64_t runs = run == 0 ? 0 : layout.size() / run;
-    for (std::int64_t r = 0; r < runs; ++r)
-      for (std::int64_t i = 0; i < run; ++i) *out++ = static_cast<double>(in[r * stride + i]);
+    const auto* in = static_cast<const std::remove_pointer_t<decltype(type)>*>(from.data);
+    parallel_for(static_cast<std::int64_t>(starts.size()), 64, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r)
+        for (std::int64_t i = 0; i < run; ++i)
+          out[r * run + i] = static_cast<double>(in[starts[static_cast<std::size_t>(r)] + i]);
+    });
   });
   return to;
 }
 
-std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed) const {
+/// Adds the values of those rows to what is expected.
+void expect_rows(Expected& expected, const Buffer& values, const std::vector<std::int64_t>& starts, std::int64_t run) {
+  const auto* value = static_cast<const double*>(values.view().data);
+  for (const std::int64_t start : starts)
+    for (std::int64_t i = 0; i < run; ++i) {
+      expected.elements.push_back(start + i);
+      expected.values.push_back(*value++);
+    }
+}
+
+std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed, double work) const {
   Random random(seed, 77);
   const auto levels = static_cast<std::int64_t>(case_.levels.size());
   const std::int64_t width = case_.heads * case_.channels;           // of one pixel of value, and of one query's output
   const std::int64_t samples = case_.heads * levels * case_.points;  // of one query
-  const std::int64_t work = std::max<std::int64_t>(1, samples * case_.channels * 4);
-  const auto images = sample_indices(case_.batch, 2, random);
+  const std::int64_t length = case_.value_length();
+  const auto queries =
+      static_cast<std::int64_t>(work / static_cast<double>(std::max<std::int64_t>(1, samples * case_.channels * 4)));
+  const std::int64_t full_images = queries / std::max<std::int64_t>(1, case_.queries);
+  const auto images = sample_indices(case_.batch, std::max<std::int64_t>(2, full_images), random);
+  const std::int64_t wanted =
+      std::max<std::int64_t>(64, queries / std::max<std::int64_t>(1, static_cast<std::int64_t>(images.size())));
   Expected expected{.tensor = "output", .elements = {}, .values = {}};
   for (const std::int64_t n : images) {
-    const std::int64_t length = case_.value_length();
-    const Buffer value = exact_copy(tensor("value", 0), n * length * width, width, width,
-                                    Layout::contiguous({1, length, case_.heads, case_.channels}));
-    const std::int64_t wanted =
-        std::max<std::int64_t>(64, kCheckedWork / work / static_cast<std::int64_t>(images.size()));
-    for (const std::int64_t q : sample_indices(case_.queries, wanted, random)) {
-      const std::int64_t row = n * case_.queries + q;
-      const Buffer locations = exact_copy(tensor("sampling_locations", 0), row * samples * 2, 0, samples * 2,
-                                          Layout::contiguous({1, 1, case_.heads, levels, case_.points, 2}));
-      const Buffer weights = exact_copy(tensor("attention_weights", 0), row * samples, 0, samples,
-                                        Layout::contiguous({1, 1, case_.heads, levels, case_.points}));
-      const Buffer want(DType::f64, Layout::contiguous({1, 1, width}));
-      MsDeformAttnOptions one = options("reference", 0);
-      const std::int64_t references = levels * case_.fused.reference_components;
-      Buffer reference_points;
-      if (references != 0) {
-        reference_points = exact_copy(tensor("reference_points", 0), row * references, 0, references,
-                                      Layout::contiguous({1, 1, levels, case_.fused.reference_components}));
-        one.reference_points = reference_points.view();
-      }
-      if (case_.fused.mask)
-        one.padding_mask =
-            ConstTensorView(static_cast<const std::uint8_t*>(tensor("padding_mask", 0).data) + n * length, DType::u8,
-                            Layout::contiguous({1, length}));
-      ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), one);
-      for (std::int64_t i = 0; i < width; ++i) {
-        expected.elements.push_back(row * width + i);
-        expected.values.push_back(load(DType::f64, want.view().data, i));
-      }
+    const auto chosen = sample_indices(case_.queries, wanted, random);
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    const auto starts = [&](std::int64_t run) {
+      std::vector<std::int64_t> all;
+      for (const std::int64_t q : chosen) all.push_back((n * case_.queries + q) * run);
+      return all;
+    };
+    const auto rows = [&](const char* name, std::int64_t run, const Layout& layout) {
+      return exact_rows(tensor(name, 0), starts(run), run, layout);
+    };
+    std::vector<std::int64_t> pixels;
+    for (std::int64_t i = 0; i < length; ++i) pixels.push_back((n * length + i) * width);
+    const Buffer value =
+        exact_rows(tensor("value", 0), pixels, width, Layout::contiguous({1, length, case_.heads, case_.channels}));
+    const Buffer locations =
+        rows("sampling_locations", samples * 2, Layout::contiguous({1, count, case_.heads, levels, case_.points, 2}));
+    const Buffer weights =
+        rows("attention_weights", samples, Layout::contiguous({1, count, case_.heads, levels, case_.points}));
+    const Buffer want(DType::f64, Layout::contiguous({1, count, width}));
+    MsDeformAttnOptions some = options("reference", 0);
+    const std::int64_t components = case_.fused.reference_components;
+    Buffer reference_points;
+    if (components != 0) {
+      reference_points =
+          rows("reference_points", levels * components, Layout::contiguous({1, count, levels, components}));
+      some.reference_points = reference_points.view();
     }
+    if (case_.fused.mask)
+      some.padding_mask = ConstTensorView(static_cast<const std::uint8_t*>(tensor("padding_mask", 0).data) + n * length,
+                                          DType::u8, Layout::contiguous({1, length}));
+    ms_deform_attn(value.view(), case_.levels, locations.view(), weights.view(), want.view(), some);
+    expect_rows(expected, want, starts(width), width);
   }
   return {expected};
 }
 
-std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t seed) const {
+std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t seed, double work) const {
   Random random(seed, 77);
   const auto levels = static_cast<std::int64_t>(case_.levels.size());
   const std::int64_t group = levels * case_.points;  // samples of one query and head
   const std::int64_t length = case_.length();
-  const std::int64_t work = std::max<std::int64_t>(1, case_.queries * group * case_.channels * 12);
-  const Layout value_layout = Layout::contiguous({1, length, 1, case_.channels});
-  const Layout location_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points, 2});
-  const Layout weight_layout = Layout::contiguous({1, case_.queries, 1, levels, case_.points});
+  const std::int64_t pair_work = std::max<std::int64_t>(1, case_.queries * group * case_.channels * 12);
   std::vector<Expected> all{
       {"grad_value", {}, {}}, {"grad_sampling_locations", {}, {}}, {"grad_attention_weights", {}, {}}};
-  const auto pairs = sample_indices(case_.batch * case_.heads, std::max<std::int64_t>(1, kCheckedWork / work), random);
-  for (const std::int64_t pair : pairs) {
-    const std::int64_t n = pair / case_.heads;
-    const std::int64_t m = pair % case_.heads;
-    const auto start = [&](std::int64_t rows, std::int64_t run) { return (n * rows * case_.heads + m) * run; };
-    const auto copy = [&](const char* name, std::int64_t rows, std::int64_t run, const Layout& layout) {
-      return exact_copy(tensor(name, 0), start(rows, run), case_.heads * run, run, layout);
+  const auto wanted = static_cast<std::int64_t>(work / static_cast<double>(pair_work));
+  const auto pairs = sample_indices(case_.batch * case_.heads, std::max<std::int64_t>(1, wanted), random);
+  // The pairs of one call are images of one head, which the reference works on at the same time.
+  const auto at_once = static_cast<std::size_t>(num_threads());
+  for (std::size_t first = 0; first < pairs.size(); first += at_once) {
+    const std::size_t end = std::min(pairs.size(), first + at_once);
+    const auto count = static_cast<std::int64_t>(end - first);
+    const auto starts = [&](std::int64_t rows, std::int64_t run) {
+      std::vector<std::int64_t> found;
+      for (std::size_t p = first; p < end; ++p)
+        for (std::int64_t row = 0; row < rows; ++row)
+          found.push_back(((pairs[p] / case_.heads * rows + row) * case_.heads + pairs[p] % case_.heads) * run);
+      return found;
     };
+    const auto copy = [&](const char* name, std::int64_t rows, std::int64_t run, const Layout& layout) {
+      return exact_rows(tensor(name, 0), starts(rows, run), run, layout);
+    };
+    const Layout value_layout = Layout::contiguous({count, length, 1, case_.channels});
+    const Layout location_layout = Layout::contiguous({count, case_.queries, 1, levels, case_.points, 2});
+    const Layout weight_layout = Layout::contiguous({count, case_.queries, 1, levels, case_.points});
     const Buffer value = copy("value", length, case_.channels, value_layout);
     const Buffer locations = copy("sampling_locations", case_.queries, group * 2, location_layout);
     const Buffer weights = copy("attention_weights", case_.queries, group, weight_layout);
     const Buffer grad_output =
-        copy("grad_output", case_.queries, case_.channels, Layout::contiguous({1, case_.queries, case_.channels}));
+        copy("grad_output", case_.queries, case_.channels, Layout::contiguous({count, case_.queries, case_.channels}));
     const Buffer grad_value(DType::f64, value_layout);
     const Buffer grad_locations(DType::f64, location_layout);
     const Buffer grad_weights(DType::f64, weight_layout);
     ms_deform_attn_backward(value.view(), case_.levels, locations.view(), weights.view(), grad_output.view(),
                             {grad_value.view(), grad_locations.view(), grad_weights.view()},
                             options("reference_backward", 0));
-    const auto take = [&](Expected& expected, const Buffer& gradient, std::int64_t rows, std::int64_t run) {
-      for (std::int64_t i = 0; i < rows * run; ++i) {
-        expected.elements.push_back(start(rows, run) + i / run * case_.heads * run + i % run);
-        expected.values.push_back(load(DType::f64, gradient.view().data, i));
-      }
-    };
-    take(all[0], grad_value, length, case_.channels);
-    take(all[1], grad_locations, case_.queries, group * 2);
-    take(all[2], grad_weights, case_.queries, group);
+    expect_rows(all[0], grad_value, starts(length, case_.channels), case_.channels);
+    expect_rows(all[1], grad_locations, starts(case_.queries, group * 2), group * 2);
+    expect_rows(all[2], grad_weights, starts(case_.queries, group), group);
   }
   return all;
 }

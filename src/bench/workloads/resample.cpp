@@ -1,11 +1,13 @@
 // Resampling of trajectories: random normal values at irregular times. Backward, random normal gradients of the output.
 #include "tmaops/resample.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/resample_case.hpp"
+#include "core/parallel.hpp"
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/options.hpp"
 #include "ops/resample/problem.hpp"
@@ -69,7 +71,7 @@ class ResampleWorkload : public Workload {
                         rows_touched(case_, tensor("source_times", 0), tensor("target_times", 0)) *
                             static_cast<double>(case_.channels) * static_cast<double>(size_of(case_.dtype));
   }
-  std::vector<Expected> reference(std::uint64_t seed) const override;
+  std::vector<Expected> reference(std::uint64_t seed, double work) const override;
   double tolerance() const override {
     // f32 weights have an error of 2^-24, and the values around a target may differ by several times the result.
     return case_.dtype == DType::f64 ? 1e-11 : rounding_tolerance(case_.dtype);
@@ -97,27 +99,36 @@ class ResampleWorkload : public Workload {
   std::vector<ChannelGroup> groups_;  // of slerp: one for each quaternion
 };
 
-std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed) const {
+std::vector<Expected> ResampleWorkload::reference(std::uint64_t seed, double work) const {
   const TensorView from = input(0);
   const std::int64_t given = rows_read(case_) * case_.channels;
   const std::int64_t made = rows_written(case_) * case_.channels;
+  const auto wanted = static_cast<std::int64_t>(work / static_cast<double>(std::max<std::int64_t>({given, made, 1})));
+  Random random(seed, 77);
+  const auto chosen = sample_indices(case_.batch, std::max<std::int64_t>(1, wanted), random);
   Expected expected{.tensor = this->tensors().back().name, .elements = {}, .values = {}};
-  const Buffer exact(DType::f64, Layout::contiguous({1, rows_read(case_), case_.channels}));
-  const Buffer want(DType::f64, Layout::contiguous({1, rows_written(case_), case_.channels}));
-  for (const std::int64_t b : checked_trajectories(case_, seed)) {
-    for (std::int64_t i = 0; i < given; ++i)
-      store(DType::f64, exact.view().data, i, load(from.dtype, from.data, b * given + i));
-    const ConstTensorView source = times_of(tensor("source_times", 0), b);
-    const ConstTensorView target = times_of(tensor("target_times", 0), b);
-    if (case_.backward)
-      resample_backward(source, target, exact.view(), want.view(), options("reference_backward"));
-    else
-      resample(exact.view(), source, target, want.view(), options("reference"));
-    for (std::int64_t i = 0; i < made; ++i) {
-      expected.elements.push_back(b * made + i);
-      expected.values.push_back(load(DType::f64, want.view().data, i));
+  expected.elements.resize(chosen.size() * static_cast<std::size_t>(made));
+  expected.values.resize(expected.elements.size());
+  parallel_for(static_cast<std::int64_t>(chosen.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    const Buffer exact(DType::f64, Layout::contiguous({1, rows_read(case_), case_.channels}));
+    const Buffer want(DType::f64, Layout::contiguous({1, rows_written(case_), case_.channels}));
+    for (std::int64_t at = begin; at < end; ++at) {
+      const std::int64_t b = chosen[static_cast<std::size_t>(at)];
+      for (std::int64_t i = 0; i < given; ++i)
+        store(DType::f64, exact.view().data, i, load(from.dtype, from.data, b * given + i));
+      const ConstTensorView source = times_of(tensor("source_times", 0), b);
+      const ConstTensorView target = times_of(tensor("target_times", 0), b);
+      if (case_.backward)
+        resample_backward(source, target, exact.view(), want.view(), options("reference_backward"));
+      else
+        resample(exact.view(), source, target, want.view(), options("reference"));
+      for (std::int64_t i = 0; i < made; ++i) {
+        const auto to = static_cast<std::size_t>(at * made + i);
+        expected.elements[to] = b * made + i;
+        expected.values[to] = load(DType::f64, want.view().data, i);
+      }
     }
-  }
+  });
   return {expected};
 }
 

@@ -14,8 +14,6 @@
 namespace tmaops::bench {
 namespace {
 
-/// Output elements that are checked; larger cases are checked on whole trajectories chosen at random.
-constexpr std::int64_t kChecked = std::int64_t{1} << 22;
 constexpr double kSourceStep = 0.01;  // seconds between samples, on average
 constexpr double kNanoseconds = 1e9;
 
@@ -151,13 +149,6 @@ double rows_touched(const ResampleCase& c, const TensorView& source, const Tenso
   double total = 0;
   for (const std::int64_t rows : touched) total += static_cast<double>(rows);
   return total;
-}
-
-std::vector<std::int64_t> checked_trajectories(const ResampleCase& c, std::uint64_t seed) {
-  Random random(seed, 77);
-  const std::int64_t rows = c.backward ? c.samples : c.targets;
-  return sample_indices(c.batch, std::max<std::int64_t>(1, kChecked / std::max<std::int64_t>(1, rows * c.channels)),
-                        random);
 }
 
 ConstTensorView times_of(const TensorView& times, std::int64_t trajectory) {

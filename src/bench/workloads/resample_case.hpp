@@ -41,9 +41,6 @@ void fill_times(const ResampleCase& c, const TensorView& source, const TensorVie
 /// Rows of values that some target needs, over all trajectories: the two around it.
 double rows_touched(const ResampleCase& c, const TensorView& source, const TensorView& target);
 
-/// Trajectories that are checked: all, or a random part of a larger case.
-std::vector<std::int64_t> checked_trajectories(const ResampleCase& c, std::uint64_t seed);
-
 /// The times of one trajectory, (1, S) or (1, T).
 ConstTensorView times_of(const TensorView& times, std::int64_t trajectory);
 

@@ -16,7 +16,7 @@ namespace {
 const std::vector<LevelShape> kLevels{{92, 160}, {46, 80}, {23, 40}, {12, 20}};
 /// Offset of a tile from its query's place in local coordinates, in pixels: +-4, as a detector's samples lie.
 constexpr std::int64_t kSpread = 9;
-/// Fewest tiles that a block of any variant works on.
+/// Fewest tiles that a block works on, of variants that do not give each query and level a block of its own.
 constexpr std::int64_t kTilesPerBlock = 32;
 
 struct TileLoadConfig {
@@ -85,14 +85,16 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
   Call bind(const std::string& variant, int set, Launch launch) const override { return call(variant, set, launch); }
   double loads() const override { return static_cast<double>(problem().tiles()); }
   std::vector<std::string> manual_variants() const override { return {"plain", "plain_prefetch"}; }
-  std::int64_t most_blocks() const override { return (problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock; }
+  std::int64_t most_blocks() const override {
+    return std::max((problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock, problem().tiles() / config_.points);
+  }
   Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
     return call(variant, set, Launch::plain, cycles);
   }
 
  protected:
   void fill(std::uint64_t seed) override;
-  std::vector<Expected> reference(std::uint64_t) const override {
+  std::vector<Expected> reference(std::uint64_t, double) const override {
     Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
     const TileLoadConfig& c = config_;
     std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -53,15 +54,41 @@ void add_versions(const Settings& problem, const std::vector<VariantChoice>& var
   }
 }
 
+/// Versions of gemm that are written with CuTe, the peers cute_v1 and cute_v2.
+constexpr std::array kCuteVersions{"1", "2"};
+
+/// Whether the operator's own variants are wanted: not with `impl: cute` alone.
+bool add_implementations(const Settings& problem, WantedVariants& wanted) {
+  const auto given = problem.find_all("impl");
+  bool ours = given.empty();
+  for (const Setting* setting : given) {
+    if (setting->value != "wgmma" && setting->value != "cute")
+      problem.fail(ErrorCode::unknown_variant, *setting, "wgmma or cute");
+    ours = ours || setting->value == "wgmma";
+    if (setting->value == "wgmma") continue;
+    for (const Setting* version : problem.find_all("version"))
+      if (std::ranges::find(kCuteVersions, version->value) == kCuteVersions.end())
+        problem.fail(ErrorCode::unknown_variant, *version, "1 or 2 with impl: cute");
+    for (const std::string version : kCuteVersions)
+      if (!problem.has("version") ||
+          std::ranges::any_of(problem.find_all("version"), [&](const Setting* one) { return one->value == version; }))
+        wanted.peers.push_back("cute_v" + version);
+  }
+  if (const Setting* variant = problem.find("variant"); variant != nullptr && !ours)
+    problem.fail(ErrorCode::bad_value, *variant, "a version with impl: cute, whose kernels are no variants");
+  return ours;
+}
+
 }  // namespace
 
 WantedVariants wanted_variants(const Settings& problem, const std::vector<VariantChoice>& variants, bool all_variants) {
   WantedVariants wanted;
+  if (!add_implementations(problem, wanted)) return wanted;
   add_named(problem, variants, wanted);
   add_versions(problem, variants, wanted);
   if (!problem.has("variant") && !problem.has("version")) {
     wanted.chosen = has_choice(variants);
-    wanted.all = all_variants || !wanted.chosen;
+    wanted.all = (all_variants && !problem.has("impl")) || !wanted.chosen;
   }
   return wanted;
 }
@@ -70,6 +97,7 @@ bool runs_on(const Settings& problem, Device device) try {
   const auto workload = make_workload(problem, device);
   const auto variants = workload->variants();
   const WantedVariants wanted = wanted_variants(problem, variants, false);
+  if (!wanted.peers.empty()) return device.type == DeviceType::cuda;
   if (std::ranges::any_of(wanted.named, [&](std::size_t i) { return variants[i].support.ok; })) return true;
   return (wanted.chosen || wanted.all) && std::ranges::any_of(variants, [](const auto& v) { return v.support.ok; });
 } catch (const Error& error) {  // which types an operator takes depends on the device

@@ -1,7 +1,8 @@
-// Which variants a problem asks for by its settings `variant` and `version`.
+// Which variants a problem asks for by its settings `variant`, `version` and `impl`.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "bench/workloads/workload.hpp"
@@ -13,6 +14,7 @@ struct WantedVariants {
   bool chosen = false;               // the operator's own choice
   bool all = false;                  // every variant that takes the problem
   std::vector<std::size_t> named{};  // indices into the operator's list
+  std::vector<std::string> peers{};  // of `impl: cute`
 };
 
 /// `all_variants` holds for problems that name none. Throws Error unknown_variant and wrong_type.

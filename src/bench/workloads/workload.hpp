@@ -44,6 +44,7 @@ struct Comparison {
   bool ok = false;
   double relative = 0;    // |got - want| / |want|, Frobenius norms
   double max = 0;         // largest |got - want|
+  double compared = 1;    // part of the outputs' elements that the reference was made of
   std::string problem{};  // what is wrong, in words, when not ok
 };
 
@@ -53,6 +54,9 @@ struct Expected {
   std::vector<std::int64_t> elements;
   std::vector<double> values;
 };
+
+/// What the reference makes of a case's data; the same for all sets.
+using Reference = std::shared_ptr<const std::vector<Expected>>;
 
 struct TensorSpec {
   std::string name;
@@ -82,9 +86,12 @@ class Workload {
   /// What a peer needs to know besides the tensors.
   virtual nlohmann::json peer_parameters() const = 0;
 
-  /// Makes `sets` sets of tensors with the same data in different memory, and what check() needs unless `checked` is
-  /// false. Throws Error out_of_memory.
-  void prepare(std::uint64_t seed, int sets, bool checked = true);
+  /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
+  void prepare(std::uint64_t seed, int sets);
+  /// What check() needs, of the data of the last prepare(): of the whole outputs if that takes no more than about so
+  /// many seconds, else of as much as they allow.
+  Reference make_reference(std::uint64_t seed, double seconds);
+  void set_reference(Reference reference) { reference_ = std::move(reference); }
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
   int sets() const;
@@ -102,16 +109,20 @@ class Workload {
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);
-  /// Compares the outputs of a set with the reference: a seeded subset of the elements where the whole would take too
-  /// long, but every element must have been written, and nothing around the tensors. tolerance 0: the operator's own.
+  /// Compares the outputs of a set with the reference, where there is one. Every element must have been written, and
+  /// nothing around the tensors. tolerance 0: the operator's own.
   Comparison check(int set, double tolerance);
+  /// What check() allows a variant that rounds more than the others: the relative error, or 0 for the operator's own.
+  virtual double variant_tolerance(const std::string&) const { return 0; }
   /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
   double peer_tolerance() const;
 
  protected:
-  /// Fills the inputs of set 0 with random data and returns what the reference makes of them.
+  /// Fills the inputs of set 0 with random data.
   virtual void fill(std::uint64_t seed) = 0;
-  virtual std::vector<Expected> reference(std::uint64_t seed) const = 0;
+  /// What the reference makes of them: all outputs if that takes no more than about `work` multiplications, else a
+  /// seeded sample, which is never empty.
+  virtual std::vector<Expected> reference(std::uint64_t seed, double work) const = 0;
   /// Relative error (Frobenius) that a correct variant stays below.
   virtual double tolerance() const = 0;
 
@@ -122,6 +133,8 @@ class Workload {
   std::size_t index(std::string_view name) const;
   /// Memory for one set, unfilled.
   Set new_set() const;
+  /// Elements that are expected, of all of the outputs.
+  double compared_part(const std::vector<Expected>& expected) const;
   bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
   /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
   void expect_memory(int sets) const;
@@ -134,7 +147,7 @@ class Workload {
   std::vector<Set> sets_;      // of a workload on a GPU only the first, which its data and outputs pass through
   std::vector<std::vector<DeviceBuffer>> device_sets_;
   bool making_data_ = false;
-  std::vector<Expected> expected_;
+  Reference reference_;
 };
 
 /// Tolerance for results rounded once to a type, with sums in f32.

@@ -12,7 +12,7 @@ decltype(auto) with_call(const ConstTensorView& a, const ConstTensorView& b, con
                          const GemmOptions& options, const Fn& fn) {
   return public_entry("gemm", [&] {
     const ops::gemm::Problem problem = ops::gemm::make_problem(a, b, d, options);
-    const ops::gemm::Choice choice = ops::gemm::select(problem, device_info(d.device), options.variant, options.tuning);
+    const ops::gemm::Choice choice = ops::gemm::select(problem, device_info(d.device), options);
     return fn(choice, problem,
               ops::gemm::Arguments{.a = a.data,
                                    .b = b.data,

@@ -119,6 +119,9 @@ Problem row_major_form(const Problem& problem);
 /// GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.
 Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning = "");
 
+/// What the options ask for by `variant`, `version`, `impl` and `tuning`. Throws Error bad_parameter too.
+Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options);
+
 /// Every variant of the device with each of its tiles for a problem.
 std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& device);
 

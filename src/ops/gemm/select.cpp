@@ -40,4 +40,47 @@ Choice select(const Problem& problem, const DeviceInfo& device, std::string_view
   return best_choice(variants(), problem, device, cost);
 }
 
+namespace {
+
+constexpr std::string_view kWgmma = "wgmma";
+constexpr const char* kImpl = "gemm: impl";
+
+/// The variant that is named or has the number; empty for none.
+std::string wanted_name(const GemmOptions& options) {
+  if (options.version == 0) return options.variant;
+  if (!options.variant.empty())
+    throw Error(ErrorCode::bad_parameter,
+                {.where = "gemm: version",
+                 .got = std::to_string(options.version) + " beside variant " + options.variant,
+                 .needed = "a version or a variant"});
+  std::string known;
+  for (const auto& variant : variants()) {
+    const int version = variant.attributes.version;
+    if (version == options.version) return std::string(variant.name);
+    if (version > 0) known += (known.empty() ? "" : ", ") + std::to_string(version);
+  }
+  throw Error(ErrorCode::unknown_variant,
+              {.where = "gemm: version", .got = std::to_string(options.version), .needed = "one of " + known});
+}
+
+}  // namespace
+
+Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options) {
+  if (options.impl == "cute")
+    throw Error(ErrorCode::variant_refuses, {.where = kImpl,
+                                             .got = problem.text(),
+                                             .needed = "wgmma: kernels written with CuTe are peers of `tmaops bench`"});
+  if (!options.impl.empty() && options.impl != kWgmma)
+    throw Error(ErrorCode::unknown_variant,
+                {.where = kImpl, .got = "'" + options.impl + "'", .needed = "wgmma or cute"});
+  const Choice choice = select(problem, device, wanted_name(options), options.tuning);
+  if (options.impl == kWgmma && !choice.variant->name.starts_with(kWgmma))
+    throw Error(
+        ErrorCode::variant_refuses,
+        {.where = kImpl,
+         .got = std::string(choice.variant->name) + " for " + problem.text(),
+         .needed = "a problem that a variant with wgmma takes: f16 or bf16 on a GPU of compute capability 9.0"});
+  return choice;
+}
+
 }  // namespace tmaops::ops::gemm

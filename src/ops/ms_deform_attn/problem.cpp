@@ -168,6 +168,10 @@ Support supports_plain(const Problem& problem) {
   if (problem.softmax) return Support::no("takes weights, not logits (softmax)");
   if (problem.reference_components != 0) return Support::no("takes locations, not offsets from reference points");
   if (problem.masked) return Support::no("takes no padding mask");
+  return Support::yes();
+}
+
+Support supports_unbordered(const Problem& problem) {
   if (problem.bordered) return Support::no("takes no value with a border around its levels");
   return Support::yes();
 }

@@ -86,8 +86,11 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
 
-/// No, in words, when the problem asks for more than the plain operator.
+/// No, in words, when the problem asks for more than the plain operator. A border is a matter of the layout alone.
 Support supports_plain(const Problem& problem);
+
+/// No, in words, when the rows of a level do not follow each other without a border between.
+Support supports_unbordered(const Problem& problem);
 
 /// Best first, reference last.
 VariantTable<Problem, Arguments, Config> variants();

@@ -32,7 +32,8 @@ int address_alignment(const ConstTensorView& tensor) {
 
 std::string Config::text() const {
   if (chunks > 0) return std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
-  if (trajectories > 0) return std::to_string(trajectories) + " trajectories";
+  if (trajectories > 0) return std::to_string(trajectories) + (trajectories == 1 ? " trajectory" : " trajectories");
+  if (threads > 0) return std::to_string(threads) + " threads";
   return {};
 }
 
@@ -151,12 +152,14 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
                           (problem.uniform_grid || targets.times.is_contiguous());
   problem.row_alignment = std::min(row_alignment(rows), row_alignment(made));
   problem.source_times_alignment = address_alignment(source_times);
+  problem.target_times_alignment = problem.uniform_grid ? 16 : address_alignment(targets.times);
   problem.values_alignment = address_alignment(rows);
   problem.output_alignment = address_alignment(made);
   problem.source_times_stride = source_times.rank == 2 ? source_times.strides[0] : 0;
   problem.target_times_stride = targets.times.rank == 2 ? targets.times.strides[0] : 0;
   problem.values_stride = rows.rank == 3 ? rows.strides[0] : 0;
   problem.output_stride = made.rank == 3 ? made.strides[0] : 0;
+  problem.dependent_launch = options.dependent_launch;
   problem.device = rows.device;
   return problem;
 }

@@ -51,12 +51,14 @@ struct Problem {
   // Of the first element of a tensor, in the same way; and elements from one trajectory to the next, 0 where they are
   // shared or packed.
   int source_times_alignment = 16;
+  int target_times_alignment = 16;
   int values_alignment = 16;
   int output_alignment = 16;
   std::int64_t source_times_stride = 0;
   std::int64_t target_times_stride = 0;
   std::int64_t values_stride = 0;
   std::int64_t output_stride = 0;
+  bool dependent_launch = false;
   Device device{};
 
   /// Bytes of a row of values.
@@ -131,6 +133,7 @@ struct Arguments {
 struct Config {
   int chunks = 0;        // of 16 bytes, per lane at a time
   int trajectories = 0;  // whole ones per block
+  int threads = 0;       // per block
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };
@@ -144,7 +147,8 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& values, 
 
 VariantTable<Problem, Arguments, Config> variants();
 std::vector<VariantInfo> variant_list();
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "",
+                                          VariantTable<Problem, Arguments, Config> table = variants());
 
 // --- parts that all three operators share ----------------------------------------------------------------------------
 

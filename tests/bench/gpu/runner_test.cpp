@@ -59,6 +59,25 @@ TEST_F(BenchOnGpu, a_problem_runs_where_what_it_asks_for_does) {
   EXPECT_FALSE(runs("gemm", {{"case", "RC 64"}, {"dtype", "f32"}})) << "no GPU variant multiplies f32";
 }
 
+TEST_F(BenchOnGpu, cute_multiplies_in_both_modes_and_versions_and_says_what_it_needs) {
+  std::vector<Settings> problems;
+  for (const char* name : {"RC 128", "CR 128", "RC 384x256x704", "CR 256x384x64"})
+    problems.push_back(problem("gemm", {{"case", name}, {"impl", "cute"}}));
+  EXPECT_TRUE(runs_on(problems.front(), kGpu));
+  const Report report = run_on_gpu(problems, {.time = false});
+#ifdef TMAOPS_HAVE_CUTLASS
+  for (const Refusal& refusal : report.refused) ADD_FAILURE() << refusal.implementation << ": " << refusal.reason;
+  EXPECT_EQ(report.rows.size(), 2 * problems.size());
+  const Report small = run_on_gpu({problem("gemm", {{"case", "RC 64"}, {"impl", "cute"}})}, {.time = false});
+  ASSERT_EQ(small.refused.size(), 2u);
+  EXPECT_NE(small.refused[0].reason.find("multiples of 128"), std::string::npos) << small.refused[0].reason;
+#else
+  ASSERT_EQ(report.refused.size(), 2 * problems.size());
+  EXPECT_NE(report.refused[0].reason.find("built without CUTLASS"), std::string::npos) << report.refused[0].reason;
+  EXPECT_EQ(report.exit_code(), 2);
+#endif
+}
+
 TEST_F(BenchOnGpu, tuning_times_every_tile_and_its_table_decides) {
   const Settings product = problem("gemm", {{"case", "RC 256"}, {"dtype", "f16"}});
   const Report report = run_on_gpu({product}, {.samples = 5, .min_time = 0, .tune = true});

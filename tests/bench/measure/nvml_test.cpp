@@ -36,6 +36,8 @@ TEST(Nvml, where_it_is_missing_it_says_so_and_reads_nothing) {
   const Nvml nvml("0000:00:06.0");
   EXPECT_NE(nvml.problem().find("NVML"), std::string::npos) << nvml.problem();
   EXPECT_EQ(nvml.reasons(), 0u);
+  EXPECT_EQ(nvml.highest_memory_mhz(), 0u);
+  EXPECT_EQ(nvml.memory_bus_bits(), 0u);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ TEST(CublasProduct, is_ours_in_every_mode) {
   for (const char* mode : {"RC", "CR", "RR", "CC"}) {
     const auto workload = product(mode, {});
     workload->prepare(1, 1);
+    workload->make_reference(1, 0);
     workload->poison(0);
     const auto data = [&](const char* name) { return static_cast<float*>(workload->tensor(name, 0).data); };
     column_major_gemm(cublas::product_of(*workload), data("b"), data("a"), data("d"));
@@ -59,7 +60,8 @@ TEST(Peers, are_those_of_the_operator_and_device) {
     return all;
   };
   EXPECT_EQ(names("gemm", DeviceType::cpu), "copy onednn torch_eager torch_compile");
-  EXPECT_EQ(names("gemm", DeviceType::cuda), "copy empty cublas cublaslt cutlass torch_eager torch_compile");
+  EXPECT_EQ(names("gemm", DeviceType::cuda),
+            "copy empty cublas cublaslt cutlass cute_v1 cute_v2 torch_eager torch_compile");
   EXPECT_EQ(names("resample", DeviceType::cpu), "copy torch_eager torch_compile numpy");
   EXPECT_EQ(names("resample", DeviceType::cuda), "copy empty torch_eager torch_compile");
   EXPECT_EQ(names("ms_deform_attn_backward", DeviceType::cpu), "copy grid_sample torch_compile");

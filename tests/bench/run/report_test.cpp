@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "bench/measure/gpu_memory.hpp"
 #include "bench/run/compare.hpp"
 #include "bench/run/tuning.hpp"
 #include "support/expect_error.hpp"
@@ -88,15 +89,33 @@ TEST(Report, its_json_keeps_the_schema) {
   EXPECT_TRUE(document["rows"][1]["selected"].is_null());
   std::vector<std::string> keys;
   for (const auto& [key, value] : first.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case", "implementation", "kind", "selected", "dtype", "device",
-                                            "temperature", "us", "gbps", "tflops", "of_copy", "sm_mhz", "clock_held",
-                                            "host_us", "host_launch_us", "error", "verified"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case",           "implementation", "kind",     "selected",
+                                            "dtype",    "device",         "temperature",    "us",       "gbps",
+                                            "tflops",   "of_copy",        "of_peak",        "sm_mhz",   "clock_held",
+                                            "host_us",  "host_launch_us", "error",          "verified", "compared"}));
   EXPECT_DOUBLE_EQ(first["of_copy"].get<double>(), 0.8) << "10 us of copying against 12.5";
   EXPECT_TRUE(document["rows"][1]["of_copy"].is_null()) << "the copy itself";
+  EXPECT_TRUE(first["of_peak"].is_null()) << "of a GPU whose memory is known";
   EXPECT_TRUE(first["sm_mhz"].is_null());
   EXPECT_TRUE(first["clock_held"].is_null());
   EXPECT_TRUE(first["host_us"].is_null());
   EXPECT_TRUE(first["host_launch_us"].is_null());
+}
+
+TEST(Report, a_row_says_its_part_of_the_memorys_peak) {
+  const GpuMemory h200{.clock_mhz = 3201, .bus_bits = 6144};
+  EXPECT_NEAR(h200.peak_gbps(), 4916.7, 0.1) << "two transfers per clock";
+  EXPECT_EQ((GpuMemory{.clock_mhz = 0, .bus_bits = 6144}.peak_gbps()), 0) << "a driver that does not tell the clock";
+  Row one = row("tmaops", Kind::variant, 1);  // 3 MB in 1 us
+  one.memory_peak = 4000;
+  EXPECT_DOUBLE_EQ(*one.of_peak(), 0.75);
+  one.memory_peak = 0;
+  EXPECT_FALSE(one.of_peak().has_value());
+  Row empty = row("empty", Kind::ceiling, 1);
+  empty.memory_peak = 4000;
+  EXPECT_FALSE(empty.of_peak().has_value()) << "it moves nothing";
+  empty.implementation = "copy";
+  EXPECT_TRUE(empty.of_peak().has_value());
 }
 
 TEST(Report, clocks_and_counters_of_a_gpu_are_in_its_json) {
@@ -215,7 +234,7 @@ class Compare : public testing::Test {
   static Change change(double median, double spread = 0.1) {
     Report report;
     report.rows.push_back(row("tmaops", Kind::variant, median, spread));
-    return compare(report, base()).front().change;
+    return compare(to_json(report, Json::object()), base()).front().change;
   }
 };
 
@@ -231,10 +250,10 @@ TEST_F(Compare, only_variants_beyond_the_share_are_regressions) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 130));
   report.rows.push_back(row("onednn", Kind::peer, 200));
-  const auto differences = compare(report, base());
+  const auto differences = compare(to_json(report, Json::object()), base());
   const auto slower = regressions(differences, 0.05);
   ASSERT_EQ(slower.size(), 1u);
-  EXPECT_EQ(slower[0].implementation, "tmaops");
+  EXPECT_EQ(slower[0].row.implementation, "tmaops");
   EXPECT_NEAR(slower[0].ratio(), 1.3, 1e-12);
   EXPECT_TRUE(regressions(differences, 0.5).empty());
 }
@@ -242,7 +261,7 @@ TEST_F(Compare, only_variants_beyond_the_share_are_regressions) {
 TEST_F(Compare, rows_of_one_file_only_are_named) {
   Report report;
   report.rows.push_back(row("blocked", Kind::variant, 1));
-  const auto differences = compare(report, base());
+  const auto differences = compare(to_json(report, Json::object()), base());
   ASSERT_EQ(differences.size(), 3u);
   EXPECT_EQ(differences[0].change, Change::added);
   EXPECT_EQ(differences[1].change, Change::missing);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/run/timing_groups.hpp"
+#include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "support/expect_error.hpp"
 
@@ -264,6 +265,50 @@ TEST(Cases, unknown_variants_and_peers_are_named) {
         run_one(problem("gemm", {{"size", "8"}}), {"nunpy"});
       },
       "Did you mean 'numpy'?");
+}
+
+TEST(Cases, cute_is_the_published_implementation_in_two_versions) {
+  const auto settings = [](std::vector<std::pair<std::string, std::string>> more) {
+    std::vector<std::pair<std::string, std::string>> all{{"size", "128"}, {"impl", "cute"}};
+    all.insert(all.end(), more.begin(), more.end());
+    return problem("gemm", all);
+  };
+  const auto wanted = [](const Settings& one) {
+    return wanted_variants(one, make_workload(one, {})->variants(), true);
+  };
+  EXPECT_EQ(wanted(settings({})).peers, (std::vector<std::string>{"cute_v1", "cute_v2"}));
+  EXPECT_EQ(wanted(settings({{"version", "2"}})).peers, std::vector<std::string>{"cute_v2"});
+  EXPECT_TRUE(wanted(settings({})).named.empty());
+  EXPECT_FALSE(wanted(settings({})).chosen) << "nothing of ours was asked for";
+  const WantedVariants both = wanted(settings({{"impl", "wgmma"}, {"version", "2"}}));
+  EXPECT_EQ(both.peers, std::vector<std::string>{"cute_v2"});
+  EXPECT_EQ(both.named.size(), 1u);
+  expect_error(
+      ErrorCode::unknown_variant,
+      [&] {
+        wanted(settings({{"version", "3"}}));
+      },
+      "1 or 2");
+  expect_error(
+      ErrorCode::unknown_variant,
+      [&] {
+        wanted(settings({{"impl", "cutlass"}}));
+      },
+      "wgmma or cute");
+  expect_error(
+      ErrorCode::bad_value,
+      [&] {
+        wanted(settings({{"variant", "blocked"}}));
+      },
+      "version");
+
+  RunOptions options;
+  options.time = false;
+  const Report on_cpu = run({settings({{"version", "2"}})}, {}, options, {});
+  EXPECT_TRUE(on_cpu.rows.empty());
+  ASSERT_EQ(on_cpu.refused.size(), 1u);
+  EXPECT_EQ(on_cpu.refused[0].implementation, "cute_v2");
+  EXPECT_EQ(on_cpu.exit_code(), 4) << "it runs on a GPU";
 }
 
 TEST(Cases, an_interrupt_ends_the_run_with_what_it_has) {

@@ -41,7 +41,7 @@ class Doubling : public Workload {
 
  protected:
   void fill(std::uint64_t seed) override { fill_normal(tensor("input", 0), seed); }
-  std::vector<Expected> reference(std::uint64_t) const override {
+  std::vector<Expected> reference(std::uint64_t, double) const override {
     Expected expected{"output", {}, {}};
     for (int i = 0; i < 32; ++i) {
       expected.elements.push_back(i);
@@ -55,6 +55,7 @@ class Doubling : public Workload {
 Comparison outcome(const std::string& variant, double tolerance = 0, int sets = 1) {
   Doubling workload(DType::f32);
   workload.prepare(1, sets);
+  workload.make_reference(1, 0);
   const auto timer = make_cpu_timer();
   std::vector<Call> calls;
   for (int set = 0; set < sets; ++set) calls.push_back(workload.bind(variant, set));
@@ -107,6 +108,7 @@ TEST(Check, the_tolerance_decides) {
 TEST(Workload, sets_added_later_hold_the_same_data) {
   Doubling workload(DType::f32);
   workload.prepare(1, 2);
+  workload.make_reference(1, 0);
   workload.add_sets(4);
   workload.add_sets(3);  // already there
   ASSERT_EQ(workload.sets(), 4);

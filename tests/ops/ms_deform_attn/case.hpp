@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/ms_deform_attn/forward/shared/half_arithmetic.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "support/buffers.hpp"
 
@@ -183,6 +184,37 @@ inline double epsilon(DType dtype) {
 inline void expect_forward(const Buffer& got, const Buffer& want, const std::string& what) {
   const bool f64 = got.dtype() == DType::f64;
   expect_close(got, want, epsilon(got.dtype()), f64 ? 1e-12 : 5e-5, what.c_str());
+}
+/// A variant that computes in f16: its error as a whole (Frobenius) stays below what f16 arithmetic leaves, and no element
+/// is off by more than ten times that part of the root mean square.
+inline void expect_half_forward(const Buffer& got, const Buffer& want, double allowed, const std::string& what) {
+  ASSERT_EQ(got.layout().size(), want.layout().size());
+  EXPECT_TRUE(got.canaries_intact()) << what << ": wrote outside the output";
+  double difference = 0;
+  double norm = 0;
+  double largest = 0;
+  for (std::int64_t i = 0; i < got.layout().size(); ++i) {
+    const double a = got.get(i);
+    const double b = want.get(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) {
+      if (std::isfinite(b)) norm += b * b;
+      continue;
+    }
+    ASSERT_TRUE(std::isfinite(a) && std::isfinite(b)) << what << ": element " << i << ": got " << a << ", want " << b;
+    difference += (a - b) * (a - b);
+    norm += b * b;
+    largest = std::max(largest, std::abs(a - b));
+  }
+  EXPECT_LE(std::sqrt(difference), allowed * std::sqrt(norm)) << what;
+  EXPECT_LE(largest, 10 * allowed * std::sqrt(norm / static_cast<double>(got.layout().size()))) << what;
+}
+/// Any variant of the forward pass.
+inline void expect_forward_of(std::string_view variant, const ops::ms_deform_attn::Problem& problem, const Buffer& got,
+                              const Buffer& want, const std::string& what) {
+  if (ops::ms_deform_attn::computes_in_f16(variant))
+    expect_half_forward(got, want, ops::ms_deform_attn::half_arithmetic_error(problem), what);
+  else
+    expect_forward(got, want, what);
 }
 inline void expect_gradient(const Buffer& got, const Buffer& want, bool f64, const std::string& what) {
   expect_close(got, want, std::max(epsilon(got.dtype()), f64 ? 0.0 : 1e-4), f64 ? 1e-11 : 1e-3, what.c_str());

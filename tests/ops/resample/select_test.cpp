@@ -3,11 +3,13 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/problem.hpp"
 #include "ops/resample/resample_cases.hpp"
+#include "support/as_if_built.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::test {
@@ -27,9 +29,9 @@ struct Case {
 const std::vector<Case> kCases{
     {{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{32, 500, 256, 256}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{64, 1000, 500, 512}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{256, 100, 2048, 256}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_walk"},
     {{64, 1024, 4096, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
@@ -46,7 +48,7 @@ const std::vector<Case> kCases{
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window_walk"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window_walk"},
     {{8, 100000, 50000, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
-    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
+    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_pairs/4 trajectories"},
     {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{256, 500, 250, 14}, DType::f32, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/1 chunk"},
@@ -72,9 +74,9 @@ const std::vector<Case> kCases{
     {{512, 1000, 4000, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
-    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
     {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
@@ -120,41 +122,38 @@ ops::resample::Problem problem_of(const Case& c) {
   return Tensors(c).problem({.channel_groups = quaternions});
 }
 
-bool built() {
-  for (const auto& variant : ops::resample::variants())
-    if (variant.device == DeviceType::cuda) return variant.built();
-  return false;
+/// What select() takes on a GPU from a table of which nothing is run: the same in builds with and without kernels.
+auto choose(const ops::resample::Problem& problem, const DeviceInfo& device, std::string_view name = "") {
+  static const auto table = as_if_built(ops::resample::variants());
+  return ops::resample::select(problem, device, name, table);
 }
 
 TEST(ResampleSelect, every_measured_case_gets_its_variant_and_configuration) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   for (const Case& c : kCases) {
     const ops::resample::Problem problem = problem_of(c);
-    EXPECT_EQ(ops::resample::select(problem, device).name(), c.chosen) << problem.text();
+    EXPECT_EQ(choose(problem, device).name(), c.chosen) << problem.text();
   }
 }
 
 TEST(ResampleSelect, a_choice_is_named_by_its_own_name) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   for (const Case& c : kCases) {
-    const auto choice = ops::resample::select(problem_of(c), device);
-    EXPECT_TRUE(ops::resample::select(problem_of(c), device, choice.name()) == choice) << choice.name();
+    const auto choice = choose(problem_of(c), device);
+    EXPECT_TRUE(choose(problem_of(c), device, choice.name()) == choice) << choice.name();
   }
   const Case wide{{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, ""};
-  EXPECT_EQ(ops::resample::select(problem_of(wide), device, "touched_rows_lane/1 chunk").config.chunks, 1);
-  EXPECT_THROW(ops::resample::select(problem_of(wide), device, "touched_rows_lane/3 chunks"), Error);
+  EXPECT_EQ(choose(problem_of(wide), device, "touched_rows_lane/1 chunk").config.chunks, 1);
+  EXPECT_THROW(choose(problem_of(wide), device, "touched_rows_lane/3 chunks"), Error);
 }
 
 TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_family) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   const auto chosen = [&](const Case& c, const ResampleOptions& options) {
-    return ops::resample::select(Tensors(c).problem(options), device).name();
+    return choose(Tensors(c).problem(options), device).name();
   };
   const Case many{{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, ""};
   const Case few{{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, ""};
@@ -169,14 +168,44 @@ TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_f
 }
 
 TEST(ResampleSelect, rows_without_a_fast_kernel_get_a_search_per_target_or_element) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   Tensors wide({{4, 100, 50, 101}, DType::bf16, DType::f32, Interpolation::linear, ""});
-  EXPECT_EQ(ops::resample::select(wide.problem(), device).name(), "warp_search");
+  EXPECT_EQ(choose(wide.problem(), device).name(), "warp_search");
   Tensors apart({{4, 100, 50, 8}, DType::bf16, DType::f32, Interpolation::linear, ""});
   apart.values = {apart.values.data, DType::bf16, Layout::strided({4, 100, 8}, {1600, 16, 2}), kGpu};
-  EXPECT_EQ(ops::resample::select(apart.problem(), device).name(), "element_search");
+  EXPECT_EQ(choose(apart.problem(), device).name(), "element_search");
+}
+
+TEST(ResampleSelect, short_trajectories_of_odd_rows_get_two_targets_per_thread_up_to_one_target_per_sample) {
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const auto& [shape, dtype, name] : std::vector<std::tuple<std::array<std::int64_t, 4>, DType, std::string>>{
+           {{4096, 100, 50, 7}, DType::f16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 100, 7}, DType::bf16, "narrow_rows_pairs/2 trajectories"},
+           {{4096, 100, 102, 7}, DType::bf16, "narrow_rows_plain/2 trajectories"},  // more targets than samples
+           {{4096, 100, 50, 3}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 50, 9}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
+           {{4096, 100, 50, 11}, DType::bf16, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 50, 6}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // rows of whole words
+           {{4096, 100, 50, 7}, DType::f32, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 51, 7}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // an odd number of targets
+           {{4096, 1000, 500, 7}, DType::bf16, "narrow_rows_plain"}}) {            // long trajectories
+    const Tensors tensors({shape, dtype, DType::f32, Interpolation::linear, ""});
+    EXPECT_EQ(choose(tensors.problem(), device).name(), name) << tensors.problem().text();
+  }
+}
+
+TEST(ResampleSelect, blocks_are_larger_with_dependent_launch_where_targets_are_located_once) {
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  const auto chosen = [&](const std::array<std::int64_t, 4>& shape, bool dependent) {
+    const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
+    return choose(tensors.problem({.dependent_launch = dependent}), device).name();
+  };
+  EXPECT_EQ(chosen({256, 500, 250, 32}, false), "touched_rows_once/128 threads");
+  EXPECT_EQ(chosen({256, 500, 250, 32}, true), "touched_rows_once/256 threads");
+  EXPECT_EQ(chosen({64, 4096, 1024, 32}, true), "touched_rows_once/128 threads");  // few targets among many samples
 }
 
 TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {
@@ -189,9 +218,9 @@ TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {
 }
 
 TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_sample) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
+  const auto table = as_if_built(ops::resample_backward::variants());
   for (const auto& [shape, name] :
        std::vector<std::pair<std::array<std::int64_t, 4>, std::string>>{{{1024, 512, 512, 128}, "window_gather"},
                                                                         {{256, 500, 250, 128}, "window_gather"},
@@ -201,7 +230,7 @@ TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_samp
     const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
     const auto problem = ops::resample_backward::make_problem(tensors.source_times, {tensors.target_times, {}},
                                                               tensors.output, tensors.values, {});
-    EXPECT_EQ(ops::resample_backward::select(problem, device).name(), name) << problem.text();
+    EXPECT_EQ(ops::resample_backward::select(problem, device, "", table).name(), name) << problem.text();
   }
 }
 

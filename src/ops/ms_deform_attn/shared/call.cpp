@@ -85,6 +85,7 @@ Call input_call(const Problem& problem, const ConstTensorView& value, const Cons
   call.items = problem.batch * problem.queries * problem.heads;
   call.points = problem.points;
   call.nearest = problem.sampling == Sampling::nearest;
+  call.border = problem.bordered ? 2 : 0;
   call.level_count = static_cast<int>(problem.levels.size());
   call.point_vectors = are_fours(problem, locations, 2) && are_fours(problem, weights, 1);
   if (call.level_count <= kInlineLevels)

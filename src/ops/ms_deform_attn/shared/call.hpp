@@ -63,6 +63,7 @@ struct Call {
   std::int64_t items = 0;  // N * Lq * M
   std::int64_t points = 0;
   int level_count = 0;
+  int border = 0;  // pixels between the rows of every level: 2, or 0 where there is no border
   bool nearest = false;
   bool point_vectors = false;  // points come in fours that lie next to each other, aligned to 16 bytes or their size
   const DeviceLevel* table = nullptr;  // in device memory, when there are more than kInlineLevels

@@ -30,6 +30,7 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& source_t
 
 VariantTable<Problem, Arguments, Config> variants();
 std::vector<VariantInfo> variant_list();
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "");
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name = "",
+                                          VariantTable<Problem, Arguments, Config> table = variants());
 
 }  // namespace tmaops::ops::resample_backward

@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 4> kWindows{"bulk_window_lane", "bulk_win
 /// Kernels that read only the rows they need, best first.
 constexpr std::array<std::string_view, 4> kTouched{"touched_rows_once", "touched_rows_lane", "touched_rows_block",
                                                    "touched_rows"};
+/// Kernels for rows that are not whole chunks, best first.
+constexpr std::array<std::string_view, 3> kNarrowRows{"narrow_rows_pairs", "narrow_rows_plain", "narrow_rows"};
 
 /// Kernels that take the problem, but lose it to the next of their family.
 bool loses(std::string_view variant, const Problem& problem) {
@@ -27,6 +29,7 @@ bool loses(std::string_view variant, const Problem& problem) {
   if (variant == "bulk_window_lane") return long_call;
   if (variant == "bulk_window_walk") return problem.target < 4 * problem.source;
   if (variant == "touched_rows_once") return long_call && problem.source < 3 * problem.target;
+  if (variant == "narrow_rows_pairs") return problem.target > problem.source;
   if (variant == "curve_window_walk")
     return problem.batch * problem.target < kLeastWalks || 2 * problem.target < problem.source;
   return false;
@@ -61,8 +64,8 @@ std::optional<double> rank(std::string_view variant, const Problem& problem) {
   for (std::size_t i = 0; i < kTouched.size(); ++i)
     if (variant == kTouched[i]) return lost + (windows ? 20 : 10) + static_cast<double>(i);
   if (variant == "async_pipeline") return copies_by_all_win(problem) ? 0 : 40;
-  if (variant == "narrow_rows_plain") return 30;
-  if (variant == "narrow_rows") return 31;
+  for (std::size_t i = 0; i < kNarrowRows.size(); ++i)
+    if (variant == kNarrowRows[i]) return lost + 30 + static_cast<double>(i);
   if (variant == "warp_search") return 50;
   if (variant == "curve_window_walk") return lost + 60;
   if (variant == "curve_window") return 61;
@@ -72,12 +75,13 @@ std::optional<double> rank(std::string_view variant, const Problem& problem) {
 
 }  // namespace
 
-Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name) {
+Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name,
+                                          VariantTable<Problem, Arguments, Config> table) {
   const auto estimate = [&](const auto& variant, const Config&) -> std::optional<double> {
     return variant.device == DeviceType::cuda ? rank(variant.name, problem) : std::nullopt;
   };
-  return name.empty() ? best_choice(variants(), problem, device, estimate)
-                      : named_choice(variants(), name, problem, device, estimate);
+  return name.empty() ? best_choice(table, problem, device, estimate)
+                      : named_choice(table, name, problem, device, estimate);
 }
 
 }  // namespace tmaops::ops::resample

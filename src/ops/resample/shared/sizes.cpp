@@ -20,9 +20,16 @@ Support supports_one_weight(const Problem& problem) {
   return supports_rows(problem);
 }
 
-Support supports_windows(const Problem& problem) {
+Support supports_dense_rows(const Problem& problem, std::int64_t most) {
   if (!problem.unit_time_stride) return Support::no("needs times next to one another");
-  return supports_one_weight(problem);
+  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (Support support = supports_rows(problem); !support) return support;
+  return supports_row_bytes(problem, most);
+}
+
+Support supports_row_bytes(const Problem& problem, std::int64_t most) {
+  if (problem.row_bytes() > most) return Support::no("needs rows of at most " + std::to_string(most) + " bytes");
+  return Support::yes();
 }
 
 Support supports_16_byte_rows(const Problem& problem) {
@@ -33,8 +40,8 @@ Support supports_16_byte_rows(const Problem& problem) {
 }
 
 Support supports_tiles(const Problem& problem) {
-  if (Support support = supports_windows(problem); !support) return support;
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (Support support = supports_one_weight(problem); !support) return support;
+  if (Support support = supports_dense_rows(problem); !support) return support;
   return supports_16_byte_rows(problem);
 }
 

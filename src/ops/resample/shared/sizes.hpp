@@ -14,8 +14,9 @@ inline constexpr int kWarp = 32;  // threads
 Support supports_rows(const Problem& problem);
 /// The same for those with one weight per target.
 Support supports_one_weight(const Problem& problem);
-/// The same for those that copy windows of timestamps.
-Support supports_windows(const Problem& problem);
+/// Windows of times, and of rows of at most `most` bytes without gaps.
+Support supports_dense_rows(const Problem& problem, std::int64_t most = 1 << 20);
+Support supports_row_bytes(const Problem& problem, std::int64_t most);
 /// Rows of 16-byte chunks.
 Support supports_16_byte_rows(const Problem& problem);
 /// Windows of 16-byte rows without gaps.

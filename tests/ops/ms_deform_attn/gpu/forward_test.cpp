@@ -56,8 +56,8 @@ void check(const Case& made, int shift = 0) {
         }
         check_cuda(cudaDeviceSynchronize(), variant.name);
         ++runs()[std::string(variant.name)];
-        expect_forward(output.download(), want,
-                       name + (dependent ? ", dependent launch" : "") + (planned ? ", plan" : ""));
+        expect_forward_of(variant.name, problem, output.download(), want,
+                          name + (dependent ? ", dependent launch" : "") + (planned ? ", plan" : ""));
         if (testing::Test::HasFatalFailure()) return;
       }
     }

@@ -36,7 +36,7 @@ void check(FusedCase& c, int shift, std::map<std::string, int>& runs) {
       check_cuda(cudaDeviceSynchronize(), variant.name);
       ++runs[name];
       const Buffer got = output.download();
-      expect_forward(got, want, name);
+      expect_forward_of(variant.name, c.problem(), got, want, name);
       if (again) {
         EXPECT_EQ(got.bits(), first.bits()) << name << ": another result the second time";
       }
@@ -87,6 +87,34 @@ TEST(GpuMsDeformAttnFusedShapes, measured_shapes_in_small) {
         if (testing::Test::HasFailure()) return;
       }
   EXPECT_EQ(runs["fused_vectors"], 24);
+}
+
+/// A border is another row pitch: the variants that read 16 bytes take it, and the published kernels.
+TEST(GpuMsDeformAttnFusedShapes, a_border_is_taken_by_every_variant_of_the_forward_pass) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 40;
+  std::map<std::string, int> runs;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const std::int64_t heads : {1, 8})
+      for (const std::int64_t queries : {7, 301, 2100})
+        for (const std::int64_t points : {4, 8}) {
+          FusedCase c({.batch = 2,
+                       .heads = heads,
+                       .channels = 32,
+                       .queries = queries,
+                       .levels = {{23, 32}, {23, 40}, {12, 20}, {6, 10}},
+                       .points = points,
+                       .value_dtype = dtype,
+                       .location_dtype = dtype,
+                       .weight_dtype = dtype},
+                      {.bordered = true}, ++seed);
+          check(c, 0, runs);
+          if (testing::Test::HasFailure()) return;
+        }
+  for (const auto& variant : forward::variants())
+    if (variant.device == DeviceType::cuda) {
+      EXPECT_GE(runs[std::string(variant.name)], 2) << variant.name;
+    }
 }
 
 TEST(GpuMsDeformAttnFusedShapes, the_selected_variant_is_the_vector_one) {

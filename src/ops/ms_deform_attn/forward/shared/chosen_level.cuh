@@ -6,10 +6,11 @@
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 
+/// Its width is pitch - Call::border.
 struct ChosenLevel {
   int start = 0;  // in units of 16 bytes
   int height = 0;
-  int width = 0;
+  int pitch = 0;
   int points = 0;
   std::int64_t location_at = 0;
   std::int64_t weight_at = 0;
@@ -31,7 +32,7 @@ __device__ __forceinline__ ChosenLevel choose_level(const DeviceLevel* of, int n
   constexpr int kVector = device::kPerVector<Value>;
   return {.start = chosen([](const DeviceLevel& level) { return static_cast<int>(level.value_at / kVector); }),
           .height = chosen([](const DeviceLevel& level) { return level.height; }),
-          .width = chosen([](const DeviceLevel& level) { return level.width; }),
+          .pitch = chosen([](const DeviceLevel& level) { return level.pitch; }),
           .points = chosen([](const DeviceLevel& level) { return static_cast<int>(level.points); }),
           .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
           .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};

@@ -14,7 +14,7 @@ tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, c
   spec.dtype = tma::element_type(problem.value_dtype);
   spec.address = reinterpret_cast<std::uintptr_t>(value.data) + static_cast<std::uintptr_t>(level.start * pixel);
   spec.dims = {problem.channels, problem.heads, level.width, level.height, problem.batch};
-  spec.strides = {bytes(value.strides[2]), pixel, level.width * pixel, bytes(value.strides[0])};
+  spec.strides = {bytes(value.strides[2]), pixel, level.pitch * pixel, bytes(value.strides[0])};
   spec.box = std::move(box);
   spec.l2_promotion = tma::L2Promotion::b128;
   return tma::encode(spec, problem.device.index);

@@ -5,12 +5,8 @@
 namespace tmaops::ops::resample::gpu {
 
 Support supports_narrow(const Problem& problem) {
-  constexpr int kLongestRow = 128;  // bytes
-  if (Support support = supports_windows(problem); !support) return support;
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
-  if (problem.row_bytes() > kLongestRow)
-    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
-  return Support::yes();
+  if (Support support = supports_one_weight(problem); !support) return support;
+  return supports_dense_rows(problem, 128);
 }
 
 NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, int trajectories, int threads,
@@ -43,6 +39,17 @@ NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, i
   cut.strip_bytes = kWarp * cut.row_bytes + (stores_tile ? 0 : 16);
   cut.end_at = cut.strips_at + threads / kWarp * cut.strip_bytes;
   return cut;
+}
+
+int one_generation(std::int64_t blocks, int threads, int needed, int most, const DeviceInfo& device) {
+  constexpr std::int64_t kReserved = 1024;  // of every block, by the driver
+  const std::int64_t most_threads = device.compute_capability >= 120 ? 1536 : 2048;
+  if (device.multiprocessors <= 0) return 0;
+  const std::int64_t each = (blocks + device.multiprocessors - 1) / device.multiprocessors;
+  if (each * threads > most_threads) return 0;
+  const std::int64_t fit = (device.shared_memory_per_block + kReserved) / each - kReserved;
+  if (fit < needed) return 0;
+  return static_cast<int>(std::min<std::int64_t>(fit / 128 * 128, most));
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -26,6 +26,9 @@ Support supports_narrow(const Problem& problem);
 /// `trajectories`: whole ones per block, 0: tiles of one. `stores_tile`: as NarrowCut.
 NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, int trajectories, int threads,
                           bool stores_tile);
+/// Shared memory per block with which ceil(blocks / multiprocessors) blocks fit on one, and no more; 0 if fewer fit
+/// anyway. `needed`: bytes that a block uses; `most`: that it may ask for.
+int one_generation(std::int64_t blocks, int threads, int needed, int most, const DeviceInfo& device);
 /// Threads per block of tiles.
 inline constexpr int kNarrowThreads = 128;
 

@@ -40,9 +40,7 @@ bool fits_units(const Problem& problem, std::int64_t unit) {
 
 Support supports_plain_layout(const Problem& problem) {
   constexpr std::int64_t kMostBatch = 65535;  // one dimension of a grid
-  if (!problem.unit_time_stride) return Support::no("needs times next to one another");
-  if (Support support = supports_rows(problem); !support) return support;
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
+  if (Support support = supports_dense_rows(problem); !support) return support;
   if (problem.outside != Outside::hold || problem.max_gap || problem.valid_mask)
     return Support::no("needs targets outside held, no max_gap and no mask");
   if (problem.packed_source || problem.packed_target || problem.uniform_grid)
@@ -66,7 +64,7 @@ Support supports_plain(const Problem& problem) {
 
 Support supports_plain_chunks(const Problem& problem) {
   if (Support support = supports_16_byte_rows(problem); !support) return support;
-  if (problem.row_bytes() > 2048) return Support::no("needs rows of at most 2048 bytes");
+  if (Support support = supports_row_bytes(problem, 2048); !support) return support;
   if (!fits_units(problem, values_per_chunk(problem))) return Support::no("needs tensors whose chunks fit in 32 bits");
   return supports_plain(problem);
 }

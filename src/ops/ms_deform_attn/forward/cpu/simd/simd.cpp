@@ -268,6 +268,7 @@ constexpr std::int64_t kMaxSide = 1LL << 24;
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support plain = supports_plain(problem); !plain) return plain;
+  if (Support unbordered = supports_unbordered(problem); !unbordered) return unbordered;
   if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
   if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
   if (problem.length >= 1LL << 31) return Support::no("counts pixels in 32 bits, S is 2^31 or more");

@@ -1,4 +1,5 @@
-// Version 5, what was published under the name TMA: double-buffered asynchronous copies that prefetch the next level.
+// Version 5, the idea of what was published under the name TMA (staged_async) in f32 and for all types: double-buffered
+// asynchronous copies that prefetch the next level.
 // While the corners of four samples are summed, cp.async brings those of the next four, of the same level or the next
 // one, into the other half of shared memory. A thread copies and reads the same 16 bytes of every corner: no barrier,
 // no bank conflict. Every byte passes shared memory on top of what vector16 does, and 16 KB per warp leave little L1:

@@ -19,6 +19,9 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 constexpr int kLevels = 4;  // that neighbouring threads take; the last one of four has no work where there are three
 constexpr int kPoints = 4;  // of each level, worked out together
 constexpr int kFlight = 2;  // samples whose loads are under way while as many are summed
+/// With f32 there is no register left for a row pitch beside the width.
+template <class Value>
+constexpr bool kTakesBorders = sizeof(Value) == 2;
 
 /// Part of a tensor that the blocks bring into the L2, each a share. In units of 16 bytes.
 struct Ahead {
@@ -93,6 +96,7 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
   const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   const int pixel = static_cast<int>(call.value.row / device::kPerVector<Value>);
   const ChosenLevel level = choose_level<Value, levels>(call.levels, of_item % kLevels);
+  const int border = kTakesBorders<Value> ? call.border : 0;
   const int first = of_item / kLevels * kMine;
   const Point* locations =
       static_cast<const Point*>(call.locations.data) +
@@ -120,11 +124,11 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
       for (int s = first_sample; s < min(first_sample + kFlight, kSamples); ++s) {
         const int own = s / kOfPoint;
         if (s % kOfPoint == 0) {
-          corners[own] = corners_of(points[own], level.height, level.width, false);
-          offsets[own] = level.start + (corners[own].row * level.width + corners[own].column) * pixel;
+          corners[own] = corners_of(points[own], level.height, level.pitch - border, false);
+          offsets[own] = level.start + (corners[own].row * level.pitch + corners[own].column) * pixel;
         }
         const uint4* upper = map + __shfl_sync(0xffffffffu, offsets[own], owner(s), kLanes);
-        const uint4* lower = upper + call.levels[owner(s) % kLevels].width * pixel;
+        const uint4* lower = upper + call.levels[owner(s) % kLevels].pitch * pixel;
         uint4(&to)[4] = pixels[s % (2 * kFlight)];
         to[0] = device::load_16(upper);
         to[1] = device::load_16(upper + pixel);
@@ -199,7 +203,7 @@ Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned im
   const std::int64_t row = problem.heads * problem.channels * static_cast<std::int64_t>(size_of(problem.value_dtype));
   const std::int64_t start = problem.levels[l].start;
   const Level& last = problem.levels.back();
-  const std::int64_t end = last.start + last.height * last.pitch;
+  const std::int64_t end = last.start + (last.height - 1) * last.pitch + last.width;
   if (end <= start || (end - start) * row * problem.batch > kMostAhead) return aheads;
   aheads.image = problem.length * row;
   aheads.levels = ahead_of(static_cast<const unsigned char*>(arguments.value.data) + start * row, (end - start) * row,
@@ -211,6 +215,8 @@ Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned im
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_vectors(problem); !support) return support;
+  if (problem.bordered && problem.value_dtype == DType::f32)
+    return Support::no("takes a border only around 16-bit values: with f32 there is no register left for a row pitch");
   const int bits = lane_bits(problem);
   if (bits != 2 && bits != 3) return Support::no("needs channels of 64 or 128 bytes");
   if (problem.location_dtype != problem.weight_dtype ||

@@ -1,6 +1,6 @@
-// Version 4, what was published as shared memory with padding: a warp stages the corners of four samples per item in
+// Version 4, the idea of the published shared memory with padding (staged_padded) in f32 and for all types: a warp stages the corners of four samples per item in
 // shared memory, by wide loads in the order memory likes, and then adds them up in another order, a thread every fourth
-// word of a pixel. Padding after each item keeps both free of bank conflicts (padded_rows.hpp). It has four times the
+// word of a pixel. Padding after each item is to keep both free of bank conflicts (padded_rows.hpp). It has four times the
 // shared-memory reads of 16-byte pieces and waits for every stage.
 #include "ops/ms_deform_attn/forward/gpu/shared_padded/padded_rows.hpp"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"

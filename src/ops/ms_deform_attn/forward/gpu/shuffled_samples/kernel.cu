@@ -75,10 +75,10 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   ChosenLevel level = choose_level<Value, kGroups>(call.levels, group);
   Point3 point = load(level, part);
   for (bool more = true; more;) {
-    const Corners corners = corners_of(point, level.height, level.width, call.nearest);
-    const int offset = level.start + (corners.row * level.width + corners.column) * pixel;
-    const int right = level.width > 1 ? pixel : 0;
-    const int down = level.height > 1 ? level.width * pixel : 0;
+    const Corners corners = corners_of(point, level.height, level.pitch - call.border, call.nearest);
+    const int offset = level.start + (corners.row * level.pitch + corners.column) * pixel;
+    const int right = level.pitch - call.border > 1 ? pixel : 0;
+    const int down = level.height > 1 ? level.pitch * pixel : 0;
     const int left = most - p0;
 
     p0 += kLanes;

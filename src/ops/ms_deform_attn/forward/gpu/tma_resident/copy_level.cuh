@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(kCopyThreads)
 inline CopySource copy_source(const Problem& problem, const Call& call) {
   const auto bytes = [](std::int64_t elements) { return static_cast<std::uint64_t>(elements * 2); };
   const Level& level = problem.levels[kCopiedLevel];
-  const auto pixels = static_cast<unsigned>(level.height * level.width);
+  const auto pixels = static_cast<unsigned>((level.height - 1) * level.pitch + level.width);  // as in value, border and all
   return {.level = static_cast<const unsigned char*>(call.value.data) + bytes(call.levels[kCopiedLevel].value_at),
           .image = bytes(call.value.image),
           .pixel = bytes(call.value.row),

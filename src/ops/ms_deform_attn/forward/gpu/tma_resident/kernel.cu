@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, 1)
               far_level = my_far.level(steps.level[s / kLevelSlots]);
           }
           const std::uint32_t pitch = kCopied && s / kLevelSlots == kCopiedLevel ? kCopiedPixelBytes : pixel_bytes;
-          load_far(far_level, pitch, static_cast<std::uint32_t>(level.width) * pitch,
+          load_far(far_level, pitch, static_cast<std::uint32_t>(level.pitch) * pitch,
                    __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
         };
         __syncwarp();  // the staging has been read
@@ -289,7 +289,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
     if (level.points != problem.levels[0].points || (level.points != 4 && level.points != 8))
       return Support::no("needs four or eight points in each level");
     if (level.height < 2 || level.width < 2) return Support::no("needs levels of at least two pixels a side");
-    if (level.height * near_pitch(level) > UINT16_MAX) return Support::no("needs levels of less than 65,536 pixels");
+    if (level.height * std::max(level.pitch, near_pitch(level)) > UINT16_MAX) return Support::no("needs levels of less than 65,536 pixels");
   }
   for (std::size_t l = kFarLevels; l < kLevels; ++l)
     if (problem.levels[l].height > 256 || near_pitch(problem.levels[l]) > 256)

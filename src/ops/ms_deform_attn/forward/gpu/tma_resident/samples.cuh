@@ -33,7 +33,7 @@ struct SlotPlace {
     const int l = slot * kLevels / kSlots;
     height = static_cast<float>(call.levels[l].height);
     width = static_cast<float>(call.levels[l].width);
-    pitch = l < kFarLevels ? call.levels[l].width : near.pitch[l - kFarLevels];
+    pitch = l < kFarLevels ? call.levels[l].pitch : near.pitch[l - kFarLevels];
   }
 };
 

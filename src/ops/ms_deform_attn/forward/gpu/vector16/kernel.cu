@@ -70,7 +70,7 @@ __device__ __forceinline__ Record record_of(const Call& call, const DeviceLevel&
   Record record;
   record.offset =
       static_cast<int>(level.value_at / device::kPerVector<Value>) +
-      (down.base * level.width + across.base) * static_cast<int>(call.value.row / device::kPerVector<Value>);
+      (down.base * level.pitch + across.base) * static_cast<int>(call.value.row / device::kPerVector<Value>);
   record.part = across.part;
   record.lower = weight * down.part;
   record.upper = fmaf(-weight, down.part, weight);

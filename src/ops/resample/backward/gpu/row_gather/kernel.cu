@@ -177,8 +177,6 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
 
 }  // namespace
 
-Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;

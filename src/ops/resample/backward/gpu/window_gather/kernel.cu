@@ -23,7 +23,6 @@ namespace {
 
 constexpr int kMostThreads = 128;
 constexpr int kBlocks = 6;                 // of kMostThreads per multiprocessor, at least: 80 registers
-constexpr int kLongestRow = 2048;          // bytes
 constexpr int kMostGradients = 40 * 1024;  // bytes of the window of gradients
 constexpr int kMostWindow = 1024;          // targets located at once
 constexpr int kFlight = 2;                 // loads of targets per thread before the first is used
@@ -285,16 +284,6 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
 }
 
 }  // namespace
-
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_rows(problem); !support) return support;
-  if (problem.values != problem.output) return Support::no("needs both gradients of one type");
-  if (problem.groups.size() > 1) return Support::no("needs one interpolation for all channels");
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
-  if (problem.row_bytes() > kLongestRow)
-    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
-  return Support::yes();
-}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);

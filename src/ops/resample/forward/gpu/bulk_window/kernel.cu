@@ -80,8 +80,6 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_tiles(problem); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const Call call = device_call(work, problem, arguments);

@@ -48,8 +48,6 @@ __global__ void __launch_bounds__(kMostThreads, 4) kernel(const __grid_constant_
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_plain_chunks(problem); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;

@@ -98,13 +98,6 @@ std::int64_t burst_bytes(const Problem& problem) {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (problem.times != DType::f32) return Support::no("needs f32 times");
-  if (size_of(problem.values) != 2) return Support::no("needs 16-bit values");
-  if (problem.row_bytes() % (16 * kWarp) != 0) return Support::no("needs rows of a multiple of 512 bytes");
-  return supports_plain_chunks(problem);
-}
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   if (problem.batch == 0 || problem.target == 0) return work;

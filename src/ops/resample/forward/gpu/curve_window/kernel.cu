@@ -16,9 +16,8 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kBlocks = 7;                     // per multiprocessor, at least: 72 registers
-constexpr int kLongestRow = 16 * kMostPieces;  // bytes
-constexpr int kMostRows = 40 * 1024;           // bytes of the window of rows
+constexpr int kBlocks = 7;            // per multiprocessor, at least: 72 registers
+constexpr int kMostRows = 40 * 1024;  // bytes of the window of rows
 
 struct Storage {
   device::Barrier times_ready;
@@ -31,10 +30,8 @@ struct Job {
   Call call;
   Pieces pieces;
   Chunks chunks;  // pieces of a row
-  int channels;
-  int width;  // bytes of a row
-  int targets_per_warp;
-  int time_margin, row_margin;
+  int channels, width;  // values and bytes of a row
+  int targets_per_warp, time_margin, row_margin;
   int time_capacity, row_capacity;
   int pieces_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
 };
@@ -177,15 +174,6 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
 }
 
 }  // namespace
-
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (!problem.unit_time_stride) return Support::no("needs times next to one another");
-  if (Support support = supports_rows(problem); !support) return support;
-  if (!problem.dense_rows) return Support::no("needs rows that follow one another without gaps");
-  if (problem.row_bytes() > kLongestRow)
-    return Support::no("needs rows of at most " + std::to_string(kLongestRow) + " bytes");
-  return Support::yes();
-}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);

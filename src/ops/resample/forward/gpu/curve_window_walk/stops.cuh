@@ -3,6 +3,7 @@
 // fetched then.
 #pragma once
 
+#include "ops/resample/forward/gpu/curve_window_walk/strand.hpp"
 #include "ops/resample/forward/shared/any_values.cuh"
 #include "ops/resample/forward/shared/plain.cuh"
 
@@ -14,12 +15,10 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 struct alignas(16) Stop {
   static constexpr int kSlow = -1;  // it is made the slow way
   static constexpr int kCopy = -2;  // and less: it is sample kCopy - at of the window, to the bit
-  static constexpr int kEnd = static_cast<int>(0x80000000u);  // the strand ends here
+  static constexpr int kEnd = static_cast<int>(0x80000000u);  // the strand ends here: behind each in shared memory
   int at;
   float factor[3];  // PCHIP: of the rise and of the slopes at both ends; slerp: the weight
 };
-/// Consecutive targets that a warp makes, a strand; kEnd stands behind each in shared memory.
-inline constexpr int kStrandTargets = 16;
 inline constexpr int kWalkThreads = 128;
 inline constexpr int kWalkBlocks = 8;  // per multiprocessor; 64 registers
 inline constexpr int kWalkTargets = kWalkThreads / device::kWarpThreads * kStrandTargets;  // of a block

@@ -120,8 +120,6 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 
 }  // namespace
 
-Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const std::int64_t targets = problem.packed_target ? problem.target : problem.batch * problem.target;

@@ -95,8 +95,6 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_narrow(problem); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const Call call = device_call(work, problem, arguments);

@@ -33,17 +33,6 @@ bool stores_tiles(const Problem& problem, std::int64_t targets, bool whole) {
          (whole || chunks(problem.output_stride));
 }
 
-int one_generation(std::int64_t blocks, int threads, int needed, int most, const DeviceInfo& device) {
-  constexpr std::int64_t kReserved = 1024;  // of every block, by the driver
-  const std::int64_t most_threads = device.compute_capability >= 120 ? 1536 : 2048;
-  if (device.multiprocessors <= 0) return 0;
-  const std::int64_t each = (blocks + device.multiprocessors - 1) / device.multiprocessors;
-  if (each * threads > most_threads) return 0;
-  const std::int64_t fit = (device.shared_memory_per_block + kReserved) / each - kReserved;
-  if (fit < needed) return 0;
-  return static_cast<int>(std::min<std::int64_t>(fit / 128 * 128, most));
-}
-
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.times != DType::f32) return Support::no("needs f32 times");
   if (Support support = supports_narrow(problem); !support) return support;

@@ -184,7 +184,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
     const int even = one_generation(shape.grid.x, threads, shape.shared_bytes, kMostShared, device);
     job.ahead = shape.dependent && even > 0 && threads > kWarp && !problem.shared_target_times &&
                 config.trajectories * problem.target % 4 == 0 &&
-                reinterpret_cast<std::uintptr_t>(job.targets) % 16 == 0;
+                problem.target_times_alignment == 16;
     if (job.ahead) shape.shared_bytes = even;
   } else {
     shape.grid = tile_grid((problem.target + cut.tile - 1) / cut.tile, problem.batch);

@@ -115,13 +115,6 @@ int blocks_per_multiprocessor(int shared_bytes, const DeviceInfo& device) {
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_tiles(problem); !support) return support;
-  const std::int64_t targets = std::max<std::int64_t>(problem.target, 1);
-  if (problem.batch > (std::int64_t{1} << 31) / targets) return Support::no("needs at most 2^31 targets in all");
-  return Support::yes();
-}
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const Call call = device_call(work, problem, arguments);

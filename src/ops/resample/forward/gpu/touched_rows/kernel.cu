@@ -70,11 +70,6 @@ __global__ void __launch_bounds__(kTileThreads, 8) kernel(const __grid_constant_
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_windows(problem); !support) return support;
-  return supports_16_byte_rows(problem);
-}
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const Call call = device_call(work, problem, arguments);

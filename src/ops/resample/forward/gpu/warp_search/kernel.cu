@@ -85,8 +85,6 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_one_weight(problem); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const Call call = device_call(work, problem, arguments);

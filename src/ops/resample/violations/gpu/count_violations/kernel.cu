@@ -58,8 +58,6 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 
 }  // namespace
 
-Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
-
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   work.add_memset(arguments.counts, 0, kResampleViolations * sizeof(std::int64_t));

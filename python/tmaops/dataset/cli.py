@@ -1,0 +1,152 @@
+"""The command `tmaops dataset`."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from tmaops.dataset import example
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.inspect import inspect, write_page
+from tmaops.dataset.job import Options, Report, format_of, resample
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs `tmaops dataset ARGUMENTS`. Returns the exit code: 0 done, 2 refused, 3 episodes left out, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except Refused as error:
+        print(f"error: {error.where}\n  got:    {error.got}\n  needed: {error.needed}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; --resume goes on from here", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tmaops dataset", description="Data sets of episodes: resample them, look at them.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0])
+    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them")
+    run.add_argument("out", metavar="OUT", type=Path, help="where the result goes; must not exist")
+    run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
+    run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next or nearest; COLUMN may be a pattern (observation.*) or have channels (state[3:7])")
+    run.add_argument("--max-gap", type=float, metavar="SECONDS", help="targets strictly between two samples further apart are null")
+    run.add_argument("--time-column", help="of Parquet tables, where its name does not say it")
+    run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
+    run.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
+    run.add_argument("--episode-column")
+    run.add_argument("--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes")
+    run.add_argument("--keep-going", action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)")
+    run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
+    run.add_argument("--workers", type=int, help="processes; all cores by default")
+    run.add_argument("--explain", action="store_true", help="print what would be done, and do nothing")
+    run.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
+    run.add_argument("--quiet", action="store_true")
+    run.set_defaults(run=_resample)
+    made = commands.add_parser("example", help="write a small LeRobot v3 data set to try the others on")
+    made.add_argument("out", metavar="OUT", type=Path)
+    made.add_argument("--episodes", type=int, default=20)
+    made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
+    made.set_defaults(run=_example)
+    look = commands.add_parser("inspect", help="rates, jitter, gaps, drops, sign flips, values that are not finite", description=inspect.__doc__.split("\n")[0])
+    look.add_argument("source", metavar="IN", type=Path)
+    look.add_argument("--time-column")
+    look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
+    look.add_argument("--episode-column")
+    look.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
+    look.add_argument("--json", action="store_true", help="every episode, on stdout")
+    look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
+    look.set_defaults(run=_inspect)
+    return parser
+
+
+def _resample(options: argparse.Namespace) -> int:
+    modes = {}
+    for text in options.mode:
+        column, _, mode = text.rpartition("=")
+        if not column:
+            raise Refused("--mode", repr(text), "COLUMN=MODE")
+        modes[column] = mode
+    try:
+        shard = tuple(int(part) for part in options.shard.split("/"))
+        if len(shard) != 2:
+            raise ValueError
+    except ValueError:
+        raise Refused("--shard", repr(options.shard), "I/N") from None
+    if options.explain:
+        asked = Options(options.hz, modes, options.max_gap, options.episode_column, options.time_column, options.time_unit, options.input_hz)
+        plan = format_of(options.source).plan(options.source, asked, options.keep_going, set())
+        report = Report(episodes=plan.episodes, units=len(plan.units), columns=plan.explained)
+        report.notes, report.warnings, report.failed = plan.notes, plan.warnings, plan.failed
+        _say(report, explain=True)
+        return 0
+    report = resample(
+        options.source,
+        options.out,
+        hz=options.hz,
+        modes=modes,
+        max_gap=options.max_gap,
+        episode_column=options.episode_column,
+        time_column=options.time_column,
+        time_unit=options.time_unit,
+        input_hz=options.input_hz,
+        resume=options.resume,
+        keep_going=options.keep_going,
+        shard=shard,
+        workers=options.workers,
+        quiet=options.quiet,
+    )
+    for warning in report.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(asdict(report), indent=1))
+    if not options.quiet:
+        _say(report, explain=False)
+    return 3 if report.failed or not report.done else 0
+
+
+def _example(options: argparse.Namespace) -> int:
+    example.write(options.out, [options.frames] * options.episodes)
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    found = inspect(
+        options.source,
+        time_column=options.time_column,
+        time_unit=options.time_unit,
+        episode_column=options.episode_column,
+        input_hz=options.input_hz,
+    )
+    if options.html:
+        write_page(found, options.html, f"{options.source.resolve().name}: clocks and gaps")
+    print(json.dumps(found.json(), indent=1) if options.json else found.text())
+    return 3 if found.unreadable else 0
+
+
+def _say(report: Report, explain: bool) -> None:
+    for note in report.notes:
+        print(f"  {note}", file=sys.stderr)
+    if explain:
+        for warning in report.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+    for column, rule in report.columns.items():
+        print(f"  {column}: {rule}", file=sys.stderr)
+    for episode, why in report.failed.items():
+        print(f"  left out: episode {episode}: {why}", file=sys.stderr)
+    if explain:
+        print(f"  {report.episodes} episodes in {report.units} files", file=sys.stderr)
+        return
+    reused = f", {report.reused} of {report.units} files done before" if report.reused else ""
+    print(
+        f"  {report.episodes} episodes, {report.rows_read} -> {report.rows_written} rows in {report.seconds:.1f} s{reused}",
+        file=sys.stderr,
+    )
+    if not report.done:
+        print("  other shards have files to do; the last one ends the job", file=sys.stderr)

@@ -1,0 +1,85 @@
+"""Timestamps as int64 nanoseconds, and the regular targets of an episode."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from tmaops.dataset.errors import Refused
+
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.ndarray:
+    """The timestamps of a column as int64 nanoseconds (S).
+
+    Floating-point columns hold seconds and integers nanoseconds unless `unit` ("s", "ms", "us", "ns") says otherwise.
+    Arrow timestamps and durations have their own unit. Refused: nulls, NaN, infinities, and times beyond 64 bits.
+    """
+    if column.null_count:
+        raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
+    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
+        return column.cast(pa.int64()).to_numpy() * NANOSECONDS[column.type.unit]
+    if pa.types.is_integer(column.type):
+        ticks = column.cast(pa.int64()).to_numpy()
+        scale = NANOSECONDS[unit or "ns"]
+        if ticks.size and np.abs(ticks).max() > (2**63 - 1) // scale:
+            raise Refused(where, "times beyond 64 bits of nanoseconds", "the unit of the times (--time-unit)")
+        return ticks * scale
+    if not pa.types.is_floating(column.type):
+        raise Refused(where, f"{column.type}", "numbers or Arrow timestamps")
+    # Through longdouble, since f64 cannot hold every nanosecond of a time since 1970.
+    seconds = column.to_numpy().astype(np.longdouble) * NANOSECONDS[unit or "s"]
+    if not np.isfinite(seconds).all():
+        raise Refused(where, "a timestamp that is not finite", "finite timestamps")
+    if seconds.size and np.abs(seconds).max() >= 2**63:
+        raise Refused(where, "times beyond 64 bits of nanoseconds", "the unit of the times (--time-unit)")
+    return np.rint(seconds).astype(np.int64)
+
+
+def check_increasing(times: np.ndarray, where: str) -> None:
+    """Refuses an episode without rows and timestamps (S, nanoseconds) that do not increase."""
+    if times.size == 0:
+        raise Refused(where, "no rows", "at least one row")
+    steps = np.diff(times)
+    if steps.size and steps.min() <= 0:
+        row = int(np.argmax(steps <= 0)) + 1
+        what = "the same time as" if steps[row - 1] == 0 else "a time before that of"
+        raise Refused(where, f"row {row} has {what} row {row - 1}", "timestamps that increase")
+
+
+def rate(text: str | int | float | Fraction) -> Fraction:
+    """Targets per second as an exact number: 30, "29.97", "30000/1001"."""
+    try:
+        hz = Fraction(str(text))
+    except (ValueError, ZeroDivisionError):
+        hz = Fraction(0)
+    if not 0 < hz <= 10**9:
+        raise Refused("hz", repr(text), "a rate above 0 and at most 1e9 per second")
+    return hz
+
+
+def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.ndarray:
+    """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), `most` of them at most. Each is rounded by itself, so
+    nothing drifts, and a sample that was rounded the same way lies on its target exactly.
+    """
+    period = 10**9 / hz
+    count = int((last - first) / period) + 2 if most is None else most  # one too many at least
+    index = np.arange(count, dtype=np.int64)
+    if count * period.numerator < 2**62:
+        half = period.denominator
+        offsets = (2 * index * period.numerator + half) // (2 * half)
+    else:
+        offsets = np.array([round(i * period) for i in range(count)], dtype=np.int64)
+    targets = first + offsets
+    return targets[targets <= last]
+
+
+def frame_times(times: np.ndarray, fps: Fraction, column: pa.DataType) -> np.ndarray | None:
+    """The exact times first + i / fps where an episode's stored ones are these, rounded by their type; else None."""
+    if times.size == 0:
+        return None
+    exact = grid(int(times[0]), 2**63 - 1, fps, times.size)
+    digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
+    resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
+    return exact if (np.abs(times - exact) <= resolution).all() else None

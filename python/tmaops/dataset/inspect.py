@@ -1,0 +1,201 @@
+"""What a data set's clocks and numbers look like: rates, jitter, gaps, drops, sign flips, values that are not finite."""
+
+import html
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.job import Options, format_of, write_whole
+
+
+@dataclass
+class Stream:
+    """One stream of one episode, as a format reads it."""
+
+    episode: str
+    name: str  # "" for the only one
+    times: np.ndarray  # int64 nanoseconds (S), as recorded
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  # real numbers (S, channels)
+    quaternions: dict[str, list[int]] = field(default_factory=dict)  # column -> first channels
+    recorded: np.ndarray | None = None  # a second clock of the same samples (the recorder's), nanoseconds
+
+
+@dataclass
+class Clock:
+    """The findings about one stream of one episode. Steps and gaps in seconds."""
+
+    episode: str
+    stream: str
+    samples: int
+    seconds: float
+    hz: float  # 1 / median step
+    jitter: float  # standard deviation of the steps over their median; gaps left out
+    longest_gap: float
+    drops: int  # samples that are missing by the median step
+    backwards: int  # steps of 0 or below
+    offset: float  # first sample after the first one of the episode
+    drift_ppm: float | None  # of the stream's clock against the recorder's
+    not_finite: dict[str, int]
+    sign_flips: dict[str, int]
+
+
+def look(stream: Stream, episode_begin: int) -> Clock:
+    """Measures one stream."""
+    times = stream.times
+    steps = np.diff(times) / 1e9
+    rising = steps[steps > 0]
+    median = float(np.median(rising)) if rising.size else math.nan
+    regular = rising[rising < 1.5 * median] if rising.size else rising
+    missing = np.rint(rising / median) - 1 if rising.size else rising
+    drift = None
+    if stream.recorded is not None and times.size > 2 and times[-1] > times[0]:
+        late = (stream.recorded - times).astype(np.float64)
+        drift = float(np.polyfit((times - times[0]).astype(np.float64), late - late[0], 1)[0] * 1e6)
+    flips = {}
+    for column, firsts in stream.quaternions.items():
+        values = stream.columns[column]
+        turned = sum(int(((values[1:, k : k + 4] * values[:-1, k : k + 4]).sum(1) < 0).sum()) for k in firsts)
+        if turned:
+            flips[column] = turned
+    broken = {name: int((~np.isfinite(values)).any(axis=1).sum()) for name, values in stream.columns.items()}
+    return Clock(
+        stream.episode,
+        stream.name,
+        int(times.size),
+        float(times[-1] - times[0]) / 1e9 if times.size else 0.0,
+        1 / median if rising.size else 0.0,
+        float(regular.std() / median) if regular.size else 0.0,
+        float(rising.max()) if rising.size else 0.0,
+        int(missing[missing > 0].sum()),
+        int((steps <= 0).sum()),
+        float(times[0] - episode_begin) / 1e9 if times.size else 0.0,
+        drift,
+        {name: count for name, count in broken.items() if count},
+        flips,
+    )
+
+
+@dataclass
+class Inspection:
+    """Everything that was found: a row per stream and episode, sums over all, and what could not be read."""
+
+    clocks: list[Clock]
+    unreadable: dict[str, str]
+
+    def totals(self) -> list[dict[str, Any]]:
+        """One row per stream name."""
+        rows = []
+        for name in dict.fromkeys(c.stream for c in self.clocks):
+            mine = [c for c in self.clocks if c.stream == name]
+            rates = [c.hz for c in mine if c.hz]
+            rows.append(
+                {
+                    "stream": name,
+                    "episodes": len(mine),
+                    "samples": sum(c.samples for c in mine),
+                    "seconds": sum(c.seconds for c in mine),
+                    "hz_lowest": min(rates, default=0.0),
+                    "hz_median": float(np.median(rates)) if rates else 0.0,
+                    "hz_highest": max(rates, default=0.0),
+                    "jitter_worst": max((c.jitter for c in mine), default=0.0),
+                    "longest_gap": max((c.longest_gap for c in mine), default=0.0),
+                    "drops": sum(c.drops for c in mine),
+                    "backwards": sum(c.backwards for c in mine),
+                    "drift_ppm_worst": max((abs(c.drift_ppm) for c in mine if c.drift_ppm is not None), default=None),
+                    "not_finite": _sum(c.not_finite for c in mine),
+                    "sign_flips": _sum(c.sign_flips for c in mine),
+                }
+            )
+        return rows
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        lines = [f"{'stream':24} {'episodes':>8} {'samples':>10} {'Hz':>22} {'jitter':>7} {'gap, s':>8} {'drops':>7} {'back':>5}"]
+        for row in self.totals():
+            hz = f"{row['hz_median']:.4g} ({row['hz_lowest']:.4g} to {row['hz_highest']:.4g})"
+            lines.append(
+                f"{row['stream'] or '(all columns)':24} {row['episodes']:8} {row['samples']:10} {hz:>22} "
+                f"{100 * row['jitter_worst']:6.2f}% {row['longest_gap']:8.3g} {row['drops']:7} {row['backwards']:5}"
+            )
+            for column, count in row["not_finite"].items():
+                lines.append(f"  {column}: {count} samples are not finite")
+            for column, count in row["sign_flips"].items():
+                lines.append(f"  {column}: the quaternion's sign flips {count} times (slerp takes the shortest arc)")
+            if row["drift_ppm_worst"] is not None:
+                lines.append(f"  its clock drifts by at most {row['drift_ppm_worst']:.3g} ppm against the recorder's")
+        lines += [f"unreadable: {name}: {why}" for name, why in self.unreadable.items()]
+        return "\n".join(lines)
+
+    def json(self) -> dict[str, Any]:
+        return {"streams": self.totals(), "episodes": [asdict(c) for c in self.clocks], "unreadable": self.unreadable}
+
+    def html(self, title: str) -> str:
+        """One page with the tables and plots in it; needs plotly."""
+        try:
+            import plotly.graph_objects as graph
+        except ImportError:
+            raise Refused("--html", "no plotly", "pip install plotly") from None
+        parts = []
+        plots = (("hz", "rate, Hz"), ("jitter", "jitter, share of a step"), ("longest_gap", "longest gap, s"), ("drops", "missing samples"))
+        for key, label in plots:
+            figure = graph.Figure()
+            for name in dict.fromkeys(c.stream for c in self.clocks):
+                mine = [c for c in self.clocks if c.stream == name]
+                figure.add_scatter(
+                    x=[c.episode for c in mine], y=[getattr(c, key) for c in mine], mode="markers", name=name or "all columns"
+                )
+            figure.update_layout(title=label, xaxis_title="episode", height=320, margin={"t": 40, "b": 40})
+            figure.update_xaxes(type="category")
+            parts.append(figure.to_html(full_html=False, include_plotlyjs=not parts))
+        heading = html.escape(title)
+        return (
+            f"<!doctype html><meta charset='utf-8'><title>{heading}</title>"
+            "<style>body{font-family:sans-serif;margin:2em;max-width:70em}</style>"
+            f"<h1>{heading}</h1><pre id='summary'>{html.escape(self.text())}</pre>{''.join(parts)}\n"
+        )
+
+
+def _sum(counts: Iterator[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def inspect(
+    source: str | os.PathLike,
+    *,
+    time_column: str | None = None,
+    time_unit: str | None = None,
+    episode_column: str | None = None,
+    input_hz: str | float | None = None,
+) -> Inspection:
+    """Reads a data set once and measures the clocks and numbers of every stream of every episode.
+
+    Takes the formats of resample(). Episodes that cannot be read are listed, not raised; a source that is no data set
+    raises Refused.
+    """
+    source = Path(source)
+    options = Options("1", {}, None, episode_column, time_column, time_unit, None if input_hz is None else str(input_hz))
+    clocks: list[Clock] = []
+    unreadable: dict[str, str] = {}
+    for streams in format_of(source).episodes(source, options, unreadable):
+        begin = min(int(s.times[0]) for s in streams if s.times.size)
+        clocks += [look(stream, begin) for stream in streams]
+    if not clocks and not unreadable:
+        raise Refused(str(source), "no episodes", "at least one")
+    return Inspection(clocks, unreadable)
+
+
+def write_page(inspection: Inspection, path: Path, title: str) -> None:
+    """Writes the page whole or not at all."""
+    if path.exists():
+        raise Refused(str(path), "a path that exists", "a new path for the page")
+    write_whole(path, inspection.html(title))

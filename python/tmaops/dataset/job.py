@@ -1,0 +1,398 @@
+"""One run over a data set: units of work on all cores, each written whole, so that a stopped run can go on."""
+
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tmaops.dataset import clock
+from tmaops.dataset.errors import Refused
+
+if TYPE_CHECKING:
+    from tmaops.dataset.inspect import Stream
+
+WORK = ".tmaops"  # inside the unfinished output: what is done
+
+
+@dataclass
+class Options:
+    """What was asked for; the same options and input give the same bytes."""
+
+    hz: str
+    modes: dict[str, str] = field(default_factory=dict)  # column or pattern -> mode
+    max_gap: float | None = None  # seconds
+    episode_column: str | None = None  # Parquet tables
+    time_column: str | None = None
+    time_unit: str | None = None
+    input_hz: str | None = None  # of samples without timestamps (HDF5)
+
+    def __post_init__(self) -> None:
+        self.hz = str(clock.rate(self.hz))
+        self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
+        if self.max_gap is not None and not self.max_gap > 0:
+            raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
+        if self.time_unit is not None and self.time_unit not in clock.NANOSECONDS:
+            raise Refused("time_unit", repr(self.time_unit), "one of " + ", ".join(clock.NANOSECONDS))
+
+    @property
+    def max_gap_ns(self) -> int | None:
+        return None if self.max_gap is None else round(self.max_gap * 1e9)
+
+
+@dataclass
+class Unit:
+    """One output file and what it is made of. `task` is JSON: it says everything that decides the file's bytes."""
+
+    path: str  # below the output
+    task: dict[str, Any]
+    source_bytes: int = 0
+    episodes: list[str] = field(default_factory=list)  # names of what the file holds
+
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps([self.path, self.task], sort_keys=True).encode()).hexdigest()
+
+
+@dataclass
+class Plan:
+    """What is to be done, found by reading times and metadata alone."""
+
+    units: list[Unit]
+    episodes: int
+    explained: dict[str, str]  # column -> rule, for the user
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
+    rest: dict[str, Any] = field(default_factory=dict)  # what finish() needs
+
+
+class Format(Protocol):
+    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
+
+    episodes() yields the streams of every episode for inspect(), and says in `unreadable` what it could not read.
+    """
+
+    def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
+    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
+    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> "Iterator[list[Stream]]": ...
+
+
+@dataclass
+class Report:
+    """What a run did. `failed`: episodes left out and why. `done`: false while other shards have units to do."""
+
+    episodes: int = 0
+    rows_read: int = 0
+    rows_written: int = 0
+    seconds: float = 0.0
+    source_bytes: int = 0
+    units: int = 0
+    reused: int = 0
+    done: bool = False
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+class Progress:
+    """A line on stderr every second or so; nothing where stderr is no terminal, but the last."""
+
+    def __init__(self, units: list[Unit], quiet: bool):
+        self._total = sum(unit.source_bytes for unit in units)
+        self._quiet = quiet
+        self._begin = self._last = time.monotonic()
+        self._bytes = self._episodes = 0
+
+    def add(self, unit: Unit, result: dict[str, Any]) -> None:
+        self._bytes += unit.source_bytes
+        self._episodes += result["episodes"]
+        now = time.monotonic()
+        if self._quiet or not sys.stderr.isatty() or now - self._last < 0.5:
+            return
+        self._last = now
+        spent = now - self._begin
+        left = spent * (self._total - self._bytes) / max(self._bytes, 1)
+        print(
+            f"\r{100 * self._bytes / max(self._total, 1):3.0f} %  {self._episodes / spent:.0f} episodes/s  "
+            f"{self._bytes / spent / 1e6:.0f} MB/s  {left:.0f} s left ",
+            end="",
+            file=sys.stderr,
+        )
+
+    def end(self) -> None:
+        if not self._quiet and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+
+
+def format_of(source: Path) -> Format:
+    """The format of a data set, by what lies in its folder."""
+    from tmaops.dataset.lerobot import LeRobot
+    from tmaops.dataset.parquet import ParquetTables
+
+    if (source / "meta" / "info.json").is_file():
+        return LeRobot()
+    if source.suffix == ".parquet" or (source.is_dir() and any(source.rglob("*.parquet"))):
+        return ParquetTables()
+    if source.suffix in (".hdf5", ".h5") or (source.is_dir() and any(source.rglob("*.hdf5")) | any(source.rglob("*.h5"))):
+        try:
+            from tmaops.dataset.hdf5 import Hdf5
+        except ImportError:
+            raise Refused(str(source), "HDF5, and no h5py", "pip install h5py") from None
+        return Hdf5()
+    if source.suffix == ".mcap" or (source.is_dir() and any(source.rglob("*.mcap"))):
+        try:
+            from tmaops.dataset.mcap import Mcap
+        except ImportError:
+            raise Refused(str(source), "MCAP, and no mcap-ros2-support", "pip install mcap-ros2-support") from None
+        return Mcap()
+    what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
+    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of them")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A small file that is there complete or not at all, also after a power cut."""
+    trial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with open(trial, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(trial, path)
+
+
+def file_digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _begin_worker() -> None:
+    import pyarrow as pa
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the run
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    import tmaops
+
+    tmaops.set_num_threads(1)  # the units are the parallel work
+
+
+def run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
+    """Writes one unit beside its place, then moves it there, then notes that it is done."""
+    target = out / unit.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    trial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        result = format_of(source).run_unit(source, options, unit, trial)
+        result["sha256"] = file_digest(trial)
+        os.replace(trial, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            trial.unlink()
+    note = {"unit": unit.digest(), "result": result}
+    write_whole(_note_of(unit, out), json.dumps(note, sort_keys=True))
+    return result
+
+
+def _note_of(unit: Unit, out: Path) -> Path:
+    return out / WORK / (hashlib.sha256(unit.path.encode()).hexdigest()[:24] + ".json")
+
+
+def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
+    """The result of a unit that an earlier run finished with the same task; None where it has to be done."""
+    try:
+        note = json.loads(_note_of(unit, out).read_text(encoding="utf-8"))
+        if note["unit"] == unit.digest() and (out / unit.path).is_file():
+            return note["result"]
+    except (OSError, ValueError, KeyError):
+        pass
+    return None
+
+
+#: Runs units in any order and yields each with its result, or with the error that refused it.
+Runner = Callable[[Path, Options, list[Unit], Path, int], Iterator[tuple[Unit, "dict[str, Any] | Refused"]]]
+
+
+def run_here(
+    source: Path, options: Options, units: list[Unit], out: Path, workers: int
+) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
+    """The runner of one machine: processes, or this one where one is enough."""
+    if workers == 1 or len(units) <= 1:
+        for unit in units:
+            try:
+                yield unit, run_unit(source, options, unit, out)
+            except Refused as error:
+                yield unit, error
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(units)), mp_context=context, initializer=_begin_worker)
+    try:
+        waiting: dict[Future, Unit] = {pool.submit(run_unit, source, options, u, out): u for u in units}
+        while waiting:
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                unit = waiting.pop(future)
+                error = future.exception()
+                if error is not None and not isinstance(error, Refused):
+                    raise error
+                yield unit, error if error is not None else future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def resample(
+    source: str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    hz: str | int | float,
+    modes: dict[str, str] | None = None,
+    max_gap: float | None = None,
+    episode_column: str | None = None,
+    time_column: str | None = None,
+    time_unit: str | None = None,
+    input_hz: str | int | float | None = None,
+    resume: bool = False,
+    keep_going: bool = False,
+    shard: tuple[int, int] = (0, 1),
+    workers: int | None = None,
+    quiet: bool = True,
+    runner: Runner = run_here,
+) -> Report:
+    """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
+    (of MCAP: Parquet tables).
+
+    source: a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of one kind of them. out: a path that does not exist. It
+    appears complete or not at all; until then the work lies in `out` + ".partial".
+    hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]") to
+    linear, cubic, slerp, previous, next or nearest. max_gap: seconds; targets strictly between two samples further apart
+    are null. episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
+    input_hz: samples per second of HDF5 demonstrations without timestamps.
+    resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
+    stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
+    run that finds all of them done ends the job. workers: processes; all cores by default. runner: what runs the
+    units; tmaops.dataset.ray has one for a cluster.
+    Raises Refused, and tmaops.Error for what the operator itself refuses.
+    """
+    source, out = Path(source), Path(out)
+    options = Options(str(hz), dict(modes or {}), max_gap, episode_column, time_column, time_unit, None if input_hz is None else str(input_hz))
+    if not 0 <= shard[0] < shard[1]:
+        raise Refused("shard", f"{shard[0]}/{shard[1]}", "i/N with i from 0 to N - 1")
+    if out.exists():
+        raise Refused(str(out), "a path that exists", "a new path for the output")
+    partial = out.with_name(out.name + ".partial")
+    begin = time.monotonic()
+    _claim(partial, source, options, resume or shard[1] > 1)
+    kind = format_of(source)
+    report = Report()
+    left_out: set[str] = set()
+    while True:  # once, and again without the episodes that failed
+        plan = kind.plan(source, options, keep_going, left_out)
+        report.failed.update(plan.failed)
+        mine = [unit for i, unit in enumerate(plan.units) if i % shard[1] == shard[0]]
+        found = {unit.path: result for unit in mine if (result := _done(unit, partial)) is not None}
+        report.reused = max(report.reused, len(found))
+        todo = sorted((u for u in mine if u.path not in found), key=lambda u: -u.source_bytes)
+        progress = Progress(todo, quiet)
+        again = False
+        try:
+            for unit, result in runner(source, options, todo, partial, workers or os.cpu_count() or 1):
+                if isinstance(result, Refused):
+                    episode = result.where.split(": ")[0]
+                    named = episode.startswith("episode ")  # else the file cannot be read
+                    lost = [episode.removeprefix("episode ")] if named else unit.episodes
+                    if not keep_going or not lost:
+                        raise result
+                    left_out.update(lost)
+                    report.failed.update(dict.fromkeys(lost, str(result)))
+                    again = True
+                    continue
+                found[unit.path] = result
+                progress.add(unit, result)
+        finally:
+            progress.end()
+        if not again:
+            break
+    report.episodes = sum(r["episodes"] for r in found.values())
+    report.rows_read = sum(r["rows_read"] for r in found.values())
+    report.rows_written = sum(r["rows_written"] for r in found.values())
+    report.source_bytes = sum(unit.source_bytes for unit in mine)
+    report.units, report.notes, report.warnings, report.columns = len(mine), plan.notes, plan.warnings, plan.explained
+    every = [_done(unit, partial) for unit in plan.units]
+    if all(result is not None for result in every):
+        report.done = _end(kind, source, options, plan, every, partial, out, report)
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+def _claim(partial: Path, source: Path, options: Options, resume: bool) -> None:
+    """Makes the folder of an unfinished output, or takes over one of the same job."""
+    job = json.dumps({"source": str(source.resolve()), "options": asdict(options)}, sort_keys=True)
+    note = partial / WORK / "job.json"
+    if note.is_file() or partial.exists() and not resume:
+        if not resume:
+            raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
+        if note.read_text(encoding="utf-8") != job:
+            raise Refused(str(partial), "an unfinished run of another input or other options", "the same, or its removal")
+        for trial in partial.rglob("*.tmp"):
+            if trial.stat().st_mtime < time.time() - 60 or resume and not _alive(trial):
+                trial.unlink(missing_ok=True)
+        return
+    (partial / WORK).mkdir(parents=True, exist_ok=True)  # another shard may do the same
+    write_whole(note, job)
+
+
+def _alive(trial: Path) -> bool:
+    """Whether the process that writes a file, whose number is in its name, still runs on this machine."""
+    with contextlib.suppress(ValueError, ProcessLookupError, PermissionError, IndexError):
+        os.kill(int(trial.name.split(".")[-2]), 0)
+        return True
+    return False
+
+
+def _end(
+    kind: Format, source: Path, options: Options, plan: Plan, results: list, partial: Path, out: Path, report: Report
+) -> bool:
+    """Writes what needs all units and the manifest, and gives the output its name. False: another process does."""
+    lock = partial / WORK / "ending"
+    try:
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        if time.time() - lock.stat().st_mtime < 600 and _holder_alive(lock):
+            return False
+    lock.write_text(str(os.getpid()))
+    kept = {partial / unit.path for unit in plan.units}
+    for stale in partial.rglob("*"):  # of a unit that this job no longer has, or of finish() before
+        if stale.is_file() and stale not in kept and WORK not in stale.relative_to(partial).parts:
+            stale.unlink()
+    kind.finish(source, options, plan, results, partial)
+    manifest = {
+        "made_by": "tmaops dataset resample",
+        "options": asdict(options),
+        "columns": plan.explained,
+        "failed": report.failed,
+        "files": {unit.path: result["sha256"] for unit, result in zip(plan.units, results, strict=True)},
+    }
+    write_whole(partial / "tmaops_manifest.json", json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    if source.is_file():
+        os.rename(partial / plan.units[0].path, out)
+        shutil.rmtree(partial)
+    else:
+        os.rename(partial, out)
+        shutil.rmtree(out / WORK)
+    return True
+
+
+def _holder_alive(lock: Path) -> bool:
+    with contextlib.suppress(ValueError, ProcessLookupError):
+        os.kill(int(lock.read_text() or "x"), 0)
+        return True
+    return False

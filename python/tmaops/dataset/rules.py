@@ -1,0 +1,157 @@
+"""What happens to a column: found by its type and name, changed by the caller, always said."""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pyarrow as pa
+
+from tmaops.dataset.errors import Refused
+
+#: Modes that compute new numbers, and modes that take a row as it is.
+COMPUTED = ("linear", "cubic", "slerp")
+TAKEN = ("previous", "next", "nearest")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Channels first to first + count - 1 of a column and their mode."""
+
+    first: int
+    count: int
+    mode: str
+
+
+@dataclass
+class Rule:
+    """How one column is resampled: a mode for all rows taken as they are, or parts that cover its channels in order."""
+
+    parts: tuple[Part, ...]
+    why: str
+
+    @property
+    def taken(self) -> str | None:
+        """The mode, where every row is taken as it is; None where numbers are computed."""
+        return self.parts[0].mode if self.parts[0].mode in TAKEN else None
+
+    def text(self) -> str:
+        if len(self.parts) == 1:
+            return self.parts[0].mode
+        return ", ".join(f"[{p.first}:{p.first + p.count}] {p.mode}" for p in self.parts)
+
+
+def channels_of(kind: pa.DataType) -> int | None:
+    """Channels of a column of real numbers: 1 for a scalar, n for a list of n. 0: a list of any length. None: not real."""
+    if pa.types.is_floating(kind):
+        return 1
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
+        return kind.list_size
+    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_floating(kind.value_type):
+        return 0
+    return None
+
+
+def find_quaternions(names: list[str]) -> list[int]:
+    """Where x y z w (or w x y z) of a quaternion begin in a list of channel names: ["qx", "qy", "qz", "qw"] -> [0]."""
+    found = []
+    for first in range(len(names) - 3):
+        four = [name.lower().rstrip("]) ").split("/")[-1] for name in names[first : first + 4]]
+        ends = [name[-1:] for name in four]
+        stems = {name[:-1] for name in four}
+        word = next(iter(stems)).rstrip("._- [(") if len(stems) == 1 else ""
+        named = any(word.endswith(w) for w in ("q", "quat", "quaternion", "orientation", "rotation", "rot"))
+        if named and ends in (["x", "y", "z", "w"], ["w", "x", "y", "z"]):
+            found.append(first)
+    return found
+
+
+@dataclass
+class Rules:
+    """The rules of a data set: what the caller asked for, and what follows from types and names for the rest."""
+
+    asked: dict[str, str] = field(default_factory=dict)  # pattern or "name[a:b]" -> mode, the last that fits wins
+    names: dict[str, list[str]] = field(default_factory=dict)  # channel names of columns, where the format has them
+
+    def of(self, column: str, kind: pa.DataType, channels: int | None) -> Rule:
+        """The rule of a column with this type and number of channels (None: not real numbers)."""
+        modes = ["previous"]
+        why = f"{kind} is not interpolated"
+        if channels:
+            modes, why = ["linear"] * channels, "real numbers"
+            for first in self._quaternions(column, channels):
+                modes[first : first + 4] = ["slerp"] * 4
+                why = "a quaternion by its name"
+        for pattern, mode in self.asked.items():
+            if mode not in COMPUTED + TAKEN:
+                raise Refused(f"mode of {pattern}", repr(mode), "one of " + ", ".join(COMPUTED + TAKEN))
+            name, span = self._span(pattern, len(modes))
+            if not fnmatchcase(column, name):
+                continue
+            if mode in COMPUTED and not channels:
+                if name == column:
+                    raise Refused(f"mode of {column}", f"{mode} for {kind}", "previous, next or nearest")
+                continue  # a pattern means those that can have the mode
+            if mode in TAKEN and span != range(len(modes)):
+                raise Refused(f"mode of {pattern}", mode, "a whole column: rows are taken as they are")
+            if mode == "slerp" and len(span) % 4:
+                raise Refused(f"mode of {pattern}", f"{len(span)} channels", "four channels per quaternion")
+            modes[span.start : span.stop] = [mode] * len(span)
+            why = "asked for"
+        if modes[0] in TAKEN:
+            return Rule((Part(0, len(modes), modes[0]),), why)
+        parts = []
+        for channel, mode in enumerate(modes):
+            if mode in TAKEN:
+                raise Refused(f"mode of {column}", f"{mode} beside {modes[0]}", "one of both for the whole column")
+            if parts and parts[-1].mode == mode:
+                parts[-1] = Part(parts[-1].first, parts[-1].count + 1, mode)
+            else:
+                parts.append(Part(channel, 1, mode))
+        return Rule(tuple(parts), why)
+
+    def check_used(self, columns: list[str]) -> None:
+        """Refuses a name or pattern that fits no column."""
+        for pattern in self.asked:
+            name, _ = self._span(pattern, 0)
+            if not any(fnmatchcase(column, name) for column in columns):
+                raise Refused(f"mode of {pattern}", "no such column", "one of " + ", ".join(columns))
+
+    def _quaternions(self, column: str, channels: int) -> list[int]:
+        names = self.names.get(column)
+        if names and len(names) == channels:
+            return find_quaternions(names)
+        last = column.lower().replace("/", ".").split(".")[-1]
+        return [0] if channels == 4 and (last.endswith("quat") or last.endswith("quaternion")) else []
+
+    @staticmethod
+    def _span(pattern: str, channels: int) -> tuple[str, range]:
+        """"state[3:7]" is ("state", range(3, 7)); without brackets all channels."""
+        if not pattern.endswith("]") or "[" not in pattern:
+            return pattern, range(channels)
+        name, text = pattern[:-1].rsplit("[", 1)
+        try:
+            ends = [int(part) for part in text.split(":")]
+        except ValueError:
+            raise Refused(f"mode of {pattern}", f"[{text}]", "channels as [a:b] or [a]") from None
+        span = range(ends[0], ends[1] if len(ends) == 2 else ends[0] + 1)
+        if channels and not (0 <= span.start < span.stop <= channels):
+            raise Refused(f"mode of {pattern}", f"[{text}] of {channels} channels", "channels of the column")
+        return name, span
+
+
+def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at or before and at or after each target; both clamped to the episode. times (S) and targets (T) increase."""
+    last = times.size - 1
+    before = np.clip(np.searchsorted(times, targets, side="right") - 1, 0, last)
+    after = np.clip(np.searchsorted(times, targets, side="left"), 0, last)
+    return before, after
+
+
+def rows_of(mode: str, times: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The row that each target takes: previous, next, or the nearest (of two equally near the earlier)."""
+    before, after = brackets(times, targets)
+    if mode == "previous":
+        return before
+    if mode == "next":
+        return after
+    return np.where(times[after] - targets < targets - times[before], after, before)

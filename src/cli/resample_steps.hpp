@@ -1,0 +1,271 @@
+// The steps of `tmaops resample` and what each hands to the next. resample_run.cpp goes through them in this order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/resample.hpp"
+#include "io/column_rules.hpp"
+#include "io/recording.hpp"
+#include "tmaops/resample.hpp"
+
+namespace tmaops::cli {
+
+using io::ChannelReference;
+
+// --- resample_policies.cpp: the options that are checked before any file is opened -----------------------------------
+struct ResamplePolicies {
+  Outside outside = Outside::hold;
+  Duplicates duplicates = Duplicates::error;
+  std::int64_t max_gap = 0;  // nanoseconds, 0: no limit
+};
+
+struct Policies {
+  ResamplePolicies operation{};
+  std::string outside{};
+  bool drop_outside = false;
+  bool drop_gaps = false;
+
+  /// Targets outside the recording get a value.
+  bool fills_outside() const { return outside == "hold" || outside == "extrapolate"; }
+};
+
+/// Throws Error usage, bad_parameter.
+Policies make_policies(const ResampleCommand& command, io::FileFormat to);
+/// The formats that the options or extensions name. The parser has checked the words of all options. Throws Error
+/// usage.
+io::FileFormat input_format(const ResampleCommand& command);
+io::FileFormat output_format(const ResampleCommand& command);
+/// Refuses options without effect. Throws Error usage.
+void check_options(const ResampleCommand& command, io::FileFormat from, io::FileFormat to);
+
+// --- resample_selectors.cpp: the columns that a text such as `tx..tz`, `state[3:7]` or `quaternion` names ------------
+/// The quaternions and positions that the selectors `quaternion` and `position` name.
+struct ColumnRoles {
+  std::vector<io::NamedVector> quaternions{};
+  std::vector<io::NamedVector> positions{};
+};
+
+/// The columns of a recording as the rules of names see them.
+io::ColumnView column_view(const io::Recording& recording);
+ColumnRoles find_roles(const io::Recording& recording);
+
+/// Reads the selectors of an option:
+///   NAME                    a column, with or without its unit in brackets
+///   NAME[a:b], NAME[a]      channels a to b - 1 of an array, or channel a
+///   A..B                    the columns from A to B
+///   3                       a column of a text file by its number, counted from 1 with the time column
+///   position, quaternion    every one that is recognised
+/// Throws Error usage.
+class Selector {
+ public:
+  /// `option` is its text in messages: "--mode x=linear". Numbers name columns only where `numbers` is true.
+  Selector(const io::Recording& recording, const ColumnRoles& roles, std::string option, bool numbers = true)
+      : recording_(recording), roles_(roles), option_(std::move(option)), numbers_(numbers) {}
+
+  std::vector<ChannelReference> select(const std::string& text) const;
+  /// The column of this name, exactly or without its unit.
+  std::optional<std::size_t> find(const std::string& name) const;
+  /// True for NAME[a:b] and NAME[a] of a column that there is.
+  bool is_slice(const std::string& text) const;
+  std::vector<ChannelReference> all_channels(std::size_t column) const;
+  [[noreturn]] void fail(std::string got, std::string needed) const;
+
+ private:
+  std::optional<std::size_t> find_or_number(const std::string& text) const;
+  std::vector<ChannelReference> slice(std::size_t column, const std::string& text) const;
+
+  const io::Recording& recording_;
+  const ColumnRoles& roles_;
+  std::string option_;
+  bool numbers_;
+};
+
+/// A channel that --columns kept, with its old and its new place.
+struct MovedChannel {
+  ChannelReference from{};
+  ChannelReference to{};
+};
+/// The roles of columns that were chosen and renamed: those of their names now, and those of their names before where
+/// all components were kept.
+ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& before,
+                        const std::vector<MovedChannel>& moved);
+
+// --- resample_input.cpp: the recording, sorted, without rows that have no data, with the chosen columns --------------
+/// Rows that were removed because the mask says that they have no data. `before[row]` is their number in front of a
+/// row: between two neighbours with different numbers rows are missing.
+struct MissingRows {
+  std::vector<std::int64_t> before{};  // empty: nothing is missing
+  std::int64_t count = 0;
+};
+
+struct ResampleInput {
+  io::Recording recording{};
+  ColumnRoles roles{};
+  MissingRows missing{};
+  std::int64_t rows = 0;   // of the file
+  std::int64_t moved = 0;  // rows that --sort moved
+  bool has_mask = false;   // there is a column `valid`
+};
+
+/// Throws what reading throws, and Error usage for --columns.
+ResampleInput read_input(const ResampleCommand& command, const io::ReadOptions& options);
+
+/// Keeps and renames columns. `list` has SELECTOR, NEW=SELECTOR, and * for all other columns, separated by commas.
+/// Returns the new places of the channels.
+std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnRoles& roles, const std::string& list);
+
+// --- resample_modes.cpp: the interpolation of every column -----------------------------------------------------------
+/// Channels of real numbers that are interpolated together: any number of them, the four of one quaternion for slerp,
+/// or one angle.
+struct ModeGroup {
+  Interpolation interpolation = Interpolation::linear;
+  std::vector<ChannelReference> channels{};
+  std::optional<io::AngleRule> angle{};
+};
+
+struct ModePlan {
+  std::vector<ModeGroup> groups{};
+  /// Per column that is not of real numbers: previous, next or nearest. Such columns are copied sample by sample.
+  std::vector<Interpolation> whole_columns{};  // index: column; linear for columns of real numbers
+  /// "tx: linear", one line per column or part of one, for the summary.
+  std::vector<std::pair<std::string, std::string>> summary{};
+  /// Quaternions by the names of their columns, and the order of their components.
+  std::vector<std::pair<std::string, std::string>> quaternions{};
+  std::vector<std::string> notes{};
+  std::vector<std::string> warnings{};
+};
+
+/// Applies the defaults and then the user's "SELECTOR,SELECTOR=MODE" or "MODE" in order. A SELECTOR is one of the
+/// class Selector, or * for every column that can have the mode. Columns of whole numbers of a text file that are part
+/// of a quaternion or position, or that get linear, cubic, slerp or angle by name, become real numbers in the
+/// recording. Throws Error usage (unknown selector or mode), bad_column_mode, bad_quaternion.
+ModePlan plan_modes(io::Recording& recording, const ColumnRoles& roles, const std::vector<std::string>& modes,
+                    bool numbers = true);
+
+// --- resample_targets.cpp: the times to resample to ------------------------------------------------------------------
+/// Target times of all episodes one after the other, and where each episode's start.
+struct ResampleTargets {
+  std::vector<std::int64_t> times{};         // nanoseconds
+  std::vector<std::int64_t> sample_times{};  // the times of the values: `times`, or a sample's within --snap
+  std::vector<std::int64_t> offsets{};       // episodes + 1
+  std::int64_t snapped = 0;                  // how many of them differ
+  std::string file{};                        // of --times or --like: "FILE, column 't' in s"; else empty
+  std::vector<std::string> warnings{};       // of reading it
+};
+
+/// --start, --end and --snap in nanoseconds.
+struct TargetWindow {
+  std::optional<std::int64_t> start{};
+  std::optional<std::int64_t> end{};
+  std::int64_t snap = 0;
+};
+/// Throws Error bad_parameter, usage.
+TargetWindow parse_window(const ResampleCommand& command);
+
+/// From --hz (per episode: the grid begins at its first stamp, or at --start, or with --align at a multiple of the
+/// period; point i lies i / hz later, rounded to the nanosecond; up to the last stamp or --end), --times or --like (the
+/// same for every episode, those from --start to --end). Throws Error bad_parameter, usage, and what reading the file
+/// throws.
+ResampleTargets make_targets(const ResampleCommand& command, const TargetWindow& window,
+                             const io::Recording& recording);
+
+// --- resample_table.cpp: one call of tmaops::resample for all columns ------------------------------------------------
+/// The resampled targets.
+struct ResampledTable {
+  std::vector<double> values{};       // (targets, matrix columns), in the order of the plan's groups
+  std::vector<std::uint8_t> valid{};  // per target
+  /// Per target and mode previous, next, nearest: the row of the source that columns of other types copy.
+  std::vector<Interpolation> row_modes{};
+  std::int64_t masked = 0;         // targets between samples that the mask separates
+  std::int64_t value_columns = 0;  // of the matrix; the row numbers follow them
+  std::int64_t stride = 0;         // columns of the matrix in all
+  std::string variant{};
+};
+
+/// Resamples real columns in f64. The row numbers are resampled like a channel, so that columns of other types can be
+/// copied bit by bit; f64 holds the numbers exactly. Targets between rows with missing rows between them are NaN and
+/// not valid.
+ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+                              const ResamplePolicies& policies, const MissingRows& missing = {});
+
+/// The column of the output, for the targets in `kept`: real numbers rounded once to the column's type; elements of
+/// other types copied, zero (empty, false) at targets that are not valid.
+io::Array output_column(const io::Recording& recording, std::size_t column, const ModePlan& plan,
+                        const ResampledTable& table, const std::vector<std::int64_t>& kept);
+
+// --- resample_output.cpp: the recording that is written --------------------------------------------------------------
+/// The targets that are written, and how many lie outside or in gaps.
+struct Selection {
+  std::vector<std::int64_t> kept{};
+  std::vector<std::int64_t> offsets{0};  // of the kept ones, per episode
+  std::int64_t outside = 0;
+  std::int64_t in_gaps = 0;  // the masked ones among them
+};
+
+Selection select_rows(const io::Recording& recording, const ResampleTargets& targets, const ResampledTable& table,
+                      const Policies& policies);
+
+/// Throws Error target_outside or bad_parameter when no target at all has data.
+void check_something_left(const ResampleCommand& command, const io::Recording& recording,
+                          const ResampleTargets& targets, const ResampledTable& table, const Selection& selection,
+                          const Policies& policies);
+
+io::Recording make_output(io::Recording&& recording, const ResampleTargets& targets, const ModePlan& plan,
+                          const ResampledTable& table, const Selection& selection, bool with_valid);
+
+/// Renames the position and the quaternion of `roles` to tx ty tz qx qy qz qw, as a TUM or KITTI trajectory needs them,
+/// unless columns have these names already. Returns a line for the summary, which is empty when nothing was renamed.
+/// Throws Error bad_parameter when there are several poses.
+std::string name_pose(io::Recording& recording, const ColumnRoles& roles);
+
+// --- resample_report.cpp, resample_warnings.cpp: how the times were read, what looks wrong, what was done ------------
+/// The steps between neighbouring samples of an episode, in nanoseconds.
+struct Steps {
+  std::int64_t longest = 0, median = 0, wider_than_gap = 0, zero = 0;
+};
+Steps measure_steps(const io::Recording& recording, std::int64_t max_gap);
+
+/// How the times of a recording were read.
+struct TimeSummary {
+  io::TimeColumn column{};
+  io::FileFormat format = io::FileFormat::csv;
+  std::int64_t first = 0, last = 0, median_step = 0;
+
+  /// "column 'seq' in s, 0 to 20 s, 10 Hz median (the first column, since no name is known; unit assumed)". The options
+  /// are those that named the column and its unit.
+  std::string text(std::string_view name_option = "--times-array", std::string_view unit_option = "--time-unit") const;
+};
+TimeSummary summarise_times(const io::Recording& recording, const Steps& steps);
+
+/// "0.5 s", with all decimals that are not 0.
+std::string seconds_text(std::int64_t nanoseconds);
+
+/// What looks wrong in the recording itself.
+void warn_of_recording(const io::Recording& recording, std::vector<std::string>& warnings);
+/// What looks wrong between the recording and the targets.
+void warn_of_targets(const ResampleCommand& command, const io::Recording& recording, const ResampleTargets& targets,
+                     const Steps& steps, const TargetWindow& window, std::vector<std::string>& warnings);
+
+/// The data of the summary and the JSON.
+struct RunFacts {
+  io::FileFormat from, to;
+  const Policies& policies;
+  const ResampleInput& input;
+  const ModePlan& plan;
+  const ResampleTargets& targets;
+  const ResampledTable& table;
+  const Selection& selection;
+  Steps steps{};
+  TimeSummary time{};
+  std::string pose{};  // of a trajectory
+  std::vector<std::string> left_out{};
+  std::uint64_t bytes = 0;
+};
+void write_report(const ResampleCommand& command, const RunFacts& facts, ResampleReport& report);
+
+}  // namespace tmaops::cli

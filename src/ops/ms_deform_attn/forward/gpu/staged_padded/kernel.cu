@@ -1,0 +1,34 @@
+// Reproduces the kernel "shared memory with padding" of the published attention report: tiles of 2 x 2 pixels of 32 channels
+// in shared memory, rows of CHANNELS + 2 values, a warp together for one tile, the same memory for one level after the
+// other, eight channels per thread, f16 arithmetic. The source was not published.
+// Rows of 34 values have 68 bytes, so that nothing wider than 4 bytes is aligned in them: the stage is read by words.
+// It differs in what the report leaves open: a warp stages the 64 tiles of a level and eight queries, in the order point,
+// corner, query. As in `original`, no border is read, and sums that are not finite are made again by the definition.
+#include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
+
+namespace tmaops::ops::ms_deform_attn::staged_padded {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 64;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+
+__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
+  __shared__ HalfStage<Padding::two_channels> stages[kWarps];
+  sum_staged(call, stages);
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_half_arithmetic(problem); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  const Call call = forward_call(problem, arguments);
+  Work work(kSite, problem.device);
+  if (call.items == 0) return work;
+  work.add(kernel, one_group_each(call.items, kThreads, kHalfLaneBits, arguments.dependent_launch), call);
+  return work;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::staged_padded

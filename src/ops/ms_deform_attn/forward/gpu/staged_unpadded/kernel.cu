@@ -1,0 +1,30 @@
+// `staged_padded` without the padding, to show what padding buys: rows of CHANNELS values, read by the same words of 4
+// bytes. The published report has no such kernel, but names the bank conflicts that padding is to prevent.
+#include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
+
+namespace tmaops::ops::ms_deform_attn::staged_unpadded {
+namespace {
+
+using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
+
+constexpr int kThreads = 64;
+constexpr int kWarps = kThreads / device::kWarpThreads;
+
+__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
+  __shared__ HalfStage<Padding::none> stages[kWarps];
+  sum_staged(call, stages);
+}
+
+}  // namespace
+
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_half_arithmetic(problem); }
+
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
+  const Call call = forward_call(problem, arguments);
+  Work work(kSite, problem.device);
+  if (call.items == 0) return work;
+  work.add(kernel, one_group_each(call.items, kThreads, kHalfLaneBits, arguments.dependent_launch), call);
+  return work;
+}
+
+}  // namespace tmaops::ops::ms_deform_attn::staged_unpadded

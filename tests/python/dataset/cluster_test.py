@@ -1,0 +1,93 @@
+"""Ray and datatrove: the same bytes as one machine, also when a node is lost."""
+
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lerobot_test import digests
+
+import tmaops.dataset
+from tmaops.dataset import example
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cluster") / "in"
+    example.write(root, [400] * 32, files=16)
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(source):
+    tmaops.dataset.resample(source, source.parent / "whole", hz=137, workers=1)
+    return digests(source.parent / "whole")
+
+
+def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
+    pytest.importorskip("ray")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    import tmaops.dataset.ray
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        lost = cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False)
+        seen = []
+
+        def kill():
+            partial = tmp_path / "out.partial"
+            end = time.monotonic() + 120
+            while len(list(partial.glob("data/*/file-*.parquet"))) < 3 and time.monotonic() < end:
+                time.sleep(0.005)
+            seen.append(len(list(partial.glob("data/*/file-*.parquet"))))
+            cluster.remove_node(lost, allow_graceful=False)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        report = tmaops.dataset.ray.resample_files(source, tmp_path / "out", hz=137)
+        killer.join()
+        assert report.done and report.episodes == 32
+        assert 3 <= seen[0] < 16, "the node was killed too late to matter"
+        assert digests(tmp_path / "out") == whole
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
+    pytest.importorskip("ray")
+    import ray
+
+    import tmaops.dataset.ray
+
+    rng = np.random.default_rng(4)
+    times = np.concatenate([np.cumsum(rng.uniform(0.005, 0.02, 80)) for _ in range(5)])
+    table = pa.table({"timestamp": times, "x": np.sin(times), "episode": np.repeat(np.arange(5), 80)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "one.parquet", hz=50, workers=1)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        ds = tmaops.dataset.ray.resample(ray.data.read_parquet(str(tmp_path / "in.parquet")), hz=50, episode_column="episode")
+        rows = ds.to_pandas().sort_values(["episode", "timestamp"]).reset_index(drop=True)
+    finally:
+        ray.shutdown()
+    one = pq.read_table(tmp_path / "one.parquet").to_pandas()
+    assert list(rows.columns) == list(one.columns)
+    np.testing.assert_array_equal(rows.to_numpy(), one.to_numpy())
+
+
+def test_datatrove_runs_every_share_and_again_only_what_is_missing(source, whole, tmp_path):
+    pytest.importorskip("datatrove")
+    from datatrove.executor import LocalPipelineExecutor
+
+    from tmaops.dataset.datatrove import Resample
+
+    step = Resample(source, tmp_path / "out", hz=137)
+    executor = LocalPipelineExecutor([step], tasks=4, workers=2, start_method="spawn", logging_dir=str(tmp_path / "logs"))
+    executor.run()
+    assert digests(tmp_path / "out") == whole

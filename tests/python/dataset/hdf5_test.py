@@ -1,0 +1,97 @@
+"""HDF5 demonstrations as robomimic and ALOHA write them, and streams of several rates."""
+
+import json
+
+import known
+import numpy as np
+import pytest
+
+h5py = pytest.importorskip("h5py")
+
+import tmaops.dataset
+from tmaops.dataset import Refused
+
+
+def robomimic(path, lengths):
+    """Demonstrations at 20 Hz, with the names, attributes and layout that robomimic has."""
+    rng = np.random.default_rng(3)
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs["env_args"] = json.dumps({"env_name": "Lift", "env_kwargs": {"control_freq": 20}})
+        data.attrs["total"] = sum(lengths)
+        for i, n in enumerate(lengths):
+            demo = data.create_group(f"demo_{i}")
+            demo.attrs["num_samples"] = n
+            demo.attrs["model_file"] = "<xml/>"
+            quaternion = rng.normal(size=(n, 4)) * 0.05 + [0, 0, 0, 1]
+            demo.create_dataset("actions", data=rng.normal(size=(n, 7)))
+            demo.create_dataset("dones", data=np.arange(n) == n - 1)
+            demo.create_dataset("obs/robot0_eef_quat", data=quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True))
+            demo.create_dataset("obs/image", data=rng.integers(0, 255, (n, 8, 8, 3), np.uint8), compression="gzip", chunks=(1, 8, 8, 3))
+        file.create_group("mask").create_dataset("train", data=np.array([b"demo_0"]))
+
+
+def test_robomimic_demonstrations_come_onto_another_rate(tmp_path):
+    robomimic(tmp_path / "in.hdf5", [41, 12])
+    report = tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+    assert report.notes == ["time of samples: counted at 20 per second (control_freq of env_args)"]
+    assert report.columns["obs/robot0_eef_quat"] == "slerp (a quaternion by its name)"
+    with h5py.File(tmp_path / "in.hdf5") as old, h5py.File(tmp_path / "out.hdf5") as new:
+        assert new["mask/train"][()].tolist() == [b"demo_0"]
+        total = 0
+        for name, n in (("demo_0", 41), ("demo_1", 12)):
+            was, now = old["data"][name], new["data"][name]
+            times = np.arange(n) / 20
+            targets = np.arange(int((n - 1) / 20 * 30) + 1) / 30
+            assert now.attrs["num_samples"] == targets.size and now.attrs["model_file"] == "<xml/>"
+            total += targets.size
+            np.testing.assert_allclose(now["actions"], known.linear(was["actions"][()], times, targets), atol=1e-7)
+            np.testing.assert_allclose(now["obs/robot0_eef_quat"], known.slerp(was["obs/robot0_eef_quat"][()], times, targets), atol=1e-7)
+            images = known.previous(was["obs/image"][()], times, targets + 1e-9)
+            np.testing.assert_array_equal(now["obs/image"], images)
+            assert now["obs/image"].compression == "gzip"
+        assert new["data"].attrs["total"] == total
+
+
+def test_aloha_needs_the_rate_of_its_samples(tmp_path):
+    with h5py.File(tmp_path / "episode_0.hdf5", "w") as file:
+        file.attrs["sim"] = True
+        file.create_dataset("action", data=np.arange(28.0).reshape(14, 2))
+        file.create_dataset("observations/qpos", data=np.arange(14, dtype=np.float32)[:, None])
+    with pytest.raises(Refused, match="--input-hz"):
+        tmaops.dataset.resample(tmp_path / "episode_0.hdf5", tmp_path / "out.hdf5", hz=25, workers=1)
+    tmaops.dataset.resample(tmp_path / "episode_0.hdf5", tmp_path / "at25.hdf5", hz=25, input_hz=50, workers=1)
+    with h5py.File(tmp_path / "at25.hdf5") as new:
+        assert new.attrs["sim"]
+        assert new["observations/qpos"][:, 0].tolist() == list(range(0, 14, 2))
+
+
+def test_streams_of_several_rates_share_one_clock(tmp_path):
+    rng = np.random.default_rng(5)
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        for name, hz, start in (("camera", 30, 0.02), ("tactile", 150, 0.0), ("imu", 1000, 0.011)):
+            n = int(2 * hz)
+            times = start + np.arange(n) / hz + rng.uniform(-0.2, 0.2, n) / hz
+            file.create_dataset(f"{name}/timestamp", data=times)
+            file.create_dataset(f"{name}/value", data=rng.normal(size=(n, 3)))
+            file.create_dataset(f"{name}/frame", data=np.arange(n))
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=100, workers=1)
+    with h5py.File(tmp_path / "in.h5") as old, h5py.File(tmp_path / "out.h5") as new:
+        clocks = [new[f"{name}/timestamp"][()] for name in ("camera", "tactile", "imu")]
+        assert (clocks[0] == clocks[1]).all() and (clocks[0] == clocks[2]).all()
+        firsts, lasts = zip(*((old[f"{n}/timestamp"][0], old[f"{n}/timestamp"][-1]) for n in ("camera", "tactile", "imu")), strict=True)
+        assert clocks[0][0] == pytest.approx(max(firsts), abs=1e-9)
+        assert min(lasts) - 0.01 < clocks[0][-1] <= min(lasts) + 1e-9
+        for name in ("camera", "tactile", "imu"):
+            times = old[f"{name}/timestamp"][()]
+            wanted = known.linear(old[f"{name}/value"][()], times, clocks[0])
+            np.testing.assert_allclose(new[f"{name}/value"], wanted, atol=1e-5)  # half a nanosecond at slopes of 1e4 per second
+            assert new[f"{name}/frame"][()].tolist() == known.previous(np.arange(times.size), times, clocks[0] + 1e-10)
+
+
+def test_links_into_other_files_are_refused(tmp_path):
+    robomimic(tmp_path / "in.hdf5", [10])
+    with h5py.File(tmp_path / "in.hdf5", "a") as file:
+        file["data/demo_0/obs/other"] = h5py.ExternalLink("/etc/passwd", "x")
+    with pytest.raises(Refused, match="a link to /etc/passwd"):
+        tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)

@@ -1,0 +1,101 @@
+"""inspect() against defects that were put in by hand."""
+
+import shutil
+import subprocess
+
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tmaops.dataset
+from tmaops.dataset import example
+
+
+def broken_table(path):
+    """Two episodes at 100 Hz: 7 samples missing in one place, 3 values not finite, 2 sign flips, one time twice."""
+    seconds = np.arange(400) / 100
+    keep = np.ones(400, bool)
+    keep[100:107] = False
+    a = seconds[keep]
+    b = seconds.copy()
+    b[50] = b[49]
+    times = np.concatenate([a, b])
+    x = np.sin(times)
+    x[[3, 9, 500]] = [np.nan, np.inf, -np.inf]
+    half = times * 0.2
+    quaternion = np.stack([0 * half, 0 * half, np.sin(half), np.cos(half)], axis=1)
+    quaternion[20:60] *= -1
+    table = {
+        "time": times,
+        "episode": ["a"] * a.size + ["b"] * b.size,
+        "x": x,
+        "quat": pa.FixedSizeListArray.from_arrays(pa.array(quaternion.reshape(-1)), 4),
+    }
+    pq.write_table(pa.table(table), path)
+
+
+def test_rates_gaps_drops_flips_and_broken_values_are_counted(tmp_path):
+    broken_table(tmp_path / "in.parquet")
+    found = tmaops.dataset.inspect(tmp_path / "in.parquet")
+    first, second = found.clocks
+    assert first.hz == pytest.approx(100, rel=1e-6) and first.drops == 7 and first.longest_gap == pytest.approx(0.08)
+    assert first.jitter < 1e-6 and first.backwards == 0
+    assert first.sign_flips == {"quat": 2} and first.not_finite == {"x": 2}
+    assert second.backwards == 1 and second.not_finite == {"x": 1} and second.sign_flips == {}
+    total = found.totals()[0]
+    assert total["episodes"] == 2 and total["not_finite"] == {"x": 3}
+    assert "sign flips 2 times" in found.text()
+
+
+def test_a_lerobot_set_has_its_rate(tmp_path):
+    example.write(tmp_path / "in", [100, 51, 7])
+    found = tmaops.dataset.inspect(tmp_path / "in")
+    assert [c.samples for c in found.clocks] == [100, 51, 7]
+    assert found.totals()[0]["hz_median"] == pytest.approx(50, rel=1e-4)
+
+
+def test_streams_of_hdf5_are_told_apart(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        for name, hz, start in (("camera", 30, 0.25), ("imu", 1000, 0.0)):
+            file.create_dataset(f"{name}/timestamp", data=start + np.arange(hz) / hz)
+            file.create_dataset(f"{name}/value", data=np.zeros((hz, 3)))
+    camera, imu = tmaops.dataset.inspect(tmp_path / "in.h5").clocks
+    assert (round(camera.hz), round(imu.hz)) == (30, 1000)
+    assert camera.offset == pytest.approx(0.25) and imu.offset == 0
+
+
+def test_a_clock_that_drifts_against_the_recorder_is_found(tmp_path):
+    pytest.importorskip("mcap_ros2")
+    from mcap_ros2.writer import Writer
+    from mcap_test import BASE, IMU, stamp
+
+    with open(tmp_path / "in.mcap", "wb") as file:
+        writer = Writer(file)
+        kind = writer.register_msgdef("sensor_msgs/msg/Imu", IMU)
+        for i in range(500):
+            at = BASE + i * 10_000_000
+            message = {"header": {"stamp": stamp(at), "frame_id": ""}, "orientation": dict(x=0.0, y=0.0, z=0.0, w=1.0)}
+            message |= {"covariance": [0.0] * 9, "note": ""}
+            writer.write_message("/imu", kind, message, log_time=at + 3_000_000 + i * 500)  # 50 ppm
+        writer.finish()
+    (clock,) = tmaops.dataset.inspect(tmp_path / "in.mcap").clocks
+    assert clock.drift_ppm == pytest.approx(50, rel=1e-3)
+
+
+def test_the_page_holds_everything_and_opens_in_a_browser(tmp_path):
+    pytest.importorskip("plotly")
+    from tmaops.dataset.cli import main
+
+    broken_table(tmp_path / "in.parquet")
+    assert main(["inspect", str(tmp_path / "in.parquet"), "--html", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "src=\"http" not in text and "sign flips 2 times" in text
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no browser")
+    shot = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
+    dom = subprocess.run([*shot, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120).stdout
+    assert dom.count("main-svg") >= 4

@@ -1,0 +1,97 @@
+"""Data sets written and read by LeRobot's own code (`pip install --no-deps lerobot` and what its data sets need).
+
+torchvision and accelerate, which LeRobot imports for images and training, have no part in this and may be missing.
+"""
+
+import importlib.machinery
+import importlib.util
+import sys
+import types
+
+import known
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import tmaops.dataset
+
+for needed in ("torch", "datasets", "lerobot"):
+    if importlib.util.find_spec(needed) is None:
+        pytest.skip(f"no {needed}", allow_module_level=True)
+
+
+def stand_in(name, **attributes):
+    module = types.ModuleType(name)
+    module.__spec__ = importlib.machinery.ModuleSpec(name, None)
+    module.__dict__.update(attributes)
+    sys.modules[name] = module
+
+
+@pytest.fixture(scope="module")
+def own():
+    """LeRobotDataset itself."""
+    before = set(sys.modules)
+    if importlib.util.find_spec("accelerate") is None:
+        stand_in("accelerate", Accelerator=object)
+    if importlib.util.find_spec("torchvision") is None:
+        stand_in("torchvision")
+        stand_in("torchvision.transforms", ToTensor=object)
+        sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    yield LeRobotDataset
+    for name in set(sys.modules) - before:
+        if name.split(".")[0] in ("torchvision", "accelerate"):
+            del sys.modules[name]
+
+
+def motion(seconds):
+    return np.stack([np.sin(seconds), np.cos(3 * seconds), seconds**2], axis=-1).astype(np.float32)
+
+
+@pytest.fixture
+def source(own, tmp_path):
+    features = {"observation.state": {"dtype": "float32", "shape": (3,), "names": ["a", "b", "c"]},
+                "action": {"dtype": "float32", "shape": (2,), "names": None}}
+    made = own.create("test/made", fps=20, features=features, root=tmp_path / "in", use_videos=False)
+    for length, task in ((40, "push"), (25, "pull"), (61, "push")):
+        for i in range(length):
+            frame = {"observation.state": motion(np.float64(i / 20)), "action": np.array([i, -i], np.float32), "task": task}
+            made.add_frame(frame)
+        made.save_episode()
+    made.finalize()
+    return tmp_path / "in"
+
+
+def test_its_loader_and_its_check_of_timestamps_accept_the_result(own, source, tmp_path):
+    tmaops.dataset.resample(source, tmp_path / "out", hz=50, workers=1)
+    deltas = {"observation.state": [-1 / 50, 0, 1 / 50]}
+    loaded = own("test/made", root=tmp_path / "out", delta_timestamps=deltas)
+    assert loaded.fps == 50 and loaded.num_episodes == 3 and len(loaded) == 98 + 61 + 151
+    for index, (episode, frame, task) in {0: (0, 0, "push"), 100: (1, 2, "pull"), 309: (2, 150, "push")}.items():
+        row = loaded[index]
+        assert row["episode_index"].item() == episode and row["frame_index"].item() == frame and row["task"] == task
+        assert row["timestamp"].item() == np.float32(frame / 50)
+        times = np.arange(61) / 20
+        wanted = known.linear(motion(times), times, [frame / 50])[0]
+        np.testing.assert_allclose(row["observation.state"][1].numpy(), wanted, atol=3e-7)
+
+
+def test_its_statistics_agree_with_those_that_it_would_compute(own, source, tmp_path):
+    from lerobot.datasets.compute_stats import compute_episode_stats
+
+    tmaops.dataset.resample(source, tmp_path / "out", hz=50, workers=1)
+    loaded = own("test/made", root=tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "data" / "chunk-000" / "file-000.parquet").to_pandas()
+    state = np.stack(rows["observation.state"])
+    theirs = compute_episode_stats({"observation.state": state}, loaded.meta.features)["observation.state"]
+    ours = loaded.meta.stats["observation.state"]
+    for key in ("min", "max", "mean", "std"):
+        np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-5, atol=1e-6, err_msg=key)
+    assert ours["count"] == theirs["count"]
+    episodes = pq.read_table(tmp_path / "out" / "meta" / "episodes" / "chunk-000" / "file-000.parquet").to_pylist()
+    first = compute_episode_stats({"observation.state": state[:98]}, loaded.meta.features)["observation.state"]
+    for key in ("min", "max", "mean", "std", "q01", "q50", "q99"):
+        # Its quantiles are those of a histogram, with 98 rows up to 3 % of the range off; ours are exact.
+        loose = 0.03 * np.ptp(state[:98], axis=0).max() if key[0] == "q" else 1e-6
+        np.testing.assert_allclose(episodes[0][f"stats/observation.state/{key}"], first[key], rtol=1e-5, atol=loose, err_msg=key)

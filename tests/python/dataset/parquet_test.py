@@ -1,0 +1,105 @@
+"""Parquet tables with an episode column: every Arrow type keeps its meaning."""
+
+import datetime
+
+import known
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tmaops.dataset
+from tmaops.dataset import Refused
+
+
+def table_of(times_ns, episodes, rng):
+    n = len(times_ns)
+    x = rng.normal(size=n)
+    return pa.table(
+        {
+            "speed": pa.array(x, mask=np.arange(n) == 5),
+            "label": pa.array([f"s{i % 3}" for i in range(n)]).dictionary_encode(),
+            "time": pa.array(times_ns, pa.timestamp("ns", tz="Europe/Berlin")),
+            "nested": pa.array([{"a": i, "b": [i, i + 1]} for i in range(n)]),
+            "vector": pa.array(rng.normal(size=(n, 3)).tolist(), pa.list_(pa.float64())),
+            "when": pa.array([datetime.date(2024, 1, 1 + i % 28) for i in range(n)]),
+            "count": pa.array([None if i == 3 else i for i in range(n)], pa.uint16()),
+            "episode": pa.array(episodes).dictionary_encode(),
+        }
+    ).replace_schema_metadata({"made by": "a test"})
+
+
+@pytest.fixture
+def source(tmp_path):
+    rng = np.random.default_rng(7)
+    steps = rng.integers(5_000_000, 30_000_000, 240)
+    times = 1_700_000_000_000_000_000 + np.cumsum(steps)
+    table = table_of(times, ["a"] * 100 + ["b"] * 140, rng)
+    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", row_group_size=37)
+    return tmp_path / "in.parquet", table, times
+
+
+def test_types_order_zones_and_metadata_survive_and_numbers_are_those_of_float64(source, tmp_path):
+    path, table, times = source
+    report = tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=40, workers=1)
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.schema.equals(pq.read_schema(path), check_metadata=True)
+    assert report.rows_written == out.num_rows
+    assert pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0).compression == "ZSTD"
+    for episode, rows in (("a", slice(0, 100)), ("b", slice(100, 240))):
+        mine = out.filter(pa.array([e == episode for e in out.column("episode").to_pylist()]))
+        t = times[rows]
+        targets = t[0] + np.rint(np.arange(mine.num_rows) * 1e9 / 40).astype(np.int64)
+        assert mine.column("time").cast(pa.int64()).to_pylist() == targets.tolist()
+        assert t[-1] - targets[-1] < 25_000_000
+        seconds, at = (t - t[0]) / 1e9, (targets - t[0]) / 1e9
+        wanted = known.linear(np.stack(table.column("vector").to_pylist()[rows]), seconds, at)
+        np.testing.assert_allclose(np.stack(mine.column("vector").to_pylist()), wanted, atol=1e-12)
+        for name in ("label", "nested", "when", "count"):
+            assert mine.column(name).to_pylist() == known.previous(table.column(name).to_pylist()[rows], t, targets), name
+
+
+def test_a_null_sample_leaves_nulls_around_it_and_nowhere_else(source, tmp_path):
+    path, table, times = source
+    tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=200, workers=1)
+    out = pq.read_table(tmp_path / "out.parquet")
+    mine = out.filter(pa.array([e == "a" for e in out.column("episode").to_pylist()]))
+    at = mine.column("time").cast(pa.int64()).to_numpy()
+    gone = (at > times[4]) & (at < times[6])
+    assert gone.any()
+    assert mine.column("speed").is_null().to_pylist() == gone.tolist()
+
+
+def test_gaps_become_nulls(source, tmp_path):
+    path, _, times = source
+    tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=200, max_gap=0.02, workers=1)
+    out = pq.read_table(tmp_path / "out.parquet").slice(0, 50)
+    at = out.column("time").cast(pa.int64()).to_numpy()
+    before = times[np.searchsorted(times, at, side="right") - 1]
+    after = times[np.searchsorted(times, at)]
+    wanted = ((after - before) > 20_000_000).tolist()
+    assert any(wanted) and out.column("label").is_null().to_pylist() == wanted
+    assert out.column("vector").is_null().to_pylist() == wanted
+
+
+def test_an_episode_in_two_places_is_refused(tmp_path):
+    rng = np.random.default_rng(1)
+    table = table_of(np.arange(30) * 10**7, ["a"] * 10 + ["b"] * 10 + ["a"] * 10, rng)
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(Refused, match="episode 'a' in two places"):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=30, workers=1)
+
+
+def test_what_was_taken_as_time_is_said_and_a_missing_one_refused(source, tmp_path):
+    path, _, _ = source
+    report = tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=30, workers=1)
+    assert report.notes[0] == "time: column 'time' in its own unit (of the type timestamp[ns, tz=Europe/Berlin])"
+    pq.write_table(pa.table({"x": [1.0, 2.0], "seq": [0, 1]}), tmp_path / "none.parquet")
+    with pytest.raises(Refused, match="--time-column"):
+        tmaops.dataset.resample(tmp_path / "none.parquet", tmp_path / "none_out.parquet", hz=30, workers=1)
+
+
+def test_float32_seconds_are_warned_about(tmp_path):
+    pq.write_table(pa.table({"t": pa.array(np.arange(50, dtype=np.float32) / 10), "x": np.arange(50.0)}), tmp_path / "in.parquet")
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
+    assert any("float seconds" in warning for warning in report.warnings)
