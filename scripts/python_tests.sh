@@ -7,11 +7,6 @@ skip() {
   printf '%s\n' "*** The Python tests are left out: PyPI could not be reached ($1). ***" >&2
   exit 0
 }
-code=0
-wheel=$(sh scripts/wheel.sh) || code=$?
-[ "$code" != 3 ] || skip "what builds the wheel"
-[ "$code" = 0 ] || exit "$code"
-
 environment=.venv/python-tests
 wanted=$(cat tests/python/requirements.txt)
 if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$wanted" ]; then
@@ -24,6 +19,12 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$wanted" ]; then
   fi
   printf '%s' "$wanted" >"$environment/.complete"
 fi
+code=0
+wheel=$(TORCH_FROM="$environment/bin/python" sh scripts/wheel.sh) || code=$?
+[ "$code" != 3 ] || skip "what builds the wheel"
+[ "$code" = 0 ] || exit "$code"
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
 echo "Testing (Python)." >&2
-exec "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python "$@"
+"$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python "$@"
+echo "Testing (Python, tmaops.torch without its native half)." >&2
+TMAOPS_TORCH=python exec "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes" "$@"

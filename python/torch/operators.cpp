@@ -1,0 +1,268 @@
+// The operators of tmaops.torch on torch's stable ABI: one library for torch 2.10 and newer, on CPU and CUDA.
+// Schemas, fakes and gradients are registered in python/tmaops/torch.py; here are the kernels, which hand torch's tensors
+// to the C interface. libtmaops.so is in the process already: Python loads it first.
+#include <dlfcn.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tmaops/tmaops.h"
+
+namespace {
+
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+using Integers = std::vector<int64_t>;
+using Text = std::string;
+
+[[noreturn]] void fail(const Text& message) { throw std::runtime_error("tmaops: " + message); }
+
+template <typename Function>
+Function* library_function(const char* name) {
+  static void* const library = dlopen("libtmaops.so", RTLD_NOW | RTLD_NOLOAD);
+  void* const found = library == nullptr ? nullptr : dlsym(library, name);
+  if (found == nullptr) fail(Text(name) + " is not loaded: import tmaops before this library");
+  return reinterpret_cast<Function*>(found);
+}
+// The function of this name in libtmaops.so, looked up once.
+#define TMAOPS_FUNCTION(name) static auto* const name = library_function<decltype(::tmaops_##name)>("tmaops_" #name)
+
+void check(int code) {
+  if (code == 0) return;
+  TMAOPS_FUNCTION(last_error);
+  throw std::runtime_error(last_error()->message);
+}
+
+tmaops_dtype dtype_of(const Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case ScalarType::Double: return TMAOPS_F64;
+    case ScalarType::Float: return TMAOPS_F32;
+    case ScalarType::Half: return TMAOPS_F16;
+    case ScalarType::BFloat16: return TMAOPS_BF16;
+    case ScalarType::Long: return TMAOPS_I64;
+    case ScalarType::Int: return TMAOPS_I32;
+    case ScalarType::Byte: return TMAOPS_U8;
+    case ScalarType::Bool: return {tmaops_dtype_bool, 8, 1};
+    default: return {tmaops_dtype_int, 0, 1};  // refused by the library, by the name of the argument
+  }
+}
+
+tmaops_tensor view(const Tensor& tensor) {
+  const bool gpu = tensor.is_cuda();
+  void* data = nullptr;
+  if (aoti_torch_get_data_ptr(tensor.get(), &data) != AOTI_TORCH_SUCCESS) fail("a tensor without memory");
+  return {data,
+          {gpu ? tmaops_device_cuda : tmaops_device_cpu, gpu ? tensor.get_device() : 0},
+          static_cast<int32_t>(tensor.dim()),
+          dtype_of(tensor),
+          tensor.sizes().data(),
+          tensor.strides().data(),
+          0};
+}
+
+/// A view of a tensor that may be absent.
+struct OptionalView {
+  explicit OptionalView(const std::optional<Tensor>& tensor) {
+    if (tensor) storage = view(*tensor);
+    pointer = tensor ? &storage : nullptr;
+  }
+  tmaops_tensor storage{};
+  const tmaops_tensor* pointer;
+};
+
+/// Torch's current stream of the tensor's device. libtorch_cuda.so is loaded where there is a tensor of a GPU.
+tmaops_stream stream_of(const Tensor& tensor) {
+  if (!tensor.is_cuda()) return nullptr;
+  using Current = AOTITorchError(int32_t, void**);
+  static auto* const current =
+      reinterpret_cast<Current*>(dlsym(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD), "aoti_torch_get_current_cuda_stream"));
+  void* stream = nullptr;
+  if (current == nullptr || current(tensor.get_device(), &stream) != AOTI_TORCH_SUCCESS) fail("torch has no current stream");
+  return stream;
+}
+
+int number_of(const Text& value, std::initializer_list<const char*> known, const char* what) {
+  int number = 0;
+  for (const char* name : known) {
+    if (value == name) return number;
+    ++number;
+  }
+  fail(Text(what) + ": got '" + value + "'");
+}
+
+Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType> dtype = {}) {
+  return torch::stable::new_empty(like, shape, dtype);
+}
+
+// --- multi-scale deformable attention --------------------------------------------------------------------------------
+
+/// Options and levels, with what they point to.
+struct Attention {
+  Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
+            const Text& sampling) {
+    if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
+    for (std::size_t l = 0; l < levels.size(); l += 2) shapes.push_back({levels[l], levels[l + 1]});
+    options.size = sizeof options;
+    options.sampling = number_of(sampling, {"bilinear", "nearest"}, "sampling");
+    if (level_starts) {
+      starts = *level_starts;
+      if (starts.size() != shapes.size()) fail("level_start_index: not one number for each level");
+      options.level_start_index = starts.data();
+    }
+    if (points) {
+      counts.assign(points->begin(), points->end());
+      if (counts.size() != shapes.size()) fail("points_per_level: not one number for each level");
+      options.points_per_level = counts.data();
+    }
+  }
+  Attention(const Attention&) = delete;
+  Attention& operator=(const Attention&) = delete;
+  int64_t count() const { return static_cast<int64_t>(shapes.size()); }
+
+  std::vector<tmaops_level_shape> shapes{};
+  Integers starts{};
+  std::vector<int32_t> counts{};
+  tmaops_ms_deform_attn_options options{};
+};
+
+Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+                      const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
+                      const std::optional<Integers>& points_per_level, const Text& sampling) {
+  TMAOPS_FUNCTION(ms_deform_attn);
+  const Attention attention(levels, level_start_index, points_per_level, sampling);
+  const bool ranks = value.dim() == 4 && sampling_locations.dim() > 1;  // else the library says what is wrong
+  const Tensor output =
+      empty(value, ranks ? Integers{value.size(0), sampling_locations.size(1), value.size(2) * value.size(3)} : Integers{});
+  const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
+                      result = view(output);
+  check(ms_deform_attn(&values, attention.shapes.data(), attention.count(), &locations, &weights, &result, &attention.options,
+                       stream_of(value)));
+  return output;
+}
+
+std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
+    const Tensor& grad_output, const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+    const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
+    const std::optional<Integers>& points_per_level, const Text& sampling, int64_t needed, bool deterministic) {
+  TMAOPS_FUNCTION(ms_deform_attn_backward);
+  Attention attention(levels, level_start_index, points_per_level, sampling);
+  attention.options.deterministic = deterministic;
+  const auto gradient = [&](const Tensor& input, int64_t bit) {
+    return empty(input, (needed & bit) != 0 ? Integers(input.sizes().begin(), input.sizes().end()) : Integers{0});
+  };
+  const Tensor grad_value = gradient(value, 1), grad_locations = gradient(sampling_locations, 2),
+               grad_weights = gradient(attention_weights, 4);
+  const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
+                      grad = view(grad_output);
+  const tmaops_tensor written[] = {view(grad_value), view(grad_locations), view(grad_weights)};
+  const auto wanted = [&](int index) { return (needed >> index & 1) != 0 ? &written[index] : nullptr; };
+  const tmaops_ms_deform_attn_gradients gradients{wanted(0), wanted(1), wanted(2)};
+  check(ms_deform_attn_backward(&values, attention.shapes.data(), attention.count(), &locations, &weights, &grad, &gradients,
+                                &attention.options, stream_of(value)));
+  return {grad_value, grad_locations, grad_weights};
+}
+
+// --- resampling ------------------------------------------------------------------------------------------------------
+
+tmaops_resample_options resample_options(const Tensor& times, const Text& interpolation, const Text& outside,
+                                         const Text& duplicates, std::optional<double> max_gap,
+                                         const std::optional<Integers>& source_offsets,
+                                         const std::optional<Integers>& target_offsets) {
+  tmaops_resample_options options{};
+  options.size = sizeof options;
+  options.interpolation = number_of(interpolation, {"linear", "previous", "next", "nearest", "cubic", "slerp"}, "interpolation");
+  options.outside = number_of(outside, {"hold", "nan", "extrapolate", "error"}, "outside");
+  options.duplicates = number_of(duplicates, {"error", "last"}, "duplicates");
+  if (max_gap && times.scalar_type() == ScalarType::Long)
+    options.max_gap.nanoseconds = std::llround(*max_gap);
+  else if (max_gap)
+    options.max_gap.seconds = *max_gap;
+  if (source_offsets) {
+    options.source_offsets = source_offsets->data();
+    options.source_offset_count = static_cast<int64_t>(source_offsets->size());
+  }
+  if (target_offsets) {
+    options.target_offsets = target_offsets->data();
+    options.target_offset_count = static_cast<int64_t>(target_offsets->size());
+  }
+  return options;
+}
+
+int64_t last_extent(const Tensor& tensor) { return tensor.dim() == 0 ? 0 : tensor.size(tensor.dim() - 1); }
+
+Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& target_times, const Text& interpolation,
+                const Text& outside, const Text& duplicates, std::optional<double> max_gap,
+                const std::optional<Integers>& source_offsets, const std::optional<Integers>& target_offsets) {
+  TMAOPS_FUNCTION(resample);
+  const auto options =
+      resample_options(source_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets);
+  Integers shape{last_extent(target_times), last_extent(values)};
+  if (!target_offsets) {
+    const int64_t batch = source_offsets ? options.source_offset_count - 1 : values.dim() == 0 ? 0 : values.size(0);
+    shape.insert(shape.begin(), batch < 0 ? 0 : batch);
+  }
+  const Tensor output = empty(values, shape);
+  const tmaops_tensor source = view(values), times = view(source_times), targets = view(target_times), result = view(output);
+  check(resample(&source, &times, &targets, nullptr, &result, &options, stream_of(values)));
+  return output;
+}
+
+Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, const Tensor& target_times, int64_t samples,
+                         const Text& interpolation, const Text& outside, const Text& duplicates,
+                         std::optional<double> max_gap, const std::optional<Integers>& source_offsets,
+                         const std::optional<Integers>& target_offsets) {
+  TMAOPS_FUNCTION(resample_backward);
+  const auto options =
+      resample_options(source_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets);
+  Integers shape{samples, last_extent(grad_output)};
+  if (!source_offsets) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
+  const Tensor gradient = empty(grad_output, shape);
+  const tmaops_tensor grad = view(grad_output), times = view(source_times), targets = view(target_times),
+                      result = view(gradient);
+  check(resample_backward(&times, &targets, nullptr, &grad, &result, &options, stream_of(grad_output)));
+  return gradient;
+}
+
+// --- matrix multiplication -------------------------------------------------------------------------------------------
+
+Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias, const Text& activation,
+            std::optional<ScalarType> out_dtype) {
+  TMAOPS_FUNCTION(gemm);
+  Integers shape(a.sizes().begin(), a.sizes().end());
+  if (!shape.empty()) shape.back() = last_extent(b);
+  if (b.dim() == 3 && a.dim() == 2) shape.insert(shape.begin(), b.size(0));
+  const Tensor output = empty(a, shape, out_dtype);
+  const OptionalView added(bias);
+  tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;
+  options.bias = added.pointer;
+  options.activation = number_of(activation, {"none", "relu", "gelu", "silu"}, "activation");
+  const tmaops_tensor left = view(a), right = view(b), result = view(output);
+  check(gemm(&left, &right, &result, &options, stream_of(a)));
+  return output;
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
+  library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
+  library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
+  library.impl("resample", TORCH_BOX(&resample));
+  library.impl("resample_backward", TORCH_BOX(&resample_backward));
+  library.impl("gemm", TORCH_BOX(&gemm));
+}
+
+STABLE_TORCH_LIBRARY_IMPL(tmaops, CUDA, library) {
+  library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
+  library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
+  library.impl("resample", TORCH_BOX(&resample));
+  library.impl("resample_backward", TORCH_BOX(&resample_backward));
+  library.impl("gemm", TORCH_BOX(&gemm));
+}
