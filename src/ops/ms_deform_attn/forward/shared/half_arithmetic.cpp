@@ -27,8 +27,10 @@ double half_arithmetic_error(const Problem& problem) {
   // axis 2 * 2/3: three times as much. A rounding error that is uniform up to `shift` has the mean square shift^2 / 3.
   // So the relative error that a coordinate leaves has the mean square shift^2.
   double coordinates = 0;
-  for (const Level& level : problem.levels)
-    coordinates = std::max(coordinates, std::hypot(most_shift(level.height), most_shift(level.width)));
+  for (const Level& level : problem.levels) {
+    const double rows = most_shift(level.height), columns = most_shift(level.width);
+    coordinates = std::max(coordinates, std::sqrt(rows * rows + columns * columns));  // hypot would ask for glibc 2.35
+  }
   // Each term is rounded once when it is added, and errors of either sign add up like their root. Its weight is a
   // product of three factors.
   const double terms = 4 * static_cast<double>(problem.points);

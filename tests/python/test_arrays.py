@@ -1,0 +1,48 @@
+"""Arrays of other libraries: JAX, and whatever has DLPack alone."""
+
+import numpy as np
+import pytest
+
+import tmaops
+
+
+class DLPackAlone:
+    """An array that can do nothing but be exported."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_an_array_with_dlpack_alone_is_read_and_written():
+    a, b = np.arange(6, dtype="f4").reshape(2, 3), np.ones((3, 2), "f4")
+    np.testing.assert_array_equal(tmaops.gemm(DLPackAlone(a), DLPackAlone(b)), a @ b)
+    out = np.zeros((2, 2), "f4")
+    tmaops.gemm(a, DLPackAlone(a).array.T, out=DLPackAlone(out))
+    np.testing.assert_array_equal(out, a @ a.T)
+
+
+def test_jax_arrays_give_jax_arrays():
+    jax = pytest.importorskip("jax")
+    a, b = jax.numpy.arange(6.0).reshape(2, 3), jax.numpy.ones((3, 2))
+    got = tmaops.gemm(a, b)
+    assert isinstance(got, jax.Array)
+    np.testing.assert_allclose(got, a @ b)
+    short = a.astype(jax.numpy.bfloat16)
+    assert tmaops.gemm(short, short.T).dtype == jax.numpy.bfloat16
+    values, valid = tmaops.resample(a[..., None], jax.numpy.arange(3.0), jax.numpy.array([0.5, 7.0]), outside="nan", valid=True)
+    np.testing.assert_array_equal(values[:, 0, 0], [0.5, 3.5])
+    np.testing.assert_array_equal(valid, [[True, False]] * 2)
+    with pytest.raises(ValueError, match="JAX"):
+        tmaops.gemm(a, b, out=jax.numpy.zeros((2, 2)))
+
+
+def test_plans_of_jax_arrays_give_what_each_run_wrote():
+    jax = pytest.importorskip("jax")
+    plan = tmaops.plan_gemm(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 2)))
+    np.testing.assert_array_equal(plan.run(), np.full((2, 2), 3))
