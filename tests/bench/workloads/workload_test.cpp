@@ -117,6 +117,7 @@ TEST(Check, a_variant_that_rounds_more_has_a_tolerance_of_its_own) {
   for (const std::string variant : {"all a little", "one wrong"}) {
     CoarseDoubling workload(DType::f32);
     workload.prepare(1, 1);
+    workload.make_reference(1, 0);
     EXPECT_EQ(make_local("row", Kind::variant, variant, {workload.bind(variant, 0)}, *timer)->verify(workload, 0, 0).ok,
               variant == "all a little");
   }
