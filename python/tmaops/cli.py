@@ -14,5 +14,11 @@ def program() -> str:
 
 
 def main() -> NoReturn:
-    """Becomes the tool, with this process's arguments."""
+    """Becomes the tool, with this process's arguments; `dataset` alone is a command of this package."""
+    if sys.argv[1:2] == ["dataset"]:
+        try:
+            from .dataset.cli import main as dataset
+        except ImportError as error:
+            sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
+        sys.exit(dataset(sys.argv[2:]))
     os.execv(program(), ["tmaops", *sys.argv[1:]])
