@@ -3,6 +3,7 @@
 # under ThreadSanitizer, and the Python package.
 #   FAST=1              without the sanitizer builds
 #   SANITIZERS="asan"   with these alone
+#   PYTHON=0            without the Python package
 # CI=true builds with warnings as errors.
 set -eu
 cd "$(dirname "$0")/.."
@@ -45,4 +46,4 @@ for preset in $presets; do
 done
 
 # The Python package, from a wheel with the kernels that were compiled above.
-KERNELS_FROM=$kernels sh scripts/python_tests.sh
+[ "${PYTHON:-}" = 0 ] || KERNELS_FROM=$kernels sh scripts/python_tests.sh
