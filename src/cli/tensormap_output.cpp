@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/tensormap.hpp"
 #include "core/spelling.hpp"
+#include "tma/sizes.hpp"
 
 namespace tmaops::cli {
 namespace {
