@@ -72,7 +72,7 @@ struct ResampleOptions {
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
-/// values (B, S, D) or packed (rows, D): f16, bf16, f32 (f64 on the CPU), any strides. source_times (B, S), (S) shared
+/// values (B, S, D) or packed (rows, D): f16, bf16, f32 or f64, any strides. source_times (B, S), (S) shared
 /// by all trajectories, or packed (rows): f32, f64 or i64 nanoseconds; must increase along S. target_times (B, T), (T)
 /// shared, or packed; same dtype as source_times; need not be sorted. output (B, T, D) or packed; dtype of values.
 /// Differences of times are taken exactly in the time's own type, then the weight is f32 (f64 when values are f64);

@@ -137,7 +137,7 @@ def resample(
     A dictionary of arrays, a pandas or a polars frame goes to `resample_columns` with its arguments.
 
     Args:
-        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32, on the host f64 too.
+        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64.
         source_times: (B, S), (S) for all trajectories, or packed (rows); f32 or f64 seconds, or i64 nanoseconds (or
             datetime64[ns]). They increase along S.
         target_times: (B, T), (T) for all, or packed with `target_offsets`; dtype of `source_times`, in any order.

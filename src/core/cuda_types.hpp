@@ -4,6 +4,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
@@ -18,5 +20,18 @@ void with_value_type(DType dtype, const Fn& fn) {
   else
     fn(static_cast<__nv_bfloat16*>(nullptr));
 }
+
+/// The same, and f64.
+template <class Fn>
+void with_any_value_type(DType dtype, const Fn& fn) {
+  if (dtype == DType::f64)
+    fn(static_cast<double*>(nullptr));
+  else
+    with_value_type(dtype, fn);
+}
+
+/// What values are computed in: f64 for f64, else f32.
+template <class Value>
+using Arithmetic = std::conditional_t<std::is_same_v<Value, double>, double, float>;
 
 }  // namespace tmaops

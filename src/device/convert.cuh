@@ -1,4 +1,4 @@
-// Values of f16, bf16 and f32 to f32 and back: one at a time, the two in a word, and those in 16 bytes.
+// Values of f16, bf16 and f32 to f32 and back (f64 stays f64): one at a time, the two in a word, and those in 16 bytes.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,6 +9,7 @@
 
 namespace tmaops::device {
 
+__device__ __forceinline__ double widen(double value) { return value; }
 __device__ __forceinline__ float widen(float value) { return value; }
 __device__ __forceinline__ float widen(__half value) { return __half2float(value); }
 __device__ __forceinline__ float widen(__nv_bfloat16 value) { return __bfloat162float(value); }
@@ -22,6 +23,14 @@ __device__ __forceinline__ Value narrow(float value) {
     return __float2half_rn(value);
   else
     return __float2bfloat16_rn(value);
+}
+
+template <class Value>
+__device__ __forceinline__ Value narrow(double value) {
+  if constexpr (std::is_same_v<Value, double>)
+    return value;
+  else
+    return narrow<Value>(static_cast<float>(value));
 }
 
 /// The two 16-bit values in a word, the lower half first.

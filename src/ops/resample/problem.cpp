@@ -217,8 +217,6 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
   checks.no_overlap("output", output, "values", values);
   checks.no_overlap("output", output, "source_times", source_times);
   if (!problem.uniform_grid) checks.no_overlap("output", output, "target_times", targets.times);
-  if (values.dtype == DType::f64 && values.device.type != DeviceType::cpu)
-    checks.fail(ErrorCode::unsupported_dtype, "values", "f64 on " + to_string(values.device), "f16, bf16 or f32");
   if (const ConstTensorView valid = options.valid; valid.given()) {
     problem.valid_mask = true;
     checks.dtype("valid", valid, {DType::u8});

@@ -31,9 +31,6 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   checks.no_overlap("grad_values", grad_values, "grad_output", grad_output);
   checks.no_overlap("grad_values", grad_values, "source_times", source_times);
   if (!problem.uniform_grid) checks.no_overlap("grad_values", grad_values, "target_times", targets.times);
-  if (grad_values.dtype == DType::f64 && grad_values.device.type != DeviceType::cpu)
-    checks.fail(ErrorCode::unsupported_dtype, "grad_values", "f64 on " + to_string(grad_values.device),
-                "f16, bf16 or f32");
   return problem;
 }
 

@@ -1,9 +1,10 @@
 // Where a target lies among the samples of its trajectory, on the device. The definition is
-// ops/resample/shared/definition.hpp; this is the same in f32: differences of times in their own type, then rounded to
-// f32 once.
+// ops/resample/shared/definition.hpp; this is the same in f32, or f64 for f64 values: differences of times in their
+// own type, then rounded once.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "device/vector.cuh"
@@ -13,10 +14,10 @@ namespace tmaops::ops::resample::gpu {
 
 /// What a target is made of: with weight 0 of sample `row` alone, with weight NaN of nothing (the output is NaN), else
 /// of samples `row` and `row + 1`, both of which exist. Below 0 and above 1 when extrapolating.
-template <class Index>
+template <class Index, class Weight = float>
 struct Place {
   Index row = 0;
-  float weight = 0;
+  Weight weight = 0;
   bool next_nearer = false;  // sample row + 1 is strictly closer
 };
 
@@ -90,8 +91,9 @@ __device__ __forceinline__ Index earlier_sample(Index until, Index count) {
 
 /// The place of time q in a trajectory of `count` > 0 samples, from the times x and next of samples i and i + 1, where
 /// i = earlier_sample(...); next = x for a single sample.
-template <class Index, class Time>
-__device__ __forceinline__ Place<Index> place(const Timeline& line, Index count, Index i, Time x, Time next, Time q) {
+template <class Weight = float, class Index, class Time>
+__device__ __forceinline__ Place<Index, Weight> place(const Timeline& line, Index count, Index i, Time x, Time next,
+                                                      Time q) {
   const Index later = count > 1 ? i + 1 : i;
   if constexpr (std::is_floating_point_v<Time>)
     if (q != q) return {i, missing()};
@@ -109,21 +111,22 @@ __device__ __forceinline__ Place<Index> place(const Timeline& line, Index count,
   }
   const Time from = difference(q, x);
   const Time to = difference(next, q);
-  float weight = static_cast<float>(from) / static_cast<float>(difference(next, x));
-  if (!outside) weight = fminf(fmaxf(weight, kLeastWeight), kMostWeight);
+  Weight weight = static_cast<Weight>(from) / static_cast<Weight>(difference(next, x));
+  using Limits = std::numeric_limits<Weight>;  // of f32: kLeastWeight and kMostWeight
+  if (!outside) weight = fmin(fmax(weight, Limits::min()), 1 - Limits::epsilon() / 2);
   return {i, weight, to < from};
 }
 
 /// previous, next and nearest are one of the two samples: the place with weight 0 at that sample. Others as they are.
-template <class Index>
-__device__ __forceinline__ Place<Index> resolve(Interpolation interpolation, const Place<Index>& at) {
+template <class Index, class Weight>
+__device__ __forceinline__ Place<Index, Weight> resolve(Interpolation interpolation, const Place<Index, Weight>& at) {
   if (interpolation == Interpolation::linear || interpolation == Interpolation::cubic ||
-      interpolation == Interpolation::slerp || !(fabsf(at.weight) > 0.0f))
+      interpolation == Interpolation::slerp || !(fabs(at.weight) > Weight(0)))
     return at;
   const bool later =
-      at.weight >= 1.0f || (at.weight > 0.0f && (interpolation == Interpolation::next ||
+      at.weight >= Weight(1) || (at.weight > Weight(0) && (interpolation == Interpolation::next ||
                                                  (interpolation == Interpolation::nearest && at.next_nearer)));
-  return {later ? at.row + 1 : at.row, 0.0f};
+  return {later ? at.row + 1 : at.row, 0};
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -1,9 +1,10 @@
-// Values of two samples combined into one: element by element, and 16 bytes at a time. Arithmetic in f32, one rounding.
+// Values of two samples combined into one: one by one, and 16 bytes at a time. Arithmetic in f32 or f64, one rounding.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "core/cuda_types.hpp"
 #include "device/convert.cuh"
 #include "device/vector.cuh"
 
@@ -14,10 +15,10 @@ using device::widen;
 
 /// a + w (b - a); a itself, to the bit, when w is 0, whatever b is.
 template <class Value>
-__device__ __forceinline__ Value mix(Value a, Value b, float w) {
-  if (w == 0.0f) return a;
-  const float from = widen(a);
-  return narrow<Value>(fmaf(w, widen(b) - from, from));
+__device__ __forceinline__ Value mix(Value a, Value b, Arithmetic<Value> w) {
+  if (w == 0) return a;
+  const Arithmetic<Value> from = widen(a);
+  return narrow<Value>(fma(w, widen(b) - from, from));
 }
 
 /// The same for the values in 4 bytes.

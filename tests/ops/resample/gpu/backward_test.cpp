@@ -35,7 +35,8 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
   const Mirror target(c.grid ? Buffer(c.times, {0}) : *made.target, c.shift);
   const Mirror given_gradient(grad_output, c.shift);
   const double scale = static_cast<double>(c.targets) * (c.outside == Outside::extrapolate ? 20 : 1);
-  const double relative = made_type == DType::f32 ? 4e-6 : made_type == DType::f16 ? 0x1p-10 : 0x1p-7;
+  const double absolute = (made_type == DType::f64 ? 1e-12 : 2e-6) * scale;
+  const double relative = made_type == DType::f64 ? 1e-12 : made_type == DType::f32 ? 4e-6 : made_type == DType::f16 ? 0x1p-10 : 0x1p-7;
   for (const auto& variant : ops::resample_backward::variants()) {
     if (variant.device != DeviceType::cuda) continue;
     options.variant = std::string(variant.name);
@@ -57,7 +58,7 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
       }
       ++backward_runs()[options.variant];
       results.push_back(gradient.download());
-      expect_close(results.back(), want, relative, 2e-6 * scale, variant.name.data());
+      expect_close(results.back(), want, relative, absolute, variant.name.data());
       if (::testing::Test::HasFatalFailure()) return;
     }
     if (results.size() == 2) {
@@ -112,6 +113,21 @@ TEST(GpuResampleBackwardShapes, measured_shapes_of_each_variant) {
     if (variant.device == DeviceType::cuda) {
       EXPECT_GE(backward_runs()[std::string(variant.name)], 4) << variant.name;
     }
+}
+
+TEST(GpuResampleBackwardShapes, f64_values) {
+  TMAOPS_NEEDS_GPU();
+  std::mt19937_64 random(3100);
+  const int before = backward_runs()["row_gather"];
+  for (int i = 0; i < 20; ++i) {
+    Case c = random_case(random);
+    c.dtype = DType::f64;
+    c.valid = false;
+    for (ChannelGroup& group : c.groups) group.interpolation = Interpolation::linear;
+    check_backward(c, DType::f64, DType::f64, random());
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(backward_runs()["row_gather"], before + 40);
 }
 
 TEST(GpuResampleBackwardShapes, targets_where_nobody_expects_them) {

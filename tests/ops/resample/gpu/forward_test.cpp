@@ -66,6 +66,19 @@ TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
     }
 }
 
+TEST(GpuResampleShapes, f64_values) {
+  TMAOPS_NEEDS_GPU();
+  std::mt19937_64 random(1100);
+  const int before = runs()["element_search"];
+  for (int i = 0; i < 40; ++i) {
+    Case c = random_case(random);
+    c.dtype = DType::f64;
+    check(c, random());
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(runs()["element_search"], before + 80);
+}
+
 TEST(GpuResampleShapes, curves_and_groups_of_channels) {
   TMAOPS_NEEDS_GPU();
   const auto quaternions = [](std::int64_t channels) {

@@ -1,9 +1,8 @@
 // The values of a piece of 16 bytes, made of the samples around a target.
 #pragma once
 
-#include "ops/resample/forward/shared/any_values.cuh"
+#include "ops/resample/forward/shared/curves.cuh"
 #include "ops/resample/forward/shared/pieces.hpp"
-#include "ops/resample/shared/values.cuh"
 
 namespace tmaops::ops::resample::gpu {
 

@@ -6,7 +6,7 @@
 #include "device/warp.cuh"
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/backward/shared/call.hpp"
-#include "ops/resample/shared/call.cuh"
+#include "ops/resample/shared/any_types.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
 
@@ -69,34 +69,35 @@ struct Sample {
   Time before, here, after;
 
   /// The part that sample s has in a target at time q.
-  __device__ __forceinline__ float part(const Timeline& line, Interpolation interpolation, Time q) const {
+  template <class T>
+  __device__ __forceinline__ T part(const Timeline& line, Interpolation interpolation, Time q) const {
     const Index last = count > 1 ? count - 2 : 0;
     const Index i = min(max(q >= here ? s : s - 1, Index{0}), last);
     const Time x = i == s ? here : before;
     const Time next = count < 2 ? x : (i == s ? after : here);
-    if ((i > 0 && q < x) || (i < last && q >= next)) return 0.0f;  // of other samples
-    const Place<Index> at = resolve(interpolation, place(line, count, i, x, next, q));
-    if (at.weight != at.weight) return 0.0f;
-    return at.row == s ? 1.0f - at.weight : (at.row + 1 == s ? at.weight : 0.0f);
+    if ((i > 0 && q < x) || (i < last && q >= next)) return 0;  // of other samples
+    const Place<Index, T> at = resolve(interpolation, place<T>(line, count, i, x, next, q));
+    if (at.weight != at.weight) return 0;
+    return at.row == s ? 1 - at.weight : (at.row + 1 == s ? at.weight : T(0));
   }
 };
 
 /// Adds what the targets around a sample give to `channels` channels of this lane: add(part, target) in order.
-template <class Time, class Add>
+template <class T, class Time, class Add>
 __device__ __forceinline__ void for_each_part(const Timeline& line, Interpolation interpolation,
                                               const Sample<Time>& sample, const TargetTimes<Time>& targets, Index begin,
                                               bool ordered, const Add& add) {
   const bool to_the_end = !ordered || sample.s + 2 >= sample.count;
   for (Index t0 = begin; t0 < targets.count; t0 += device::kWarpThreads) {
     const Index t = t0 + device::lane_index();
-    float part = 0.0f;
+    T part = 0;
     bool behind = false;
     if (t < targets.count) {
       const Time q = targets(t);
-      part = sample.part(line, interpolation, q);
+      part = sample.template part<T>(line, interpolation, q);
       behind = q >= sample.after;
     }
-    for (unsigned left = __ballot_sync(0xffffffffu, part != 0.0f); left != 0; left &= left - 1) {
+    for (unsigned left = __ballot_sync(0xffffffffu, part != 0); left != 0; left &= left - 1) {
       const int from = __ffs(static_cast<int>(left)) - 1;
       add(__shfl_sync(0xffffffffu, part, from), t0 + from);
     }
@@ -110,6 +111,7 @@ enum class RowsAre { chunks, anything };
 template <class Time, class In, class Out, RowsAre rows_are>
 __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Job job) {
   constexpr bool whole = rows_are == RowsAre::chunks;
+  using T = Arithmetic<Out>;
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& call = job.call;
@@ -148,7 +150,7 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
         const bool present = channel < call.channels;
         if (!__any_sync(0xffffffffu, present)) break;
         Unpacked<Out> sum{};
-        for_each_part(line, call.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
+        for_each_part<float>(line, call.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
           if (!present) return;
           const Unpacked<Out> from = unpack<Out>(device::load_16(gradient + t * call.output.row_stride + channel));
 #pragma unroll
@@ -163,10 +165,10 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
         for (Index base = 0; base < group.count; base += device::kWarpThreads) {
           const bool present = base + lane < group.count;
           const Index channel = group.first + base + lane;
-          float sum = 0.0f;
-          for_each_part(line, group.interpolation, sample, targets, begin, ordered, [&](float part, Index t) {
+          T sum = 0;
+          for_each_part<T>(line, group.interpolation, sample, targets, begin, ordered, [&](T part, Index t) {
             if (present)
-              sum = fmaf(part, widen(gradient[t * call.output.row_stride + channel * call.output.channel_stride]), sum);
+              sum = fma(part, widen(gradient[t * call.output.row_stride + channel * call.output.channel_stride]), sum);
           });
           if (present) row[channel * call.values.channel_stride] = narrow<Out>(sum);
         }
@@ -190,12 +192,13 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Job job{call, per_warp};
   const bool chunks = problem.values == problem.output && problem.groups.size() == 1 && problem.unit_channel_stride &&
                       problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0;
-  with_types(problem, [&]<class Time, class Out>(Time*, Out*) {
-    with_value_type(problem.output, [&]<class In>(In*) {
-      if constexpr (std::is_same_v<In, Out>) {
+  with_any_types(problem, [&]<class Time, class Out>(Time*, Out*) {
+    with_any_value_type(problem.output, [&]<class In>(In*) {
+      if constexpr (std::is_same_v<In, Out> && sizeof(Out) < 8) {
         if (chunks) return work.add(kernel<Time, In, Out, RowsAre::chunks>, shape, job);
       }
-      if constexpr (std::is_same_v<In, Out> || std::is_same_v<In, float> || std::is_same_v<Out, float>)
+      constexpr bool f64 = sizeof(In) == 8 || sizeof(Out) == 8;
+      if constexpr (std::is_same_v<In, Out> || (!f64 && (std::is_same_v<In, float> || std::is_same_v<Out, float>)))
         work.add(kernel<Time, In, Out, RowsAre::anything>, shape, job);
     });
   });

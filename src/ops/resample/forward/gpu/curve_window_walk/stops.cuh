@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ops/resample/forward/gpu/curve_window_walk/strand.hpp"
-#include "ops/resample/forward/shared/any_values.cuh"
+#include "ops/resample/forward/shared/curves.cuh"
 #include "ops/resample/forward/shared/plain.cuh"
 
 namespace tmaops::ops::resample::curve_window_walk {

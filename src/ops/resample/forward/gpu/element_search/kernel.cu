@@ -5,7 +5,7 @@
 // latency, not bandwidth. Strides are free, rows may be packed, every group of channels has its own interpolation.
 #include "device/warp.cuh"
 #include "ops/resample/forward/shared/curves.cuh"
-#include "ops/resample/shared/call.cuh"
+#include "ops/resample/shared/any_types.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
 
@@ -43,13 +43,18 @@ __device__ __forceinline__ ChannelGroup group_of(const Call& call, std::int64_t 
   return call.groups[low];
 }
 
+template <class T>
+struct Quaternion {
+  T x, y, z, w;
+};
 template <class Value>
-__device__ float4 load_quaternion(const Value* at, std::int64_t stride) {
+__device__ Quaternion<Arithmetic<Value>> load_quaternion(const Value* at, std::int64_t stride) {
   return {widen(at[0]), widen(at[stride]), widen(at[2 * stride]), widen(at[3 * stride])};
 }
 
 template <class Time, class Value>
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
+  using T = Arithmetic<Value>;
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Timeline& line = call.line;
@@ -72,11 +77,11 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const std::int64_t count = line.source_count(b);
   const Time* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
   const auto at = [&](std::int64_t i) { return __ldg(timestamps + i * line.source.row_stride); };
-  Place<std::int64_t> found{0, missing()};
+  Place<std::int64_t, T> found{0, missing()};
   if (count > 0) {
     const Time q = target_time<Time>(line, b, t);
     const std::int64_t i = earlier_sample(count_until<std::int64_t>(at, 0, count, q), count);
-    found = place(line, count, i, at(i), at(count > 1 ? i + 1 : i), q);
+    found = place<T>(line, count, i, at(i), at(count > 1 ? i + 1 : i), q);
   }
   const bool is_missing = found.weight != found.weight;
   if (call.valid.data && channel == 0)
@@ -99,19 +104,20 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const Value* y = values + found.row * row_stride + channel * channel_stride;
   if (group.interpolation == Interpolation::slerp) {
     const Value* first = values + found.row * row_stride + group.first * channel_stride;
-    const float4 from = load_quaternion(first, channel_stride);
-    const float4 q = found.weight == 0 ? normalized(from)
-                                       : slerp(from, load_quaternion(first + row_stride, channel_stride), found.weight);
+    const Quaternion<T> from = load_quaternion(first, channel_stride);
+    const Quaternion<T> q = found.weight == 0
+                                ? normalized(from)
+                                : slerp(from, load_quaternion(first + row_stride, channel_stride), found.weight);
     const auto component = static_cast<int>(channel - group.first);
     *out = narrow<Value>(component == 0 ? q.x : component == 1 ? q.y : component == 2 ? q.z : q.w);
   } else if (found.weight == 0) {
     *out = *y;
   } else if (group.interpolation == Interpolation::cubic) {
-    const Neighbours around = neighbours<std::int64_t, Time>(line, at, count, found.row);
-    const float a = widen(y[0]);
-    const float b_value = widen(y[row_stride]);
-    const float before = around.before >= 0 ? (a - widen(y[-row_stride])) * around.before : 0.0f;
-    const float after = around.after >= 0 ? (widen(y[2 * row_stride]) - b_value) * around.after : 0.0f;
+    const NeighboursOf<T> around = neighbours<std::int64_t, Time, T>(line, at, count, found.row);
+    const T a = widen(y[0]);
+    const T b_value = widen(y[row_stride]);
+    const T before = around.before >= 0 ? (a - widen(y[-row_stride])) * around.before : T(0);
+    const T after = around.after >= 0 ? (widen(y[2 * row_stride]) - b_value) * around.after : T(0);
     *out = narrow<Value>(pchip(around, found.weight, a, b_value, before, after));
   } else {
     *out = mix(y[0], y[row_stride], found.weight);
@@ -128,7 +134,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const std::int64_t blocks = (targets * std::max<std::int64_t>(problem.channels, 1) + kThreads - 1) / kThreads;
   const LaunchShape shape{
       .grid = static_cast<unsigned>(blocks), .block = kThreads, .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, call); });
+  with_any_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, call); });
   return work;
 }
 
