@@ -29,14 +29,21 @@ struct MsDeformAttnOptions {
   /// Ragged points: number of points of each level. Then sampling_locations is (N, Lq, M, sum of points, 2) and
   /// attention_weights (N, Lq, M, sum of points). Empty: the same P for every level.
   std::span<const std::int32_t> points_per_level{};
+  /// Instead of `levels`, which is then empty, and level_start_index: contiguous i64 tensors (L, 2) of (height, width)
+  /// and, if wanted, (L) on the device of value. On a GPU nothing waits for them, and only variants that take
+  /// everything do. A level that does not lie in S then makes NaN of every output, and its points' gradients are 0.
+  ConstTensorView spatial_shapes{};
+  ConstTensorView level_starts{};
   Sampling sampling = Sampling::bilinear;
   /// Forward: attention_weights are logits. Their softmax over all points of a query and head is what weighs.
   bool softmax = false;
   /// Forward: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64, any strides (0 along L for one point for all
   /// levels). When given, sampling_locations are offsets, as the linear layer of Deformable DETR makes them, and
   ///   location = reference + offset / (width, height)                            with (x, y)
-  ///   location = reference xy + offset / points of the level * (w, h) / 2        with a box (x, y, w, h)
+  ///   location = reference xy + offset / points of the level * (w, h) * offset_scale   with a box (x, y, w, h)
   ConstTensorView reference_points{};
+  /// Finite. RT-DETRv2 and D-FINE call it decoder_offset_scale.
+  double offset_scale = 0.5;
   /// Forward: (N, S) u8. Pixels whose entry is not 0 count as 0, whatever they hold.
   ConstTensorView padding_mask{};
   /// Forward: every level of value has a border of one pixel, so that S is the sum of (height + 2) * (width + 2), and
@@ -54,9 +61,10 @@ struct MsDeformAttnOptions {
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
 ///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
 ///
-/// value (N, S, M, D): f16, bf16, f32 (f64 on the CPU), any strides. levels: L shapes whose areas add up to S.
+/// value (N, S, M, D): f16, bf16, f32 or f64, any strides. levels: L shapes whose areas add up to S.
 /// sampling_locations (N, Lq, M, L, P, 2): (x, y) with 0 and 1 at the outer edges of the level, f16, bf16, f32 or f64.
-/// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value.
+/// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value, or f32 where that is
+/// f16 or bf16.
 /// The pixel coordinate is x * width - 0.5, y * height - 0.5 (align_corners = false); outside the level the value is 0.
 /// Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end.
 /// A sample whose location is not finite (as f32) is skipped, whatever its weight. Non-finite values go only to the

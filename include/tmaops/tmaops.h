@@ -195,25 +195,30 @@ typedef struct tmaops_ms_deform_attn_options {
   int32_t softmax;  // forward: attention_weights are logits; their softmax over a query's and head's points weighs
   /// Forward, optional: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64. Then sampling_locations are offsets:
   ///   location = reference + offset / (width, height)                        with points (x, y)
-  ///   location = reference xy + offset / points of the level * (w, h) / 2    with boxes (x, y, w, h)
+  ///   location = reference xy + offset / points of the level * (w, h) * offset_scale   with boxes (x, y, w, h)
   const tmaops_tensor* reference_points;
   const tmaops_tensor* padding_mask;  // forward, optional: (N, S) u8 or bool; pixels that are not 0 in it count as 0
   int32_t bordered_value;             // forward: every level of value lies in a border of one pixel that means 0
   int32_t deterministic;              // backward on a GPU: the same bits from run to run; on the host always so
   int32_t dependent_launch;
   const char* variant;
+  double offset_scale;  // of boxes
+  /// Optional, instead of levels (null, 0 of them) and level_start_index: contiguous i64 tensors (L, 2) of heights and
+  /// widths, and (L), on the device of value. Nothing waits for those on a GPU, which only variants that take everything
+  /// read; a level that does not lie in S then makes every output NaN, and its points' gradients 0.
+  const tmaops_tensor* spatial_shapes;
+  const tmaops_tensor* level_starts;  // optional beside spatial_shapes
 } tmaops_ms_deform_attn_options;
 
 #define TMAOPS_MS_DEFORM_ATTN_OPTIONS \
-  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL }
+  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL }
 
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
 ///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
 ///
-/// value: (N, S, M, D), f16, bf16, f32, on the host f64 too. levels: level_count (L) shapes, on the host, whose areas
-/// add up to S. sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of the level, and
-/// attention_weights: (N, Lq, M, L, P), each f16, bf16, f32 or f64. output: (N, Lq, M * D), dtype of value.
-/// Any strides of the inputs; any N, Lq, M, D from 0 on, L and P from 1 on. docs/ms_deform_attn.md has every edge.
+/// value: (N, S, M, D), f16, bf16, f32 or f64. levels: level_count (L) shapes, on the host, whose areas add up to S. sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of the level, and
+/// attention_weights: (N, Lq, M, L, P), each f16, bf16, f32 or f64. output: (N, Lq, M * D), dtype of value, or f32
+/// beside f16 and bf16. Any strides of the inputs; any N, Lq, M, D from 0 on, L and P from 1 on. docs/ms_deform_attn.md has every edge.
 /// Errors: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch, bad_parameter,
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
 /// unknown_variant, variant_refuses, out_of_memory, and those of the device (E07x, E081).
@@ -311,7 +316,7 @@ typedef struct tmaops_resample_options {
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
-/// values: (B, S, D) or packed (rows, D), f16, bf16, f32, on the host f64 too. source_times: (B, S), (S) for all
+/// values: (B, S, D) or packed (rows, D), f16, bf16, f32 or f64. source_times: (B, S), (S) for all
 /// trajectories, or packed (rows), f32 or f64 seconds or i64 nanoseconds, which must increase along S.
 /// target_times: (B, T), (T) for all, or packed, dtype of source_times, in any order; or grid, T = grid->count: one of
 /// the two is given and the other null. output: (B, T, D) or packed (rows, D), dtype of values. Any strides of the

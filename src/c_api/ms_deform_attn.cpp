@@ -19,9 +19,14 @@ std::vector<LevelShape> level_shapes(const Arguments& read, const tmaops_level_s
 MsDeformAttnOptions attention_options(const Arguments& read, const tmaops_ms_deform_attn_options* given,
                                       std::int64_t level_count, Stream stream) {
   const auto options = read.options<tmaops_ms_deform_attn_options>(given, TMAOPS_MS_DEFORM_ATTN_OPTIONS);
-  MsDeformAttnOptions made{.sampling = read.enumerator<Sampling>("sampling", options.sampling),
+  const TensorView shapes = read.optional_tensor("spatial_shapes", options.spatial_shapes);
+  if (options.spatial_shapes != nullptr && shapes.rank > 0) level_count = shapes.shape[0];
+  MsDeformAttnOptions made{.spatial_shapes = shapes,
+                           .level_starts = read.optional_tensor("level_starts", options.level_starts),
+                           .sampling = read.enumerator<Sampling>("sampling", options.sampling),
                            .softmax = options.softmax != 0,
                            .reference_points = read.optional_tensor("reference_points", options.reference_points),
+                           .offset_scale = options.offset_scale,
                            .padding_mask = read.optional_tensor("padding_mask", options.padding_mask),
                            .bordered_value = options.bordered_value != 0,
                            .variant = text(options.variant),

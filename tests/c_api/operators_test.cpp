@@ -160,11 +160,29 @@ TEST(COperators, ms_deform_attn_takes_the_fused_inputs) {
   mask.tensor.dtype = {tmaops_dtype_bool, 8, 1};
   call.given.softmax = 1;
   call.given.reference_points = references;
+  call.given.offset_scale = 0.25;
   call.given.padding_mask = mask;
   call.options.softmax = true;
   call.options.reference_points = view_of(references);
+  call.options.offset_scale = 0.25;
   call.options.padding_mask = view_of(mask);
   call.expect_same();
+}
+
+TEST(COperators, ms_deform_attn_takes_levels_as_tensors) {
+  Attention call;
+  ms_deform_attn(view_of(call.value), call.level_shapes, view_of(call.locations), view_of(call.weights),
+                 view_of(call.want), call.options);
+  CTensor<std::int64_t> shapes({2, 2}, {2, 3, 1, 2}), starts({2}, {2, 0});
+  call.given.level_start_index = nullptr;
+  call.given.spatial_shapes = shapes;
+  call.given.level_starts = starts;
+  expect_done(tmaops_ms_deform_attn(call.value, nullptr, 0, call.locations, call.weights, call.output, &call.given,
+                                    nullptr));
+  EXPECT_EQ(call.output.values, call.want.values);
+  expect_failed(tmaops_ms_deform_attn(call.value, call.levels.data(), 2, call.locations, call.weights, call.output,
+                                      &call.given, nullptr),
+                tmaops_error_bad_parameter, "ms_deform_attn: spatial_shapes");
 }
 
 TEST(COperators, ms_deform_attn_takes_bordered_values) {

@@ -8,6 +8,7 @@
 #include "c_api/c_tensors.hpp"
 #include "support/expect_error.hpp"
 #include "tmaops/gemm.hpp"
+#include "tmaops/ms_deform_attn.hpp"
 
 namespace tmaops::c_api_test {
 namespace {
@@ -24,6 +25,8 @@ static_assert(offsetof(tmaops_ms_deform_attn_options, softmax) == 28);
 static_assert(offsetof(tmaops_ms_deform_attn_options, padding_mask) == 40);
 static_assert(offsetof(tmaops_ms_deform_attn_options, dependent_launch) == 56);
 static_assert(offsetof(tmaops_ms_deform_attn_options, variant) == 64);
+static_assert(offsetof(tmaops_ms_deform_attn_options, offset_scale) == 72);
+static_assert(offsetof(tmaops_ms_deform_attn_options, level_starts) == 88);
 static_assert(offsetof(tmaops_resample_options, dependent_launch) == 20);
 static_assert(offsetof(tmaops_resample_options, channel_group_count) == 32);
 static_assert(offsetof(tmaops_resample_options, max_gap) == 40 &&
@@ -45,7 +48,12 @@ TEST(COptions, null_means_the_defaults_and_the_initialisers_are_those) {
   const tmaops_ms_deform_attn_options attention = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
   tmaops_ms_deform_attn_options zeros{};
   zeros.size = sizeof(zeros);
-  EXPECT_EQ(std::memcmp(&attention, &zeros, sizeof(zeros)), 0);
+  constexpr std::size_t kGap = offsetof(tmaops_ms_deform_attn_options, dependent_launch) + sizeof(std::int32_t);
+  EXPECT_EQ(std::memcmp(&attention, &zeros, kGap), 0);
+  EXPECT_EQ(attention.variant, nullptr);
+  EXPECT_EQ(attention.offset_scale, MsDeformAttnOptions().offset_scale);
+  EXPECT_EQ(attention.spatial_shapes, nullptr);
+  EXPECT_EQ(attention.level_starts, nullptr);
   const tmaops_resample_options resampling = TMAOPS_RESAMPLE_OPTIONS;
   tmaops_resample_options nothing{};
   nothing.size = sizeof(nothing);

@@ -22,6 +22,8 @@ auto with_forward_call(const ConstTensorView& value, std::span<const LevelShape>
                               .attention_weights = attention_weights,
                               .reference_points = options.reference_points,
                               .padding_mask = options.padding_mask,
+                              .offset_scale = options.offset_scale,
+                              .level_views = {options.spatial_shapes, options.level_starts},
                               .output = output,
                               .dependent_launch = options.dependent_launch};
     return fn(select(problem, device_info(problem.device), options.variant), problem, arguments);
@@ -43,6 +45,7 @@ auto with_backward_call(const ConstTensorView& value, std::span<const LevelShape
                               .attention_weights = attention_weights,
                               .grad_output = grad_output,
                               .gradients = gradients,
+                              .level_views = {options.spatial_shapes, options.level_starts},
                               .dependent_launch = options.dependent_launch};
     return fn(select(problem, device_info(problem.forward.device), options.variant), problem, arguments);
   });

@@ -2,6 +2,7 @@
 #include "ops/ms_deform_attn/problem.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/checks.hpp"
@@ -79,6 +80,44 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
   skip_borders();
 }
 
+/// Levels that are given as tensors. Those on the host become `levels` and `starts`; of those on a GPU only the number
+/// is known.
+void take_level_views(const ArgumentChecks& checks, const ConstTensorView& value, const MsDeformAttnOptions& options,
+                      Problem& problem, std::span<const LevelShape>& levels, std::span<const std::int64_t>& starts) {
+  static_assert(sizeof(LevelShape) == 2 * sizeof(std::int64_t));
+  const auto check = [&](std::string_view name, const ConstTensorView& view, std::string_view shape) {
+    checks.dtype(name, view, {DType::i64});
+    checks.same_device(name, view, "value", value);
+    checks.memory(name, view);
+    if (!view.is_contiguous())
+      checks.fail(ErrorCode::bad_strides, name, "gaps between the elements", "a contiguous " + std::string(shape));
+  };
+  const ConstTensorView& shapes = options.spatial_shapes;
+  if (!shapes.given())
+    checks.fail(ErrorCode::bad_parameter, "level_starts", "given without spatial_shapes", "level_start_index");
+  if (!levels.empty() || !starts.empty())
+    checks.fail(ErrorCode::bad_parameter, "spatial_shapes", "given beside levels or level_start_index", "one of them");
+  checks.rank("spatial_shapes", shapes, {2}, "(L, 2)");
+  checks.shape("spatial_shapes", shapes, {-1, 2}, "(L, 2)");
+  check("spatial_shapes", shapes, "(L, 2)");
+  const std::int64_t count = shapes.shape[0];
+  const ConstTensorView& own_starts = options.level_starts;
+  if (own_starts.given()) {
+    checks.rank("level_starts", own_starts, {1}, "(L)");
+    checks.shape("level_starts", own_starts, {count}, "(L)");
+    check("level_starts", own_starts, "(L)");
+  }
+  const auto size = static_cast<std::size_t>(count);
+  problem.levels_on_device = value.device.type != DeviceType::cpu;
+  if (problem.levels_on_device) {
+    if (count == 0) checks.fail(ErrorCode::empty_level, "spatial_shapes", "no levels", "at least one");
+    problem.levels.resize(size);
+    return;
+  }
+  levels = {static_cast<const LevelShape*>(shapes.data), size};
+  if (own_starts.given()) starts = {static_cast<const std::int64_t*>(own_starts.data), size};
+}
+
 /// Fills points and first_point of every level from the locations' shape.
 void set_points(const ArgumentChecks& checks, const ConstTensorView& locations, std::span<const std::int32_t> ragged,
                 Problem& problem) {
@@ -151,6 +190,8 @@ void check_fusions(const ArgumentChecks& checks, const ConstTensorView& value, c
     checks.same_device("reference_points", points, "value", value);
     checks.memory("reference_points", points);
     problem.reference_components = static_cast<int>(points.shape[3]);
+    if (!std::isfinite(options.offset_scale))
+      checks.fail(ErrorCode::bad_parameter, "offset_scale", std::to_string(options.offset_scale), "a finite number");
   }
   if (const ConstTensorView& mask = options.padding_mask; mask.given()) {
     checks.rank("padding_mask", mask, {2}, "(N, S)");
@@ -168,11 +209,12 @@ Support supports_plain(const Problem& problem) {
   if (problem.softmax) return Support::no("takes weights, not logits (softmax)");
   if (problem.reference_components != 0) return Support::no("takes locations, not offsets from reference points");
   if (problem.masked) return Support::no("takes no padding mask");
-  return Support::yes();
+  return supports_value_output(problem);
 }
 
-Support supports_unbordered(const Problem& problem) {
-  if (problem.bordered) return Support::no("takes no value with a border around its levels");
+Support supports_value_output(const Problem& problem) {
+  if (problem.output_dtype != problem.value_dtype)
+    return Support::no("writes the value's type, the output is " + std::string(to_string(problem.output_dtype)));
   return Support::yes();
 }
 
@@ -187,12 +229,14 @@ std::string Problem::text() const {
     points_text = "[" + points_text + "]";
   else
     points_text = std::to_string(levels.empty() ? 0 : levels.front().points);
+  if (levels_on_device) level_text = std::to_string(levels.size()) + " on the device";
   std::string text = "ms_deform_attn: {batch: " + std::to_string(batch) + ", queries: " + std::to_string(queries) +
                      ", heads: " + std::to_string(heads) + ", channels: " + std::to_string(channels) +
                      ", levels: " + level_text + ", points: " + points_text +
                      ", dtype: " + std::string(to_string(value_dtype));
   if (location_dtype != value_dtype) text += ", location_dtype: " + std::string(to_string(location_dtype));
   if (weight_dtype != value_dtype) text += ", weight_dtype: " + std::string(to_string(weight_dtype));
+  if (output_dtype != value_dtype) text += ", output_dtype: " + std::string(to_string(output_dtype));
   if (sampling == Sampling::nearest) text += ", sampling: nearest";
   std::string fusions;
   const auto fuse = [&](const std::string& name) { fusions += (fusions.empty() ? "" : ", ") + name; };
@@ -217,7 +261,9 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                 {"sampling_locations", sampling_locations},
                 {"attention_weights", attention_weights},
                 {"reference_points", options.reference_points},
-                {"padding_mask", options.padding_mask}});
+                {"padding_mask", options.padding_mask},
+                {"spatial_shapes", options.spatial_shapes},
+                {"level_starts", options.level_starts}});
   checks.list("levels", levels);
   checks.list("level_start_index", options.level_start_index);
   checks.list("points_per_level", options.points_per_level);
@@ -229,7 +275,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.heads = value.shape[2];
   problem.channels = value.shape[3];
   problem.device = value.device;
-  problem.value_dtype = value.dtype;
+  problem.value_dtype = problem.output_dtype = value.dtype;
   problem.location_dtype = sampling_locations.dtype;
   problem.weight_dtype = attention_weights.dtype;
   problem.sampling = options.sampling;
@@ -237,16 +283,16 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   problem.dense_channels = value.strides[3] == 1 || problem.channels <= 1;
   problem.row_alignment = row_alignment(value);
 
-  if (value.device.type == DeviceType::cpu)
-    checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32, DType::f64});
-  else
-    checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32});
+  checks.dtype("value", value, {DType::f16, DType::bf16, DType::f32, DType::f64});
   checks.dtype("sampling_locations", sampling_locations, {DType::f16, DType::bf16, DType::f32, DType::f64});
   checks.dtype("attention_weights", attention_weights, {DType::f16, DType::bf16, DType::f32, DType::f64});
   checks.same_device("sampling_locations", sampling_locations, "value", value);
   checks.same_device("attention_weights", attention_weights, "value", value);
 
-  set_levels(checks, levels, options.level_start_index, problem);
+  std::span<const std::int64_t> starts = options.level_start_index;
+  if (options.spatial_shapes.given() || options.level_starts.given())
+    take_level_views(checks, value, options, problem, levels, starts);
+  if (!problem.levels_on_device) set_levels(checks, levels, starts, problem);
   set_points(checks, sampling_locations, options.points_per_level, problem);
   if (problem.ragged) {
     checks.rank("attention_weights", attention_weights, {4}, "(N, Lq, M, sum of points)");
@@ -255,7 +301,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   } else {
     checks.rank("attention_weights", attention_weights, {5}, "(N, Lq, M, L, P)");
     checks.shape("attention_weights", attention_weights,
-                 {problem.batch, problem.queries, problem.heads, static_cast<std::int64_t>(levels.size()),
+                 {problem.batch, problem.queries, problem.heads, static_cast<std::int64_t>(problem.levels.size()),
                   problem.levels.front().points},
                  "(N, Lq, M, L, P)");
   }
@@ -288,7 +334,9 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.view("output", output);
   Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
   check_rows(checks, "output", output, value, problem);
-  checks.same_dtype("output", output, "value", value);
+  if (output.dtype != DType::f32 || value.dtype == DType::f64)
+    checks.same_dtype("output", output, "value", value);
+  problem.output_dtype = output.dtype;
   checks.same_device("output", output, "value", value);
   checks.writable("output", output);
   checks.no_overlap("output", output, "value", value);
@@ -297,6 +345,8 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   if (problem.reference_components != 0)
     checks.no_overlap("output", output, "reference_points", options.reference_points);
   if (problem.masked) checks.no_overlap("output", output, "padding_mask", options.padding_mask);
+  if (options.spatial_shapes.given()) checks.no_overlap("output", output, "spatial_shapes", options.spatial_shapes);
+  if (options.level_starts.given()) checks.no_overlap("output", output, "level_starts", options.level_starts);
   return problem;
 }
 

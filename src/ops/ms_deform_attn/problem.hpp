@@ -39,7 +39,8 @@ struct Problem {
   std::vector<Level> levels{};
   bool ragged = false;  // locations are (N, Lq, M, points, 2) instead of (N, Lq, M, L, P, 2)
   Sampling sampling = Sampling::bilinear;
-  DType value_dtype = DType::f32;  // of the output, too
+  DType value_dtype = DType::f32;
+  DType output_dtype = DType::f32;  // that of value, or f32
   DType location_dtype = DType::f32;
   DType weight_dtype = DType::f32;
   bool softmax = false;          // the weights are logits
@@ -52,6 +53,7 @@ struct Problem {
   bool positive_strides = true;  // value's, of all its dimensions
   std::int64_t map_bytes = 0;    // from the first to the last byte of one image and head of value
   std::int64_t pixel_bytes = 0;  // of value: from a pixel to the next
+  bool levels_on_device = false;  // their heights, widths and starts are not known here, and 0
   bool planned = false;          // for many runs: a variant may keep memory of the device for them
   Device device{};
 
@@ -61,12 +63,20 @@ struct Problem {
   std::string text() const;
 };
 
+/// Level shapes (L, 2) and starts (L), i64, that lie on the device of value.
+struct LevelViews {
+  ConstTensorView shapes{};
+  ConstTensorView starts{};
+};
+
 struct Arguments {
   ConstTensorView value{};
   ConstTensorView sampling_locations{};
   ConstTensorView attention_weights{};
   ConstTensorView reference_points{};
   ConstTensorView padding_mask{};
+  double offset_scale = 0.5;  // of reference boxes
+  LevelViews level_views{};   // given where Problem::levels_on_device says so
   TensorView output{};
   bool dependent_launch = false;
 };
@@ -98,8 +108,8 @@ void check_rows(const ArgumentChecks& checks, std::string_view argument, const C
 /// No, in words, when the problem asks for more than the plain operator. A border is a matter of the layout alone.
 Support supports_plain(const Problem& problem);
 
-/// No, in words, when the rows of a level do not follow each other without a border between.
-Support supports_unbordered(const Problem& problem);
+/// No, in words, when the output is f32 and the value is not.
+Support supports_value_output(const Problem& problem);
 
 /// Best first, reference last.
 VariantTable<Problem, Arguments, Config> variants();

@@ -223,6 +223,46 @@ TEST_F(Arguments, element_count_that_overflows) {
   output.shape[0] = 1LL << 62;
   expect(ErrorCode::size_overflow);
 }
+TEST_F(Arguments, levels_may_be_tensors) {
+  Buffer shapes(DType::i64, {2, 2});
+  Buffer at(DType::i64, {2});
+  const double sides[] = {4, 4, 2, 3};
+  for (std::int64_t i = 0; i < 4; ++i) shapes.set(i, sides[i]);
+  at.set(0, 6);
+  at.set(1, 0);
+  options.spatial_shapes = shapes;
+  expect(ErrorCode::bad_parameter, "spatial_shapes", "beside levels");
+  levels = {};
+  call();
+  expect_forward(out, good.reference(), "levels as a tensor");
+  options.level_starts = at;
+  call();
+  Buffer want = good.output();
+  starts = {6, 0};
+  ms_deform_attn(value, good.shape().levels, locations, weights, want, {.level_start_index = starts});
+  EXPECT_EQ(out.bits(), want.bits());
+  expect(ErrorCode::bad_parameter, "spatial_shapes", "level_start_index");
+  starts = {};
+  at.set(1, 5);
+  expect(ErrorCode::bad_level_start, "level_start_index[0]", "inside level 1");
+  shapes.set(0, 5);
+  expect(ErrorCode::level_shapes_mismatch, "levels", "5x4 + 2x3");
+  options.level_starts.shape[0] = 1;
+  expect(ErrorCode::shape_mismatch, "level_starts", "(L)");
+  options.spatial_shapes.strides[0] = 3;
+  expect(ErrorCode::bad_strides, "spatial_shapes", "contiguous");
+  options.spatial_shapes.dtype = DType::i32;
+  expect(ErrorCode::unsupported_dtype, "spatial_shapes", "i32");
+  options.spatial_shapes = {};
+  expect(ErrorCode::bad_parameter, "level_starts", "without spatial_shapes");
+}
+TEST_F(Arguments, levels_on_another_device_than_the_value) {
+  Buffer shapes(DType::i64, {2, 2});
+  options.spatial_shapes = shapes;
+  options.spatial_shapes.device = {DeviceType::cuda, 0};
+  levels = {};
+  expect(ErrorCode::device_mismatch, "spatial_shapes", "cuda:0", "cpu");
+}
 TEST_F(Arguments, unknown_sampling) {
   options.sampling = static_cast<Sampling>(7);
   expect(ErrorCode::bad_parameter, "sampling", "7");

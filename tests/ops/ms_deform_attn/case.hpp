@@ -29,6 +29,7 @@ struct Shape {
   DType location_dtype = DType::f32;
   DType weight_dtype = DType::f32;
   Sampling sampling = Sampling::bilinear;
+  bool f32_output = false;    // beside 16-bit values
   bool strided = false;       // permuted and padded layouts
   bool odd_locations = true;  // NaN, infinities, far outside, exact borders among them
 
@@ -37,6 +38,7 @@ struct Shape {
     for (const LevelShape& level : levels) sum += level.height * level.width;
     return sum;
   }
+  DType output_dtype() const { return f32_output && size_of(value_dtype) == 2 ? DType::f32 : value_dtype; }
 };
 
 /// A layout of this shape whose dimensions lie in random order with gaps between them.
@@ -86,7 +88,7 @@ class Case {
     return shape_.ragged.empty() ? shape_.points : shape_.ragged[level];
   }
   /// An output full of NaN.
-  Buffer output() const { return {shape_.value_dtype, output_layout_}; }
+  Buffer output() const { return {shape_.output_dtype(), output_layout_}; }
 
   MsDeformAttnOptions options(std::string_view variant = {}) const {
     return {.points_per_level = shape_.ragged, .sampling = shape_.sampling, .variant = std::string(variant)};

@@ -135,6 +135,14 @@ TEST_P(Forward, non_finite_values_go_only_to_outputs_that_sample_them) {
   }
 }
 
+TEST_P(Forward, the_output_may_be_f32_beside_16_bit_values) {
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const std::int64_t channels : {1, 7, 16, 32, 40, 71})
+      for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
+        expect_reference(
+            Case({.channels = channels, .value_dtype = dtype, .sampling = sampling, .f32_output = true}, 6));
+}
+
 TEST_P(Forward, non_finite_weights_give_non_finite_outputs) {
   Case c({.channels = 16, .levels = {{4, 4}}, .points = 1, .odd_locations = false}, 8);
   c.locations().fill([] { return 0.4; });

@@ -11,6 +11,7 @@ struct Fusions {
   int reference_components = 0;
   bool masked = false;
   bool bordered = false;
+  double offset_scale = 0.5;
 };
 
 class FusedCase {
@@ -41,7 +42,7 @@ class FusedCase {
   Buffer& logits() { return logits_; }
   Buffer& reference_points() { return reference_; }
   Buffer& mask() { return mask_; }
-  Buffer output() const { return {shape_.value_dtype, output_layout_}; }
+  Buffer output() const { return {shape_.output_dtype(), output_layout_}; }
 
   MsDeformAttnOptions options(std::string_view variant, const ConstTensorView& reference_points,
                               const ConstTensorView& mask) const {
@@ -50,6 +51,7 @@ class FusedCase {
     if (fusions_.reference_components != 0) made.reference_points = reference_points;
     if (fusions_.masked) made.padding_mask = mask;
     made.bordered_value = fusions_.bordered;
+    made.offset_scale = fusions_.offset_scale;
     made.variant = variant;
     return made;
   }
@@ -165,7 +167,8 @@ class FusedCase {
       const double offset = offsets_.get(index);
       double location = offset;
       if (components == 2) location = reference_.get(reference) + offset / side;
-      if (components == 4) location = reference_.get(reference) + offset / points * reference_.get(reference + 2) * 0.5;
+      if (components == 4)
+        location = reference_.get(reference) + offset / points * reference_.get(reference + 2) * fusions_.offset_scale;
       locations_.set(index, location);
       pixel = location * side - 0.5;
     } while (std::abs(pixel - std::round(pixel)) < 1e-3);
@@ -190,7 +193,8 @@ inline Fusions random_fusions(std::mt19937_64& random) {
   return {.softmax = random() % 2 == 0,
           .reference_components = static_cast<int>(random() % 3) * 2,
           .masked = random() % 2 == 0,
-          .bordered = random() % 2 == 0};
+          .bordered = random() % 2 == 0,
+          .offset_scale = random() % 2 == 0 ? 0.5 : 0.3};
 }
 
 }  // namespace tmaops::test

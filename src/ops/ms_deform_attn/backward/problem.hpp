@@ -31,6 +31,7 @@ struct Arguments {
   ConstTensorView attention_weights{};
   ConstTensorView grad_output{};
   MsDeformAttnGradients gradients{};
+  ms_deform_attn::LevelViews level_views{};
   bool dependent_launch = false;
 };
 

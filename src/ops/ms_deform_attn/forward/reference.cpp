@@ -12,8 +12,8 @@
 // So a pixel of bilinear weight 0 contributes nothing even when it is infinite or NaN, nor does one that the padding
 // mask names. Where asked for, the weights of a query and head are the softmax of what is given, and the locations are
 //
-//   reference[n, q, l, :] + offset / (width_l, height_l)                          reference points
-//   reference[n, q, l, :2] + offset / P_l * reference[n, q, l, 2:] / 2            reference boxes
+//   reference[n, q, l, :] + offset / (width_l, height_l)                            reference points
+//   reference[n, q, l, :2] + offset / P_l * reference[n, q, l, 2:] * offset_scale   reference boxes
 //
 // rounded to f32 as a whole. With a border v[i, j] = value[n, start_l + (i + 1) * (width_l + 2) + j + 1, m, d].
 #include <algorithm>
@@ -39,9 +39,10 @@ std::pair<double, double> location(const Problem& problem, const Arguments& argu
       n * reference.strides[0] + q * reference.strides[1] + (&level - problem.levels.data()) * reference.strides[2];
   const auto coordinate = [&](int axis, std::int64_t side) {
     const double offset = read(locations, at + axis * xy_stride(locations));
-    const double step = problem.reference_components == 2 ? 1 / static_cast<double>(side)
-                                                          : read(reference, row + (axis + 2) * reference.strides[3]) /
-                                                                2 / static_cast<double>(level.points);
+    const double step = problem.reference_components == 2
+                            ? 1 / static_cast<double>(side)
+                            : read(reference, row + (axis + 2) * reference.strides[3]) * arguments.offset_scale /
+                                  static_cast<double>(level.points);
     const double sum = read(reference, row + axis * reference.strides[3]) + offset * step;
     return problem.value_dtype == DType::f64 ? sum : static_cast<double>(static_cast<float>(sum));
   };

@@ -96,6 +96,7 @@ Call input_call(const Problem& problem, const ConstTensorView& value, const Cons
 Call forward_call(const Problem& problem, const Arguments& arguments) {
   Call call = input_call(problem, arguments.value, arguments.sampling_locations, arguments.attention_weights);
   call.output = query_rows(problem, arguments.output);
+  call.f32_output = problem.output_dtype == DType::f32;
   return call;
 }
 
@@ -107,9 +108,17 @@ LaunchShape one_group_each(std::int64_t items, int threads, int bits, bool depen
 }
 
 Support supports_levels(const Problem& problem) {
+  if (problem.levels_on_device && problem.length > INT32_MAX)
+    return Support::no("needs S below 2^31 where only the device knows the levels");
   for (const Level& level : problem.levels)
     if (level.height > INT32_MAX || level.pitch > INT32_MAX)
       return Support::no("needs levels of less than 2^31 pixels a side");
+  return Support::yes();
+}
+
+Support supports_f32_and_host_levels(const Problem& problem) {
+  if (problem.levels_on_device) return Support::no("needs the shapes of the levels on the host");
+  if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
   return Support::yes();
 }
 

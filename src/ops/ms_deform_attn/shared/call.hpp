@@ -65,6 +65,7 @@ struct Call {
   int level_count = 0;
   int border = 0;  // pixels between the rows of every level: 2, or 0 where there is no border
   bool nearest = false;
+  bool f32_output = false;     // whatever the values are
   bool point_vectors = false;  // points come in fours that lie next to each other, aligned to 16 bytes or their size
   const DeviceLevel* table = nullptr;  // in device memory, when there are more than kInlineLevels
   DeviceLevel levels[kInlineLevels];
@@ -96,5 +97,8 @@ LaunchShape one_group_each(std::int64_t items, int threads, int bits, bool depen
 
 /// What every variant asks of the levels.
 Support supports_levels(const Problem& problem);
+
+/// No, in words, for what only the variants that take everything take: f64 values, and level shapes on the device.
+Support supports_f32_and_host_levels(const Problem& problem);
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

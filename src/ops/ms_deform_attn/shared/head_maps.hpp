@@ -44,7 +44,7 @@ struct HeadMapLayout {
       for (std::int64_t i = -1; i <= level.height; ++i, pixels += pitch)
         rows.push_back({.at = pixels,
                         .pitch = pitch,
-                        .source = i < 0 || i == level.height ? -1 : level.start + i * level.width,
+                        .source = i < 0 || i == level.height ? -1 : level.start + i * level.pitch,
                         .step = step});
     }
     std::int64_t end = pixels;

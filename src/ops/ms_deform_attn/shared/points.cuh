@@ -35,25 +35,27 @@ __device__ __forceinline__ const Value* first_pixel(const Call& call, const Item
   return static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m);
 }
 
-/// Element `at` of locations or weights, as f32.
-template <class Point>
-__device__ __forceinline__ float read_point(const PointRows& rows, std::int64_t at) {
+/// Element `at` of locations or weights, as f32 or f64.
+template <class Point, class T = float>
+__device__ __forceinline__ T read_point(const PointRows& rows, std::int64_t at) {
   if constexpr (!std::is_same_v<Point, AnyType>) {
     return device::widen(__ldg(static_cast<const Point*>(rows.data) + at));
   } else {
     if (rows.dtype == DType::f16) return device::widen(__ldg(static_cast<const __half*>(rows.data) + at));
     if (rows.dtype == DType::bf16) return device::widen(__ldg(static_cast<const __nv_bfloat16*>(rows.data) + at));
     if (rows.dtype == DType::f32) return __ldg(static_cast<const float*>(rows.data) + at);
-    return static_cast<float>(__ldg(static_cast<const double*>(rows.data) + at));
+    return static_cast<T>(__ldg(static_cast<const double*>(rows.data) + at));
   }
 }
 
 /// x, y and attention weight of a sample.
-struct Point3 {
-  float x = 0;
-  float y = 0;
-  float weight = 0;
+template <class T>
+struct PointOf {
+  T x = 0;
+  T y = 0;
+  T weight = 0;
 };
+using Point3 = PointOf<float>;
 
 /// Elements `at` and `at + 1` as f32, by one load.
 template <class Point>

@@ -14,6 +14,7 @@ int lane_bits(const Problem& problem) {
 
 Support supports_vector_rows(const Problem& problem) {
   if (Support support = supports_levels(problem); !support) return support;
+  if (Support support = supports_f32_and_host_levels(problem); !support) return support;
   if (lane_bits(problem) < 0)
     return Support::no("needs channels of 16, 32, 64, 128, 256 or 512 bytes, D = " + std::to_string(problem.channels) +
                        " of " + std::string(to_string(problem.value_dtype)) + " has " +

@@ -76,14 +76,17 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
           }
         } catch (const Error& error) {
           ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
-          ASSERT_NE(variant.name, "fixed_point_backward") << error.what();
+          const std::string_view takes_all =
+              c.shape().value_dtype != DType::f64 ? "fixed_point_backward" : deterministic ? "" : "warp_atomics_backward";
+          ASSERT_NE(variant.name, takes_all) << error.what();
           continue;
         }
         ++backward_runs()[std::string(variant.name)];
         const std::string what = name + (deterministic ? ", deterministic" : "");
-        if (wanted & 1) expect_gradient(to_value.download(), want.value, false, what + ", value");
-        if (wanted & 2) expect_gradient(to_locations.download(), want.locations, false, what + ", locations");
-        if (wanted & 4) expect_gradient(to_weights.download(), want.weights, false, what + ", weights");
+        const bool f64 = c.shape().value_dtype == DType::f64;
+        if (wanted & 1) expect_gradient(to_value.download(), want.value, f64, what + ", value");
+        if (wanted & 2) expect_gradient(to_locations.download(), want.locations, f64, what + ", locations");
+        if (wanted & 4) expect_gradient(to_weights.download(), want.weights, f64, what + ", weights");
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -127,6 +130,73 @@ TEST(GpuMsDeformAttnBackwardShapes, measured_shapes_in_small) {
   for (const auto& variant : backward::variants())
     if (variant.device == DeviceType::cuda) {
       EXPECT_GE(backward_runs()[std::string(variant.name)], 2) << variant.name;
+    }
+}
+
+TEST(GpuMsDeformAttnBackwardShapes, f64_values) {
+  TMAOPS_NEEDS_GPU();
+  backward_runs().clear();
+  std::uint64_t seed = 400;
+  for (const DType points : {DType::f64, DType::f32})
+    for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
+      for (const bool strided : {false, true}) {
+        ++seed;
+        const Case c({.channels = 33,
+                      .queries = 40,
+                      .levels = {{8, 16}, {21, 5}, {2, 2}},
+                      .value_dtype = DType::f64,
+                      .location_dtype = points,
+                      .weight_dtype = points,
+                      .sampling = sampling,
+                      .strided = strided},
+                     seed);
+        check(c, seed, true);
+        if (points == DType::f32) check(c, seed, false);  // the value's gradient in f32
+        if (testing::Test::HasFailure()) return;
+      }
+  EXPECT_EQ(backward_runs()["warp_atomics_backward"], 12);
+}
+
+TEST(GpuMsDeformAttnBackwardShapes, levels_that_lie_on_the_device) {
+  TMAOPS_NEEDS_GPU();
+  Case c({.channels = 16, .queries = 40, .levels = {{4, 4}, {8, 2}}}, 9);
+  Buffer grad_output = c.output();
+  grad_output.fill_normal(c.random());
+  Gradients want(c, DType::f32, false);
+  const Gradients poisoned = want;
+  c.backward(grad_output,
+             {.value = want.value, .sampling_locations = want.locations, .attention_weights = want.weights},
+             "reference_backward");
+  const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), gradient(grad_output);
+  for (const bool right : {true, false})
+    for (const bool deterministic : {false, true}) {
+      Buffer shapes(DType::i64, {2, 2});
+      const double sides[] = {4, 4, right ? 8.0 : 9.0, 2};
+      for (std::int64_t i = 0; i < 4; ++i) shapes.set(i, sides[i]);
+      const Mirror there(shapes), to_value(poisoned.value), to_locations(poisoned.locations),
+          to_weights(poisoned.weights);
+      MsDeformAttnOptions options{.spatial_shapes = there.view(), .deterministic = deterministic};
+      ms_deform_attn_backward(value.view(), {}, locations.view(), weights.view(), gradient.view(),
+                              {.value = to_value.view(),
+                               .sampling_locations = to_locations.view(),
+                               .attention_weights = to_weights.view()},
+                              options);
+      check_cuda(cudaDeviceSynchronize(), "levels on the device");
+      if (right) {
+        expect_gradient(to_value.download(), want.value, false, "value");
+        expect_gradient(to_locations.download(), want.locations, false, "locations");
+        expect_gradient(to_weights.download(), want.weights, false, "weights");
+        continue;
+      }
+      // The second level ends behind S: its points have no gradient.
+      const Buffer got = to_weights.download();
+      for (std::int64_t i = 0; i < got.layout().size(); ++i) {
+        if (i / 3 % 2 == 1) {
+          ASSERT_EQ(got.get(i), 0) << i;
+        } else {
+          ASSERT_FALSE(std::isnan(got.get(i))) << i;
+        }
+      }
     }
 }
 

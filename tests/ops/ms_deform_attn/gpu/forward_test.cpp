@@ -1,7 +1,9 @@
 // Every GPU variant of multi-scale deformable attention against the reference on the CPU: random problems over all that
 // the definition allows, outputs poisoned and between canaries, with and without dependent launch.
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "gpu/mirror.hpp"
@@ -251,6 +253,140 @@ TEST(GpuMsDeformAttnShapes, non_finite_weights_reach_their_outputs_alone) {
     const Buffer got = output.download();
     for (std::int64_t i = 0; i < 64 * 32; ++i)
       ASSERT_EQ(std::isfinite(got.get(i)), i / 32 % 5 != 0) << variant.name << ", element " << i;
+  }
+}
+
+TEST(GpuMsDeformAttnShapes, f64_values) {
+  TMAOPS_NEEDS_GPU();
+  runs().clear();
+  std::uint64_t seed = 300;
+  for (const DType points : {DType::f64, DType::f32})
+    for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
+      for (const std::int64_t channels : {3, 32})
+        for (const bool strided : {false, true}) {
+          check(Case({.batch = 2,
+                      .channels = channels,
+                      .queries = 40,
+                      .levels = {{8, 16}, {21, 5}, {2, 2}},
+                      .value_dtype = DType::f64,
+                      .location_dtype = points,
+                      .weight_dtype = points,
+                      .sampling = sampling,
+                      .strided = strided},
+                     ++seed));
+          if (testing::Test::HasFailure()) return;
+        }
+  EXPECT_EQ(runs()["channel_per_thread"], 64);
+}
+
+TEST(GpuMsDeformAttnShapes, f32_outputs_of_16_bit_values) {
+  TMAOPS_NEEDS_GPU();
+  runs().clear();
+  std::uint64_t seed = 330;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const std::int64_t channels : {7, 16, 32})
+      check(Case({.channels = channels,
+                  .queries = 101,
+                  .levels = {{21, 40}, {8, 8}},
+                  .points = 4,
+                  .value_dtype = dtype,
+                  .location_dtype = DType::f32,
+                  .weight_dtype = DType::f32,
+                  .f32_output = true},
+                 ++seed));
+  EXPECT_EQ(runs()["channel_per_thread"], 24);
+  EXPECT_EQ(runs()["fused_vectors"], 16);
+  EXPECT_EQ(runs()["vector16"], 0);
+}
+
+/// Level shapes, and starts, in device memory.
+class DeviceLevels {
+ public:
+  explicit DeviceLevels(const std::vector<LevelShape>& levels, const std::vector<std::int64_t>& starts = {})
+      : starts_given_(!starts.empty()), shapes_(buffer_of(levels)), starts_(buffer_of(starts)) {}
+  MsDeformAttnOptions options(MsDeformAttnOptions made) const {
+    made.spatial_shapes = shapes_.view();
+    if (starts_given_) made.level_starts = starts_.view();
+    return made;
+  }
+
+ private:
+  template <class T>
+  static Buffer buffer_of(const std::vector<T>& list) {
+    constexpr std::int64_t each = sizeof(T) / sizeof(std::int64_t);
+    const auto count = static_cast<std::int64_t>(list.size());
+    Buffer made(DType::i64, each == 2 ? Layout::contiguous({count, 2}) : Layout::contiguous({count}));
+    std::memcpy(made.data(), list.data(), list.size() * sizeof(T));
+    return made;
+  }
+  bool starts_given_;
+  Mirror shapes_;
+  Mirror starts_;
+};
+
+TEST(GpuMsDeformAttnShapes, levels_that_lie_on_the_device) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 360;
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64})
+    for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest})
+      for (const bool ragged : {false, true})
+        for (const int count : {3, 19}) {
+          Shape shape{.channels = 32, .queries = 50, .points = 4, .value_dtype = dtype, .sampling = sampling};
+          shape.levels.clear();
+          for (int l = 0; l < count; ++l) shape.levels.push_back({1 + (7 * l) % 5, 2 + (3 * l) % 7});
+          if (ragged)
+            for (int l = 0; l < count; ++l) shape.ragged.push_back(l % 3);
+          const Case made(shape, ++seed);
+          Case c = made;
+          const Buffer want = c.reference();
+          const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+          const DeviceLevels levels(shape.levels);
+          const auto run = [&](std::string_view variant, const DeviceLevels& on_device) {
+            const Mirror output(c.output());
+            ms_deform_attn(value.view(), {}, locations.view(), weights.view(), output.view(),
+                           on_device.options(c.options(variant)));
+            check_cuda(cudaDeviceSynchronize(), "levels on the device");
+            return output.download();
+          };
+          for (const auto& variant : forward::variants()) {
+            if (variant.device != DeviceType::cuda) continue;
+            if (variant.name == "channel_per_thread") {
+              expect_forward(run(variant.name, levels), want, "levels on the device");
+            } else {
+              EXPECT_THROW(run(variant.name, levels), Error) << variant.name;
+            }
+          }
+          expect_forward(run("", levels), want, "selected");
+          std::vector<std::int64_t> starts;
+          for (const forward::Level& level : c.problem(*std::make_unique<Buffer>(c.output())).levels)
+            starts.push_back(level.start);
+          expect_forward(run("", DeviceLevels(shape.levels, starts)), want, "starts on the device");
+          if (HasFailure()) return;
+        }
+}
+
+TEST(GpuMsDeformAttnShapes, a_level_on_the_device_that_is_none_makes_nan) {
+  TMAOPS_NEEDS_GPU();
+  constexpr std::int64_t kHuge = INT64_MAX;
+  constexpr std::int64_t kSquare = std::int64_t{1} << 32;
+  for (const Sampling sampling : {Sampling::bilinear, Sampling::nearest}) {
+    Case c({.channels = 8, .queries = 20, .levels = {{4, 4}, {8, 2}}, .sampling = sampling}, 5);
+    const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
+    const auto expect_nan = [&](const DeviceLevels& levels) {
+      const Mirror output(c.output());
+      ms_deform_attn(value.view(), {}, locations.view(), weights.view(), output.view(), levels.options(c.options("")));
+      check_cuda(cudaDeviceSynchronize(), "bad levels");
+      const Buffer got = output.download();
+      EXPECT_TRUE(got.canaries_intact());
+      for (const double x : got.values()) ASSERT_TRUE(std::isnan(x));
+    };
+    for (const LevelShape& bad : {LevelShape{0, 4}, {4, 0}, {-3, 5}, {5, -3}, {8, 3}, {1, 17}, {kHuge, 1}, {1, kHuge},
+                                  {kHuge, kHuge}, {-kHuge, kHuge}, {kSquare, kSquare}}) {
+      expect_nan(DeviceLevels({{4, 4}, bad}));
+      expect_nan(DeviceLevels({bad, {8, 2}}, {0, 16}));
+    }
+    for (const std::int64_t start : {std::int64_t{-1}, std::int64_t{17}, kHuge, -kHuge})
+      expect_nan(DeviceLevels({{4, 4}, {8, 2}}, {0, start}));
   }
 }
 

@@ -46,6 +46,42 @@ void check(FusedCase& c, int shift, std::map<std::string, int>& runs) {
   }
 }
 
+/// The steps of f64 values, which one variant takes, and levels that lie on the device.
+TEST(GpuMsDeformAttnFusedShapes, f64_values_and_levels_on_the_device) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 80;
+  for (const int components : {0, 2, 4})
+    for (const bool bordered : {false, true})
+      for (const DType dtype : {DType::f64, DType::f16}) {
+        FusedCase c({.channels = 7,
+                     .queries = 30,
+                     .levels = {{5, 8}, {3, 4}},
+                     .value_dtype = dtype,
+                     .location_dtype = dtype,
+                     .weight_dtype = dtype},
+                    {.softmax = true,
+                     .reference_components = components,
+                     .masked = true,
+                     .bordered = bordered,
+                     .offset_scale = 0.3},
+                    ++seed);
+        std::map<std::string, int> runs;
+        check(c, 0, runs);
+        EXPECT_EQ(runs["channel_per_thread"], 2);
+        Buffer shapes(DType::i64, {2, 2});
+        const double sides[] = {5, 8, 3, 4};
+        for (std::int64_t i = 0; i < 4; ++i) shapes.set(i, sides[i]);
+        const Mirror value(c.value()), offsets(c.offsets()), logits(c.logits()), there(shapes);
+        const Mirror reference(c.reference_points()), mask(c.mask()), output(c.output());
+        MsDeformAttnOptions options = c.options("", reference.view(), mask.view());
+        options.spatial_shapes = there.view();
+        ms_deform_attn(value.view(), {}, offsets.view(), logits.view(), output.view(), options);
+        check_cuda(cudaDeviceSynchronize(), "levels on the device");
+        expect_forward(output.download(), c.want(), "levels on the device");
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
 class GpuMsDeformAttnFused : public testing::TestWithParam<int> {};
 
 TEST_P(GpuMsDeformAttnFused, equals_the_separate_steps) {

@@ -41,6 +41,7 @@ inline Shape random_gpu_shape(std::mt19937_64& random) {
   shape.weight_dtype = chance(2) ? shape.location_dtype : pick(DType::f32, DType::f16, DType::bf16, DType::f64);
   shape.sampling = chance(5) ? Sampling::nearest : Sampling::bilinear;
   shape.strided = chance(4);
+  shape.f32_output = chance(6);
   return shape;
 }
 

@@ -15,6 +15,7 @@ BackwardCall backward_call(const Problem& problem, const Arguments& arguments) {
   const ms_deform_attn::Problem& forward = problem.forward;
   BackwardCall call;
   call.inputs = input_call(forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  call.shapes = device_shapes(forward, arguments.level_views);
   call.inputs.output = query_rows(forward, arguments.grad_output);
   call.grad_output = problem.grad_output_dtype;
   call.length = forward.length;

@@ -3,7 +3,7 @@
 
 #include "core/checks.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
-#include "ops/ms_deform_attn/shared/call.hpp"
+#include "ops/ms_deform_attn/shared/device_shapes.hpp"
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {
 
@@ -26,8 +26,9 @@ struct PointOffsets {
 /// Passed to kernels by value.
 struct BackwardCall {
   Call inputs{};  // `output` is grad_output
+  DeviceShapes shapes{};
   DType grad_output = DType::f32;
-  ChannelRows sums{};     // f32: the value's gradient, or scratch for it; null when not wanted
+  ChannelRows sums{};     // f32 (f64 for f64 values): the value's gradient, or scratch for it; null when not wanted
   PointRows locations{};  // gradients; null data when not wanted
   PointRows weights{};
   PointOffsets location_offsets{};
@@ -38,6 +39,8 @@ struct BackwardCall {
   int count_bits = 0;           // log2 of the most terms of one sum, so that it stays below 2^60 units
   std::int64_t length = 0;
   std::int64_t batch = 0;
+
+  constexpr DeviceLevel level(int l) const { return shapes.level(inputs, l); }
 };
 
 /// The parts of a call that do not depend on how the value's gradient is summed.

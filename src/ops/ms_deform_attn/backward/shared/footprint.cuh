@@ -22,34 +22,37 @@ __device__ __forceinline__ void load_four(const Value* from, float (&to)[kFour])
 }
 
 /// An element of grad_output, which is of the value's type or f32.
-template <class T>
-__device__ __forceinline__ float read_gradient(const void* data, DType dtype, std::int64_t at) {
-  if constexpr (!std::is_same_v<T, float>)
-    if (dtype != DType::f32) return device::widen(__ldg(static_cast<const T*>(data) + at));
+template <class Value>
+__device__ __forceinline__ Arithmetic<Value> read_gradient(const void* data, DType dtype, std::int64_t at) {
+  if constexpr (!std::is_same_v<Value, float>)
+    if (dtype != DType::f32) return device::widen(__ldg(static_cast<const Value*>(data) + at));
   return __ldg(static_cast<const float*>(data) + at);
 }
 
 /// The four corners of a bilinear sample, or the one pixel of a nearest one.
-struct Footprint {
+template <class T>
+struct FootprintOf {
   int row = 0;
   int column = 0;
-  float across = 0;  // from the left to the right column
-  float down = 0;
+  T across = 0;  // from the left to the right column
+  T down = 0;
   unsigned inside = 0;  // bit k: corner k (upper left, upper right, lower left, lower right) lies in the level
   __device__ __forceinline__ bool has(int corner) const { return (inside >> corner & 1u) != 0; }
-  __device__ __forceinline__ float bilinear(int corner) const {
+  __device__ __forceinline__ T bilinear(int corner) const {
     return (corner / 2 ? down : 1 - down) * (corner % 2 ? across : 1 - across);
   }
 };
+using Footprint = FootprintOf<float>;
 
-__device__ __forceinline__ Footprint footprint(float x, float y, const DeviceLevel& level, bool nearest) {
-  Footprint made;
+template <class T>
+__device__ __forceinline__ FootprintOf<T> footprint(T x, T y, const DeviceLevel& level, bool nearest) {
+  FootprintOf<T> made;
   if (nearest) {
     if (locate_nearest(x, level.width, made.column) && locate_nearest(y, level.height, made.row)) made.inside = 1;
     return made;
   }
-  Side side;
-  Side upright;
+  SideOf<T> side;
+  SideOf<T> upright;
   if (!locate(x, level.width, side) || !locate(y, level.height, upright)) return made;
   made.column = side.first;
   made.row = upright.first;
@@ -62,28 +65,32 @@ __device__ __forceinline__ Footprint footprint(float x, float y, const DeviceLev
 
 /// Gradients of one point: what its attention weight, x and y are multiplied with, linear in the four c of the
 /// definition, so that each thread may add up its own channels first.
-struct PointSums {
-  float weight = 0;
-  float x = 0;
-  float y = 0;
+template <class T>
+struct PointSumsOf {
+  T weight = 0;
+  T x = 0;
+  T y = 0;
 };
+using PointSums = PointSumsOf<float>;
 
-__device__ __forceinline__ PointSums point_sums(const Footprint& at, const float (&c)[4]) {
-  PointSums sums;
+template <class T>
+__device__ __forceinline__ PointSumsOf<T> point_sums(const FootprintOf<T>& at, const T (&c)[4]) {
+  PointSumsOf<T> sums;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const float bilinear = at.bilinear(k);
-    if (bilinear != 0.0f) sums.weight = fmaf(bilinear, c[k], sums.weight);
+    const T bilinear = at.bilinear(k);
+    if (bilinear != T(0)) sums.weight = fma(bilinear, c[k], sums.weight);
   }
-  sums.x = fmaf(1 - at.down, c[1] - c[0], at.down * (c[3] - c[2]));
-  sums.y = fmaf(1 - at.across, c[2] - c[0], at.across * (c[3] - c[1]));
+  sums.x = fma(1 - at.down, c[1] - c[0], at.down * (c[3] - c[2]));
+  sums.y = fma(1 - at.across, c[2] - c[0], at.across * (c[3] - c[1]));
   return sums;
 }
 
-__device__ __forceinline__ void write_any(const PointRows& to, std::int64_t at, float value) {
+template <class T>
+__device__ __forceinline__ void write_any(const PointRows& to, std::int64_t at, T value) {
   void* data = const_cast<void*>(to.data);
   if (to.dtype == DType::f32)
-    static_cast<float*>(data)[at] = value;
+    static_cast<float*>(data)[at] = static_cast<float>(value);
   else if (to.dtype == DType::f16)
     static_cast<__half*>(data)[at] = device::narrow<__half>(value);
   else if (to.dtype == DType::bf16)
@@ -94,17 +101,18 @@ __device__ __forceinline__ void write_any(const PointRows& to, std::int64_t at, 
 
 /// `weight` and `sums` of a skipped point are 0: a NaN or an infinity among the weights would else make its gradients
 /// NaN, which are 0 by definition.
+template <class T>
 __device__ __forceinline__ void write_point(const BackwardCall& call, const Item& item, int l, std::int64_t p,
-                                            const DeviceLevel& level, float weight, const PointSums& sums) {
+                                            const DeviceLevel& level, T weight, const PointSumsOf<T>& sums) {
   const bool nearest = call.inputs.nearest;
   if (call.weights.data != nullptr)
     write_any(call.weights, call.weights.row(item.n, item.q, item.m) + call.weight_offsets.at(l, p, level),
               sums.weight);
   if (call.locations.data == nullptr) return;
   const std::int64_t at = call.locations.row(item.n, item.q, item.m) + call.location_offsets.at(l, p, level);
-  write_any(call.locations, at, nearest ? 0.0f : weight * static_cast<float>(level.width) * sums.x);
+  write_any(call.locations, at, nearest ? T(0) : weight * static_cast<T>(level.width) * sums.x);
   write_any(call.locations, at + call.locations.axis,
-            nearest ? 0.0f : weight * static_cast<float>(level.height) * sums.y);
+            nearest ? T(0) : weight * static_cast<T>(level.height) * sums.y);
 }
 
 /// The power of two that the terms of deterministic sums are multiplied by, so that no sum leaves 62 bits: a term is at

@@ -7,8 +7,8 @@
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {
 
-/// The value's gradient from the sums: f32, plus the integers where there are any.
-template <class To>
+/// The value's gradient from the sums: f32 or f64, plus the integers where there are any.
+template <class To, class Sum>
 __global__ void __launch_bounds__(kBackwardThreads)
     finish_sums(const __grid_constant__ BackwardCall call, const __grid_constant__ ChannelRows to) {
   const Call& in = call.inputs;
@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kBackwardThreads)
     const std::int64_t m = rest / in.channels;
     const std::int64_t s = pixel - n * call.length;
     const std::int64_t d = rest - m * in.channels;
-    float sum = static_cast<const float*>(call.sums.data)[call.sums.at(n, s, m) + d * call.sums.channel];
-    if (call.fixed != nullptr) sum += static_cast<float>(static_cast<double>(call.fixed[i]) * quantum);
+    Sum sum = static_cast<const Sum*>(call.sums.data)[call.sums.at(n, s, m) + d * call.sums.channel];
+    if (call.fixed != nullptr) sum += static_cast<Sum>(static_cast<double>(call.fixed[i]) * quantum);
     static_cast<To*>(const_cast<void*>(to.data))[to.at(n, s, m) + d * to.channel] = device::narrow<To>(sum);
   }
 }
@@ -56,11 +56,12 @@ inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, con
   const std::int64_t count = forward.batch * forward.length * forward.heads * forward.channels;
   if (!problem.grad_value || count == 0) return;
   const ConstTensorView value = arguments.gradients.value;
+  const DType sum_type = forward.value_dtype == DType::f64 ? DType::f64 : DType::f32;
   const bool holds_sums =
-      value.dtype == DType::f32 && (!wanted.aligned || (row_alignment(value) == 16 && value.strides[3] == 1));
+      value.dtype == sum_type && (!wanted.aligned || (row_alignment(value) == 16 && value.strides[3] == 1));
   const std::size_t fixed_bytes = wanted.fixed ? static_cast<std::size_t>(count) * sizeof(long long) + 16 : 0;
-  const std::size_t float_bytes = static_cast<std::size_t>(count) * sizeof(float);
-  const std::size_t scratch_bytes = fixed_bytes + (holds_sums ? 0 : float_bytes);
+  const std::size_t sum_bytes = static_cast<std::size_t>(count) * size_of(sum_type);
+  const std::size_t scratch_bytes = fixed_bytes + (holds_sums ? 0 : sum_bytes);
   unsigned char* scratch = nullptr;
   if (scratch_bytes > 0) {
     const std::shared_ptr<void> memory =
@@ -81,14 +82,17 @@ inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, con
   }
   call.sums = value_rows(value);
   if (value.is_contiguous())
-    work.add_memset(arguments.gradients.value.data, 0, float_bytes);
+    work.add_memset(arguments.gradients.value.data, 0, sum_bytes);
   else
-    work.add(clear_sums<float>, rounds(count, forward.device), call);
+    work.add(sum_type == DType::f64 ? clear_sums<double> : clear_sums<float>, rounds(count, forward.device), call);
 }
+
+/// What a variant takes as values: f64, too.
+enum class Values { up_to_f32, up_to_f64 };
 
 /// The work of a variant with atomic sums. add_kernels(work, call, value type) adds its own kernels, where there are
 /// items.
-template <class AddKernels>
+template <Values values = Values::up_to_f32, class AddKernels>
 Work atomic_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const SumsWanted& wanted,
                  const AddKernels& add_kernels) {
   const ms_deform_attn::Problem& forward = problem.forward;
@@ -96,14 +100,23 @@ Work atomic_work(const LaunchSite& site, const Problem& problem, const Arguments
   BackwardCall call = backward_call(problem, arguments);
   keep_levels(work, call.inputs, forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
   add_sums(work, call, problem, arguments, wanted);
-  if (call.inputs.items > 0)
-    with_value_type(forward.value_dtype, [&]<class Value>(Value* type) { add_kernels(work, call, type); });
+  const auto add = [&]<class Value>(Value* type) { add_kernels(work, call, type); };
+  if constexpr (values == Values::up_to_f64) {
+    if (call.inputs.items > 0) with_any_value_type(forward.value_dtype, add);
+  } else {
+    if (call.inputs.items > 0) with_value_type(forward.value_dtype, add);
+  }
   const ConstTensorView gradient = arguments.gradients.value;
   const bool holds_all = call.sums.data == gradient.data && call.fixed == nullptr;
   if (call.sums.data == nullptr || holds_all) return work;
-  with_value_type(gradient.dtype, [&]<class To>(To*) {
-    work.add(finish_sums<To>, rounds(gradient.size(), forward.device), call, value_rows(gradient));
-  });
+  const LaunchShape shape = rounds(gradient.size(), forward.device);
+  if constexpr (values == Values::up_to_f64)
+    if (forward.value_dtype == DType::f64) {
+      work.add(finish_sums<float, double>, shape, call, value_rows(gradient));
+      return work;
+    }
+  with_value_type(gradient.dtype,
+                  [&]<class To>(To*) { work.add(finish_sums<To, float>, shape, call, value_rows(gradient)); });
   return work;
 }
 

@@ -5,12 +5,13 @@
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {
 
-/// Sums in f32 by atomic additions: in any order.
-struct FloatSums {
+/// Sums in f32 or f64 by atomic additions: in any order.
+template <class T>
+struct AtomicSums {
   const BackwardCall& call;
-  __device__ __forceinline__ explicit FloatSums(const BackwardCall& of) : call(of) {}
-  __device__ __forceinline__ void add(const Item& item, std::int64_t s, std::int64_t d, float term) const {
-    float* sums = static_cast<float*>(const_cast<void*>(call.sums.data));
+  __device__ __forceinline__ explicit AtomicSums(const BackwardCall& of) : call(of) {}
+  __device__ __forceinline__ void add(const Item& item, std::int64_t s, std::int64_t d, T term) const {
+    T* sums = static_cast<T*>(const_cast<void*>(call.sums.data));
     atomicAdd(sums + call.sums.at(item.n, s, item.m) + d * call.sums.channel, term);
   }
 };
@@ -22,6 +23,7 @@ inline constexpr int kWarpBits = 5;  // log2 of the threads of an item
 /// One warp per item, its threads on the channels; any strides and types. `call` is a parameter of the kernel.
 template <class Value, class Sums>
 __device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
+  using T = Arithmetic<Value>;
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& in = call.inputs;
@@ -35,32 +37,34 @@ __device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
   const std::int64_t location_row = in.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = in.weights.row(item.n, item.q, item.m);
   for (int l = 0; l < in.level_count; ++l) {
-    const DeviceLevel level = in.level(l);
+    const DeviceLevel level = call.level(l);
     for (std::int64_t p = 0; p < level.points; ++p) {
       const std::int64_t at = location_row + level.location_at + p * in.locations.point;
-      const float weight = read_point<AnyType>(in.weights, weight_row + level.weight_at + p * in.weights.point);
-      const Footprint where = footprint(read_point<AnyType>(in.locations, at),
-                                        read_point<AnyType>(in.locations, at + in.locations.axis), level, in.nearest);
-      float c[4] = {0, 0, 0, 0};
+      const T weight = read_point<AnyType, T>(in.weights, weight_row + level.weight_at + p * in.weights.point);
+      FootprintOf<T> where;
+      if (level.height != 0)
+        where = footprint(read_point<AnyType, T>(in.locations, at),
+                          read_point<AnyType, T>(in.locations, at + in.locations.axis), level, in.nearest);
+      T c[4] = {0, 0, 0, 0};
       for (std::int64_t d = lane; d < in.channels; d += device::kWarpThreads) {
-        const float gradient =
+        const T gradient =
             read_gradient<Value>(in.output.data, call.grad_output, gradient_row + d * in.output.channel);
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           if (!where.has(k)) continue;
           const std::int64_t pixel = static_cast<std::int64_t>(where.row + k / 2) * level.width + where.column + k % 2;
-          c[k] = fmaf(gradient,
-                      device::widen(__ldg(value + level.value_at + pixel * in.value.row + d * in.value.channel)), c[k]);
+          c[k] = fma(gradient,
+                     device::widen(__ldg(value + level.value_at + pixel * in.value.row + d * in.value.channel)), c[k]);
           if (call.sums.data != nullptr)
             sums.add(item, level.first_pixel + pixel, d, weight * where.bilinear(k) * gradient);
         }
       }
-      PointSums made = point_sums(where, c);
+      PointSumsOf<T> made = point_sums(where, c);
       made.weight = device::group_sum(made.weight);
       made.x = device::group_sum(made.x);
       made.y = device::group_sum(made.y);
       if (where.inside == 0) made = {};
-      if (lane == 0) write_point(call, item, l, p, level, where.inside != 0 ? weight : 0.0f, made);
+      if (lane == 0) write_point(call, item, l, p, level, where.inside != 0 ? weight : T(0), made);
     }
   }
 }

@@ -8,20 +8,21 @@
 namespace tmaops::ops::ms_deform_attn::gpu {
 
 /// The samples of an item. What a call of another type fuses into them is a specialisation (fused_call.cuh).
-template <class Point, class AnyCall>
+template <class Point, class AnyCall, class T = float>
 class Samples {
  public:
-  static constexpr bool kMasks = false;  // whether there may be pixels of S that count as 0
+  static constexpr bool kMasks = false;         // whether there may be pixels of S that count as 0
+  static constexpr bool kMayBeMissing = false;  // whether a level may not be there
   __device__ __forceinline__ Samples(const Call& call, const Item& item)
       : call_(call),
         locations_(call.locations.row(item.n, item.q, item.m)),
         weights_(call.weights.row(item.n, item.q, item.m)) {}
 
   /// Point p of level l.
-  __device__ __forceinline__ Point3 at(const DeviceLevel& level, int /*l*/, std::int64_t p) const {
+  __device__ __forceinline__ PointOf<T> at(const DeviceLevel& level, int /*l*/, std::int64_t p) const {
     const std::int64_t at = locations_ + level.location_at + p * call_.locations.point;
-    return {read_point<Point>(call_.locations, at), read_point<Point>(call_.locations, at + call_.locations.axis),
-            read_point<Point>(call_.weights, weights_ + level.weight_at + p * call_.weights.point)};
+    return {read_point<Point, T>(call_.locations, at), read_point<Point, T>(call_.locations, at + call_.locations.axis),
+            read_point<Point, T>(call_.weights, weights_ + level.weight_at + p * call_.weights.point)};
   }
 
  private:
@@ -30,24 +31,28 @@ class Samples {
   std::int64_t weights_;
 };
 
-/// Channel d of an item, as reference.cpp defines it: pixels of weight 0, and masked ones, are not read.
+/// Channel d of an item, as reference.cpp defines it: pixels of weight 0, and masked ones, are not read. NaN where a
+/// level of shapes that only the device knows does not lie in S.
 template <class Value, class Point, class AnyCall>
-__device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& item, std::int64_t d) {
+__device__ __forceinline__ Arithmetic<Value> sum_channel(const AnyCall& call, const Item& item, std::int64_t d) {
   const Value* value =
       static_cast<const Value*>(call.value.data) + call.value.at(item.n, 0, item.m) + d * call.value.channel;
-  const Samples<Point, AnyCall> samples(call, item);
-  float sum = 0;
+  using T = Arithmetic<Value>;
+  const Samples<Point, AnyCall, T> samples(call, item);
+  T sum = 0;
   for (int l = 0; l < call.level_count; ++l) {
     const DeviceLevel level = call.level(l);
+    if constexpr (Samples<Point, AnyCall, T>::kMayBeMissing)
+      if (level.height == 0) return std::numeric_limits<T>::quiet_NaN();
     const Value* map = value + level.value_at;
     const std::int64_t below = level.pitch * call.value.row;  // elements from a row of pixels to the next
-    const auto add = [&](int row, int column, std::int64_t at, float weight) {
-      if constexpr (Samples<Point, AnyCall>::kMasks) {  // asks for the pixel's number: one register more than `at`
+    const auto add = [&](int row, int column, std::int64_t at, T weight) {
+      if constexpr (Samples<Point, AnyCall, T>::kMasks) {  // asks for the pixel's number: one register more than `at`
         const std::int64_t pixel = static_cast<std::int64_t>(row) * level.pitch + column;
         if (samples.masked(level.first_pixel + pixel)) return;
         at = pixel * call.value.row;
       }
-      sum = fmaf(weight, device::widen(__ldg(map + at)), sum);
+      sum = fma(weight, device::widen(__ldg(map + at)), sum);
     };
     for (std::int64_t p = 0; p < level.points; ++p) {
       const auto [x, y, weight] = samples.at(level, l, p);
@@ -58,15 +63,15 @@ __device__ __forceinline__ float sum_channel(const AnyCall& call, const Item& it
           add(row, column, row * below + column * call.value.row, weight);
         continue;
       }
-      Side across;
-      Side down;
+      SideOf<T> across;
+      SideOf<T> down;
       if (!locate(x, level.width, across) || !locate(y, level.height, down)) continue;
-      const bool left = across.first >= 0 && across.low != 0.0f;
-      const bool right = across.first + 1 < level.width && across.high != 0.0f;
-      const bool top = down.first >= 0 && down.low != 0.0f;
-      const bool bottom = down.first + 1 < level.height && down.high != 0.0f;
-      const float upper = weight * down.low;
-      const float lower = weight * down.high;
+      const bool left = across.first >= 0 && across.low != T(0);
+      const bool right = across.first + 1 < level.width && across.high != T(0);
+      const bool top = down.first >= 0 && down.low != T(0);
+      const bool bottom = down.first + 1 < level.height && down.high != T(0);
+      const T upper = weight * down.low;
+      const T lower = weight * down.high;
       // The first pixel may lie outside: then its place is not read.
       const std::int64_t at = down.first * below + across.first * call.value.row;
       if (top && left) add(down.first, across.first, at, upper * across.low);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "tmaops/dtype.hpp"
 
@@ -120,6 +121,16 @@ void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to, bool stre
   Put(bytes, RoundPair(d, first, second), reinterpret_cast<std::uint8_t*>(to), streamed);
 }
 #endif
+
+/// Stores two vectors of channels that LoadPair made of values of type Stored; as these, or as f32.
+template <class Stored, class D, class Out>
+void StoreSums(D d, hn::Vec<D> first, hn::Vec<D> second, Out* to, bool streamed = false) {
+#if HWY_TARGET != HWY_SCALAR && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (std::is_same_v<Stored, bfloat16> && std::is_same_v<Out, float>)
+    return hn::StoreInterleaved2(first, second, d, to);
+#endif
+  StorePair(d, first, second, to, streamed);
+}
 
 /// x and y of a vector of points, whose infinities and NaN may come as numbers far beyond 1.
 template <class D, class Stored>

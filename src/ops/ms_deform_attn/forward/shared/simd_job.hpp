@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxLanes = 16;
 struct PointTables {
   std::vector<float> width;
   std::vector<float> height;
-  std::vector<std::int32_t> width_pixels;
+  std::vector<std::int32_t> pitch;  // pixels from row to row
   std::vector<std::int32_t> start;
 
   explicit PointTables(const Problem& problem) {
@@ -29,7 +29,7 @@ struct PointTables {
   void add(const Level& level) {
     width.push_back(static_cast<float>(level.width));
     height.push_back(static_cast<float>(level.height));
-    width_pixels.push_back(static_cast<std::int32_t>(level.width));
+    pitch.push_back(static_cast<std::int32_t>(level.pitch));
     start.push_back(static_cast<std::int32_t>(level.start));
   }
 };
@@ -41,6 +41,11 @@ struct ForwardJob {
     std::int64_t reach = 0;
     offsets_fit_32_bits =
         !__builtin_mul_overflow(stride < 0 ? -stride : stride, p.length, &reach) && reach < (1LL << 31);
+  }
+
+  /// What says where a query looks: its reference points where there are some, else its locations.
+  const ConstTensorView& places() const {
+    return problem.reference_components == 0 ? arguments.sampling_locations : arguments.reference_points;
   }
 
   Problem problem;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "ops/ms_deform_attn/forward/shared/simd_elements.hpp"
 #include "ops/ms_deform_attn/shared/point_rows.hpp"
@@ -30,13 +29,14 @@ void ConvertRow(const Stored* from, std::size_t length, float* HWY_RESTRICT to) 
   for (; i < length; ++i) to[i] = convert<float>(from[i]);
 }
 
-/// The rows [n, q, m] of locations or weights, padded with NaN to whole vectors.
+/// The rows [n, q, m] of locations or weights, padded to whole vectors.
 class RowReader {
  public:
-  RowReader(const PointRows& rows, std::size_t length, std::size_t padded)
+  RowReader(const PointRows& rows, std::size_t length, std::size_t padded, float padding)
       : rows_(rows),
         length_(length),
         padded_(padded),
+        padding_(padding),
         dtype_(rows.tensor().dtype),
         dense_(rows.dense()),
         bytes_(length * size_of(dtype_)),
@@ -57,8 +57,8 @@ class RowReader {
 
   /// The caller's own row where that already fits, else a copy in `scratch`.
   const float* read(std::int64_t n, std::int64_t q, std::int64_t m, float* HWY_RESTRICT scratch) const {
+    if (holds<float>()) return reinterpret_cast<const float*>(address(n, q, m));
     const char* row = address(n, q, m);
-    if (holds<float>()) return reinterpret_cast<const float*>(row);
     if (dense_ && dtype_ == DType::f32) {
       std::copy_n(reinterpret_cast<const float*>(row), length_, scratch);
     } else if (dense_ && dtype_ == DType::f16) {
@@ -68,7 +68,7 @@ class RowReader {
     } else {
       rows_.load(n, q, m, scratch);
     }
-    std::fill(scratch + length_, scratch + padded_, std::numeric_limits<float>::quiet_NaN());
+    std::fill(scratch + length_, scratch + padded_, padding_);
     return scratch;
   }
 
@@ -76,6 +76,7 @@ class RowReader {
   const PointRows& rows_;
   std::size_t length_;
   std::size_t padded_;
+  float padding_;
   DType dtype_;
   bool dense_;
   std::size_t bytes_;

@@ -45,8 +45,8 @@ HWY_INLINE V InOrder(V vector) {
 }
 
 /// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
-template <std::size_t kVectors, class D, class Records, class Stored>
-void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Stored* HWY_RESTRICT output,
+template <std::size_t kVectors, class D, class Records, class Stored, class Out>
+void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Out* HWY_RESTRICT output,
               bool streamed) {
   constexpr std::size_t kCorners = Records::kCorners;
   // Zen 4's order; on Zen 3 the compiler's takes less.
@@ -95,15 +95,16 @@ void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Sto
   if constexpr (kVectors == 1) {
     StoreF32(d, sum[0][0], output, streamed);
   } else {
-    for (std::size_t v = 0; v < kVectors; v += 2) StorePair(d, sum[0][v], sum[0][v + 1], output + v * lanes, streamed);
+    for (std::size_t v = 0; v < kVectors; v += 2)
+      StoreSums<Stored>(d, sum[0][v], sum[0][v + 1], output + v * lanes, streamed);
   }
 }
 
 /// All channels, in blocks of vectors, past the caches if `streamed`; the last vector overlaps the one before instead
 /// of running past the end.
-template <class D, class Records, class Stored>
+template <class D, class Records, class Stored, class Out>
 void SumChannels(D d, std::size_t channels, const Records& records, const Stored* HWY_RESTRICT value,
-                 Stored* HWY_RESTRICT output, bool streamed) {
+                 Out* HWY_RESTRICT output, bool streamed) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t c = 0;
   for (; channels - c >= 4 * lanes; c += 4 * lanes) SumBlock<4>(d, records, value + c, output + c, streamed);
@@ -121,9 +122,9 @@ void SumChannels(D d, std::size_t channels, const Records& records, const Stored
 }
 
 /// The widest vectors that the channels fill.
-template <class Records, class Stored>
+template <class Records, class Stored, class Out>
 void SumAllChannels(std::size_t channels, const Records& records, const Stored* HWY_RESTRICT value,
-                    Stored* HWY_RESTRICT output, bool streamed = false) {
+                    Out* HWY_RESTRICT output, bool streamed = false) {
   const hn::ScalableTag<float> full;
   const hn::CappedTag<float, 8> eight;
   const hn::CappedTag<float, 4> four;

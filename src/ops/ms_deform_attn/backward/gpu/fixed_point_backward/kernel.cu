@@ -20,7 +20,7 @@ struct FixedSums {
       : call(of), scale(of.fixed != nullptr ? scalbn(1.0, fixed_exponent(of)) : 0.0) {}  // not when unwanted
   __device__ __forceinline__ void add(const Item& item, std::int64_t s, std::int64_t d, float term) const {
     if (!(fabsf(term) <= 3.402823466e38f)) {
-      FloatSums(call).add(item, s, d, term);
+      AtomicSums<float>(call).add(item, s, d, term);
       return;
     }
     const std::int64_t at = ((item.n * call.length + s) * call.inputs.heads + item.m) * call.inputs.channels + d;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kBackwardThreads) find_largest(const __grid_co
       see(largest[0], read_gradient<Value>(in.output.data, call.grad_output, gradient_row + d * in.output.channel));
     const std::int64_t weight_row = in.weights.row(item.n, item.q, item.m);
     for (int l = 0; l < in.level_count; ++l) {
-      const DeviceLevel level = in.level(l);
+      const DeviceLevel level = call.level(l);
       for (std::int64_t p = lane; p < level.points; p += device::kWarpThreads)
         see(largest[1], read_point<AnyType>(in.weights, weight_row + level.weight_at + p * in.weights.point));
     }
@@ -66,7 +66,10 @@ __global__ void __launch_bounds__(kBackwardThreads, kBlocksOfWarps) kernel(const
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_items(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (problem.forward.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
+  return supports_items(problem);
+}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   return atomic_work(

@@ -98,6 +98,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.deterministic && problem.grad_value)
     return Support::no("adds in any order, deterministic sums are asked for");
   if (Support support = supports_items(problem); !support) return support;
+  if (Support support = supports_f32_and_host_levels(problem.forward); !support) return support;
   if (thread_bits(problem) < 0) return Support::no("needs 4, 8, 16, 32, 64 or 128 channels");
   const ms_deform_attn::Problem& forward = problem.forward;
   if (!forward.dense_channels || forward.row_alignment < 16)

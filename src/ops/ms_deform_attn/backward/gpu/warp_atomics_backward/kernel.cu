@@ -11,7 +11,7 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 template <class Value>
 __global__ void __launch_bounds__(kBackwardThreads, kBlocksOfWarps) kernel(const __grid_constant__ BackwardCall call) {
-  warp_per_item<Value, FloatSums>(call);
+  warp_per_item<Value, AtomicSums<Arithmetic<Value>>>(call);
 }
 
 }  // namespace
@@ -23,10 +23,11 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return atomic_work(kSite, problem, arguments, {}, [&]<class Value>(Work& work, const BackwardCall& call, Value*) {
-    work.add(kernel<Value>, one_group_each(call.inputs.items, kBackwardThreads, kWarpBits, arguments.dependent_launch),
-             call);
-  });
+  return atomic_work<Values::up_to_f64>(
+      kSite, problem, arguments, {}, [&]<class Value>(Work& work, const BackwardCall& call, Value*) {
+        work.add(kernel<Value>,
+                 one_group_each(call.inputs.items, kBackwardThreads, kWarpBits, arguments.dependent_launch), call);
+      });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn_backward::warp_atomics_backward

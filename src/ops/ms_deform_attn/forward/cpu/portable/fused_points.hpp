@@ -14,6 +14,7 @@ class FusedPoints {
   FusedPoints(const Problem& problem, const Arguments& arguments)
       : problem_(problem),
         reference_(arguments.reference_points),
+        offset_scale_(arguments.offset_scale),
         locations_(problem, arguments.sampling_locations, 2),
         weights_(problem, arguments.attention_weights, 1) {}
 
@@ -36,8 +37,9 @@ class FusedPoints {
         return static_cast<T>(read(reference_, at + component * reference_.strides[3]));
       };
       const bool box = problem_.reference_components == 4;
-      const T step_x = box ? part(2) / (2 * static_cast<T>(level.points)) : 1 / static_cast<T>(level.width);
-      const T step_y = box ? part(3) / (2 * static_cast<T>(level.points)) : 1 / static_cast<T>(level.height);
+      const T scale = static_cast<T>(offset_scale_) / static_cast<T>(level.points);
+      const T step_x = box ? part(2) * scale : 1 / static_cast<T>(level.width);
+      const T step_y = box ? part(3) * scale : 1 / static_cast<T>(level.height);
       for (std::int64_t p = 0; p < level.points; ++p, to += 2) {
         to[0] = part(0) + to[0] * step_x;
         to[1] = part(1) + to[1] * step_y;
@@ -55,6 +57,7 @@ class FusedPoints {
 
   const Problem& problem_;
   ConstTensorView reference_;
+  double offset_scale_;
   PointRows locations_;
   PointRows weights_;
 };

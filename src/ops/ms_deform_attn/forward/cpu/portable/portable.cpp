@@ -79,7 +79,7 @@ void sum_channels(const std::vector<Pixel<T>>& pixels, const Stored* value, std:
   std::copy_n(block.data(), count, sum);
 }
 
-template <class Stored>
+template <class Stored, class Out>
 void run_of(const Problem& problem, const Arguments& arguments) {
   using T = Arithmetic<Stored>;
   const Layout& layout = arguments.value;
@@ -104,8 +104,8 @@ void run_of(const Problem& problem, const Arguments& arguments) {
             append_pixels(problem, arguments, level, n, locations[2 * k], locations[2 * k + 1], weights[k], pixels);
 
         const Stored* value = static_cast<const Stored*>(arguments.value.data) + value_offset(layout, n, 0, m);
-        Stored* output =
-            static_cast<Stored*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
+        Out* output =
+            static_cast<Out*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
         for (std::int64_t first = 0; first < problem.channels; first += kBlock) {
           std::array<T, kBlock> sum;
           const std::int64_t count = std::min(kBlock, problem.channels - first);
@@ -114,7 +114,7 @@ void run_of(const Problem& problem, const Arguments& arguments) {
           else
             sum_channels<T, Stored, Channels::any>(pixels, value + first * stride, stride, count, sum.data());
           for (std::int64_t c = 0; c < count; ++c)
-            output[(first + c) * arguments.output.strides[2]] = static_cast<Stored>(sum[static_cast<std::size_t>(c)]);
+            output[(first + c) * arguments.output.strides[2]] = static_cast<Out>(sum[static_cast<std::size_t>(c)]);
         }
       }
     }
@@ -123,8 +123,12 @@ void run_of(const Problem& problem, const Arguments& arguments) {
 
 void run(const Problem& problem, const Arguments& arguments) {
   if (problem.batch == 0) return;
-  with_float_type(problem.value_dtype,
-                  [&](auto* type) { run_of<std::remove_pointer_t<decltype(type)>>(problem, arguments); });
+  with_float_type(problem.value_dtype, [&]<class Stored>(Stored*) {
+    if (problem.output_dtype == problem.value_dtype)
+      run_of<Stored, Stored>(problem, arguments);
+    else
+      run_of<Stored, float>(problem, arguments);
+  });
 }
 
 }  // namespace

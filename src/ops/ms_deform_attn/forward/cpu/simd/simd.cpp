@@ -4,7 +4,8 @@
 // the channels of each corner, which lie next to each other, are loaded as vectors and multiplied into several
 // accumulators. A corner that the definition leaves out (beyond the border, or of weight 0) is replaced by its
 // neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
-// is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread.
+// is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread. Masked pixels are
+// left out in the same way.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -23,14 +24,14 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
-#include "ops/ms_deform_attn/forward/shared/simd_rows.hpp"
+#include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What the offsets of corners count; pixels where elements do not fit in 32 bits.
+/// What the offsets of corners count; pixels where elements do not fit in 32 bits, or a mask is looked up by them.
 enum class Offsets { elements, pixels };
 
 /// Corners of the points of one query and head: offset of the first channel, and attention weight times bilinear
@@ -90,7 +91,7 @@ class Squeeze {
   HWY_ALIGN std::int32_t kept_[hn::MaxLanes(D())];
 };
 
-/// Fills the records from rows of x, y and attention weights whose padding holds NaN.
+/// Fills the records from rows of x, y and attention weights; the padding of x and y holds NaN.
 template <Sampling sampling, Offsets offsets>
 void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const float* HWY_RESTRICT attention,
                  Records<sampling, offsets>& records) {
@@ -110,14 +111,14 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
     const auto weight = hn::LoadU(d, attention + k);
     const auto width = hn::LoadU(d, job.tables.width.data() + k);
     const auto height = hn::LoadU(d, job.tables.height.data() + k);
-    const auto width_pixels = hn::LoadU(di, job.tables.width_pixels.data() + k);
+    const auto pitch = hn::LoadU(di, job.tables.pitch.data() + k);
     const auto start = hn::LoadU(di, job.tables.start.data() + k);
     if constexpr (sampling == Sampling::nearest) {
       const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
       const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
       const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
       const auto pixel =
-          hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), width_pixels), hn::ConvertTo(di, column)));
+          hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), pitch), hn::ConvertTo(di, column)));
       const Squeeze squeeze(keep);
       squeeze.store(hn::Mul(pixel, pixel_stride), records.offset + records.count);
       squeeze.store(weight, records.weight + records.count);
@@ -155,8 +156,8 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
     const auto j1 = hn::IfThenElse(hn::RebindMask(di, no_right), j0, hn::Add(j, one_pixel));
     const auto i0 = hn::IfThenElse(hn::RebindMask(di, no_top), hn::Zero(di), i);
     const auto i1 = hn::IfThenElse(hn::RebindMask(di, no_bottom), i0, hn::Add(i, one_pixel));
-    const auto row0 = hn::Mul(hn::Add(start, hn::Mul(i0, width_pixels)), pixel_stride);
-    const auto row1 = hn::Mul(hn::Add(start, hn::Mul(i1, width_pixels)), pixel_stride);
+    const auto row0 = hn::Mul(hn::Add(start, hn::Mul(i0, pitch)), pixel_stride);
+    const auto row1 = hn::Mul(hn::Add(start, hn::Mul(i1, pitch)), pixel_stride);
     const auto column0 = hn::Mul(j0, pixel_stride);
     const auto column1 = hn::Mul(j1, pixel_stride);
 
@@ -176,8 +177,39 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
   }
 }
 
+/// Takes the masked pixels out of the records. Another corner of the sample takes the place of one, and both get half
+/// of its weight, which is exact.
+template <Sampling sampling>
+void LeaveOutMasked(const std::uint8_t* mask, std::int64_t stride, Records<sampling, Offsets::pixels>& records) {
+  constexpr std::size_t kCorners = Records<sampling, Offsets::pixels>::kCorners;
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < records.count; ++k) {
+    std::int32_t* offset[kCorners];
+    float* weight[kCorners];
+    bool masked[kCorners];
+    std::size_t open = kCorners;
+    for (std::size_t c = 0; c < kCorners; ++c) {
+      const std::size_t from = c * records.capacity + k;
+      offset[c] = records.offset + c * records.capacity + kept;
+      weight[c] = records.weight + c * records.capacity + kept;
+      *offset[c] = records.offset[from];
+      *weight[c] = records.weight[from];
+      masked[c] = mask[*offset[c] * stride] != 0;
+      if (!masked[c]) open = c;
+    }
+    if (open == kCorners) continue;
+    for (std::size_t c = 0; c < kCorners; ++c)
+      if (masked[c]) {
+        *offset[c] = *offset[open];
+        *weight[c] = *weight[open] *= 0.5F;
+      }
+    ++kept;
+  }
+  records.count = kept;
+}
+
 /// The queries order[begin, end), these heads.
-template <class Stored, Sampling sampling, Offsets offsets>
+template <class Stored, class Out, Sampling sampling, Offsets offsets>
 void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
           HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
@@ -199,10 +231,10 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
                                      .capacity = capacity,
                                      .pixel_stride = layout.strides[1]};
 
-  const RowReader locations(job.locations, 2 * points, 2 * padded);
-  const RowReader weights(job.weights, points, padded);
+  PointReader reader(job, padded);
+  const ConstTensorView& mask = job.arguments.padding_mask;
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
-  auto* output = static_cast<Stored*>(job.arguments.output.data);
+  auto* output = static_cast<Out*>(job.arguments.output.data);
   const std::int64_t last = std::ssize(order) - 1;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t n = order[static_cast<std::size_t>(i)] / problem.queries;
@@ -212,25 +244,27 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
     const std::int64_t next_q = next % problem.queries;
     for (std::int64_t m = heads.first; m < heads.last; ++m) {
       // The order jumps from row to row, which the hardware does not foresee.
-      locations.ask_for(next_n, next_q, m);
-      weights.ask_for(next_n, next_q, m);
-      const float* xy = locations.read(n, q, m, scratch);
-      const float* attention = weights.read(n, q, m, scratch + 2 * capacity);
+      reader.ask_for(next_n, next_q, m);
+      const float* xy = reader.locations(n, q, m, scratch);
+      const float* attention = reader.weights(n, q, m, scratch + 2 * capacity);
       MakeRecords(job, xy, attention, records);
+      if constexpr (offsets == Offsets::pixels)
+        if (problem.masked)
+          LeaveOutMasked(static_cast<const std::uint8_t*>(mask.data) + n * mask.strides[0], mask.strides[1], records);
       SumAllChannels(static_cast<std::size_t>(problem.channels), records, value + value_offset(layout, n, 0, m),
                      output + output_offset(problem, job.arguments.output, n, q, m));
     }
   }
 }
 
-template <class Stored>
+template <class Stored, class Out>
 void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
             HeadRange heads) {
   const auto rows = [&]<Sampling sampling>() {
-    if (job.offsets_fit_32_bits)
-      Rows<Stored, sampling, Offsets::elements>(job, order, begin, end, heads);
+    if (job.offsets_fit_32_bits && !job.problem.masked)
+      Rows<Stored, Out, sampling, Offsets::elements>(job, order, begin, end, heads);
     else
-      Rows<Stored, sampling, Offsets::pixels>(job, order, begin, end, heads);
+      Rows<Stored, Out, sampling, Offsets::pixels>(job, order, begin, end, heads);
   };
   if (job.problem.sampling == Sampling::nearest)
     rows.template operator()<Sampling::nearest>();
@@ -241,13 +275,16 @@ void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int
 /// The queries order[begin, end), counted n * queries + q, these heads.
 void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads) {
+  const bool wide = job.problem.output_dtype == DType::f32;
   switch (job.problem.value_dtype) {
     case DType::f16:
-      return RowsOf<float16>(job, order, begin, end, heads);
+      return wide ? RowsOf<float16, float>(job, order, begin, end, heads)
+                  : RowsOf<float16, float16>(job, order, begin, end, heads);
     case DType::bf16:
-      return RowsOf<bfloat16>(job, order, begin, end, heads);
+      return wide ? RowsOf<bfloat16, float>(job, order, begin, end, heads)
+                  : RowsOf<bfloat16, bfloat16>(job, order, begin, end, heads);
     default:
-      return RowsOf<float>(job, order, begin, end, heads);
+      return RowsOf<float, float>(job, order, begin, end, heads);
   }
 }
 
@@ -267,8 +304,6 @@ constexpr std::int64_t kMaxSide = 1LL << 24;
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support plain = supports_plain(problem); !plain) return plain;
-  if (Support unbordered = supports_unbordered(problem); !unbordered) return unbordered;
   if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
   if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
   if (problem.length >= 1LL << 31) return Support::no("counts pixels in 32 bits, S is 2^31 or more");
@@ -285,7 +320,7 @@ void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
 void run(const ForwardJob& job) {
   const Problem& problem = job.problem;
   if (problem.batch * problem.heads * problem.channels == 0) return;
-  const QueryOrder order(problem, job.arguments.sampling_locations);
+  const QueryOrder order(problem, job.places());
   // In runs, whose neighbours share pixels, and in ever smaller pieces, so that all threads end together.
   const int threads = forward_threads(problem);
   Shares shares(std::ssize(order.queries), threads, kSlices);

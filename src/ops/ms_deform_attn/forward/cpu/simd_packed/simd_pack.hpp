@@ -29,7 +29,7 @@ hn::Vec<D> LargestExponent(D d, hn::Vec<D> exponent, const hn::TFromD<D>* from, 
   return largest;
 }
 
-/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value is infinite or NaN.
+/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value that is not masked is infinite or NaN.
 template <class Stored>
 bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int64_t end) {
   using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;
@@ -54,10 +54,15 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
     if (row.source < 0) continue;
     // All heads of a pixel at once: they lie in one run of the tensor.
     for (std::int64_t j = 1; j * row.step < row.pitch; ++j) {
+      const bool left_out = masked(problem, image.job.direct.arguments, image.image, row.source + j - 1);
       for (std::int64_t m = 0; m < problem.heads; ++m) {
         const auto* pixel =
             reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
         auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j * row.step) * channels);
+        if (left_out) {
+          std::fill_n(to, row.step * channels, Bits{});
+          continue;
+        }
         if constexpr (sizeof(Stored) == 2) {
           if (row.step != 1 || image.job.form.coded) {
             largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));

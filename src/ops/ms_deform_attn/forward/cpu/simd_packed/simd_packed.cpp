@@ -27,7 +27,7 @@
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_pack.hpp"
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_records.hpp"
-#include "ops/ms_deform_attn/forward/shared/simd_rows.hpp"
+#include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,9 +50,8 @@ class TileWorker {
       : image_(image),
         problem_(image.job.direct.problem),
         padded_(hwy::RoundUpTo(points(), hn::Lanes(hn::ScalableTag<float>()))),
-        locations_(image.job.direct.locations, 2 * points(), 2 * padded_),
-        weights_(image.job.direct.weights, points(), padded_),
-        direct_points_(locations_.template holds<Stored>() && weights_.template holds<Stored>()),
+        reader_(image.job.direct, padded_),
+        direct_points_(reader_.template holds<Stored>()),
         output_(image.job.direct.arguments.output),
         row_bytes_(static_cast<std::size_t>(problem_.channels) * sizeof(Stored)),
         streamed_(StreamsRows(output_, row_bytes_)),
@@ -117,8 +116,7 @@ class TileWorker {
 
   void ask_for(std::int64_t i, std::int64_t m) const {
     const std::int64_t q = query(i);
-    locations_.ask_for(image_.image, q, m);
-    weights_.ask_for(image_.image, q, m);
+    reader_.ask_for(image_.image, q, m);
     if (!streamed_) prefetch_to_write(output_row(q, m), row_bytes_);
   }
   bool make_records(std::int64_t i, std::int64_t m) {
@@ -126,10 +124,10 @@ class TileWorker {
     RecordsOf<0> to = records(i);
     // Of 16 bits each, too, they are loaded as they lie: converting the rows first costs a twentieth of the call.
     if (direct_points_)
-      return make_records(reinterpret_cast<const Stored*>(locations_.address(image_.image, q, m)),
-                          reinterpret_cast<const Stored*>(weights_.address(image_.image, q, m)), to);
-    const float* xy = locations_.read(image_.image, q, m, scratch(i));
-    const float* attention = weights_.read(image_.image, q, m, scratch(i) + 2 * padded_);
+      return make_records(reader_.template own_locations<Stored>(image_.image, q, m),
+                          reader_.template own_weights<Stored>(image_.image, q, m), to);
+    const float* xy = reader_.locations(image_.image, q, m, scratch(i));
+    const float* attention = reader_.weights(image_.image, q, m, scratch(i) + 2 * padded_);
     return make_records(xy, attention, to);
   }
   template <class Element>
@@ -166,8 +164,7 @@ class TileWorker {
   const ImageJob& image_;
   const Problem& problem_;
   std::size_t padded_;  // points
-  vectors::RowReader locations_;
-  vectors::RowReader weights_;
+  vectors::PointReader reader_;
   bool direct_points_;  // rows of whole vectors in the value's type
   const TensorView& output_;
   std::size_t row_bytes_;  // of the output, and of a pixel
@@ -214,6 +211,7 @@ constexpr std::int64_t kQueriesPerChunk = 1024;
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support direct = simd::supports(problem, device); !direct) return direct;
+  if (Support same_type = supports_value_output(problem); !same_type) return same_type;
   if (problem.sampling != Sampling::bilinear) return Support::no("samples bilinearly only");
   if (problem.channels % kChannelBlock != 0)
     return Support::no("works on blocks of " + std::to_string(kChannelBlock) + " channels");
@@ -226,7 +224,7 @@ void run(const PackedJob& job) {
   if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return;
   const auto pack = HWY_DYNAMIC_DISPATCH(Pack);
   const auto tiles = HWY_DYNAMIC_DISPATCH(Tiles);
-  const QueryOrder order(problem, job.direct.arguments.sampling_locations);
+  const QueryOrder order(problem, job.direct.places());
   const std::scoped_lock one_run_at_a_time(job.maps_in_use);
   unsigned char* maps = job.maps.data();
   for (std::int64_t n = 0; n < problem.batch; ++n) {

@@ -68,7 +68,7 @@ struct RecordsOf : Records {
   }
 };
 
-/// Fills the records from rows whose padding holds NaN; false when an attention weight is infinite or NaN. With
+/// Fills the records from padded rows; false when an attention weight is infinite or NaN. With
 /// kWidened for maps of pairs and widened levels, where the weights take part of the conversion.
 template <bool kWidened, class Element>
 bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Element* HWY_RESTRICT attention,

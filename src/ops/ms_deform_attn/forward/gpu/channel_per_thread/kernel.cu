@@ -9,10 +9,13 @@ namespace {
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
 constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers: with fewer it spills
+/// 64 registers, for fused calls 80, for f64 more: with fewer it spills.
+template <class Value, class AnyCall>
+constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 8 ? 2 : std::is_same_v<AnyCall, Call> ? 4 : 3;
 
 template <class Value, class Point, class AnyCall>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) kernel(const __grid_constant__ AnyCall call) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, AnyCall>)
+    kernel(const __grid_constant__ AnyCall call) {
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -24,9 +27,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor) kernel(con
     number = index / call.channels;
   const std::int64_t d = index - number * call.channels;
   const Item item = item_at(call, number);
-  const float sum = sum_channel<Value, Point>(call, item, d);
-  static_cast<Value*>(const_cast<void*>(
-      call.output.data))[call.output.at(item.n, item.q, item.m) + d * call.output.channel] = device::narrow<Value>(sum);
+  const auto sum = sum_channel<Value, Point>(call, item, d);
+  void* output = const_cast<void*>(call.output.data);
+  const std::int64_t at = call.output.at(item.n, item.q, item.m) + d * call.output.channel;
+  if (sizeof(Value) == 2 && call.f32_output)
+    static_cast<float*>(output)[at] = static_cast<float>(sum);
+  else
+    static_cast<Value*>(output)[at] = device::narrow<Value>(sum);
 }
 
 /// Adds the levels' table and the kernel.
@@ -50,8 +57,9 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return work;
-  if (problem.fused())  // one kernel for all types of points: rarely the best choice
-    with_value_type(problem.value_dtype, [&]<class Value>(Value*) {
+  // One kernel for all types of points: rarely the best choice.
+  if (problem.fused() || problem.levels_on_device || problem.value_dtype == DType::f64)
+    with_any_value_type(problem.value_dtype, [&]<class Value>(Value*) {
       add_kernel<Value, AnyType>(work, problem, arguments, fused_call(problem, arguments));
     });
   else

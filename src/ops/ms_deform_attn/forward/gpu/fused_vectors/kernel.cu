@@ -134,6 +134,16 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Poin
 #pragma unroll
     for (int i = 0; i < device::kPerVector<Value>; ++i) sum[i] = exact[i * device::kWarpThreads];
   }
+  if constexpr (sizeof(Value) == 2) {
+    if (call.f32_output) {
+      float* output = output_channel<float>(call, item, d);
+#pragma unroll
+      for (int i = 0; i < device::kPerVector<Value>; i += 4)
+        device::store_16_streaming(output + i,
+                                   device::pack_16<float>({sum[i], sum[i + 1], sum[i + 2], sum[i + 3]}));
+      return;
+    }
+  }
   device::store_16_streaming(output_channel<Value>(call, item, d), device::pack_16<Value>(sum));
 }
 
