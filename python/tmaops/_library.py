@@ -63,6 +63,9 @@ class MsDeformAttnOptions(Structure):
         ("deterministic", c_int32),
         ("dependent_launch", c_int32),
         ("variant", c_char_p),
+        ("offset_scale", c_double),
+        ("spatial_shapes", POINTER(Tensor)),
+        ("level_starts", POINTER(Tensor)),
     ]
 
 

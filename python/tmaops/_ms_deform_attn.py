@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int32, c_int64
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from . import _arrays as arrays
 from ._calls import Call, Plan, output
@@ -25,30 +25,57 @@ def _flat(levels: Any) -> list[int]:
     return flat
 
 
+class _Levels(NamedTuple):
+    """Shapes and starts of the levels: numbers on the host, or arrays that stay on the GPU."""
+
+    flat: list[int]
+    starts: Any
+    shapes_there: arrays.Array | None = None
+    starts_there: arrays.Array | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.flat) // 2 if self.shapes_there is None else self.shapes_there.shape[0]
+
+    def arguments(self) -> tuple[Any, int]:
+        return (c_int64 * len(self.flat))(*self.flat), len(self.flat) // 2
+
+
+def _read_levels(name: str, levels: Any, level_start_index: Any, synchronize: bool, address: int | None) -> _Levels:
+    if not synchronize and arrays.is_array(levels):
+        shapes = arrays.read(f"{name}: levels", levels, address)
+        if shapes.on_gpu:
+            starts = None if level_start_index is None else arrays.read(f"{name}: level_start_index", level_start_index, address)
+            return _Levels([], None, shapes, starts)
+    return _Levels(_flat(levels), integers(level_start_index, c_int64))
+
+
 def _options(
-    name: str, level_start_index: Any, points_per_level: Any, sampling: str, dependent_launch: bool, variant: str | None, levels: int,
-    **more: Any,
+    name: str, levels: _Levels, points_per_level: Any, sampling: str, dependent_launch: bool, variant: str | None,
+    offset_scale: float = 0.5, **more: Any,
 ) -> MsDeformAttnOptions:  # fmt: skip
-    starts = integers(level_start_index, c_int64)
     points = integers(points_per_level, c_int32)
-    for what, given in (("level_start_index", starts), ("points_per_level", points)):
-        if given is not None and len(given) != levels:
-            raise invalid_value(f"{name}: {what}", f"{len(given)} numbers", f"{levels}, one for each level")
+    for what, given in (("level_start_index", levels.starts), ("points_per_level", points)):
+        if given is not None and len(given) != levels.count:
+            raise invalid_value(f"{name}: {what}", f"{len(given)} numbers", f"{levels.count}, one for each level")
     return MsDeformAttnOptions(
         size=ctypes.sizeof(MsDeformAttnOptions),
-        level_start_index=starts,
+        level_start_index=levels.starts,
         points_per_level=points,
         sampling=choice(f"{name}: sampling", sampling, _SAMPLING),
         dependent_launch=dependent_launch,
         variant=encoded(variant),
+        offset_scale=offset_scale,
+        spatial_shapes=arrays.reference(levels.shapes_there),
+        level_starts=arrays.reference(levels.starts_there),
         **more,
     )
 
 
 def _call(
     value: Any, levels: Any, sampling_locations: Any, attention_weights: Any, level_start_index: Any, points_per_level: Any,
-    sampling: str, softmax: bool, reference_points: Any, padding_mask: Any, bordered_value: bool, out: Any, dependent_launch: bool,
-    variant: str | None, stream: Any,
+    sampling: str, softmax: bool, reference_points: Any, offset_scale: float, padding_mask: Any, bordered_value: bool, out: Any,
+    out_dtype: Any, synchronize: bool, dependent_launch: bool, variant: str | None, stream: Any,
 ) -> Call:  # fmt: skip
     address = arrays.stream_of(value, stream)
     values = arrays.read("ms_deform_attn: value", value, address)
@@ -56,28 +83,29 @@ def _call(
     weights = arrays.read("ms_deform_attn: attention_weights", attention_weights, address)
     references = None if reference_points is None else arrays.read("ms_deform_attn: reference_points", reference_points, address)
     mask = None if padding_mask is None else arrays.read("ms_deform_attn: padding_mask", padding_mask, address)
-    flat = _flat(levels)
-    count = len(flat) // 2
+    level_shapes = _read_levels("ms_deform_attn", levels, level_start_index, synchronize, address)
     shape: tuple[int, ...] = ()
     if len(values.shape) == 4 and len(locations.shape) > 1:
         shape = (values.shape[0], locations.shape[1], values.shape[2] * values.shape[3])
-    result = output("ms_deform_attn: output", out, values, shape, values.dtype or "float32", stream)
+    dtype = values.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
+    result = output("ms_deform_attn: output", out, values, shape, dtype or "float32", stream)
     options = _options(
-        "ms_deform_attn", level_start_index, points_per_level, sampling, dependent_launch, variant, count, softmax=softmax,
+        "ms_deform_attn", level_shapes, points_per_level, sampling, dependent_launch, variant, offset_scale, softmax=softmax,
         reference_points=arrays.reference(references), padding_mask=arrays.reference(mask), bordered_value=bordered_value,
     )  # fmt: skip
     arguments = (
-        arrays.reference(values), (c_int64 * len(flat))(*flat), count, arrays.reference(locations), arrays.reference(weights),
+        arrays.reference(values), *level_shapes.arguments(), arrays.reference(locations), arrays.reference(weights),
         arrays.reference(result), ctypes.byref(options),
     )  # fmt: skip
-    return Call("ms_deform_attn", arguments, values, [(out, result)], (values, locations, weights, references, mask, options))
+    kept = (values, locations, weights, references, mask, level_shapes, options)
+    return Call("ms_deform_attn", arguments, values, [(out, result)], kept)
 
 
 def ms_deform_attn(
     value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, *,
     level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear", softmax: bool = False,
-    reference_points: Any = None, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
-    dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
+    reference_points: Any = None, offset_scale: float = 0.5, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
+    out_dtype: Any = None, synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
 ) -> Any:  # fmt: skip
     """Multi-scale deformable attention: each query and head adds up weighted samples of the feature levels.
 
@@ -85,9 +113,9 @@ def ms_deform_attn(
                          sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
 
     Args:
-        value: (N, S, M, D): images, pixels of all levels, heads, channels; f16, bf16, f32, on the host f64 too.
+        value: (N, S, M, D): images, pixels of all levels, heads, channels; f16, bf16, f32 or f64.
         levels: L pairs (height, width) in pixels whose areas add up to S. A GPU array of them is copied to the host,
-            for which the call waits.
+            for which the call waits, unless `synchronize` is false.
         sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of a level; any of the types.
         attention_weights: (N, Lq, M, L, P), any of the types.
         level_start_index: optional, L starts in S; else the levels lie one after the other.
@@ -95,14 +123,18 @@ def ms_deform_attn(
         sampling: "bilinear" (zero outside), or "nearest" ("discrete" of RT-DETRv2).
         softmax: `attention_weights` are logits, whose softmax over a query's and head's points weighs.
         reference_points: optional, (N, Lq, L, 2) or (N, Lq, L, 4). `sampling_locations` are then offsets: in pixels of the
-            level from points (x, y), or in parts of half the box (w, h) divided by the level's points.
+            level from points (x, y), or parts of the box (w, h) times `offset_scale`, divided by the level's points.
+        offset_scale: factor of reference boxes, 0.5 but for models with a `decoder_offset_scale` of their own.
         padding_mask: optional, (N, S) u8 or bool; pixels where it is true count as 0.
         bordered_value: every level of `value` lies in a border of one pixel that means 0.
-        out: (N, Lq, M * D), dtype of `value`, to write; else a new array of the library of `value`.
+        out: (N, Lq, M * D), dtype of `value`, or f32 beside 16-bit values, to write; else a new array of the library of `value`.
+        out_dtype: dtype of a new result, by default that of `value`.
+        synchronize: False leaves `levels` and `level_start_index`, i64 arrays, on the GPU. Nothing waits for them, and only
+            variants that take everything run. A level that does not lie in S then makes every output NaN.
         dependent_launch, variant, stream: as for `tmaops.gemm`.
 
     Returns:
-        (N, Lq, M * D), dtype of `value`: `out` where it was given. On a GPU the call is enqueued and has not yet run.
+        (N, Lq, M * D), dtype of `value` or `out_dtype`: `out` where it was given. On a GPU the call is enqueued and has not yet run.
 
     Raises:
         tmaops.Error: E010 wrong shape, E020 to E023 levels and points, E011 and E012 element types (TypeErrors), E014, E015,
@@ -110,27 +142,27 @@ def ms_deform_attn(
     """
     return _call(
         value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, softmax,
-        reference_points, padding_mask, bordered_value, out, dependent_launch, variant, stream,
+        reference_points, offset_scale, padding_mask, bordered_value, out, out_dtype, synchronize, dependent_launch, variant, stream,
     ).run(stream)  # fmt: skip
 
 
 def plan_ms_deform_attn(
     value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, *,
     level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear", softmax: bool = False,
-    reference_points: Any = None, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
-    dependent_launch: bool = False, variant: str | None = None,
+    reference_points: Any = None, offset_scale: float = 0.5, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
+    out_dtype: Any = None, synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None,
 ) -> Plan:  # fmt: skip
     """A plan of the same call. Arguments and errors as for `ms_deform_attn`."""
     return Plan(_call(
         value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, softmax,
-        reference_points, padding_mask, bordered_value, out, dependent_launch, variant, None,
+        reference_points, offset_scale, padding_mask, bordered_value, out, out_dtype, synchronize, dependent_launch, variant, None,
     ))  # fmt: skip
 
 
 def _backward_call(
     value: Any, levels: Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, level_start_index: Any,
     points_per_level: Any, sampling: str, needed: Sequence[bool], out: Sequence[Any] | None, deterministic: bool,
-    dependent_launch: bool, variant: str | None, stream: Any,
+    synchronize: bool, dependent_launch: bool, variant: str | None, stream: Any,
 ) -> Call:  # fmt: skip
     name = "ms_deform_attn_backward"
     address = arrays.stream_of(value, stream)
@@ -141,7 +173,7 @@ def _backward_call(
             ("grad_output", grad_output),
         )
     ]  # fmt: skip
-    flat = _flat(levels)
+    level_shapes = _read_levels(name, levels, level_start_index, synchronize, address)
     given = (None, None, None) if out is None else tuple(out)
     if len(given) != 3 or len(needed) != 3:
         raise invalid_value(f"{name}: needed and out", f"{len(needed)} and {len(given)} entries", "3 of each")
@@ -151,20 +183,20 @@ def _backward_call(
         gradients.append(output(where, array, source, source.shape, source.dtype or "float32", stream) if wanted else None)
     written = MsDeformAttnGradients(*(arrays.reference(gradient) for gradient in gradients))
     options = _options(
-        name, level_start_index, points_per_level, sampling, dependent_launch, variant, len(flat) // 2, deterministic=deterministic
+        name, level_shapes, points_per_level, sampling, dependent_launch, variant, deterministic=deterministic
     )
     first, locations, weights, grad = (arrays.reference(array) for array in inputs)
     arguments = (
-        first, (c_int64 * len(flat))(*flat), len(flat) // 2, locations, weights, grad, ctypes.byref(written), ctypes.byref(options),
+        first, *level_shapes.arguments(), locations, weights, grad, ctypes.byref(written), ctypes.byref(options),
     )  # fmt: skip
-    return Call(name, arguments, inputs[0], list(zip(given, gradients)), (inputs, written, options), single=False)
+    return Call(name, arguments, inputs[0], list(zip(given, gradients)), (inputs, written, level_shapes, options), single=False)
 
 
 def ms_deform_attn_backward(
     value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, *,
     level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear",
     needed: Sequence[bool] = (True, True, True), out: Sequence[Any] | None = None, deterministic: bool = False,
-    dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
+    synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Gradients of `ms_deform_attn` to value, sampling_locations and attention_weights.
 
@@ -173,8 +205,8 @@ def ms_deform_attn_backward(
         needed: which of the three are computed.
         out: three arrays to write (not added to), or None for new ones: shapes of the inputs; dtype of the input or f32.
         deterministic: on a GPU, the same bits from run to run. On the host they always are.
-        value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling,
-        dependent_launch, variant, stream: as for `ms_deform_attn`.
+        value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, synchronize,
+        dependent_launch, variant, stream: as for `ms_deform_attn`; gradients of the points of a level not in S are 0.
 
     Returns:
         The three gradients; None for one that was not needed. With "nearest" the gradient of the locations is 0.
@@ -184,7 +216,7 @@ def ms_deform_attn_backward(
     """
     return _backward_call(
         value, levels, sampling_locations, attention_weights, grad_output, level_start_index, points_per_level, sampling, needed,
-        out, deterministic, dependent_launch, variant, stream,
+        out, deterministic, synchronize, dependent_launch, variant, stream,
     ).run(stream)  # fmt: skip
 
 
@@ -192,10 +224,10 @@ def plan_ms_deform_attn_backward(
     value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, *,
     level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear",
     needed: Sequence[bool] = (True, True, True), out: Sequence[Any] | None = None, deterministic: bool = False,
-    dependent_launch: bool = False, variant: str | None = None,
+    synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None,
 ) -> Plan:  # fmt: skip
     """A plan of the same call. Arguments and errors as for `ms_deform_attn_backward`."""
     return Plan(_backward_call(
         value, levels, sampling_locations, attention_weights, grad_output, level_start_index, points_per_level, sampling, needed,
-        out, deterministic, dependent_launch, variant, None,
+        out, deterministic, synchronize, dependent_launch, variant, None,
     ))  # fmt: skip

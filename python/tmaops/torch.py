@@ -31,10 +31,11 @@ from ._library import check, library
 _library = torch.library.Library("tmaops", "FRAGMENT")
 _SCHEMAS = {
     "ms_deform_attn": "(Tensor value, SymInt[] levels, Tensor sampling_locations, Tensor attention_weights, "
-    "SymInt[]? level_start_index=None, int[]? points_per_level=None, str sampling='bilinear') -> Tensor",
+    "SymInt[]? level_start_index=None, int[]? points_per_level=None, str sampling='bilinear', Tensor? spatial_shapes=None, "
+    "Tensor? level_starts=None, ScalarType? out_dtype=None) -> Tensor",
     "ms_deform_attn_backward": "(Tensor grad_output, Tensor value, SymInt[] levels, Tensor sampling_locations, "
-    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, int needed, bool deterministic) "
-    "-> (Tensor, Tensor, Tensor)",
+    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, int needed, bool deterministic, "
+    "Tensor? spatial_shapes=None, Tensor? level_starts=None) -> (Tensor, Tensor, Tensor)",
     "resample": "(Tensor values, Tensor source_times, Tensor target_times, str interpolation='linear', str outside='hold', "
     "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None) -> Tensor",
     "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples, str interpolation, "
@@ -130,23 +131,30 @@ def _pairs(levels: Sequence[int]) -> List[Tuple[int, int]]:
 
 
 @torch.no_grad()
-def _attention(value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear"):
+def _attention(
+    value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear",
+    spatial_shapes=None, level_starts=None, out_dtype=None,
+):  # fmt: skip
+    on_host = spatial_shapes is None
     return _ms_deform_attn.ms_deform_attn(
-        value, _pairs(levels), sampling_locations, attention_weights, level_start_index=level_start_index,
-        points_per_level=points_per_level, sampling=sampling,
+        value, _pairs(levels) if on_host else spatial_shapes, sampling_locations, attention_weights,
+        level_start_index=level_start_index if on_host else level_starts, points_per_level=points_per_level, sampling=sampling,
+        out_dtype=out_dtype, synchronize=on_host,
     )  # fmt: skip
 
 
 @torch.no_grad()
 def _attention_backward(
     grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
-    deterministic,
+    deterministic, spatial_shapes=None, level_starts=None,
 ):  # fmt: skip
     inputs = (value, sampling_locations, attention_weights)
+    on_host = spatial_shapes is None
     wanted = [bool(needed >> index & 1) for index in range(3)]
     gradients = _ms_deform_attn.ms_deform_attn_backward(
-        value, _pairs(levels), sampling_locations, attention_weights, grad_output, level_start_index=level_start_index,
-        points_per_level=points_per_level, sampling=sampling, needed=wanted, deterministic=deterministic,
+        value, _pairs(levels) if on_host else spatial_shapes, sampling_locations, attention_weights, grad_output,
+        level_start_index=level_start_index if on_host else level_starts, points_per_level=points_per_level, sampling=sampling,
+        needed=wanted, deterministic=deterministic, synchronize=on_host,
     )  # fmt: skip
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
@@ -156,27 +164,30 @@ _register("ms_deform_attn_backward", _attention_backward)
 
 
 @torch.library.register_fake("tmaops::ms_deform_attn")
-def _(value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear"):
-    return value.new_empty((value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3]))
+def _(
+    value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear",
+    spatial_shapes=None, level_starts=None, out_dtype=None,
+):  # fmt: skip
+    shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
+    return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
 
 @torch.library.register_fake("tmaops::ms_deform_attn_backward")
 def _(
     grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
-    deterministic,
+    deterministic, spatial_shapes=None, level_starts=None,
 ):  # fmt: skip
     inputs = (value, sampling_locations, attention_weights)
     return tuple(like.new_empty(like.shape if needed >> index & 1 else (0,)) for index, like in enumerate(inputs))
 
 
 def _attention_context(ctx, inputs, output) -> None:
-    value, levels, locations, weights, ctx.starts, ctx.points, ctx.sampling = inputs
-    ctx.levels = levels
-    ctx.save_for_backward(value, locations, weights)
+    value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling, shapes, starts, _ = inputs
+    ctx.save_for_backward(value, locations, weights, shapes, starts)
 
 
 def _attention_gradient(ctx, grad):
-    value, locations, weights = ctx.saved_tensors
+    value, locations, weights, shapes, starts = ctx.saved_tensors
     needs = ctx.needs_input_grad
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
     needed = [needs[0], needs[2] and ctx.sampling != "nearest", needs[3]]
@@ -184,10 +195,10 @@ def _attention_gradient(ctx, grad):
         grad = grad.to(value.dtype)
     gradients = torch.ops.tmaops.ms_deform_attn_backward(
         grad, value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling,
-        sum(wanted << index for index, wanted in enumerate(needed)), torch.are_deterministic_algorithms_enabled(),
+        sum(wanted << index for index, wanted in enumerate(needed)), torch.are_deterministic_algorithms_enabled(), shapes, starts,
     )  # fmt: skip
     grad_value, grad_locations, grad_weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
-    return grad_value, None, grad_locations, grad_weights, None, None, None
+    return grad_value, None, grad_locations, grad_weights, *(None,) * 6
 
 
 def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
@@ -199,30 +210,37 @@ def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
 def ms_deform_attn(
     value: Tensor, levels: Union[Tensor, Sequence[Sequence[int]]], sampling_locations: Tensor, attention_weights: Tensor, *,
     level_start_index: Union[None, Tensor, Sequence[int]] = None, points_per_level: Optional[Sequence[int]] = None,
-    sampling: str = "bilinear",
+    sampling: str = "bilinear", out_dtype: Optional[torch.dtype] = None, synchronize: bool = True,
 ) -> Tensor:  # fmt: skip
     """Multi-scale deformable attention, with gradients.
 
     Args:
-        value: (N, S, M, D), f16, bf16, f32; f64 on the CPU.
-        levels: L pairs (height, width). A tensor of them is read on the host, for which a GPU's work is waited for; give a list.
+        value: (N, S, M, D), f16, bf16, f32 or f64.
+        levels: L pairs (height, width). A tensor of them is read on the host, for which a GPU's work is waited for; give a list, or
+            see `synchronize`.
         sampling_locations: (N, Lq, M, L, P, 2), (x, y) in [0, 1]; any floating-point type.
         attention_weights: (N, Lq, M, L, P); any floating-point type.
         level_start_index: optional, where each level starts in S. points_per_level: optional, L numbers of points; locations
             are then (N, Lq, M, sum, 2) and weights (N, Lq, M, sum).
         sampling: "bilinear", or "nearest" ("discrete" of RT-DETRv2), for which the locations get no gradient (None).
+        out_dtype: torch.float32 beside 16-bit values; by default the dtype of `value`.
+        synchronize: False leaves `levels` and `level_start_index`, i64 tensors, on the GPU. Nothing waits for them, and only
+            variants that take everything run. A level that does not lie in S then makes every output NaN.
 
     Returns:
-        (N, Lq, M * D), dtype of `value`.
+        (N, Lq, M * D), dtype of `value` or `out_dtype`.
 
     Raises:
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
-    if isinstance(level_start_index, Tensor):
+    there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
+    if isinstance(level_start_index, Tensor) and not there:
         level_start_index = level_start_index.tolist()
     return _call(
-        "ms_deform_attn", value, _flat_levels(levels), sampling_locations, attention_weights, level_start_index, points_per_level, sampling
-    )
+        "ms_deform_attn", value, [] if there else _flat_levels(levels), sampling_locations, attention_weights,
+        None if there else level_start_index, points_per_level, sampling, levels if there else None,
+        level_start_index if there else None, out_dtype,
+    )  # fmt: skip
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -291,7 +309,7 @@ def resample(
     """Values of trajectories at other times, with the gradient to the values.
 
     Args:
-        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32; f64 on the CPU.
+        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64.
         source_times, target_times: (B, S) and (B, T), or (S) and (T) for all, or packed; f32 or f64 seconds, or i64 nanoseconds.
         max_gap: in the unit of the times.
         Others: as for tmaops.resample. "cubic" and "slerp" have no gradient.

@@ -107,11 +107,13 @@ Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType
 /// Options and levels, with what they point to.
 struct Attention {
   Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
-            const Text& sampling) {
+            const Text& sampling, const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts)
+      : shapes_there(spatial_shapes), starts_there(level_starts) {
     if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
     for (std::size_t l = 0; l < levels.size(); l += 2) shapes.push_back({levels[l], levels[l + 1]});
-    options.size = sizeof options;
     options.sampling = number_of(sampling, {"bilinear", "nearest"}, "sampling");
+    options.spatial_shapes = shapes_there.pointer;
+    options.level_starts = starts_there.pointer;
     if (level_starts) {
       starts = *level_starts;
       if (starts.size() != shapes.size()) fail("level_start_index: not one number for each level");
@@ -119,7 +121,8 @@ struct Attention {
     }
     if (points) {
       counts.assign(points->begin(), points->end());
-      if (counts.size() != shapes.size()) fail("points_per_level: not one number for each level");
+      const auto there = spatial_shapes && spatial_shapes->dim() > 0 ? static_cast<std::size_t>(spatial_shapes->size(0)) : 0;
+      if (counts.size() != (spatial_shapes ? there : shapes.size())) fail("points_per_level: not one number for each level");
       options.points_per_level = counts.data();
     }
   }
@@ -130,17 +133,22 @@ struct Attention {
   std::vector<tmaops_level_shape> shapes{};
   Integers starts{};
   std::vector<int32_t> counts{};
-  tmaops_ms_deform_attn_options options{};
+  OptionalView shapes_there;
+  OptionalView starts_there;
+  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
 };
 
 Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
                       const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
-                      const std::optional<Integers>& points_per_level, const Text& sampling) {
+                      const std::optional<Integers>& points_per_level, const Text& sampling,
+                      const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts,
+                      std::optional<ScalarType> out_dtype) {
   TMAOPS_FUNCTION(ms_deform_attn);
-  const Attention attention(levels, level_start_index, points_per_level, sampling);
+  const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
   const bool ranks = value.dim() == 4 && sampling_locations.dim() > 1;  // else the library says what is wrong
   const Tensor output =
-      empty(value, ranks ? Integers{value.size(0), sampling_locations.size(1), value.size(2) * value.size(3)} : Integers{});
+      empty(value, ranks ? Integers{value.size(0), sampling_locations.size(1), value.size(2) * value.size(3)} : Integers{},
+            out_dtype);
   const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
                       result = view(output);
   check(ms_deform_attn(&values, attention.shapes.data(), attention.count(), &locations, &weights, &result, &attention.options,
@@ -151,9 +159,10 @@ Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor&
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
     const Tensor& grad_output, const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
     const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
-    const std::optional<Integers>& points_per_level, const Text& sampling, int64_t needed, bool deterministic) {
+    const std::optional<Integers>& points_per_level, const Text& sampling, int64_t needed, bool deterministic,
+    const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts) {
   TMAOPS_FUNCTION(ms_deform_attn_backward);
-  Attention attention(levels, level_start_index, points_per_level, sampling);
+  Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
   attention.options.deterministic = deterministic;
   const auto gradient = [&](const Tensor& input, int64_t bit) {
     return empty(input, (needed & bit) != 0 ? Integers(input.sizes().begin(), input.sizes().end()) : Integers{0});

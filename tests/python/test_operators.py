@@ -88,6 +88,22 @@ def test_attention_fuses_softmax_reference_points_and_mask():
     np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
+def test_attention_takes_the_factor_of_reference_boxes():
+    value, locations, weights = attention_inputs()
+    boxes = np.full((2, 7, len(LEVELS), 4), 0.4)
+    wanted = tmaops.ms_deform_attn(value, LEVELS, 0.4 + locations / locations.shape[4] * 0.4 * 0.25, weights)
+    got = tmaops.ms_deform_attn(value, LEVELS, locations, weights, reference_points=boxes, offset_scale=0.25)
+    np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_attention_writes_f32_beside_f16_values():
+    value, locations, weights = attention_inputs()
+    half = value.astype("f2")
+    got = tmaops.ms_deform_attn(half, LEVELS, locations, weights, out_dtype="f32")
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, tmaops.ms_deform_attn(half.astype("f8"), LEVELS, locations, weights), atol=1e-5)
+
+
 def test_attention_backward_agrees_with_differences():
     value, locations, weights = attention_inputs(n=1, queries=2)
     grad = random(1, 2, 8, dtype="float64", seed=5)
