@@ -107,8 +107,8 @@ Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType
 /// Options and levels, with what they point to.
 struct Attention {
   Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
-            const Text& sampling, const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts)
-      : shapes_there(spatial_shapes), starts_there(level_starts) {
+            const Text& sampling, const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& starts_tensor)
+      : shapes_there(spatial_shapes), starts_there(starts_tensor) {
     if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
     for (std::size_t l = 0; l < levels.size(); l += 2) shapes.push_back({levels[l], levels[l + 1]});
     options.sampling = number_of(sampling, {"bilinear", "nearest"}, "sampling");
