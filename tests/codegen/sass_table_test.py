@@ -20,7 +20,7 @@ if not nvdisasm:
 seen, wrong = collections.Counter(), []
 with open(sys.argv[1], "rb") as file:
     data = file.read()
-for elf in sass_check.cubins(data, 90):
+for _, elf in sass_check.cubins(data):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
         cubin.write(elf)
         cubin.flush()

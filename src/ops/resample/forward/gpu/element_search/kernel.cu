@@ -49,7 +49,7 @@ __device__ float4 load_quaternion(const Value* at, std::int64_t stride) {
 }
 
 template <class Time, class Value>
-__global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
+__global__ void __launch_bounds__(kThreads, 6) kernel(const __grid_constant__ Call call) {
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Timeline& line = call.line;
