@@ -10,7 +10,7 @@
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
 
 An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture, and each of them is checked.
-An instruction is 16 bytes whose low 12 bits say which one it is, the same on compute capability 8.0 to 12.0. The table was read from nvdisasm 13.0 and is checked
+An instruction is 16 bytes whose low 12 bits say which one it is, on compute capability 8.0 to 12.0. The table was read from nvdisasm 13.0 and is checked
 against it by tests/codegen/sass_table_test.py wherever nvdisasm is found.
 """
 
@@ -36,9 +36,10 @@ OPCODES = {
     0x981: "LDG", 0x986: "STG", 0x983: "LDL", 0x387: "STL", 0x987: "STL", 0x984: "LDS", 0x388: "STS", 0x988: "STS",
     0x980: "LD", 0x985: "ST", 0x98E: "RED", 0x9A6: "RED", 0x9A8: "ATOMG", 0x3A9: "ATOMG", 0x38C: "ATOMS", 0x38D: "ATOMS",
     # arithmetic and warps
-    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
-    0x308: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA",
+    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xA23: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
+    0x308: "MUFU", 0x908: "MUFU", 0xD08: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA", 0x547: "BRA",
 }
+OTHER_SINCE_100 = {0x235}  # an addition there, HFMA2 before
 WIDTHS = {4: ".32", 5: ".64", 6: ".128"}  # bits 73-75 of a load or store
 WITH_WIDTH = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"}
 TMA = {"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"}
@@ -96,15 +97,20 @@ def cubins(data):
             at = end
 
 
+def opcode(low, arch):
+    """Which instruction of the table begins with these 8 bytes."""
+    return None if arch >= 100 and low & 0xFFF in OTHER_SINCE_100 else OPCODES.get(low & 0xFFF)
+
+
 class Kernel:
-    def __init__(self, name, code):
+    def __init__(self, name, code, arch):
         self.name = name
         self.registers = self.shared = self.frame = 0
         self.counts = collections.Counter()
         self.instructions = []  # (offset, name) of those in the table
         for at in range(0, len(code) - 15, 16):
             low, high = struct.unpack_from("<QQ", code, at)
-            word = OPCODES.get(low & 0xFFF)
+            word = opcode(low, arch)
             if word is None:
                 continue
             self.instructions.append((at, word))
@@ -143,7 +149,7 @@ def kernels_of(elf, arch):
         names.append(strings[start:strings.index(b"\0", start)].decode())
     for name, (content, _) in table.items():
         if name.startswith(".text."):
-            found[name[6:]] = Kernel(name[6:], content)
+            found[name[6:]] = Kernel(name[6:], content, arch)
     for name, (_, size) in table.items():
         if name.startswith(".nv.shared.") and name[11:] in found:
             found[name[11:]].shared = max(0, size - (RESERVED_SHARED if arch >= 90 else 0))
@@ -209,7 +215,7 @@ def check_kernels(arch, found, line, name, neighbours):
         found = [kernel for kernel in found if in_namespace(kernel, name)]
     if not found:
         yield f"no kernel of {name}"
-    total = Kernel(name, b"")
+    total = Kernel(name, b"", arch)
     for kernel in found:
         total.counts.update(kernel.counts)
     for kernel in found + shared_kernels:
@@ -217,7 +223,7 @@ def check_kernels(arch, found, line, name, neighbours):
         if kernel.counts["LDL"] or kernel.counts["STL"] or kernel.frame:
             yield (f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
                    f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
-        if kernel.registers > line.registers:
+        if arch == 90 and kernel.registers > line.registers:  # the same code takes some more or fewer on other GPUs
             yield f"{kernel.name} uses {kernel.registers} registers, regs({line.registers}) is declared"
         if kernel.shared > line.shared:
             yield f"{kernel.name} has {kernel.shared} B of static shared memory, smem({line.shared}) is declared"
