@@ -67,7 +67,8 @@ Finding threads() {
 
 Finding toolkit() {
 #ifdef TMAOPS_CUDA_VERSION
-  return {"CUDA toolkit", State::ok, "built with " TMAOPS_CUDA_VERSION ", kernels for compute capability " + compiled_for()};
+  return {"CUDA toolkit", State::ok,
+          "built with " TMAOPS_CUDA_VERSION ", kernels for compute capability " + compiled_for()};
 #else
   return {"CUDA toolkit", State::missing, "built without", "the GPU variants",
           "`CUDA=1 make run` fetches a compiler and builds again"};

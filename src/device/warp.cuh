@@ -54,8 +54,8 @@ __device__ __forceinline__ void increase_registers() {
 }
 
 /// Programmatic dependent launch: all memory written by the kernel before this one is visible after the call (PTX ISA
-/// griddepcontrol.wait). Does nothing in a plain launch, and before compute capability 9.0, where every launch is plain.
-/// Call it before the first global access.
+/// griddepcontrol.wait). Does nothing in a plain launch, and before compute capability 9.0, where every launch is
+/// plain. Call it before the first global access.
 __device__ __forceinline__ void wait_for_previous_kernel() {
   if constexpr (kSinceHopper) asm volatile("griddepcontrol.wait;" ::: "memory");
 }
