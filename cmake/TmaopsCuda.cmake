@@ -7,27 +7,46 @@ set(TMAOPS_KERNELS_FROM "" CACHE PATH "A build folder of the same sources whose 
 
 option(TMAOPS_LINE_INFO "Source lines in the kernels' machine code, for ncu: a tenth of the kernels' build time" OFF)
 
-# Kernels with wgmma (sm90a) run on Hopper alone. Those that need no more than TMA (sm90) are compiled for Hopper and for the
-# GPU of this machine; a package for others is built with -DTMAOPS_GPUS=ALL, which takes about twice as long.
-set(TMAOPS_GPUS AUTO CACHE STRING "GPUs the kernels are compiled for: AUTO (Hopper and this machine's) or ALL")
-set(TMAOPS_ARCHITECTURES_sm90a 90a-real)
-set(TMAOPS_ARCHITECTURES_sm90 90a-real)
+# Kernels with wgmma (sm90a) run on Hopper alone, kernels with TMA (sm90) from Hopper on, all others (sm80) from compute
+# capability 8.0 on. A build holds those of Hopper and of this machine's GPU. ALL takes several times as long. 80-virtual
+# holds the sm80 kernels alone, as PTX for compute capability 8.0: a newer GPU then runs what an older one would.
+set(TMAOPS_GPUS AUTO CACHE STRING "GPUs the kernels are compiled for: AUTO (Hopper and this machine's), ALL, or 80-virtual")
+set(TMAOPS_ARCHS sm90a sm90 sm80)  # what a line of variants.def may say
 set(TMAOPS_COMPILED_FOR 90)
-if(NOT TMAOPS_GPUS STREQUAL "ALL")
-  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET)
-endif()
-foreach(capability 100 120)
-  string(REGEX REPLACE "0$" ".0" dotted ${capability})
-  if(TMAOPS_GPUS STREQUAL "ALL" OR "\n${found}" MATCHES "\n${dotted}")
-    list(APPEND TMAOPS_ARCHITECTURES_sm90 ${capability}-real)
-    string(APPEND TMAOPS_COMPILED_FOR ",${capability}")
+if(TMAOPS_GPUS STREQUAL "80-virtual")
+  set(TMAOPS_ARCHITECTURES_sm80 80-virtual)
+  set(TMAOPS_COMPILED_FOR 80)
+else()
+  set(found "")
+  if(NOT TMAOPS_GPUS STREQUAL "ALL")
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET)
   endif()
-endforeach()
+  foreach(arch IN LISTS TMAOPS_ARCHS)
+    set(TMAOPS_ARCHITECTURES_${arch} 90a-real)
+  endforeach()
+  # Machine code runs on later minor versions too.
+  foreach(gpu "80 8[.][0-5]" "86 8[.][678]" "89 8[.]9" "100 10[.]" "120 12[.]")
+    string(REPLACE " " ";" gpu ${gpu})
+    list(GET gpu 0 capability)
+    list(GET gpu 1 pattern)
+    if(TMAOPS_GPUS STREQUAL "ALL" OR "\n${found}" MATCHES "\n${pattern}")
+      list(APPEND TMAOPS_ARCHITECTURES_sm80 ${capability}-real)
+      if(capability GREATER 90)
+        list(APPEND TMAOPS_ARCHITECTURES_sm90 ${capability}-real)
+      endif()
+      string(APPEND TMAOPS_COMPILED_FOR ",${capability}")
+    endif()
+  endforeach()
+endif()
 
 # Architectures and flags of a target's .cu files. Their host
 # code makes plans and runs once for each, so -O1 is enough.
 function(tmaops_cuda_settings target arch)
-  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${TMAOPS_ARCHITECTURES_${arch}}")
+  set(architectures ${TMAOPS_ARCHITECTURES_${arch}})
+  if(NOT architectures)  # 80-virtual: it must compile, and does not run
+    set(architectures 90a-real)
+  endif()
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
   set(flags --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-O1)
   if(NOT TMAOPS_COMPRESS_KERNELS)
     list(APPEND flags --no-compress)
@@ -61,6 +80,7 @@ endfunction()
 # processors work to the end. Kernels with wgmma take ptxas three times as long.
 set(TMAOPS_BYTES_TOGETHER_sm90a 16000)
 set(TMAOPS_BYTES_TOGETHER_sm90 40000)
+set(TMAOPS_BYTES_TOGETHER_sm80 40000)
 
 # The kernel files of a room's variants for `arch` as they are compiled, as part of a target. In groups, in the order of
 # variants.def: variants of one home whose shared memory is of one kind. Dynamic shared memory and arrays of a fixed

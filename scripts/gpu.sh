@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer] [bench[=NAME,NAME]]
+# scripts/gpu.sh OUT_DIR ptx: the operators' tests with a build of PTX for compute capability 8.0, which the driver compiles.
 # Logs and results go to OUT_DIR; the last lines printed are the verdicts. Without words: tests and sanitizer.
 # bench runs configs/h200_*.yaml, seed_*.yaml and tile_load.yaml; with names only those: bench=seed_gemm,h200_gemm.
 # TMAOPS_BUILD, when set, is a folder with a finished build: nothing is configured or built then.
@@ -19,9 +20,15 @@ if [[ -n ${TMAOPS_BUILD:-} ]]; then
   build=$(cd "$TMAOPS_BUILD" && pwd) || exit 2
 else
   build=$root/build-gpu
+  gpus=AUTO
+  if [[ $steps == ptx ]]; then
+    build=$root/build-ptx
+    gpus=80-virtual
+  fi
   generator=()
   command -v ninja >/dev/null && generator=(-G Ninja)
-  cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON >"$out/configure.log" 2>&1 ||
+  cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTMAOPS_CUDA=ON -DTMAOPS_GPUS=$gpus \
+    >"$out/configure.log" 2>&1 ||
     { tail -30 "$out/configure.log"; exit 1; }
   cmake --build "$build" -j "$(nproc)" >"$out/build.log" 2>&1 ||
     { grep -E "error|FAILED" -A5 "$out/build.log" | head -60; exit 1; }
@@ -45,6 +52,9 @@ for word in $steps; do
     tests)
       step tests ctest --test-dir "$build" -L gpu --output-on-failure --timeout 60 -j 4
       step codegen ctest --test-dir "$build" -R '^codegen' --output-on-failure
+      ;;
+    ptx)  # in one process, which compiles each kernel once
+      step ptx env CUDA_FORCE_PTX_JIT=1 timeout 1800 "$build/tests/gpu/test_gpu"
       ;;
     sanitizer)  # The watchdog test breaks its context on purpose and is left out;
       # and under the sanitizer kernels do not overlap.

@@ -16,7 +16,7 @@ struct VariantInfo {
   std::string_view op;           // "gemm"
   std::string_view name;         // "onednn"
   DeviceType device;             // where it runs
-  std::string_view arch;         // "any", "sm90", "sm90a"
+  std::string_view arch;         // "any", "sm80", "sm90", "sm90a"
   std::string_view description;  // one line
   int version = 0;               // N of the ladder ("version: N" in a configuration); 0: none
   bool built = true;             // false: left out of this build

@@ -384,7 +384,7 @@ TMAOPS_API const char* tmaops_operator_at(int64_t index);
 typedef struct tmaops_variant {
   const char* name;         // "onednn"
   const char* description;  // one line
-  const char* arch;         // "any", "sm90", "sm90a"
+  const char* arch;         // "any", "sm80", "sm90", "sm90a"
   const char* missing;      // why it was left out of this build, and how to get it; empty: it is there
   int32_t device_type;      // tmaops_device_cpu or tmaops_device_cuda
   int32_t version;          // number on the operator's ladder; 0: none

@@ -43,7 +43,7 @@ class Variant(NamedTuple):
     name: str
     description: str
     device: str  # "cpu" or "cuda"
-    arch: str  # "any", "sm90", "sm90a"
+    arch: str  # "any", "sm80", "sm90", "sm90a"
     missing: str  # why it is not in this library; empty: it is
 
 

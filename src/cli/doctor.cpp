@@ -26,6 +26,7 @@
 #include "core/device_info.hpp"
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
+#include "core/registry.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"
@@ -66,7 +67,8 @@ Finding threads() {
 
 Finding toolkit() {
 #ifdef TMAOPS_CUDA_VERSION
-  return {"CUDA toolkit", State::ok, "built with " TMAOPS_CUDA_VERSION};
+  return {"CUDA toolkit", State::ok,
+          "built with " TMAOPS_CUDA_VERSION ", kernels for compute capability " + compiled_for()};
 #else
   return {"CUDA toolkit", State::missing, "built without", "the GPU variants",
           "`CUDA=1 make run` fetches a compiler and builds again"};
@@ -88,6 +90,8 @@ Finding gpu() {
   if (const double peak = bench::gpu_memory(device.device).peak_gbps(); peak > 0)
     value += fmt::format(", at most {:.0f} GB/s", peak);
   if (cuda_device_count() > 1) value += fmt::format(" (and {} more)", cuda_device_count() - 1);
+  if (const Support fit = fits_device("sm80", {}, device); !fit)
+    return {"GPU", State::missing, value, "running kernels on it", fit.reason};
   return {"GPU", State::ok, value};
 }
 

@@ -24,6 +24,9 @@ struct DeviceInfo {
 /// driver_too_old, no_device, device_hidden, bad_parameter (ordinal) or earlier_cuda_error.
 const DeviceInfo& device_info(Device device);
 
+/// Whether kernels of this build wait for the one in front of them on the device (device::wait_for_previous_kernel).
+bool has_dependent_launch(const DeviceInfo& device);
+
 /// CUDA devices that can be used; 0 where device_info would throw.
 int cuda_device_count();
 

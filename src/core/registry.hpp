@@ -114,6 +114,9 @@ using VariantTable = std::span<const Variant<Problem, Arguments, Config>>;
 /// No, in words, where a block cannot have so many bytes of shared memory on a device.
 Support fits_shared_memory(std::int64_t bytes, const DeviceInfo& device);
 
+/// The compute capabilities that this build's kernels were compiled for: "8.6, 9.0".
+std::string compiled_for();
+
 /// Whether a GPU can run the kernels of a line: its compute capability, for which this build must hold them, and the
 /// shared memory of a block.
 Support fits_device(std::string_view arch, const VariantAttributes& attributes, const DeviceInfo& device);

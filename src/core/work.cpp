@@ -3,6 +3,7 @@
 #include <atomic>
 #include <string>
 
+#include "core/device_info.hpp"
 #include "core/work_device.hpp"
 #include "tmaops/error.hpp"
 
@@ -22,11 +23,13 @@ class RepeatedOnCpu : public RepeatedWork {
 
 }  // namespace
 
-void Work::check(const LaunchShape& shape) const {
+LaunchShape Work::checked(LaunchShape shape) const {
   if (shape.shared_bytes > site_.smem)
     throw Error(ErrorCode::internal, {.where = std::string(site_.where),
                                       .got = std::to_string(shape.shared_bytes) + " B of shared memory",
                                       .needed = "at most smem(" + std::to_string(site_.smem) + ")"});
+  shape.dependent = shape.dependent && has_dependent_launch(device_info(device_));
+  return shape;
 }
 
 void Work::run(Stream stream) const {

@@ -78,13 +78,13 @@ class Work {
   /// On a GPU, for add() and add_memset(). `site` names the work in errors and holds its kernels to smem(...).
   Work(const LaunchSite& site, Device device) : site_(site), device_(device) {}
 
-  /// A kernel behind those added before. `given` becomes the kernel's own parameter types.
+  /// A kernel behind those added before. `given` becomes the kernel's own parameter types. A dependent launch becomes a
+  /// plain one where kernels do not wait (has_dependent_launch).
   /// Throws Error internal when the shape asks for more shared memory than the site allows.
   template <class... Parameter, class... Given>
   void add(void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
-    check(shape);
     steps_.emplace_back(
-        Kernel{shape, reinterpret_cast<const void*>(kernel),
+        Kernel{checked(shape), reinterpret_cast<const void*>(kernel),
                KernelParameters(std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...))});
   }
   void add_memset(void* to, int byte, std::size_t bytes) { steps_.emplace_back(Memset{to, byte, bytes}); }
@@ -100,7 +100,8 @@ class Work {
   const std::function<void()>& call() const { return call_; }
 
  private:
-  void check(const LaunchShape& shape) const;
+  /// The shape as it can be launched. Throws as add() does.
+  LaunchShape checked(LaunchShape shape) const;
 
   LaunchSite site_{""};
   Device device_{};

@@ -4,6 +4,7 @@
 
 #include <cuda/ptx>
 
+#include "device/architecture.cuh"
 #include "device/barrier.cuh"
 #include "device/cache_hint.cuh"
 
@@ -19,17 +20,19 @@ __device__ __forceinline__ void bulk_store(void* to, const void* from, std::uint
   cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, to, from, bytes);
 }
 
-/// global -> L2 (PTX ISA cp.async.bulk.prefetch.L2).
+/// global -> L2 (PTX ISA cp.async.bulk.prefetch.L2). Does nothing before compute capability 9.0.
 __device__ __forceinline__ void bulk_prefetch(const void* from, std::uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
-               : "memory");
+  if constexpr (kSinceHopper)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
 }
 
 /// The same with a hint how long the L2 should keep the bytes.
 __device__ __forceinline__ void bulk_prefetch(const void* from, std::uint32_t bytes, CacheHint hint) {
-  asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(__cvta_generic_to_global(from)),
-               "r"(bytes), "l"(static_cast<std::uint64_t>(hint))
-               : "memory");
+  if constexpr (kSinceHopper)
+    asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(__cvta_generic_to_global(from)),
+                 "r"(bytes), "l"(static_cast<std::uint64_t>(hint))
+                 : "memory");
 }
 
 /// Closes a group of the bulk and tensor stores that this thread has issued (PTX ISA

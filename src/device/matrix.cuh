@@ -9,7 +9,14 @@
 
 namespace tmaops::device {
 
-/// Reads four matrices, each transposed.
+/// Reads four matrices.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], std::uint32_t shared_row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_row)
+               : "memory");
+}
+/// The same, each transposed.
 __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4], std::uint32_t shared_row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

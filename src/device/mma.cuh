@@ -15,7 +15,7 @@ namespace tmaops::device {
 ///   b[0]  column g, rows 2t and 2t + 1;  b[1]  8 rows further
 ///   d[0], d[1]  row g, columns 2t and 2t + 1;  d[2], d[3]  row g + 8
 template <class T>
-__device__ __forceinline__ void multiply_add(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+__device__ __forceinline__ void multiply_add(float* d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (std::is_same_v<T, __half>)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"

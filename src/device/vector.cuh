@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "device/architecture.cuh"
+
 namespace tmaops::device {
 
 /// Reads 16 bytes that nothing writes during the kernel (ld.global.nc).
@@ -71,22 +73,41 @@ __device__ __forceinline__ void keep(T*& pointer) {
 }
 __device__ __forceinline__ void keep(int& number) { asm volatile("" : "+r"(number)); }
 
+/// Adds four words to global memory, each atomically.
+template <class Word>
+__device__ __forceinline__ void add_words(Word* to, const Word* words) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) atomicAdd(to + i, words[i]);
+}
+
 /// Adds 16 bytes to global memory in one instruction, each element atomically (red.global.add.v4.f32 and
-/// .noftz.v4.f16x2 / .v4.bf16x2; compute capability 9.0). Address a multiple of 16. Sums arrive in any order.
+/// .noftz.v4.f16x2 / .v4.bf16x2), and word by word before compute capability 9.0. Address a multiple of 16. Sums arrive
+/// in any order.
 __device__ __forceinline__ void add_16(float* to, const float4& value) {
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
-               "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
-               : "memory");
+  if constexpr (kSinceHopper)
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+                 : "memory");
+  else
+    add_words(to, &value.x);
 }
 __device__ __forceinline__ void add_16(__half* to, const uint4& eight_halves) {
-  asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
-               "r"(eight_halves.x), "r"(eight_halves.y), "r"(eight_halves.z), "r"(eight_halves.w)
-               : "memory");
+  if constexpr (kSinceHopper)
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(
+                     __cvta_generic_to_global(to)),
+                 "r"(eight_halves.x), "r"(eight_halves.y), "r"(eight_halves.z), "r"(eight_halves.w)
+                 : "memory");
+  else
+    add_words(reinterpret_cast<__half2*>(to), reinterpret_cast<const __half2*>(&eight_halves));
 }
 __device__ __forceinline__ void add_16(__nv_bfloat16* to, const uint4& eight_bfloats) {
-  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
-               "r"(eight_bfloats.x), "r"(eight_bfloats.y), "r"(eight_bfloats.z), "r"(eight_bfloats.w)
-               : "memory");
+  if constexpr (kSinceHopper)
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(
+                     __cvta_generic_to_global(to)),
+                 "r"(eight_bfloats.x), "r"(eight_bfloats.y), "r"(eight_bfloats.z), "r"(eight_bfloats.w)
+                 : "memory");
+  else
+    add_words(reinterpret_cast<__nv_bfloat162*>(to), reinterpret_cast<const __nv_bfloat162*>(&eight_bfloats));
 }
 
 }  // namespace tmaops::device

@@ -3,13 +3,16 @@
 
 #include <cstdint>
 
+#include "device/architecture.cuh"
+
 namespace tmaops::device {
 
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
 
 /// True in exactly one thread of a converged warp, chosen by the hardware (PTX ISA elect.sync). Better than
-/// `lane == 0`: the compiler knows that only one thread runs what follows and issues TMA without a loop.
+/// `lane == 0`: the compiler knows that only one thread runs what follows and issues TMA without a loop. Compute
+/// capability 9.0 and later only.
 __device__ __forceinline__ bool elect_one() {
   std::uint32_t elected;
   asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(elected)::"memory");
@@ -51,11 +54,17 @@ __device__ __forceinline__ void increase_registers() {
 }
 
 /// Programmatic dependent launch: all memory written by the kernel before this one is visible after the call (PTX ISA
-/// griddepcontrol.wait). Does nothing in a plain launch. Call it before the first global access.
-__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/// griddepcontrol.wait). Does nothing in a plain launch, and before compute capability 9.0, where every launch is
+/// plain. Call it before the first global access.
+__device__ __forceinline__ void wait_for_previous_kernel() {
+  if constexpr (kSinceHopper) asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 
 /// Lets the next kernel start once every block of this one has called it or ended (griddepcontrol.launch_dependents).
-/// It may be the first line of a kernel, because the next kernel waits for the memory of this one.
-__device__ __forceinline__ void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;" :::); }
+/// It may be the first line of a kernel, because the next kernel waits for the memory of this one. Does nothing before
+/// compute capability 9.0.
+__device__ __forceinline__ void let_next_kernel_start() {
+  if constexpr (kSinceHopper) asm volatile("griddepcontrol.launch_dependents;" :::);
+}
 
 }  // namespace tmaops::device

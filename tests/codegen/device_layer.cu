@@ -108,6 +108,8 @@ EXPECT_SASS("RED", add_16_bfloat, add_16(reinterpret_cast<__nv_bfloat16*>(global
 EXPECT_SASS("MUFU", reciprocal, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal(to[64]);)
 EXPECT_SASS("MUFU", reciprocal_root, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal_root(to[64]);)
 
+EXPECT_SASS("LDSM", load_matrices, unsigned m[4]; load_matrices(m, shared_address(shared.tile + 16 * threadIdx.x));
+            global[0] = m[3] & 1;)
 EXPECT_SASS("LDSM", load_matrices_transposed, unsigned m[4];
             load_matrices_transposed(m, shared_address(shared.tile + 16 * threadIdx.x)); global[0] = m[3] & 1;)
 EXPECT_SASS("HMMA", multiply_add, float d[4] = {}; const unsigned a[4] = {n, n, n, n}; const unsigned b[2] = {n, n};

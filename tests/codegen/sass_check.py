@@ -9,8 +9,8 @@
                                                      and shared memory against kernels in no variant's
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
 
-An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture. An instruction of compute
-capability 9.0 is 16 bytes whose low 12 bits say which one it is. The table was read from nvdisasm 13.0 and is checked
+An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture, and each of them is checked.
+An instruction is 16 bytes whose low 12 bits say which one it is, on compute capability 8.0 to 12.0. The table was read from nvdisasm 13.0 and is checked
 against it by tests/codegen/sass_table_test.py wherever nvdisasm is found.
 """
 
@@ -36,16 +36,23 @@ OPCODES = {
     0x981: "LDG", 0x986: "STG", 0x983: "LDL", 0x387: "STL", 0x987: "STL", 0x984: "LDS", 0x388: "STS", 0x988: "STS",
     0x980: "LD", 0x985: "ST", 0x98E: "RED", 0x9A6: "RED", 0x9A8: "ATOMG", 0x3A9: "ATOMG", 0x38C: "ATOMS", 0x38D: "ATOMS",
     # arithmetic and warps
-    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
-    0x308: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA",
+    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xA23: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
+    0x308: "MUFU", 0x908: "MUFU", 0xD08: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA", 0x547: "BRA",
 }
+OTHER_SINCE_100 = {0x235}  # an addition there, HFMA2 before
 WIDTHS = {4: ".32", 5: ".64", 6: ".128"}  # bits 73-75 of a load or store
+LDGSTS_WIDTHS_SINCE_100 = {0: ".32", 2: ".64", 4: ".128"}
+SPILLS_SINCE_100 = 64  # bytes per thread that are let pass on 10.0 and 12.0, for which no kernel was tuned
 WITH_WIDTH = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"}
 TMA = {"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"}
 # What a word of a variant's name promises: any one of the instructions.
 PROMISES = {"tma": TMA, "bulk": {"UBLKCP", "UBLKRED"}, "tensor": {"UTMALDG"}, "wgmma": {"HGMMA"}, "async": {"LDGSTS"} | TMA,
             "multicast": TMA}
-RESERVED_SHARED = 1024  # bytes of every block that belong to the system (compute capability 9.0)
+RESERVED_SHARED = 1024  # bytes of every block that belong to the system, in the symbols from compute capability 9.0 on
+# Where an instruction is not there its function of the device layer does something else or nothing, and a line that
+# names it asks for nothing.
+SINCE_90 = TMA | {"UBLKPF", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH", "SYNCS", "HGMMA", "WARPGROUP", "USETMAXREG", "STSM", "UCGABAR_ARV",
+                  "UCGABAR_WAIT", "STAS", "ACQBULK", "PREEXIT", "ELECT"}
 
 SECTION_SYMBOLS, SECTION_NOBITS = 2, 8
 FATBIN_MAGIC, FATBIN_ELF = 0xBA55ED50, 2
@@ -68,8 +75,8 @@ def sections(elf):
         yield elf[table + name:end].decode(), kind, content, size
 
 
-def cubins(data, arch):
-    """The ELF files for one architecture (90) inside an object's fat binary."""
+def cubins(data):
+    """The architecture (90) and content of every ELF file inside an object's fat binary."""
     for name, _, content, _ in sections(data):
         if name != ".nv_fatbin":
             continue
@@ -83,30 +90,36 @@ def cubins(data, arch):
             while item < end:
                 kind, _, item_header, item_size = struct.unpack_from("<HHIQ", content, item)
                 item_arch, = struct.unpack_from("<I", content, item + 28)
-                if kind == FATBIN_ELF and item_arch == arch:
+                if kind == FATBIN_ELF:
                     elf = content[item + item_header:item + item_header + item_size]
                     if elf[:4] != b"\x7fELF":
                         fail("the device code is compressed; compile with --no-compress")
-                    yield elf
+                    yield item_arch, elf
                 item += item_header + item_size
             at = end
 
 
+def opcode(low, arch):
+    """Which instruction of the table begins with these 8 bytes."""
+    return None if arch >= 100 and low & 0xFFF in OTHER_SINCE_100 else OPCODES.get(low & 0xFFF)
+
+
 class Kernel:
-    def __init__(self, name, code):
+    def __init__(self, name, code, arch):
         self.name = name
         self.registers = self.shared = self.frame = 0
         self.counts = collections.Counter()
         self.instructions = []  # (offset, name) of those in the table
         for at in range(0, len(code) - 15, 16):
             low, high = struct.unpack_from("<QQ", code, at)
-            word = OPCODES.get(low & 0xFFF)
+            word = opcode(low, arch)
             if word is None:
                 continue
             self.instructions.append((at, word))
             self.counts[word] += 1
             if word in WITH_WIDTH:
-                self.counts[word + WIDTHS.get(high >> 9 & 7, ".small")] += 1
+                widths = LDGSTS_WIDTHS_SINCE_100 if arch >= 100 and word == "LDGSTS" else WIDTHS
+                self.counts[word + widths.get(high >> 9 & 7, ".small")] += 1
 
     def misses(self, wanted):
         """The words of "UTMALDG,HGMMA|HMMA,!MEMBAR" that do not hold: all of them, | any of, ! none of."""
@@ -118,32 +131,39 @@ class Kernel:
                 yield word
 
 
-def kernels(path, arch=90):
-    """Kernels of an object by name."""
+def architectures(path):
+    """The kernels of an object by name, by architecture."""
     with open(path, "rb") as file:
         data = file.read()
+    made = collections.defaultdict(dict)
+    for arch, elf in cubins(data):
+        made[arch].update(kernels_of(elf, arch))
+    return made
+
+
+def kernels_of(elf, arch):
+    """Kernels of an ELF file by name."""
     found = {}
-    for elf in cubins(data, arch):
-        table = {name: (content, size) for name, _, content, size in sections(elf)}
-        symbols, strings = table[".symtab"][0], table[".strtab"][0]
-        names = []
-        for at in range(0, len(symbols), 24):
-            start, = struct.unpack_from("<I", symbols, at)
-            names.append(strings[start:strings.index(b"\0", start)].decode())
-        for name, (content, _) in table.items():
-            if name.startswith(".text."):
-                found[name[6:]] = Kernel(name[6:], content)
-        for name, (_, size) in table.items():
-            if name.startswith(".nv.shared.") and name[11:] in found:
-                found[name[11:]].shared = max(0, size - RESERVED_SHARED)
-        info, at = table.get(".nv.info", (b"", 0))[0], 0
-        while at + 4 <= len(info):
-            form, attribute, size = struct.unpack_from("<BBH", info, at)
-            if form == 4 and attribute in (INFO_REGISTERS, INFO_FRAME):
-                symbol, value = struct.unpack_from("<II", info, at + 4)
-                if names[symbol] in found:
-                    setattr(found[names[symbol]], "registers" if attribute == INFO_REGISTERS else "frame", value)
-            at += 4 + (size if form == 4 else 0)
+    table = {name: (content, size) for name, _, content, size in sections(elf)}
+    symbols, strings = table[".symtab"][0], table[".strtab"][0]
+    names = []
+    for at in range(0, len(symbols), 24):
+        start, = struct.unpack_from("<I", symbols, at)
+        names.append(strings[start:strings.index(b"\0", start)].decode())
+    for name, (content, _) in table.items():
+        if name.startswith(".text."):
+            found[name[6:]] = Kernel(name[6:], content, arch)
+    for name, (_, size) in table.items():
+        if name.startswith(".nv.shared.") and name[11:] in found:
+            found[name[11:]].shared = max(0, size - (RESERVED_SHARED if arch >= 90 else 0))
+    info, at = table.get(".nv.info", (b"", 0))[0], 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        if form == 4 and attribute in (INFO_REGISTERS, INFO_FRAME):
+            symbol, value = struct.unpack_from("<II", info, at + 4)
+            if names[symbol] in found:
+                setattr(found[names[symbol]], "registers" if attribute == INFO_REGISTERS else "frame", value)
+        at += 4 + (size if form == 4 else 0)
     return found
 
 
@@ -169,47 +189,64 @@ class Line:
 
         self.registers, self.shared = int(attribute("regs", r"(\d+)")), int(attribute("smem", r"(\d+)"))
         self.wanted = attribute("sass", r'"([^"]*)"')
+        self.arch = lines[0].split(", ")[3]
 
 
 def check_variant(path, definitions, name, *neighbours):
+    line = Line(definitions, name)
+    found = collections.defaultdict(list)
+    for part in path.split(";"):
+        for arch, kernels in architectures(part).items():
+            found[arch] += kernels.values()
+    if not found:
+        fail(f"no machine code of {name} in {path}")
+    problems = [f"compute capability {arch // 10}.{arch % 10}: {problem}" for arch, kernels in sorted(found.items())
+                for problem in check_kernels(arch, kernels, line, name, neighbours)]
+    if problems:
+        fail("\n        ".join(problems))
+
+
+def check_kernels(arch, found, line, name, neighbours):
+    """What is wrong with the kernels of a variant for one architecture."""
     def in_namespace(kernel, variant):
         return f"{len(variant)}{variant}" in kernel.name  # as mangled
 
-    line = Line(definitions, name)
-    found = [kernel for part in path.split(";") for kernel in kernels(part).values()]
     shared_kernels = []  # of the room's headers: any variant here may launch them, so each line holds for them
     if neighbours:
         shared_kernels = [kernel for kernel in found
                           if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))]
         found = [kernel for kernel in found if in_namespace(kernel, name)]
     if not found:
-        fail(f"no kernel of {name} for compute capability 9.0 in {path}")
-    problems = []
-    total = Kernel(name, b"")
+        yield f"no kernel of {name}"
+    total = Kernel(name, b"", arch)
     for kernel in found:
         total.counts.update(kernel.counts)
     for kernel in found + shared_kernels:
-        print(describe(kernel))
-        if kernel.counts["LDL"] or kernel.counts["STL"] or kernel.frame:
-            problems.append(f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
-                            f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
-        if kernel.registers > line.registers:
-            problems.append(f"{kernel.name} uses {kernel.registers} registers, regs({line.registers}) is declared")
+        print(f"{arch}: {describe(kernel)}")
+        allowed = SPILLS_SINCE_100 if arch >= 100 else 0
+        if kernel.frame > allowed or not kernel.frame and (kernel.counts["LDL"] or kernel.counts["STL"]):
+            yield (f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
+                   f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
+        if arch == 90 and kernel.registers > line.registers:  # the same code takes some more or fewer on other GPUs
+            yield f"{kernel.name} uses {kernel.registers} registers, regs({line.registers}) is declared"
         if kernel.shared > line.shared:
-            problems.append(f"{kernel.name} has {kernel.shared} B of static shared memory, smem({line.shared}) is declared")
-    problems += [f"sass(\"{line.wanted}\") is declared, and {word} does not hold for the kernels together"
-                 for word in total.misses(line.wanted)]
+            yield f"{kernel.name} has {kernel.shared} B of static shared memory, smem({line.shared}) is declared"
+    for word in total.misses(line.wanted):
+        if arch >= 90 or word not in SINCE_90:
+            yield f"sass(\"{line.wanted}\") is declared, and {word} does not hold for the kernels together"
+    if line.arch == "sm80":
+        for word in sorted(TMA | {"HGMMA"} if arch >= 90 else SINCE_90):
+            if total.counts[word]:
+                yield f"{word} is in a kernel of sm80"
     for word in name.split("_"):
         if word in PROMISES and not any(total.counts[choice] for choice in PROMISES[word]):
-            problems.append(f"the name says {word}, and no kernel contains any of {', '.join(sorted(PROMISES[word]))}")
-    if problems:
-        fail("\n        ".join(problems))
+            yield f"the name says {word}, and no kernel contains any of {', '.join(sorted(PROMISES[word]))}"
 
 
 def check_device_layer(path, source):
     with open(source, encoding="utf-8") as file:
         expected = re.findall(r'EXPECT_SASS\(\s*"([^"]+)",\s*(\w+),', file.read())
-    found = kernels(path)
+    found = architectures(path)[90]
     problems = []
     for wanted, name in expected:
         kernel = found.get("sass_" + name)
@@ -224,8 +261,9 @@ def check_device_layer(path, source):
 
 def main(arguments):
     if arguments[:1] == ["list"] and len(arguments) == 2:
-        for kernel in kernels(arguments[1]).values():
-            print(describe(kernel))
+        for arch, found in architectures(arguments[1]).items():
+            for kernel in found.values():
+                print(f"{arch}: {describe(kernel)}")
     elif arguments[:1] == ["variant"] and len(arguments) >= 4:
         check_variant(*arguments[1:])
     elif arguments[:1] == ["device_layer"] and len(arguments) == 3:

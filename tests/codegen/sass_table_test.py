@@ -20,7 +20,7 @@ if not nvdisasm:
 seen, wrong = collections.Counter(), []
 with open(sys.argv[1], "rb") as file:
     data = file.read()
-for elf in sass_check.cubins(data, 90):
+for arch, elf in sass_check.cubins(data):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
         cubin.write(elf)
         cubin.flush()
@@ -28,9 +28,9 @@ for elf in sass_check.cubins(data, 90):
     for words, low in re.findall(r"/\*[0-9a-f]{4,}\*/\s+(.*?);\s+/\* 0x([0-9a-f]{16}) \*/", text):
         name = re.sub(r"^@!?U?P\w+\s+", "", words).split()[0].split(".")[0]
         name = {"REDG": "RED"}.get(name, name)
-        if words.startswith("HFMA2.MMA") and "-RZ, RZ" in words:
+        if name == "HFMA2" and "-RZ, RZ" in words:
             continue  # a constant loaded by the multiplier, not arithmetic of the kernel
-        ours = sass_check.OPCODES.get(int(low, 16) & 0xFFF)
+        ours = sass_check.opcode(int(low, 16), arch)
         if ours == name:
             seen[ours] += 1
         elif ours is not None or name in sass_check.OPCODES.values():

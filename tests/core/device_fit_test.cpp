@@ -32,6 +32,33 @@ TEST(DeviceFit, kernels_with_tma_run_from_compute_capability_9_0_on) {
   }
 }
 
+TEST(DeviceFit, all_other_kernels_run_from_compute_capability_8_0_on) {
+  for (const DeviceInfo& device : made_up_gpus()) {
+    const PretendedDevice pretended(device);
+    EXPECT_TRUE(fits_device("sm80", needing(1024), device)) << device.name;
+  }
+  DeviceInfo older = made_up_gpu(80);
+  older.compute_capability = 75;
+  const PretendedDevice pretended(older);
+  EXPECT_EQ(fits_device("sm80", needing(1024), older).reason,
+            "needs compute capability 8.0 or newer, made-up GPU 80 has 7.5");
+}
+
+__attribute__((noinline)) void kernel_in_name_alone() {}
+
+TEST(DeviceFit, a_dependent_launch_is_a_plain_one_where_kernels_do_not_wait) {
+  for (const DeviceInfo& device : made_up_gpus()) {
+    const PretendedDevice pretended(device);
+    EXPECT_FALSE(has_dependent_launch(device) && device.compute_capability < 90) << device.name;
+    for (const bool dependent : {false, true}) {
+      Work work(LaunchSite("test"), device.device);
+      work.add(kernel_in_name_alone, {.dependent = dependent});
+      EXPECT_EQ(std::get<Work::Kernel>(work.steps().front()).shape.dependent, dependent && has_dependent_launch(device))
+          << device.name;
+    }
+  }
+}
+
 TEST(DeviceFit, a_block_has_as_much_shared_memory_as_the_device_gives) {
   const DeviceInfo device = made_up_gpu(120);
   const PretendedDevice pretended(device);
@@ -53,7 +80,7 @@ TEST(DeviceFit, what_the_build_left_out_is_said_with_the_way_to_get_it) {
   const DeviceInfo unknown{.device = {DeviceType::cuda, 0}, .name = "GPU of tomorrow", .compute_capability = 990};
   const Support fit = fits_device("sm90", needing(0), unknown);
   EXPECT_FALSE(fit);
-  EXPECT_NE(fit.reason.find("compiled for compute capability 9.0"), std::string::npos) << fit.reason;
+  EXPECT_NE(fit.reason.find("compiled for compute capability " + compiled_for()), std::string::npos) << fit.reason;
   EXPECT_NE(fit.reason.find("GPU of tomorrow has 99.0 (configure with -DTMAOPS_GPUS=ALL)"), std::string::npos)
       << fit.reason;
 }

@@ -47,7 +47,7 @@ __global__ void phases_kernel(int* out) {
 }
 
 TEST(Barrier, phase_ends_with_the_last_arrival) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<int> out(64);
   run<phases_kernel>({.grid = 1, .block = 64}, out.get());
   const auto got = out.values();
@@ -71,7 +71,7 @@ __global__ void expect_kernel(const std::uint32_t* from, int* out) {
 }
 
 TEST(Barrier, phase_waits_for_all_expected_bytes) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   std::vector<std::uint32_t> values(64, 1);
   values[31] = 40;
   values[63] = 2;
@@ -105,7 +105,7 @@ __global__ void named_barrier_kernel(int* out) {
 }
 
 TEST(Barrier, named_barriers_order_warps) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<int> out(96);
   run<named_barrier_kernel>({.grid = 1, .block = 64}, out.get());
   const auto got = out.values();
@@ -152,7 +152,7 @@ __global__ void pipeline_kernel(const std::uint32_t* from, int tiles, std::uint3
 }
 
 TEST(Pipeline, every_tile_reaches_every_consumer_before_its_stage_is_reused) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   constexpr int kTiles = 20;
   std::vector<std::uint32_t> values(kTiles * 256);
   std::vector<std::uint32_t> want(kTiles, 0);
@@ -178,7 +178,7 @@ __global__ void warp_kernel(int* out) {
 }
 
 TEST(Warp, elects_one_thread_and_sums) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<int> out(384);
   run<warp_kernel>({.grid = 1, .block = 96}, out.get());
   const auto got = out.values();
@@ -204,7 +204,7 @@ __global__ void clocks_kernel(std::int64_t* out) {
 }
 
 TEST(Warp, clocks_advance) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<std::int64_t> out(2);
   run<clocks_kernel>({.grid = 1, .block = 1}, out.get());
   EXPECT_GE(out.values()[0], 1000000);
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(384, 1) registers_kernel(const float* from, fl
 }
 
 TEST(Warp, registers_move_between_warpgroups) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   std::vector<float> values(400);
   for (std::size_t i = 0; i < 400; ++i) values[i] = static_cast<float>(i % 13);
   const DeviceArray<float> from(values), to(256);
@@ -259,7 +259,7 @@ __global__ void second_kernel(volatile int* alive, const volatile int* value, in
 }
 
 TEST(DependentLaunch, starts_early_and_sees_the_memory_of_the_kernel_before) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<int> alive(1, 0), value(1, 0), saw(1, 0), out(1, 0);
   cudaFuncAttributes loaded{};  // a kernel is loaded at its first use, which would wait for the one that runs
   check_cuda(cudaFuncGetAttributes(&loaded, first_kernel), "load");

@@ -55,7 +55,7 @@ __global__ void send_kernel(std::uint32_t* out) {
 }
 
 TEST(Cluster, sends_complete_on_a_barrier_of_another_block) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<std::uint32_t> out(kCluster * 256);
   run<send_kernel>({.grid = kCluster, .block = kThreads, .cluster = kCluster}, out.get());
   const auto got = out.values();
@@ -115,7 +115,7 @@ void check_multicast(const char* what) {
 }
 
 TEST(Cluster, multicast_fills_all_blocks) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_multicast<How::plain>("plain");
   check_multicast<How::hinted>("with hint");
 }
@@ -157,7 +157,7 @@ void check_multicast_rank() {
 }
 
 TEST(Cluster, multicast_of_every_rank) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_multicast_rank<1>();
   check_multicast_rank<2>();
   check_multicast_rank<3>();

@@ -48,7 +48,7 @@ __global__ void bulk_load_kernel(const std::uint32_t* from, std::uint32_t* to, s
 }
 
 TEST(BulkCopy, load_waits_for_its_bytes) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords), out(2);
   run<bulk_load_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get(), out.get());
@@ -73,7 +73,7 @@ __global__ void bulk_store_kernel(std::uint32_t* to) {
 }
 
 TEST(BulkCopy, stores_keep_what_was_there_before_the_buffer_was_reused) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<std::uint32_t> to(10 * kWords);
   run<bulk_store_kernel>({.grid = 1, .block = kThreads}, to.get());
   EXPECT_EQ(to.values(), numbers(10 * kWords, 0));
@@ -87,7 +87,7 @@ __global__ void prefetch_kernel(const std::uint32_t* from, std::uint32_t* to) {
 }
 
 TEST(BulkCopy, prefetch_leaves_data_alone) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords);
   run<prefetch_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
@@ -102,7 +102,7 @@ __global__ void load_now_kernel(const std::uint32_t* from, std::uint32_t* to) {
 }
 
 TEST(Vector, load_now_reads_four_and_eight_bytes) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const auto input = numbers(kWords);
   const DeviceArray<std::uint32_t> from(input), to(kWords);
   run<load_now_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get());
@@ -126,7 +126,7 @@ __global__ void cp_async_kernel(const std::uint32_t* from, std::uint32_t* to, st
 }
 
 TEST(CpAsync, copies_and_fills_the_masked_rest_with_zero) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   auto want = numbers(384);
   const DeviceArray<std::uint32_t> from(want), to(384);
   run<cp_async_kernel>({.grid = 1, .block = kThreads}, from.get(), to.get(), 8u);
@@ -141,7 +141,7 @@ __global__ void vector_kernel(const uint4* from, uint4* to) {
 }
 
 TEST(Vector, loads_and_stores_sixteen_bytes) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const auto input = numbers(kThreads * 8);
   const DeviceArray<std::uint32_t> from(input), to(kThreads * 8);
   run<vector_kernel>({.grid = 1, .block = kThreads}, reinterpret_cast<const uint4*>(from.get()),
@@ -159,7 +159,7 @@ __global__ void vector_add_kernel(float* f, __half* h, __nv_bfloat16* b) {
 }
 
 TEST(Vector, adds_sixteen_bytes_atomically) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<float> f(16, 0);
   const DeviceArray<__half> h(32, 0);
   const DeviceArray<__nv_bfloat16> b(32, 0);
@@ -191,7 +191,7 @@ __global__ void matrix_kernel(std::uint32_t* registers, std::uint16_t* stored) {
 }
 
 TEST(Matrix, stores_and_loads_eight_by_eight) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<std::uint32_t> transposed(128);
   const DeviceArray<std::uint16_t> stored(256);
   run<matrix_kernel>({.grid = 1, .block = 32}, transposed.get(), stored.get());

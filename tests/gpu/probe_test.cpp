@@ -7,7 +7,7 @@ namespace tmaops {
 namespace {
 
 TEST(ProbeOnGpu, rules_and_driver_agree_or_the_quirk_is_known) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   tma::load_driver(0);
   const test::DeviceArray<std::byte> memory(1 << 20);
   const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
@@ -23,7 +23,7 @@ TEST(ProbeOnGpu, rules_and_driver_agree_or_the_quirk_is_known) {
 }
 
 TEST(ProbeOnGpu, loads_are_what_the_model_says) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const auto loader = probe::make_gpu_loader();
   const auto run = probe::run_loads(11, 200, *loader, {});
   EXPECT_EQ(run.exact, 200U) << (run.mismatches.empty() ? "" : run.mismatches.front().load.spec.text());

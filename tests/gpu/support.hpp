@@ -4,30 +4,45 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
+#include "core/registry.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::test {
 
-/// Why the tests of the device layer cannot run here; empty when they can.
-inline std::string no_gpu_reason() {
+/// Why kernels of an architecture in variants.def cannot run here; empty when they can.
+inline std::string no_gpu_reason(std::string_view arch) {
   try {
-    const DeviceInfo& info = device_info({DeviceType::cuda, 0});
-    if (info.compute_capability == 90) return "";
-    return info.name + " has compute capability " + std::to_string(info.compute_capability) + ", these tests need 90";
+    return fits_device(arch, {}, device_info({DeviceType::cuda, 0})).reason;
   } catch (const Error& error) {
     return error.what();
   }
 }
 
-#define TMAOPS_NEEDS_GPU() \
-  if (const std::string reason = ::tmaops::test::no_gpu_reason(); !reason.empty()) GTEST_SKIP() << reason
+#define TMAOPS_NEEDS(arch) \
+  if (const std::string reason = ::tmaops::test::no_gpu_reason(arch); !reason.empty()) GTEST_SKIP() << reason
+/// Tests of operators run where some of their variants do, those of the device layer on a Hopper.
+#define TMAOPS_NEEDS_GPU() TMAOPS_NEEDS("sm80")
+#define TMAOPS_NEEDS_HOPPER() TMAOPS_NEEDS("sm90a")
+
+/// Whether this build has a GPU variant and the GPU runs it.
+template <class Variant>
+bool runs_here(const Variant& variant) {
+  return variant.device == DeviceType::cuda && variant.built() &&
+         fits_device(variant.arch, variant.attributes, device_info({DeviceType::cuda, 0}));
+}
+template <class Table>
+bool runs_here(const Table& table, std::string_view name) {
+  return std::ranges::any_of(table, [&](const auto& one) { return one.name == name && runs_here(one); });
+}
 
 /// An array in device memory, aligned to 256 bytes.
 template <class T>

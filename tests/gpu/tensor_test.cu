@@ -105,15 +105,15 @@ void check_all_ranks() {
 }
 
 TEST(TensorCopy, loads_boxes_of_rank_one_to_five_and_fills_outside_with_zero) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_all_ranks<How::plain>();
 }
 TEST(TensorCopy, loads_the_same_with_a_cache_hint) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_all_ranks<How::hinted>();
 }
 TEST(TensorCopy, loads_the_same_after_a_prefetch) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_all_ranks<How::prefetched>();
 }
 
@@ -131,7 +131,7 @@ void check_swizzle(tma::Swizzle mode) {
 }
 
 TEST(TensorCopy, swizzle_is_the_function_of_the_address) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_swizzle<Swizzle::b32>(tma::Swizzle::b32);
   check_swizzle<Swizzle::b64>(tma::Swizzle::b64);
   check_swizzle<Swizzle::b128>(tma::Swizzle::b128);
@@ -163,7 +163,7 @@ void check_store(const Tensor<rank>& tensor, const At<rank>& at) {
 }
 
 TEST(TensorCopy, stores_boxes_and_leaves_out_what_overhangs) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_store<1>({{200}, {64}}, {{168}});
   check_store<2>({{40, 9}, {16, 4}}, {{8, 7}});
   check_store<3>({{32, 10, 8}, {32, 2, 2}}, {{0, 9, 3}});
@@ -194,7 +194,7 @@ __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<
 // A 3 x 3 filter without padding over an image of 8 channels: the box of base pixels is the image less 2 on each side's
 // end, and tap (1, 2) shifts every pixel. 12 pixels starting at base pixel (w 3, h 1) run over the end of a row.
 TEST(TensorCopy, im2col_walks_over_the_rows_of_an_image) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   constexpr int C = 8, W = 9, H = 6, N = 2, kPixels = 12;
   const auto values = test::counting(C * W * H * N);
   const DeviceArray<std::uint16_t> image(values), out(C * kPixels);
@@ -219,7 +219,7 @@ TEST(TensorCopy, im2col_walks_over_the_rows_of_an_image) {
 }
 
 TEST(TensorCopy, im2col_of_rank_three_and_five) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   constexpr int C = 8, W = 9, kPixels = 5;
   const auto values = test::counting(C * W * 3 * 3 * 2);
   const DeviceArray<std::uint16_t> image(values), out(C * kPixels);

@@ -44,7 +44,7 @@ void run_hanging_kernel() {
 }
 
 TEST(WatchdogDeathTest, says_which_barrier_stage_and_phase_did_not_come_and_fails_the_launch) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_hanging_kernel(), testing::ExitedWithCode(3), "a full stage, stage 1, phase parity 0");
 }

@@ -120,14 +120,14 @@ void check(const char* what) {
 }
 
 TEST(Wgmma, every_n_with_halves) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
 #define TMAOPS_CHECK(n, ...) check<__half, n>("every N");
   TMAOPS_WGMMA_SHAPES(TMAOPS_CHECK)
 #undef TMAOPS_CHECK
 }
 
 TEST(Wgmma, bfloats) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check<__nv_bfloat16, 16>("bf16");
   check<__nv_bfloat16, 144>("bf16");
   check<__nv_bfloat16, 256>("bf16");
@@ -142,7 +142,7 @@ void check_majors(const char* what) {
 }
 
 TEST(Wgmma, every_major_and_swizzle) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   check_majors<Swizzle::b128>("128B");
   check_majors<Swizzle::b64>("64B");
   check_majors<Swizzle::b32>("32B");

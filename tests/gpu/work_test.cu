@@ -42,7 +42,7 @@ std::unique_ptr<const RepeatedWork> repeated(Work work) { return RepeatedWork::o
 std::vector<int> after(int runs) { return std::vector<int>(4, (2 << runs) - 2); }
 
 TEST(RepeatedWork, nothing_is_launched_when_it_is_made_ready) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const DeviceArray<int> sums(4, 0);
   const auto launches = repeated(steps(sums.get(), false));
   check_cuda(cudaDeviceSynchronize(), "wait");
@@ -50,7 +50,7 @@ TEST(RepeatedWork, nothing_is_launched_when_it_is_made_ready) {
 }
 
 TEST(RepeatedWork, runs_in_order_on_every_kind_of_stream) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream made;
   for (const bool dependent : {false, true})
     for (const cudaStream_t stream : {cudaStream_t{}, made.stream, cudaStreamLegacy, cudaStreamPerThread}) {
@@ -63,7 +63,7 @@ TEST(RepeatedWork, runs_in_order_on_every_kind_of_stream) {
 }
 
 TEST(RepeatedWork, streams_in_turn_and_kernels_one_by_one_give_the_same) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream a, b;
   const DeviceArray<int> sums(4, 0);
   const auto launches = repeated(steps(sums.get(), false));
@@ -81,7 +81,7 @@ TEST(RepeatedWork, streams_in_turn_and_kernels_one_by_one_give_the_same) {
 }
 
 TEST(RepeatedWork, is_captured_as_kernels_also_between_runs_as_a_graph) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream on;
   const DeviceArray<int> sums(4, 0);
   const auto launches = repeated(steps(sums.get(), false));
@@ -104,7 +104,7 @@ TEST(RepeatedWork, is_captured_as_kernels_also_between_runs_as_a_graph) {
 }
 
 TEST(RepeatedWork, a_graph_is_made_while_another_stream_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream on, captured;
   const DeviceArray<int> sums(4, 0);
   const auto launches = repeated(steps(sums.get(), false));
@@ -120,7 +120,7 @@ TEST(RepeatedWork, a_graph_is_made_while_another_stream_is_captured) {
 }
 
 TEST(RepeatedWork, threads_may_share_it) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   constexpr int kRuns = 50;
   const DeviceArray<int> sums(4, 0);
   Work work("add", kGpu);
@@ -138,7 +138,7 @@ TEST(RepeatedWork, threads_may_share_it) {
 }
 
 TEST(RepeatedWork, may_be_gone_before_its_kernels_run) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream on;
   const DeviceArray<int> sums(4, 0);
   {
@@ -150,7 +150,7 @@ TEST(RepeatedWork, may_be_gone_before_its_kernels_run) {
 }
 
 TEST(Work, runs_once_in_order_with_a_memset_between) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream on;
   const DeviceArray<int> sums(4, 0);
   Work work = steps(sums.get(), true);
@@ -162,7 +162,7 @@ TEST(Work, runs_once_in_order_with_a_memset_between) {
 }
 
 TEST(RepeatedWork, repeats_a_memset_in_its_place) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_HOPPER();
   const NewStream on;
   const DeviceArray<int> sums(4, 7);
   Work work("memset", kGpu);

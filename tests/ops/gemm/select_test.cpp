@@ -6,6 +6,7 @@
 
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
+#include "support/gpus.hpp"
 
 namespace tmaops::ops::gemm {
 namespace {
@@ -143,15 +144,41 @@ TEST_F(GemmSelect, what_tma_cannot_describe_goes_to_version_1) {
   EXPECT_EQ(select(problem(64, 64, 0), hopper(), "").variant->name, "wgmma_cp_async");
 }
 
+TEST_F(GemmSelect, without_wgmma_every_product_goes_to_mma_sync) {
+  for (const DeviceInfo& device : test::made_up_gpus()) {
+    const PretendedDevice pretended(device);
+    for (const Problem& product : {problem(1, 1, 0), problem(64, 64, 64), problem(4096, 4096, 4095),
+                                   with_b(problem(1000, 24, 333), Order::column), problem(8192, 8192, 8192)}) {
+      const std::string_view name = select(product, device, "", "off").variant->name;
+      EXPECT_EQ(name == "mma_sync", device.compute_capability != 90) << device.name << " " << product.text();
+      EXPECT_EQ(select(product, device, "mma_sync", "off").name(), "mma_sync/128x128");
+    }
+  }
+}
+
+TEST_F(GemmSelect, mma_sync_is_expected_to_take_longer_than_the_wgmma_that_takes_every_problem) {
+  const Config wgmma = named("wgmma_cp_async", problem(64, 64, 64)).config;
+  const Config mma = named("mma_sync", problem(64, 64, 64)).config;
+  for (const std::int64_t m : {1, 64, 65, 128, 129, 1000, 4096, 8448, 100000})
+    for (const std::int64_t n : {1, 128, 1000, 8192})
+      for (const std::int64_t k : {0, 1, 64, 1000, 4096})
+        for (const int alignment : {2, 128}) {
+          Problem product = problem(m, n, k);
+          product.a.alignment = product.b.alignment = alignment;
+          EXPECT_LT(*estimate(wgmma, product, hopper()), *estimate(mma, product, hopper())) << product.text();
+        }
+}
+
 TEST_F(GemmSelect, other_architectures_are_refused_with_a_reason) {
   DeviceInfo old = hopper();
-  old.compute_capability = 80;
+  old.compute_capability = 75;
   try {
     (void)select(problem(64, 64, 64), old, "");
     FAIL() << "chose a variant";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::variant_refuses);
-    EXPECT_NE(std::string(error.what()).find("needs compute capability 9.0"), std::string::npos) << error.what();
+    for (const char* needs : {"needs compute capability 9.0", "needs compute capability 8.0 or newer"})
+      EXPECT_NE(std::string(error.what()).find(needs), std::string::npos) << error.what();
   }
 }
 

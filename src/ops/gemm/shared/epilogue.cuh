@@ -143,26 +143,33 @@ __device__ __forceinline__ void stage_accumulators(const float (&accumulators)[n
     }
 }
 
-/// A warp's 16 x n accumulators, which begin at (row, column) of D, to D. What lies outside D is left out.
+/// Columns 64 chunk to 64 chunk + 63 of a warp's accumulators to D: what begins at (row, column) there and has at most
+/// `columns` columns. What lies outside D is left out.
+template <int n>
+__device__ __forceinline__ void write_chunk(const Epilogue& epilogue, const float (&accumulators)[n / 2],
+                                            WarpStaging& staging, int chunk, int row, int column, int columns,
+                                            std::int64_t batch) {
+  const int rows = min(kStagedRows, epilogue.rows - row);
+  columns = min(columns, epilogue.columns - column);
+  if (rows <= 0 || columns <= 0) return;
+  stage_accumulators<n>(accumulators, staging, chunk);
+  __syncwarp();
+  if (!epilogue.plain) {
+    finish_staged(epilogue, staging, row, column, rows, columns, batch);
+    __syncwarp();
+  }
+  write_staged(epilogue, staging, row, column, rows, columns, batch);
+  __syncwarp();
+}
+
+/// A warp's 16 x n accumulators, which begin at (row, column) of D, to D.
 template <int n>
 __device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float (&accumulators)[n / 2],
                                            WarpStaging& staging, int row, int column, std::int64_t batch) {
-  const int rows = min(kStagedRows, epilogue.rows - row);
-  if (rows <= 0) return;
 #pragma unroll 1
-  for (int chunk = 0; chunk * kStagedColumns < n; ++chunk) {
-    const int at = column + chunk * kStagedColumns;
-    const int columns = min(min(kStagedColumns, n - chunk * kStagedColumns), epilogue.columns - at);
-    if (columns <= 0) return;
-    stage_accumulators<n>(accumulators, staging, chunk);
-    __syncwarp();
-    if (!epilogue.plain) {
-      finish_staged(epilogue, staging, row, at, rows, columns, batch);
-      __syncwarp();
-    }
-    write_staged(epilogue, staging, row, at, rows, columns, batch);
-    __syncwarp();
-  }
+  for (int at = 0; at < n; at += kStagedColumns)
+    write_chunk<n>(epilogue, accumulators, staging, at / kStagedColumns, row, column + at,
+                   min(kStagedColumns, n - at), batch);
 }
 
 }  // namespace tmaops::ops::gemm

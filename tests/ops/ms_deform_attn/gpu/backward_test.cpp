@@ -45,7 +45,7 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
   const Mirror value(c.value(), shift), locations(c.locations(), shift), weights(c.weights(), shift),
       gradient(grad_output, shift);
   for (const auto& variant : backward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     for (const bool deterministic : {false, true}) {
       MsDeformAttnOptions options = c.options(variant.name);
       options.deterministic = deterministic;
@@ -128,7 +128,7 @@ TEST(GpuMsDeformAttnBackwardShapes, measured_shapes_in_small) {
       if (testing::Test::HasFailure()) return;
     }
   for (const auto& variant : backward::variants())
-    if (variant.device == DeviceType::cuda) {
+    if (test::runs_here(variant)) {
       EXPECT_GE(backward_runs()[std::string(variant.name)], 2) << variant.name;
     }
 }
@@ -249,7 +249,7 @@ TEST(GpuMsDeformAttnBackwardShapes, non_finite_data_stays_where_it_belongs) {
   finite_part("reference_backward", clean.value(), clean.locations(), clean.weights(), grad_output, want);
   const Mirror value(clean.value()), locations(clean.locations()), weights(clean.weights()), gradient(grad_output);
   for (const auto& variant : backward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     const Mirror to(Buffer(DType::f32, clean.value().layout()));
     finite_part(std::string(variant.name), value.view(), locations.view(), weights.view(), gradient.view(), to.view());
     const Buffer got = to.download();
@@ -300,7 +300,7 @@ TEST(GpuMsDeformAttnBackwardShapes, skipped_points_have_zero_gradients_whatever_
         if (testing::Test::HasFailure()) return;
       }
   for (const auto& variant : backward::variants())
-    if (variant.device == DeviceType::cuda) {
+    if (test::runs_here(variant)) {
       const std::string name(variant.name);
       EXPECT_GT(backward_runs()[name], before.contains(name) ? before.at(name) : 0) << name;
     }
@@ -316,7 +316,7 @@ TEST(GpuMsDeformAttnBackwardShapes, plan_runs_inside_a_captured_graph) {
   c.backward(grad_output, {.value = want.value}, "reference_backward");
   const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), gradient(grad_output);
   for (const auto& variant : backward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     const Mirror to(poisoned.value);
     const Plan plan = plan_ms_deform_attn_backward(value.view(), c.shape().levels, locations.view(), weights.view(),
                                                    gradient.view(), {.value = to.view()}, c.options(variant.name));

@@ -31,7 +31,7 @@ void check(const Case& made, int shift = 0) {
   const Mirror locations(c.locations(), shift);
   const Mirror weights(c.weights(), shift);
   for (const auto& variant : forward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     for (const auto& [dependent, planned] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
       MsDeformAttnOptions options = c.options(variant.name);
       options.dependent_launch = dependent;
@@ -99,7 +99,7 @@ TEST(GpuMsDeformAttnShapes, measured_shapes_in_small) {
         if (testing::Test::HasFailure()) return;
       }
   for (const auto& variant : forward::variants())
-    if (variant.device == DeviceType::cuda) {
+    if (test::runs_here(variant)) {
       EXPECT_GE(runs()[std::string(variant.name)], 2) << variant.name;
     }
 }
@@ -145,7 +145,7 @@ TEST(GpuMsDeformAttnShapes, every_width_of_a_level) {
 
 /// 112 KiB in shared memory: 40 rows of 42 pixels and 8 of 14 in two planes of 32 bytes a pixel.
 TEST(GpuMsDeformAttnShapes, the_largest_third_and_fourth_level_that_stay_in_shared_memory) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS("sm90");
   const int before = runs()["tma_resident"];
   check(Case({.batch = 1,
               .channels = 32,
@@ -241,7 +241,7 @@ TEST(GpuMsDeformAttnShapes, non_finite_weights_reach_their_outputs_alone) {
   for (std::int64_t q = 0; q < 64; q += 5) c.weights().set(q * 8 + 3, std::numeric_limits<double>::infinity());
   const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
   for (const auto& variant : forward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     const Mirror output(c.output());
     try {
       ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(), output.view(),
@@ -424,7 +424,7 @@ TEST(GpuMsDeformAttnShapes, offsets_beyond32_bits) {
                               {DeviceType::cuda, 0});
   const Mirror locations(c.locations()), weights(c.weights());
   for (const auto& variant : forward::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     const Mirror output(c.output());
     try {
       ms_deform_attn(value, c.shape().levels, locations.view(), weights.view(), output.view(), c.options(variant.name));
@@ -452,7 +452,7 @@ TEST(GpuMsDeformAttnShapes, plan_runs_inside_a_captured_graph) {
     const Buffer want = c.reference();
     const Mirror value(c.value()), locations(c.locations()), weights(c.weights());
     for (const auto& variant : forward::variants()) {
-      if (variant.device != DeviceType::cuda) continue;
+      if (!test::runs_here(variant)) continue;
       const Mirror output(c.output());
       try {
         const Plan plan = plan_ms_deform_attn(value.view(), c.shape().levels, locations.view(), weights.view(),

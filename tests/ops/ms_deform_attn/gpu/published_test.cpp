@@ -126,6 +126,7 @@ TEST(GpuPublishedMsDeformAttn, kernels_agree_in_all_elements_of_the_published_sh
   // Against variants that compute in f32, and these against each other: one rounding to f16 apart.
   const std::vector<float16> vectors = run("vector16");
   for (const std::string_view variant : {"level_per_thread", "shuffled_samples", "tma_resident"}) {
+    if (!runs_here(op::variants(), variant)) continue;
     const std::vector<float16> other = run(variant);
     double difference = 0;
     double norm = 0;

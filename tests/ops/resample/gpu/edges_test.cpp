@@ -16,7 +16,7 @@ TEST(GpuResampleEdges, not_a_number_reaches_only_the_targets_between_its_neighbo
     for (std::int64_t i = 0; i < 5; ++i) target.set(i, times[i]);
     const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
     for (const auto& variant : ops::resample::variants()) {
-      if (variant.device != DeviceType::cuda) continue;
+      if (!test::runs_here(variant)) continue;
       const Mirror output(Buffer(DType::f32, {1, 5, channels}), 0);
       ResampleOptions options;
       options.variant = std::string(variant.name);
@@ -55,7 +55,7 @@ TEST(GpuResampleEdges, an_infinite_sample_beside_an_interval_leaves_the_curve_fi
       const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
       int ran = 0;
       for (const auto& variant : ops::resample::variants()) {
-        if (variant.device != DeviceType::cuda) continue;
+        if (!test::runs_here(variant)) continue;
         options.variant = std::string(variant.name);
         const Mirror output(Buffer(DType::f32, {1, kTargets, channels}), 0);
         try {
@@ -96,7 +96,7 @@ TEST(GpuResampleEdges, a_constant_stays_that_constant_however_far_it_is_extrapol
           const Mirror device_values(values, 0), device_source(source, 0), device_target(target, 0);
           int ran = 0;
           for (const auto& variant : ops::resample::variants()) {
-            if (variant.device != DeviceType::cuda) continue;
+            if (!test::runs_here(variant)) continue;
             const Mirror output(Buffer(dtype, {2, kTargets, channels}), 0);
             ResampleOptions options;
             options.interpolation = interpolation;
@@ -146,7 +146,7 @@ TEST(GpuResampleEdges, plan_runs_inside_a_captured_graph) {
   const Mirror values(*made.values, 0), source(*made.source, 0), target(*made.target, 0);
   int replayed = 0;
   for (const auto& variant : ops::resample::variants()) {
-    if (variant.device != DeviceType::cuda) continue;
+    if (!test::runs_here(variant)) continue;
     const Mirror output(poisoned, 0);
     options.variant = std::string(variant.name);
     try {

@@ -12,9 +12,11 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-/// As many as fit without spills: 72 registers, 80 for f32 values, 96 where the points' types are looked up as well.
+/// As many as fit without spills: 72 registers, 80 for f32 values, 96 where the points' types are looked up as well and
+/// on other GPUs than Hopper.
 template <class Value, class Point>
-constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 2               ? 7
+constexpr int kBlocksPerMultiprocessor = !device::kOnHopper               ? 5
+                                         : sizeof(Value) == 2             ? 7
                                          : std::is_same_v<Point, AnyType> ? 5
                                                                           : 6;
 constexpr int kRecordsPerThread = 2;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
-constexpr int kBlocksPerMultiprocessor = 5;  // 96 registers
+constexpr int kBlocksPerMultiprocessor = device::kOnHopper ? 5 : 4;  // 96 or 128 registers
 constexpr int kFlight = 4;                   // samples under way per thread
 
 /// Points of the longest of the groups' levels.
