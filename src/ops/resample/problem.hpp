@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,23 @@ struct Targets {
   ConstTensorView times{};
   std::optional<UniformGrid> grid{};
 };
+
+/// Calls fn with a null pointer of the type of times: f32, f64 or i64.
+template <class Fn>
+decltype(auto) visit_time_type(DType times, const Fn& fn) {
+  if (times == DType::f32) return fn(static_cast<float*>(nullptr));
+  if (times == DType::f64) return fn(static_cast<double*>(nullptr));
+  return fn(static_cast<std::int64_t*>(nullptr));
+}
+
+/// The same for the type of values: f64, f32, f16 or bf16.
+template <class Fn>
+decltype(auto) visit_value_type(DType values, const Fn& fn) {
+  if (values == DType::f64) return fn(static_cast<double*>(nullptr));
+  if (values == DType::f32) return fn(static_cast<float*>(nullptr));
+  if (values == DType::f16) return fn(static_cast<float16*>(nullptr));
+  return fn(static_cast<bfloat16*>(nullptr));
+}
 
 /// Everything a choice of variant may depend on; no pointers to data.
 struct Problem {
