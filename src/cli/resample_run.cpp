@@ -4,7 +4,6 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/resample_steps.hpp"
-#include "core/display.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"

@@ -3,12 +3,10 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "io/time_names.hpp"
 #include "tmaops/error.hpp"

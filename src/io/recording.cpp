@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
-std::string timestamp_text(std::int64_t nanoseconds) {
-  return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
-}
-
 void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat format) {
   if (compression_of(path) == Compression::none || (format != FileFormat::npz && format != FileFormat::npy)) return;
   throw Error(ErrorCode::usage,
@@ -175,12 +171,12 @@ void check_order(const Recording& recording, bool allow_duplicates) {
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
       if (now < before)
         throw Error(ErrorCode::times_not_sorted, {.where = recording.place(row),
-                                                  .got = timestamp_text(now) + " after " + timestamp_text(before),
+                                                  .got = seconds_text(now) + " after " + seconds_text(before),
                                                   .needed = "times that increase from row to row"});
       if (now == before && !allow_duplicates)
         throw Error(ErrorCode::duplicate_times,
                     {.where = recording.place(row),
-                     .got = "twice " + timestamp_text(now),
+                     .got = "twice " + seconds_text(now),
                      .needed = "different times",
                      .mend = "Remove one of the two, or pass --duplicates last: the later sample then wins."});
     }

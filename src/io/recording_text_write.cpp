@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/decimal.hpp"

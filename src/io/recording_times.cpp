@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/display.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"

@@ -19,12 +19,6 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 // The delimiter of a line. ';' goes before ',', which may be a decimal comma; without either it is blanks.
 char find_delimiter(std::string_view line) {
   bool quoted = false, comma = false;
@@ -202,6 +196,12 @@ class HeaderFinder {
 };
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
 
 std::string Table::place(std::size_t row, std::size_t column) const {
   return where + ":" + std::to_string(lines[row]) + ":" + std::to_string(at(row, column).column);

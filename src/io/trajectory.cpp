@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/display.hpp"
 #include "io/input_file.hpp"
 #include "io/table.hpp"
 #include "tmaops/error.hpp"
