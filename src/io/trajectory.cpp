@@ -79,7 +79,7 @@ std::optional<std::array<double, 4>> quaternion_of(const std::array<double, 9>& 
     for (std::size_t j = i; j < 3; ++j)
       if (!(std::abs(dot(m, i, j) - (i == j ? 1.0 : 0.0)) <= kTolerance)) return {};
   if (determinant(m) < 0) return {};  // a mirror image
-  // Four times the product of each two components. The row of the largest square gives them all.
+  // The products of every two components, times four. The row with the largest square gives all components.
   const double xy = m[1] + m[3], xz = m[2] + m[6], yz = m[5] + m[7];
   const double xw = m[7] - m[5], yw = m[2] - m[6], zw = m[3] - m[1];
   const std::array<std::array<double, 4>, 4> products{{{1 + m[0] - m[4] - m[8], xy, xz, xw},

@@ -64,12 +64,12 @@ struct Problem {
   bool dense_rows = true;           // the rows of a trajectory follow one another without gaps, in values and output
   bool dense_batches = true;        // all four tensors are contiguous as a whole
   int row_alignment = 16;           // bytes, at most 16: divides the address of every row of values and output
-  // Of the first element of a tensor, in the same way; and elements from one trajectory to the next, 0 where they are
-  // shared or packed.
+  // Bytes, at most 16, that divide the address of the first element of a tensor.
   int source_times_alignment = 16;
   int target_times_alignment = 16;
   int values_alignment = 16;
   int output_alignment = 16;
+  // Elements from one trajectory to the next; 0 where trajectories share the tensor or are packed.
   std::int64_t source_times_stride = 0;
   std::int64_t target_times_stride = 0;
   std::int64_t values_stride = 0;
