@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "io/table.hpp"
 #include "io/time_names.hpp"
 #include "io/utf8.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -75,10 +75,8 @@ void fail_field(const Table& table, std::size_t row, std::size_t column, const s
   std::string mend = with_decimal_point(field.text);
   if (!mend.empty())
     mend = "This looks like a decimal comma: write " + mend + ". Numbers are read with a point in every locale.";
-  throw Error(ErrorCode::bad_text, {.where = table.place(row, column),
-                                    .got = field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'",
-                                    .needed = needed,
-                                    .mend = std::move(mend)});
+  fail(ErrorCode::bad_text, table.place(row, column),
+       field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'", needed, mend);
 }
 
 std::vector<double> column_reals(const Table& table, std::size_t column) {

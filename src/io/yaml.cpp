@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/input_file.hpp"
 
 namespace tmaops::io {
@@ -150,10 +151,7 @@ std::string YamlNode::describe() const {
 
 void fail_at(ErrorCode code, const Place& place, const std::string& what, std::string got, std::string needed,
              std::string mend) {
-  throw Error(code, {.where = place.text() + (what.empty() ? "" : ": " + what),
-                     .got = std::move(got),
-                     .needed = std::move(needed),
-                     .mend = std::move(mend)});
+  fail(code, place.text() + (what.empty() ? "" : ": " + what), got, needed, mend);
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& source) {
@@ -178,8 +176,7 @@ YamlNode parse_yaml(const std::string& text, const std::string& source) {
 YamlNode read_yaml_file(const std::filesystem::path& path) {
   const Bytes file = read_file(path);
   if (file.size > kLargestFile)
-    throw Error(ErrorCode::cannot_read,
-                {.where = input_name(path), .got = "more than 1 MiB", .needed = "a configuration file"});
+    fail(ErrorCode::cannot_read, input_name(path), "more than 1 MiB", "a configuration file");
   return parse_yaml(std::string(file.text()), input_name(path));
 }
 
