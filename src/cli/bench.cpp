@@ -20,6 +20,7 @@
 #include "cli/result_table.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "io/input_file.hpp"
@@ -49,12 +50,11 @@ Request read_bench_request(const BenchArguments& arguments) {
   options.counters = options.counters && !options.single_run;
   if (options.peers_by_name) options.peers = arguments.peers;
   if (!options.single_run && !options.implementations.empty())
-    throw Error(ErrorCode::usage, {.where = "--implementation", .got = "no --single-run", .needed = "--single-run"});
+    fail(ErrorCode::usage, "--implementation", "no --single-run", "--single-run");
   if (!options.single_run) return request;
   if (request.problems.size() != 1)
-    throw Error(ErrorCode::usage, {.where = "--single-run",
-                                   .got = std::to_string(request.problems.size()) + " problems",
-                                   .needed = "one problem: name it with -p"});
+    fail(ErrorCode::usage, "--single-run", std::to_string(request.problems.size()) + " problems",
+         "one problem: name it with -p");
   options.peers.clear();  // but those that are to run
   std::ranges::copy_if(options.implementations, std::back_inserter(options.peers), [](const std::string& name) {
     return std::ranges::find(bench::peer_names(), name) != bench::peer_names().end();
@@ -83,10 +83,9 @@ std::optional<io::OutputFile> open_output(const BenchArguments& arguments) try {
     std::error_code status;
     std::filesystem::create_directories(output.parent_path(), status);
     if (status)
-      throw Error(ErrorCode::cannot_write,
-                  {.where = display(output),
-                   .got = "folder " + display(output.parent_path()) + " cannot be made: " + status.message(),
-                   .needed = "a folder in which files can be made"});
+      fail(ErrorCode::cannot_write, display(output),
+           "folder " + display(output.parent_path()) + " cannot be made: " + status.message(),
+           "a folder in which files can be made");
   }
   return std::optional<io::OutputFile>(std::in_place, output,
                                        io::OutputOptions{.force = arguments.force || !arguments.output});
@@ -103,9 +102,7 @@ class TuningFile {
  public:
   explicit TuningFile(const std::string& given) {
     const std::filesystem::path path(ops::gemm::tuning_path(given));
-    if (path.empty())
-      throw Error(ErrorCode::usage,
-                  {.where = "--tune", .got = "no file to keep the choices in", .needed = "--tuning FILE"});
+    if (path.empty()) fail(ErrorCode::usage, "--tune", "no file to keep the choices in", "--tuning FILE");
     std::error_code status;
     if (std::filesystem::exists(path, status)) table_ = ops::gemm::TuningTable::read(path.string());
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), status);
@@ -133,10 +130,8 @@ double parse_share(const std::string& text) {
   const std::string digits = text.substr(0, text.size() - (percent ? 1 : 0));
   const auto value = parse_number(digits);
   if (!value || !(*value >= 0 && *value <= 1e6) || (!percent && *value >= 1))
-    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
-                                   .got = "'" + display_text(text) + "'",
-                                   .needed = "a share: 5%, or as a part of one 0.05",
-                                   .mend = value && *value >= 1 ? "Write " + digits + "% for that many percent." : ""});
+    fail(ErrorCode::usage, "--fail-if-slower", "'" + display_text(text) + "'", "a share: 5%, or as a part of one 0.05",
+         value && *value >= 1 ? "Write " + digits + "% for that many percent." : "");
   return percent ? *value / 100 : *value;
 }
 
@@ -144,9 +139,7 @@ double parse_share(const std::string& text) {
 nlohmann::ordered_json read_results(const std::string& path) {
   const io::Bytes file = io::read_file(path);
   auto document = nlohmann::ordered_json::parse(file.text(), nullptr, false);
-  if (document.is_discarded())
-    throw Error(ErrorCode::bad_format,
-                {.where = display(path), .got = "no JSON", .needed = "a result file of `tmaops bench`"});
+  if (document.is_discarded()) fail(ErrorCode::bad_format, display(path), "no JSON", "a result file of `tmaops bench`");
   bench::check_schema(document, display(path));
   return document;
 }
@@ -169,24 +162,21 @@ void report_changes(const nlohmann::ordered_json& now, const nlohmann::ordered_j
                "note: " + display(base_file) + " was measured on another machine or with other settings of it");
   if (fail_if_slower.empty()) return;
   if (std::ranges::none_of(differences, &bench::Difference::counts))
-    throw Error(ErrorCode::usage, {.where = "--fail-if-slower",
-                                   .got = "no variant that both this run and " + display(base_file) + " have timed",
-                                   .needed = "a base of the same problems, types, device and temperature"});
+    fail(ErrorCode::usage, "--fail-if-slower",
+         "no variant that both this run and " + display(base_file) + " have timed",
+         "a base of the same problems, types, device and temperature");
   const auto slower = bench::regressions(differences, parse_share(fail_if_slower));
   if (slower.empty()) return;
   const std::string names = joined(slower, "; ", [](const bench::Difference& one) {
     return one.row.op + " " + one.row.name + " " + one.row.dtype + " " + one.row.implementation;
   });
-  throw Error(
-      ErrorCode::slower_than_base,
-      {.where = display(base_file), .got = names, .needed = "no variant slower by more than " + fail_if_slower});
+  fail(ErrorCode::slower_than_base, display(base_file), names, "no variant slower by more than " + fail_if_slower);
 }
 
 int run_bench(const Globals& globals, const BenchArguments& arguments) {
   for (const auto& [option, given] :
        {std::pair{"--fail-if-slower", &arguments.fail_if_slower}, {"--results", &arguments.results}})
-    if (!given->empty() && arguments.compare.empty())
-      throw Error(ErrorCode::usage, {.where = option, .got = "no base", .needed = "--compare BASE.json"});
+    if (!given->empty() && arguments.compare.empty()) fail(ErrorCode::usage, option, "no base", "--compare BASE.json");
   if (!arguments.fail_if_slower.empty()) parse_share(arguments.fail_if_slower);
   nlohmann::ordered_json base;
   if (!arguments.compare.empty()) base = read_results(arguments.compare);
@@ -201,8 +191,7 @@ int run_bench(const Globals& globals, const BenchArguments& arguments) {
   std::optional<TuningFile> tuning;
   if (request.options.tune) {
     if (request.options.device != "cuda")
-      throw Error(ErrorCode::usage,
-                  {.where = "--tune", .got = "device " + request.options.device, .needed = "a GPU: --device cuda"});
+      fail(ErrorCode::usage, "--tune", "device " + request.options.device, "a GPU: --device cuda");
     tuning.emplace(arguments.tuning);
   } else if (!arguments.tuning.empty()) {
     setenv("TMAOPS_GEMM_TUNING", arguments.tuning.c_str(), 1);

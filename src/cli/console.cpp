@@ -11,8 +11,8 @@
 #include "cli/commands.hpp"
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
+#include "core/fail.hpp"
 #include "core/settings.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 
@@ -20,8 +20,7 @@ void print_data(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   const int reason = errno;
   if (written || reason == EPIPE) return;
-  throw Error(ErrorCode::write_failed,
-              {.where = "standard output", .got = system_text(reason), .needed = "room for all of the output"});
+  fail(ErrorCode::write_failed, "standard output", system_text(reason), "room for all of the output");
 }
 
 void print_note(const Globals& globals, std::string_view line) {

@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
@@ -44,10 +45,8 @@ const ErrorPage& find_page(const std::string& code) {
     names.push_back(page.name);
   }
   const std::string hint = did_you_mean(code, names);
-  throw Error(ErrorCode::usage, {.where = "explain: CODE",
-                                 .got = "'" + code + "'",
-                                 .needed = "a number such as E012 or a name such as dtype_mismatch",
-                                 .mend = hint.empty() ? "`tmaops explain` lists all of them." : hint});
+  fail(ErrorCode::usage, "explain: CODE", "'" + code + "'", "a number such as E012 or a name such as dtype_mismatch",
+       hint.empty() ? "`tmaops explain` lists all of them." : hint);
 }
 
 int explain(const Globals& globals, const ExplainOptions& options) {

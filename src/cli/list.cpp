@@ -12,6 +12,7 @@
 #include "cli/request.hpp"
 #include "cli/table.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 
@@ -83,10 +84,8 @@ void take_configuration(ListArguments& arguments) {
   for (const std::string& word : arguments.words) {
     if (!is_configuration(word)) continue;
     if (!arguments.config.empty())
-      throw Error(ErrorCode::usage,
-                  {.where = "list",
-                   .got = "'" + display_text(word) + "' beside '" + display_text(arguments.config) + "'",
-                   .needed = "one configuration"});
+      fail(ErrorCode::usage, "list", "'" + display_text(word) + "' beside '" + display_text(arguments.config) + "'",
+           "one configuration");
     arguments.config = word;
   }
   std::erase_if(arguments.words, is_configuration);

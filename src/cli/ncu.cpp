@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/display.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -32,8 +32,7 @@ std::vector<std::string> own_arguments() {
 void run_under_ncu(const std::string& name, bool force) {
   const std::string report = name.ends_with(".ncu-rep") ? name : name + ".ncu-rep";
   if (!force && std::filesystem::exists(report))
-    throw Error(ErrorCode::output_exists,
-                {.where = display(report), .got = "a file", .needed = "a new name, or --force"});
+    fail(ErrorCode::output_exists, display(report), "a file", "a new name, or --force");
   // The clocks and the caches stay as they are when bench times, and only the launch that bench marks is profiled.
   std::vector<std::string> words{"ncu",  "--profile-from-start", "off",      "--clock-control",
                                  "none", "--cache-control",      "none",     "--set",
@@ -46,13 +45,9 @@ void run_under_ncu(const std::string& name, bool force) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(arguments.front(), arguments.data());
-  throw Error(
-      ErrorCode::cannot_read,
-      {.where = "--ncu: the program ncu",
-       .got = std::strerror(errno),
-       .needed = "Nsight Compute (ncu) on PATH",
-       .mend = "It is part of the CUDA toolkit (/usr/local/cuda/bin), and NVIDIA's package repositories have it "
-               "alone as nsight-compute. `bench --counters` reads counters without it."});
+  fail(ErrorCode::cannot_read, "--ncu: the program ncu", std::strerror(errno), "Nsight Compute (ncu) on PATH",
+       "It is part of the CUDA toolkit (/usr/local/cuda/bin), and NVIDIA's package repositories have it "
+       "alone as nsight-compute. `bench --counters` reads counters without it.");
 }
 
 }  // namespace tmaops::cli

@@ -14,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/config.hpp"
 #include "tmaops/error.hpp"
@@ -82,32 +83,21 @@ std::filesystem::path find_configuration(const std::string& name) {
   const std::vector<std::string> shipped = shipped_configurations();
   if (std::ranges::find(shipped, name) != shipped.end()) return shipped_folder() / (name + ".yaml");
   const std::vector<std::string_view> names(shipped.begin(), shipped.end());
-  throw Error(ErrorCode::cannot_read,
-              {.where = display(name),
-               .got = "no such file",
-               .needed = "a configuration file, or the name of one that comes with tmaops: " + joined(names),
-               .mend = did_you_mean(name, names)});
+  fail(ErrorCode::cannot_read, display(name), "no such file",
+       "a configuration file, or the name of one that comes with tmaops: " + joined(names), did_you_mean(name, names));
 }
 
 CLI::Option* add_given(CLI::App& command, Arguments& arguments, const std::string& key, const std::string& help) {
   std::string flag = "--" + key;
   std::ranges::replace(flag, '_', '-');
   return command.add_option_function<std::string>(
-      flag,
-      [&arguments, key, flag](const std::string& text) {
-        arguments.given.add({key, text, {flag}});
-      },
-      help);
+      flag, [&arguments, key, flag](const std::string& text) { arguments.given.add({key, text, {flag}}); }, help);
 }
 
 CLI::Option* add_given_flag(CLI::App& command, Arguments& arguments, const std::string& flag, const std::string& key,
                             const std::string& value, const std::string& help) {
   return command.add_flag_callback(
-      flag,
-      [&arguments, flag, key, value] {
-        arguments.given.add({key, value, {flag}});
-      },
-      help);
+      flag, [&arguments, flag, key, value] { arguments.given.add({key, value, {flag}}); }, help);
 }
 
 void add_run_arguments(CLI::App& command, Arguments& arguments) {
@@ -155,10 +145,9 @@ Request read_request(const Arguments& arguments) {
       return std::ranges::find(wanted, problem.section()) == wanted.end();
     });
   if (request.problems.empty())
-    throw Error(ErrorCode::usage, {.where = arguments.config.empty() ? "command line" : display(arguments.config),
-                                   .got = "no problem to run",
-                                   .needed = "a configuration with an operator section, or -p 'gemm: {size: 256}'",
-                                   .mend = "Try `tmaops bench quick`: it is the configuration of `make run`."});
+    fail(ErrorCode::usage, arguments.config.empty() ? "command line" : display(arguments.config), "no problem to run",
+         "a configuration with an operator section, or -p 'gemm: {size: 256}'",
+         "Try `tmaops bench quick`: it is the configuration of `make run`.");
   return request;
 }
 

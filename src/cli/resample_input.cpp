@@ -6,8 +6,8 @@
 #include "cli/parser_words.hpp"
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/input_file.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -66,9 +66,7 @@ void drop_masked_rows(ResampleInput& input) {
     return;
   }
   if (kept.empty())
-    throw Error(
-        ErrorCode::empty_trajectory,
-        {.where = recording.where, .got = "no row whose 'valid' is 1", .needed = "at least one sample with data"});
+    fail(ErrorCode::empty_trajectory, recording.where, "no row whose 'valid' is 1", "at least one sample with data");
   take_rows(recording, kept);
   recording.offsets = std::move(offsets);
 }
@@ -169,9 +167,7 @@ ResampleInput read_input(const ResampleCommand& command, const io::ReadOptions& 
   ResampleInput input;
   input.recording = io::read_recording(command.input, options);
   input.rows = input.recording.rows();
-  if (input.rows == 0)
-    throw Error(ErrorCode::empty_trajectory,
-                {.where = input.recording.where, .got = "no samples", .needed = "at least one sample"});
+  if (input.rows == 0) fail(ErrorCode::empty_trajectory, input.recording.where, "no samples", "at least one sample");
   if (command.sort) input.moved = sort_rows(input.recording);
   drop_masked_rows(input);
   // The output has a mask of its own. --columns may keep this one as data, under another name.

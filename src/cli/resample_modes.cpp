@@ -5,10 +5,10 @@
 #include "cli/parser_words.hpp"
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "ops/resample/options.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -95,12 +95,10 @@ class Planner {
     for (auto& [id, group] : quaternions) {
       group.interpolation = Interpolation::slerp;
       if (group.channels.size() != 4)
-        throw Error(ErrorCode::bad_quaternion,
-                    {.where = "--mode",
-                     .got = "a quaternion of which only " + std::to_string(group.channels.size()) +
-                            " components have mode slerp, '" +
-                            display_text(recording_.columns[group.channels[0].column].name) + "' among them",
-                     .needed = "all four"});
+        fail(ErrorCode::bad_quaternion, "--mode",
+             "a quaternion of which only " + std::to_string(group.channels.size()) + " components have mode slerp, '" +
+                 display_text(recording_.columns[group.channels[0].column].name) + "' among them",
+             "all four");
       plan.groups.push_back(std::move(group));
     }
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
@@ -145,9 +143,8 @@ class Planner {
   }
   void assign(const std::vector<ChannelReference>& channels, const Mode& mode) {
     if (mode.interpolation == Interpolation::slerp && channels.size() % 4 != 0)
-      throw Error(ErrorCode::bad_quaternion, {.where = display_text(text_),
-                                              .got = std::to_string(channels.size()) + " channels",
-                                              .needed = "four for each quaternion, x y z w or w x y z"});
+      fail(ErrorCode::bad_quaternion, display_text(text_), std::to_string(channels.size()) + " channels",
+           "four for each quaternion, x y z w or w x y z");
     for (std::size_t i = 0; i < channels.size(); ++i) {
       if (i % 4 == 0) ++quaternions_;
       Assignment& to = assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)];
@@ -251,7 +248,7 @@ class Planner {
   }
 
   [[noreturn]] void usage(std::string got, std::string needed) const {
-    throw Error(ErrorCode::usage, {.where = display_text(text_), .got = std::move(got), .needed = std::move(needed)});
+    fail(ErrorCode::usage, display_text(text_), got, needed);
   }
   [[noreturn]] void refuse_whole(std::size_t column, const Mode& mode) const {
     const io::Array& data = recording_.columns[column].data;
@@ -259,11 +256,11 @@ class Planner {
                        : data.type.kind == io::ElementKind::boolean ? "booleans"
                        : data.type.kind == io::ElementKind::time    ? "times"
                                                                     : "text";
-    throw Error(ErrorCode::bad_column_mode,
-                {.where = recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
-                 .got = std::string(kind) + " with mode " +
-                        (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
-                 .needed = "previous, next or nearest"});
+    fail(ErrorCode::bad_column_mode,
+         recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
+         std::string(kind) + " with mode " +
+             (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
+         "previous, next or nearest");
   }
 
   io::Recording& recording_;

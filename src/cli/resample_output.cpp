@@ -3,8 +3,8 @@
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -49,22 +49,18 @@ void check_something_left(const ResampleCommand& command, const io::Recording& r
   const auto [first, last] = std::minmax_element(recording.times.begin(), recording.times.end());
   const auto [from, to] = std::minmax_element(targets.times.begin(), targets.times.end());
   if (selection.outside == count && count != 0)
-    throw Error(
-        ErrorCode::target_outside,
-        {.where = recording.where,
-         .got = "all " + std::to_string(count) + " targets, from " + seconds_text(*from) + " to " + seconds_text(*to),
-         .needed = "targets within the recording, from " + seconds_text(*first) + " to " + seconds_text(*last),
-         .mend = "Check that both files count time from the same start. --time-unit names the unit of IN, " +
-                 std::string(command.times ? "--times-unit" : "--like-unit") + " that of FILE."});
+    fail(ErrorCode::target_outside, recording.where,
+         "all " + std::to_string(count) + " targets, from " + seconds_text(*from) + " to " + seconds_text(*to),
+         "targets within the recording, from " + seconds_text(*first) + " to " + seconds_text(*last),
+         "Check that both files count time from the same start. --time-unit names the unit of IN, " +
+             std::string(command.times ? "--times-unit" : "--like-unit") + " that of FILE.");
   if (selection.outside + selection.in_gaps == count && count != 0) {
     if (table.masked == selection.in_gaps)
-      throw Error(ErrorCode::bad_parameter,
-                  {.where = recording.where,
-                   .got = "no target between samples that have data: the column 'valid' is 0 between all of them",
-                   .needed = "at least one target with data on both sides"});
-    throw Error(ErrorCode::bad_parameter, {.where = "--max-gap",
-                                           .got = "no target with samples near enough on both sides",
-                                           .needed = "a limit above the usual step of the recording"});
+      fail(ErrorCode::bad_parameter, recording.where,
+           "no target between samples that have data: the column 'valid' is 0 between all of them",
+           "at least one target with data on both sides");
+    fail(ErrorCode::bad_parameter, "--max-gap", "no target with samples near enough on both sides",
+         "a limit above the usual step of the recording");
   }
 }
 
@@ -101,10 +97,8 @@ std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
     poses.emplace_back(&roles.positions[0], &roles.quaternions[0]);
   const auto text = [](const auto& pose) { return display_text(pose.first->text + ", " + pose.second->text); };
   if (poses.size() > 1)
-    throw Error(ErrorCode::bad_parameter, {.where = recording.where,
-                                           .got = "more than one pose: " + joined(poses, "; ", text),
-                                           .needed = "one for a trajectory",
-                                           .mend = "Name its columns with --columns tx=...,ty=...,...,qw=..."});
+    fail(ErrorCode::bad_parameter, recording.where, "more than one pose: " + joined(poses, "; ", text),
+         "one for a trajectory", "Name its columns with --columns tx=...,ty=...,...,qw=...");
   if (poses.empty()) return "";
   const auto& [position, quaternion] = poses[0];
   std::vector<io::Column> pose;

@@ -1,9 +1,9 @@
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/decimal.hpp"
 #include "io/input_file.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using io::FileFormat;
 
 [[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& needed) {
-  throw Error(ErrorCode::usage, {.where = option, .got = got, .needed = needed});
+  fail(ErrorCode::usage, option, got, needed);
 }
 
 FileFormat chosen_format(const std::string& name, const std::filesystem::path& path, const std::string& option) {
@@ -71,9 +71,7 @@ Policies make_policies(const ResampleCommand& command, FileFormat to) {
         io::time_from_f64(*command.max_gap, io::TimeUnit::seconds, policies.operation.max_gap) !=
             io::ParseResult::good ||
         policies.operation.max_gap == 0)
-      throw Error(
-          ErrorCode::bad_parameter,
-          {.where = "--max-gap", .got = io::real_text(*command.max_gap), .needed = "from 1e-9 to 9.2e9 seconds"});
+      fail(ErrorCode::bad_parameter, "--max-gap", io::real_text(*command.max_gap), "from 1e-9 to 9.2e9 seconds");
   }
   return policies;
 }

@@ -29,11 +29,6 @@ std::string unit_text(const io::TimeColumn& time, std::string_view option) {
 
 }  // namespace
 
-std::string seconds_text(std::int64_t nanoseconds) {
-  return io::time_text(nanoseconds, io::TimeUnit::seconds, io::digits_needed({nanoseconds}, io::TimeUnit::seconds)) +
-         " s";
-}
-
 Steps measure_steps(const io::Recording& recording, std::int64_t max_gap) {
   std::vector<std::int64_t> all;
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)

@@ -4,7 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/resample_steps.hpp"
-#include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "tmaops/error.hpp"
@@ -27,10 +27,8 @@ io::ReadOptions read_options(const ResampleCommand& command, FileFormat from) {
 }
 
 void refuse_warnings(const std::vector<std::string>& warnings) {
-  throw Error(ErrorCode::warnings_refused,
-              {.where = "--strict",
-               .got = std::to_string(warnings.size()) + (warnings.size() == 1 ? " warning" : " warnings"),
-               .needed = "none"});
+  fail(ErrorCode::warnings_refused, "--strict",
+       std::to_string(warnings.size()) + (warnings.size() == 1 ? " warning" : " warnings"), "none");
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 
@@ -41,7 +41,7 @@ ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& befor
 }
 
 void Selector::fail(std::string got, std::string needed) const {
-  throw Error(ErrorCode::usage, {.where = display_text(option_), .got = std::move(got), .needed = std::move(needed)});
+  tmaops::fail(ErrorCode::usage, display_text(option_), got, needed);
 }
 
 std::optional<std::size_t> Selector::find(const std::string& name) const {

@@ -16,6 +16,7 @@
 namespace tmaops::cli {
 
 using io::ChannelReference;
+using io::seconds_text;
 
 // --- resample_policies.cpp: the options that are checked before any file is opened -----------------------------------
 struct ResamplePolicies {
@@ -241,9 +242,6 @@ struct TimeSummary {
   std::string text(std::string_view name_option = "--times-array", std::string_view unit_option = "--time-unit") const;
 };
 TimeSummary summarise_times(const io::Recording& recording, const Steps& steps);
-
-/// "0.5 s", with all decimals that are not 0.
-std::string seconds_text(std::int64_t nanoseconds);
 
 /// What looks wrong in the recording itself.
 void warn_of_recording(const io::Recording& recording, std::vector<std::string>& warnings);

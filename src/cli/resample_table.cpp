@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <new>
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/input_file.hpp"
 #include "tmaops/error.hpp"
 
@@ -31,10 +31,8 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
   try {
     return std::vector<double>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory,
-                {.where = "resample",
-                 .got = std::to_string(rows) + " rows of " + std::to_string(columns) + " f64 asked for",
-                 .needed = "memory"});
+    fail(ErrorCode::out_of_memory, "resample",
+         std::to_string(rows) + " rows of " + std::to_string(columns) + " f64 asked for", "memory");
   }
 }
 
@@ -55,11 +53,9 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
         values += (values.empty() ? "" : " ") + io::real_text(value);
       }
       if (zero || !finite)
-        throw Error(ErrorCode::bad_quaternion,
-                    {.where = recording.place(row) + ": " + names,
-                     .got = values,
-                     .needed = "a quaternion whose norm is finite and not zero",
-                     .mend = "Drop the rows without an orientation, or choose another --mode for these columns."});
+        fail(ErrorCode::bad_quaternion, recording.place(row) + ": " + names, values,
+             "a quaternion whose norm is finite and not zero",
+             "Drop the rows without an orientation, or choose another --mode for these columns.");
     }
   throw error;
 }

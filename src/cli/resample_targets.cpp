@@ -4,6 +4,7 @@
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
 #include "tmaops/error.hpp"
@@ -17,11 +18,9 @@ constexpr double kManyPerSample = 100;
 
 void check_count(double count, const io::Recording& recording, const std::string& option) {
   if (count > kManyTargets && count > kManyPerSample * static_cast<double>(recording.rows()))
-    throw Error(ErrorCode::bad_parameter,
-                {.where = option,
-                 .got = io::real_text(count) + " targets for " + std::to_string(recording.rows()) + " samples",
-                 .needed = "at most 100 targets for each sample",
-                 .mend = "Is the unit of the times right? --time-unit names it."});
+    fail(ErrorCode::bad_parameter, option,
+         io::real_text(count) + " targets for " + std::to_string(recording.rows()) + " samples",
+         "at most 100 targets for each sample", "Is the unit of the times right? --time-unit names it.");
 }
 
 constexpr __int128 kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
@@ -56,9 +55,7 @@ class Grid {
 ResampleTargets uniform(const ResampleCommand& command, const TargetWindow& window, const io::Recording& recording) {
   const double hz = *command.hz;
   if (!(hz > 0) || hz > 1e9)
-    throw Error(
-        ErrorCode::bad_parameter,
-        {.where = "--hz", .got = io::real_text(hz), .needed = "more than 0, and at most 1e9 samples per second"});
+    fail(ErrorCode::bad_parameter, "--hz", io::real_text(hz), "more than 0, and at most 1e9 samples per second");
   const Grid grid(hz);
   ResampleTargets targets;
   targets.offsets.push_back(0);
@@ -68,10 +65,10 @@ ResampleTargets uniform(const ResampleCommand& command, const TargetWindow& wind
     if (first_row < end_row) {
       const __int128 first = recording.times[first_row], last = recording.times[end_row - 1];
       if (last - first > std::numeric_limits<std::int64_t>::max())
-        throw Error(ErrorCode::time_overflow, {.where = recording.where,
-                                               .got = "times from " + std::to_string(recording.times[first_row]) +
-                                                      " to " + std::to_string(recording.times[end_row - 1]) + " ns",
-                                               .needed = "a span within 292 years"});
+        fail(ErrorCode::time_overflow, recording.where,
+             "times from " + std::to_string(recording.times[first_row]) + " to " +
+                 std::to_string(recording.times[end_row - 1]) + " ns",
+             "a span within 292 years");
       const __int128 origin = command.align ? 0 : window.start.value_or(recording.times[first_row]);
       const __int128 early = first - window.snap, late = last + window.snap;
       const __int128 from = window.start ? std::max<__int128>(early, *window.start) : command.align ? early : first;
@@ -90,12 +87,10 @@ ResampleTargets uniform(const ResampleCommand& command, const TargetWindow& wind
     targets.offsets.push_back(static_cast<std::int64_t>(targets.times.size()));
   }
   if (targets.times.empty() && recording.rows() != 0)
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "--hz " + io::real_text(hz),
-                 .got = "no target",
-                 .needed = "a grid with a point between the first sample, at " + seconds_text(recording.times.front()) +
-                           ", and the last, at " + seconds_text(recording.times.back()),
-                 .mend = "Check --start, --end and --align."});
+    fail(ErrorCode::bad_parameter, "--hz " + io::real_text(hz), "no target",
+         "a grid with a point between the first sample, at " + seconds_text(recording.times.front()) +
+             ", and the last, at " + seconds_text(recording.times.back()),
+         "Check --start, --end and --align.");
   return targets;
 }
 
@@ -120,8 +115,7 @@ io::Recording read_target_file(const ResampleCommand& command, const std::filesy
     return io::read_times_only(path, options);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::empty_trajectory)
-      throw Error(ErrorCode::bad_parameter,
-                  {.where = display(path), .got = "no target times", .needed = "at least one target"});
+      fail(ErrorCode::bad_parameter, display(path), "no target times", "at least one target");
     if (error.code() != ErrorCode::time_overflow) throw;
     ErrorDetails details = error.details();
     details.mend = "Name the unit of this file with " + unit_option + ".";
@@ -131,20 +125,16 @@ io::Recording read_target_file(const ResampleCommand& command, const std::filesy
 
 ResampleTargets from_file(const ResampleCommand& command, const TargetWindow& window, const io::Recording& recording) {
   const char* option = command.times ? "--times" : "--like";
-  if (command.align)
-    throw Error(ErrorCode::usage, {.where = "--align", .got = option, .needed = "--hz, whose grid it aligns"});
+  if (command.align) fail(ErrorCode::usage, "--align", option, "--hz, whose grid it aligns");
   const std::filesystem::path& path = command.times ? *command.times : *command.like;
   const io::Recording file = read_target_file(command, path);
   std::vector<std::int64_t> times = file.times;
-  if (times.empty())
-    throw Error(ErrorCode::bad_parameter,
-                {.where = display(path), .got = "no target times", .needed = "at least one target"});
+  if (times.empty()) fail(ErrorCode::bad_parameter, display(path), "no target times", "at least one target");
   std::erase_if(times, [&](std::int64_t time) {
     return (window.start && time < *window.start) || (window.end && time > *window.end);
   });
   if (times.empty())
-    throw Error(ErrorCode::bad_parameter,
-                {.where = display(path), .got = "no target from --start to --end", .needed = "at least one target"});
+    fail(ErrorCode::bad_parameter, display(path), "no target from --start to --end", "at least one target");
   const auto episodes = recording.offsets.size() - 1;
   check_count(static_cast<double>(times.size()) * static_cast<double>(episodes), recording, option);
   ResampleTargets targets;
@@ -194,9 +184,8 @@ std::optional<std::int64_t> clock_time(const std::string& text, const char* opti
   if ((date ? io::parse_iso_time(text, time, style) : io::parse_time(text, io::TimeUnit::seconds, time)) ==
       io::ParseResult::good)
     return time;
-  throw Error(ErrorCode::bad_parameter, {.where = option,
-                                         .got = "'" + display_text(text) + "'",
-                                         .needed = "seconds of the recording's clock, or an ISO 8601 time"});
+  fail(ErrorCode::bad_parameter, option, "'" + display_text(text) + "'",
+       "seconds of the recording's clock, or an ISO 8601 time");
 }
 
 }  // namespace
@@ -204,22 +193,18 @@ std::optional<std::int64_t> clock_time(const std::string& text, const char* opti
 TargetWindow parse_window(const ResampleCommand& command) {
   TargetWindow window{clock_time(command.start, "--start"), clock_time(command.end, "--end")};
   if (window.start && window.end && *window.start > *window.end)
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "--start",
-                 .got = seconds_text(*window.start) + ", after --end " + seconds_text(*window.end),
-                 .needed = "a start before the end"});
+    fail(ErrorCode::bad_parameter, "--start",
+         seconds_text(*window.start) + ", after --end " + seconds_text(*window.end), "a start before the end");
   if (!(command.snap >= 0) ||
       io::time_from_f64(command.snap, io::TimeUnit::seconds, window.snap) != io::ParseResult::good)
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "--snap", .got = io::real_text(command.snap), .needed = "from 0 to 9.2e9 seconds"});
+    fail(ErrorCode::bad_parameter, "--snap", io::real_text(command.snap), "from 0 to 9.2e9 seconds");
   return window;
 }
 
 ResampleTargets make_targets(const ResampleCommand& command, const TargetWindow& window,
                              const io::Recording& recording) {
   if (command.hz.has_value() + command.times.has_value() + command.like.has_value() != 1)
-    throw Error(ErrorCode::usage,
-                {.where = "resample", .got = "not one of --hz, --times and --like", .needed = "exactly one of them"});
+    fail(ErrorCode::usage, "resample", "not one of --hz, --times and --like", "exactly one of them");
   ResampleTargets targets = command.hz ? uniform(command, window, recording) : from_file(command, window, recording);
   snap_to_samples(recording, window.snap, targets);
   return targets;

@@ -6,8 +6,8 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/output_file.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -18,9 +18,8 @@ int run(const Globals& globals, const TensorMapOptions& options) {
     return 0;
   }
   if (options.dims.empty())
-    throw Error(ErrorCode::usage, {.where = "tensormap: --dims",
-                                   .got = "nothing",
-                                   .needed = "the tensor's dimensions, innermost first, for example 32,160,92"});
+    fail(ErrorCode::usage, "tensormap: --dims", "nothing",
+         "the tensor's dimensions, innermost first, for example 32,160,92");
   const TensorMapAnswer answer = examine(options);
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {

@@ -6,6 +6,7 @@
 #include "cli/parser_words.hpp"
 #include "cli/tensormap.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "tma/banks.hpp"
 #include "tma/sizes.hpp"
@@ -14,11 +15,9 @@
 namespace tmaops::cli {
 namespace {
 
-[[noreturn]] void fail(std::string_view option, const std::string& got, std::string needed, std::string mend = {}) {
-  throw Error(ErrorCode::usage, {.where = "tensormap: --" + std::string(option),
-                                 .got = "'" + display_text(got) + "'",
-                                 .needed = std::move(needed),
-                                 .mend = std::move(mend)});
+[[noreturn]] void bad_option(std::string_view option, const std::string& got, std::string needed,
+                             std::string mend = {}) {
+  fail(ErrorCode::usage, "tensormap: --" + std::string(option), "'" + display_text(got) + "'", needed, mend);
 }
 
 /// A whole decimal or 0x... number.
@@ -38,14 +37,14 @@ std::vector<std::int64_t> list(std::string_view option, const std::string& text)
   if (text.empty()) return values;
   for (const std::string& part : split_list(text)) {
     if (!parse(part, values.emplace_back()))
-      fail(option, text, "whole numbers separated by commas, innermost dimension first, for example 32,160,92");
+      bad_option(option, text, "whole numbers separated by commas, innermost dimension first, for example 32,160,92");
   }
   return values;
 }
 
 std::int64_t number(std::string_view option, const std::string& text) {
   std::int64_t value = 0;
-  if (!parse(text, value)) fail(option, text, "a whole number");
+  if (!parse(text, value)) bad_option(option, text, "a whole number");
   return value;
 }
 
@@ -62,7 +61,7 @@ Enum named(std::string_view option, const std::string& text, std::optional<Enum>
            std::size_t count) {
   if (const std::optional<Enum> value = parse_name(text)) return *value;
   const std::vector<std::string_view> names = names_of<Enum>(count);
-  fail(option, text, "one of " + joined(names), did_you_mean(text, names));
+  bad_option(option, text, "one of " + joined(names), did_you_mean(text, names));
 }
 
 }  // namespace
@@ -79,12 +78,12 @@ tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
   spec.l2_promotion = named<tma::L2Promotion>("l2-promotion", options.l2_promotion, tma::parse_l2_promotion, 4);
   spec.fill = named<tma::Fill>("fill", options.fill, tma::parse_fill, 2);
   if (!options.address.empty() && !parse(options.address, spec.address))
-    fail("address", options.address, "an address such as 0x7f0000000000");
+    bad_option("address", options.address, "an address such as 0x7f0000000000");
   const bool im2col = !options.lower_corner.empty() || !options.upper_corner.empty() ||
                       !options.channels_per_pixel.empty() || !options.pixels_per_column.empty();
   if (im2col) {
     if (!options.box.empty())
-      fail("box", options.box, "either --box, or the four options of an im2col map (--lower-corner and so on)");
+      bad_option("box", options.box, "either --box, or the four options of an im2col map (--lower-corner and so on)");
     spec.mode = tma::Mode::im2col;
     spec.lower_corner = list("lower-corner", options.lower_corner);
     spec.upper_corner = list("upper-corner", options.upper_corner);
@@ -100,7 +99,7 @@ int to_compute_capability(const std::string& text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string::npos || !parse(std::string_view(text).substr(0, dot), major) ||
       !parse(std::string_view(text).substr(dot + 1), minor) || major < 9 || major > 99 || minor < 0 || minor > 9)
-    fail("arch", text, "a compute capability of 9.0 or newer, for example 9.0 or 10.0");
+    bad_option("arch", text, "a compute capability of 9.0 or newer, for example 9.0 or 10.0");
   return major * 10 + minor;
 }
 
@@ -108,7 +107,7 @@ tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec&
   tma::TileLoad load;
   load.coordinates = options.at.empty() ? std::vector<std::int64_t>(spec.dims.size()) : list("at", options.at);
   if (!parse(options.base, load.shared_address) || load.shared_address >= (1U << 28))
-    fail("base", options.base, "an address in shared memory, for example 0 or 0x400");
+    bad_option("base", options.base, "an address in shared memory, for example 0 or 0x400");
   return load;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops {
@@ -52,10 +53,7 @@ Arc arc_within(const ConstTensorView& tensor, std::int64_t pitch) {
 
 void ArgumentChecks::fail(ErrorCode code, std::string_view argument, std::string got, std::string needed,
                           std::string mend) const {
-  throw Error(code, {.where = std::string(op_) + ": " + std::string(argument),
-                     .got = std::move(got),
-                     .needed = std::move(needed),
-                     .mend = std::move(mend)});
+  tmaops::fail(code, std::string(op_) + ": " + std::string(argument), got, needed, mend);
 }
 
 void ArgumentChecks::view(std::string_view argument, const ConstTensorView& tensor) const {
@@ -159,10 +157,8 @@ ByteRange byte_range(const ConstTensorView& tensor) {
     std::int64_t& bound = stride < 0 ? range.first : range.last;
     if (__builtin_mul_overflow(extent - 1, stride, &reach) || __builtin_mul_overflow(reach, size, &reach) ||
         __builtin_add_overflow(bound, reach, &bound))
-      throw Error(ErrorCode::size_overflow,
-                  {.where = "tensor",
-                   .got = "shape " + tensor.shape_text() + ", strides " + tensor.strides_text(),
-                   .needed = "a byte range within 64 bits"});
+      fail(ErrorCode::size_overflow, "tensor", "shape " + tensor.shape_text() + ", strides " + tensor.strides_text(),
+           "a byte range within 64 bits");
   }
   return range;
 }

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "core/cuda_status.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops {
 namespace {
@@ -42,25 +42,18 @@ void check_cuda(cudaError_t status, std::string_view where) {
     int driver = 0;
     cudaDriverGetVersion(&driver);
     const std::string runtime = version_text(CUDART_VERSION);
-    if (driver == 0)
-      throw Error(ErrorCode::no_driver,
-                  {.where = place, .got = "no driver library (libcuda.so.1)", .needed = "one for CUDA " + runtime});
-    throw Error(ErrorCode::driver_too_old, {.where = place,
-                                            .got = "a driver for CUDA " + version_text(driver),
-                                            .needed = "CUDA " + runtime + " or newer"});
+    if (driver == 0) fail(ErrorCode::no_driver, place, "no driver library (libcuda.so.1)", "one for CUDA " + runtime);
+    fail(ErrorCode::driver_too_old, place, "a driver for CUDA " + version_text(driver),
+         "CUDA " + runtime + " or newer");
   }
   if (status == cudaErrorNoDevice) {
     if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr)
-      throw Error(
-          ErrorCode::device_hidden,
-          {.where = place, .got = "CUDA_VISIBLE_DEVICES='" + std::string(visible) + "'", .needed = "a device in it"});
-    throw Error(ErrorCode::no_device, {.where = place, .got = "0 devices", .needed = "1"});
+      fail(ErrorCode::device_hidden, place, "CUDA_VISIBLE_DEVICES='" + std::string(visible) + "'", "a device in it");
+    fail(ErrorCode::no_device, place, "0 devices", "1");
   }
-  if (status == cudaErrorMemoryAllocation)
-    throw Error(ErrorCode::device_out_of_memory, {.where = place, .got = name, .needed = ""});
-  if (is_sticky(status))
-    throw Error(ErrorCode::earlier_cuda_error, {.where = place, .got = name, .needed = "a working context"});
-  throw Error(ErrorCode::cuda_failed, {.where = place, .got = name, .needed = "success"});
+  if (status == cudaErrorMemoryAllocation) fail(ErrorCode::device_out_of_memory, place, name, "");
+  if (is_sticky(status)) fail(ErrorCode::earlier_cuda_error, place, name, "a working context");
+  fail(ErrorCode::cuda_failed, place, name, "success");
 }
 
 }  // namespace tmaops

@@ -6,7 +6,7 @@
 
 #include "core/cuda_status.hpp"
 #include "core/device_info.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops {
 namespace {
@@ -15,8 +15,7 @@ DeviceInfo query(Device device) {
   int count = 0;
   check_cuda(cudaGetDeviceCount(&count), "CUDA");
   if (device.index < 0 || device.index >= count)
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "device index", .got = to_string(device), .needed = "0 to " + std::to_string(count - 1)});
+    fail(ErrorCode::bad_parameter, "device index", to_string(device), "0 to " + std::to_string(count - 1));
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device.index), "CUDA device " + std::to_string(device.index));
   DeviceInfo info;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops {
@@ -112,9 +113,8 @@ int Settings::choice(std::string_view name, std::string_view fallback,
   const auto found = std::ranges::find(words, value);
   if (found != words.end()) return static_cast<int>(found - words.begin());
   if (setting == nullptr)
-    throw Error(ErrorCode::internal, {.where = section_ + ": " + std::string(name),
-                                      .got = "default '" + std::string(value) + "'",
-                                      .needed = words_text(words)});
+    tmaops::fail(ErrorCode::internal, section_ + ": " + std::string(name), "default '" + std::string(value) + "'",
+                 words_text(words));
   fail(ErrorCode::bad_value, *setting, words_text(words),
        did_you_mean(value, std::span<const std::string_view>(words.begin(), words.size())));
 }
@@ -153,10 +153,8 @@ void Settings::fail(ErrorCode code, const Setting& setting, std::string needed, 
   const std::string key = section_.empty() ? name : section_ + ": " + name;
   const bool about_key = code == ErrorCode::unknown_key;
   const Place& place = about_key && setting.key_place.line > 0 ? setting.key_place : setting.place;
-  throw Error(code, {.where = place.text() + ": " + key,
-                     .got = "'" + (about_key ? name : display_text(setting.value)) + "'",
-                     .needed = std::move(needed),
-                     .mend = std::move(mend)});
+  tmaops::fail(code, place.text() + ": " + key, "'" + (about_key ? name : display_text(setting.value)) + "'", needed,
+               mend);
 }
 
 }  // namespace tmaops

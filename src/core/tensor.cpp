@@ -5,6 +5,7 @@
 
 #include "core/entry.hpp"
 #include "core/enum_name.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops {
 namespace {
@@ -29,24 +30,20 @@ std::string tuple_text(const std::array<std::int64_t, kMaxRank>& values, const L
 std::int64_t multiply(std::int64_t a, std::int64_t b, const Layout& layout) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))
-    throw Error(ErrorCode::size_overflow,
-                {.where = "tensor shape", .got = layout.shape_text(), .needed = "at most 2^63 - 1 elements"});
+    fail(ErrorCode::size_overflow, "tensor shape", layout.shape_text(), "at most 2^63 - 1 elements");
   return product;
 }
 
 void check_extents(const Layout& layout) {
   if (!has_rank(layout) || has_negative_extent(layout))
-    throw Error(ErrorCode::shape_mismatch,
-                {.where = "tensor shape",
-                 .got = layout.shape_text(),
-                 .needed = "a rank from 0 to " + std::to_string(kMaxRank) + ", and no negative extent"});
+    fail(ErrorCode::shape_mismatch, "tensor shape", layout.shape_text(),
+         "a rank from 0 to " + std::to_string(kMaxRank) + ", and no negative extent");
 }
 
 void set_shape(Layout& layout, std::span<const std::int64_t> shape) {
   if (shape.size() > kMaxRank)
-    throw Error(ErrorCode::shape_mismatch, {.where = "tensor shape",
-                                            .got = std::to_string(shape.size()) + " dimensions",
-                                            .needed = "at most " + std::to_string(kMaxRank)});
+    fail(ErrorCode::shape_mismatch, "tensor shape", std::to_string(shape.size()) + " dimensions",
+         "at most " + std::to_string(kMaxRank));
   layout.rank = static_cast<int>(shape.size());
   for (std::size_t i = 0; i < shape.size(); ++i) layout.shape[i] = shape[i];
   check_extents(layout);
@@ -92,9 +89,8 @@ Layout Layout::strided(std::span<const std::int64_t> shape, std::span<const std:
     Layout layout;
     set_shape(layout, shape);
     if (strides.size() != shape.size())
-      throw Error(ErrorCode::shape_mismatch, {.where = "tensor strides",
-                                              .got = std::to_string(strides.size()) + " strides",
-                                              .needed = std::to_string(shape.size()) + ", one per dimension"});
+      fail(ErrorCode::shape_mismatch, "tensor strides", std::to_string(strides.size()) + " strides",
+           std::to_string(shape.size()) + ", one per dimension");
     for (std::size_t i = 0; i < shape.size(); ++i) layout.strides[i] = strides[i];
     return layout;
   });

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/entry.hpp"
+#include "core/fail.hpp"
 #include "core/parallel.hpp"
 
 namespace tmaops {
@@ -53,9 +54,8 @@ int environment_count() {
   int count = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), count);
   if (status != std::errc{} || end != value.data() + value.size() || count < 1 || count > kMaxThreads)
-    throw Error(ErrorCode::bad_environment, {.where = "TMAOPS_NUM_THREADS",
-                                             .got = "'" + std::string(value) + "'",
-                                             .needed = "a number from 1 to " + std::to_string(kMaxThreads)});
+    fail(ErrorCode::bad_environment, "TMAOPS_NUM_THREADS", "'" + std::string(value) + "'",
+         "a number from 1 to " + std::to_string(kMaxThreads));
   return count;
 }
 
@@ -109,9 +109,8 @@ int num_threads() {
 void set_num_threads(int count) {
   public_entry("set_num_threads", [&] {
     if (count < 0 || count > kMaxThreads)
-      throw Error(ErrorCode::bad_parameter, {.where = "set_num_threads: count",
-                                             .got = std::to_string(count),
-                                             .needed = "0 to " + std::to_string(kMaxThreads)});
+      fail(ErrorCode::bad_parameter, "set_num_threads: count", std::to_string(count),
+           "0 to " + std::to_string(kMaxThreads));
   });
   override_count.store(count, std::memory_order_relaxed);
 }

@@ -3,15 +3,13 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/time_names.hpp"
-#include "tmaops/error.hpp"
 #ifdef TMAOPS_HAVE_ZSTD
 #include <zstd.h>
 #endif
@@ -27,10 +25,8 @@ constexpr int kZstdLevel = 3;
 constexpr int kZstdLongestWindow = 27;  // 128 MiB, the default limit of the zstd program
 
 [[noreturn]] void damaged(const std::string& where, std::string got) {
-  throw Error(ErrorCode::bad_archive, {.where = where,
-                                       .got = std::move(got),
-                                       .needed = "a whole compressed file",
-                                       .mend = "Make the file again, or copy it again if it was cut off."});
+  fail(ErrorCode::bad_archive, where, got, "a whole compressed file",
+       "Make the file again, or copy it again if it was cut off.");
 }
 
 // Collects expanded bytes within the limit.
@@ -41,18 +37,14 @@ class Expanded {
 
   void append(const char* bytes, std::size_t count) {
     if (text_.size() + count > most_)
-      throw Error(ErrorCode::zip_bomb,
-                  {.where = where_,
-                   .got = "compressed text that expands to more than " + std::to_string(most_) + " bytes",
-                   .needed = "at most " + std::to_string(limit_.largest_ratio) + " : 1 beyond " +
-                             std::to_string(limit_.believed_bytes) + " bytes",
-                   .mend = "If the data is honest, pass --trust-sizes, or decompress the file first."});
+      fail(ErrorCode::zip_bomb, where_, "compressed text that expands to more than " + std::to_string(most_) + " bytes",
+           "at most " + std::to_string(limit_.largest_ratio) + " : 1 beyond " + std::to_string(limit_.believed_bytes) +
+               " bytes",
+           "If the data is honest, pass --trust-sizes, or decompress the file first.");
     try {
       text_.append(bytes, count);
     } catch (const std::bad_alloc&) {
-      throw Error(
-          ErrorCode::out_of_memory,
-          {.where = where_, .got = std::to_string(text_.size() + count) + " bytes of text", .needed = "memory"});
+      fail(ErrorCode::out_of_memory, where_, std::to_string(text_.size() + count) + " bytes of text", "memory");
     }
   }
   Bytes bytes() && {
@@ -75,7 +67,7 @@ Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit
       if (good) inflateEnd(&stream);
     }
   } zlib;
-  if (!zlib.good) throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no zlib stream", .needed = "memory"});
+  if (!zlib.good) fail(ErrorCode::out_of_memory, where, "no zlib stream", "memory");
   Expanded all(packed.size, where, limit);
   std::vector<char> piece(kPackedPiece);
   std::span<const std::byte> rest = packed.span();
@@ -105,7 +97,7 @@ Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit
 #ifdef TMAOPS_HAVE_ZSTD
 Bytes unzstd(const Bytes& packed, const std::string& where, const ExpansionLimit& limit) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  if (!context) throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no zstd stream", .needed = "memory"});
+  if (!context) fail(ErrorCode::out_of_memory, where, "no zstd stream", "memory");
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kZstdLongestWindow);
   Expanded all(packed.size, where, limit);
   std::vector<char> piece(ZSTD_DStreamOutSize());
@@ -148,24 +140,19 @@ Compression detect_compression(std::string_view bytes) {
 #ifndef TMAOPS_HAVE_ZSTD
 namespace {
 [[noreturn]] void fail_without_zstd(const std::string& where) {
-  throw Error(ErrorCode::bad_format, {.where = where,
-                                      .got = "zstd, and tmaops was built without it",
-                                      .needed = "gzip or plain text",
-                                      .mend = std::string("zstd needs libzstd: ") + TMAOPS_HOW_ZSTD + "."});
+  fail(ErrorCode::bad_format, where, "zstd, and tmaops was built without it", "gzip or plain text",
+       std::string("zstd needs libzstd: ") + TMAOPS_HOW_ZSTD + ".");
 }
 }  // namespace
 #endif
 
 Bytes decompress(const Bytes& packed, Compression compression, const std::string& where, const ExpansionLimit& limit) {
   if (compression == Compression::none) return packed;
-  if (packed.size == 0)
-    throw Error(ErrorCode::bad_format, {.where = where, .got = "an empty file", .needed = "compressed text"});
+  if (packed.size == 0) fail(ErrorCode::bad_format, where, "an empty file", "compressed text");
   if (detect_compression(packed.text()) != compression && packed.size > 3)
-    throw Error(ErrorCode::bad_format, {.where = where,
-                                        .got = "other first bytes than those of " +
-                                               std::string(compression == Compression::gzip ? "gzip" : "zstd"),
-                                        .needed = "compressed data, as the extension says",
-                                        .mend = "If the file is plain text, give it a name without that extension."});
+    fail(ErrorCode::bad_format, where,
+         "other first bytes than those of " + std::string(compression == Compression::gzip ? "gzip" : "zstd"),
+         "compressed data, as the extension says", "If the file is plain text, give it a name without that extension.");
   if (compression == Compression::gzip) return gunzip(packed, where, limit);
 #ifdef TMAOPS_HAVE_ZSTD
   return unzstd(packed, where, limit);
@@ -180,11 +167,11 @@ struct Compressor::State {
       // The header of gzip gets no time and no name: the same text gives the same bytes.
       const int wrapper = kind == Compression::gzip ? kGzip : kRawDeflate;
       if (deflateInit2(&zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, wrapper, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        throw Error(ErrorCode::out_of_memory, {.where = "zlib", .got = "no stream", .needed = "256 KiB of memory"});
+        fail(ErrorCode::out_of_memory, "zlib", "no stream", "256 KiB of memory");
     } else if (kind == Compression::zstd) {
 #ifdef TMAOPS_HAVE_ZSTD
       zstd.reset(ZSTD_createCCtx());
-      if (!zstd) throw Error(ErrorCode::out_of_memory, {.where = "zstd", .got = "no stream", .needed = "memory"});
+      if (!zstd) fail(ErrorCode::out_of_memory, "zstd", "no stream", "memory");
       ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_compressionLevel, kZstdLevel);
       ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_checksumFlag, 1);
 #else
@@ -221,8 +208,7 @@ struct Compressor::State {
     do {
       ZSTD_outBuffer out{piece.data(), piece.size(), 0};
       left = ZSTD_compressStream2(zstd.get(), &out, &in, end);
-      if (ZSTD_isError(left) != 0)
-        throw Error(ErrorCode::internal, {.where = "zstd", .got = ZSTD_getErrorName(left), .needed = "compression"});
+      if (ZSTD_isError(left) != 0) fail(ErrorCode::internal, "zstd", ZSTD_getErrorName(left), "compression");
       take({piece.data(), out.pos});
     } while (in.pos < in.size || (end == ZSTD_e_end && left != 0));
   }

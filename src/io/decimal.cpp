@@ -134,6 +134,10 @@ std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits) {
   return text + "." + fraction.substr(0, static_cast<std::size_t>(digits));
 }
 
+std::string seconds_text(std::int64_t nanoseconds) {
+  return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
+}
+
 ParseResult parse_real(std::string_view text, double& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

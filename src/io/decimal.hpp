@@ -52,6 +52,9 @@ int digits_needed(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
 /// "1311868163.8697": the exact time with that many digits after the point.
 std::string time_text(std::int64_t nanoseconds, TimeUnit unit, int digits);
 
+/// "0.5 s", with all decimals that are not 0.
+std::string seconds_text(std::int64_t nanoseconds);
+
 /// Reads the whole text as a real number, whatever the locale; '+', nan and inf are allowed. A number too small for f64
 /// is 0, one that is too large is out_of_range.
 ParseResult parse_real(std::string_view text, double& value);

@@ -12,16 +12,15 @@
 #include <vector>
 
 #include "core/display.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::io {
 namespace {
 
 constexpr std::size_t kPipeChunk = std::size_t{1} << 20;
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string got) {
-  throw Error(ErrorCode::cannot_read,
-              {.where = input_name(path), .got = std::move(got), .needed = "a file that can be read"});
+[[noreturn]] void cannot_read(const std::filesystem::path& path, std::string got) {
+  fail(ErrorCode::cannot_read, input_name(path), got, "a file that can be read");
 }
 
 class Descriptor {
@@ -44,7 +43,7 @@ std::size_t read_up_to(int file, std::byte* to, std::size_t size, const std::fil
   while (done < size) {
     const ssize_t count = read(file, to + done, size - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, system_text(errno));
+    if (count < 0) cannot_read(path, system_text(errno));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -57,8 +56,7 @@ std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what)
   try {
     return std::shared_ptr<std::byte[]>(new std::byte[size]);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory,
-                {.where = std::string(what), .got = std::to_string(size) + " bytes asked for", .needed = "memory"});
+    fail(ErrorCode::out_of_memory, what, std::to_string(size) + " bytes asked for", "memory");
   }
 }
 
@@ -69,18 +67,19 @@ std::string input_name(const std::filesystem::path& path) { return is_standard(p
 Bytes read_file(const std::filesystem::path& path) {
   const bool standard = is_standard(path);
   static std::atomic<bool> standard_was_read{false};
-  if (standard && standard_was_read.exchange(true)) fail(path, "'-' for two inputs, and stdin can be read once only");
+  if (standard && standard_was_read.exchange(true))
+    cannot_read(path, "'-' for two inputs, and stdin can be read once only");
   const Descriptor file(standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(path, system_text(errno));
-  struct stat status {};
-  if (fstat(file.get(), &status) != 0) fail(path, system_text(errno));
-  if (S_ISDIR(status.st_mode)) fail(path, "a directory");
+  if (file.get() < 0) cannot_read(path, system_text(errno));
+  struct stat status{};
+  if (fstat(file.get(), &status) != 0) cannot_read(path, system_text(errno));
+  if (S_ISDIR(status.st_mode)) cannot_read(path, "a directory");
   if (S_ISREG(status.st_mode) && !standard) {
     auto data = allocate(static_cast<std::uint64_t>(status.st_size), display(path));
     const std::size_t size = read_up_to(file.get(), data.get(), static_cast<std::size_t>(status.st_size), path);
     return {std::move(data), size};
   }
-  if (!S_ISFIFO(status.st_mode) && !standard) fail(path, "a device or socket");
+  if (!S_ISFIFO(status.st_mode) && !standard) cannot_read(path, "a device or socket");
   std::vector<std::byte> all;
   try {
     for (std::size_t last = kPipeChunk; last == kPipeChunk;) {
@@ -90,9 +89,8 @@ Bytes read_file(const std::filesystem::path& path) {
       all.resize(before + last);
     }
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, {.where = input_name(path),
-                                           .got = std::to_string(all.size()) + " bytes and more from a pipe",
-                                           .needed = "memory"});
+    fail(ErrorCode::out_of_memory, input_name(path), std::to_string(all.size()) + " bytes and more from a pipe",
+         "memory");
   }
   auto data = allocate(all.size(), input_name(path));
   if (!all.empty()) std::memcpy(data.get(), all.data(), all.size());

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/display.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::io {
@@ -58,10 +58,8 @@ class HeaderParser {
 
  private:
   [[noreturn]] void fail(std::string got) const {
-    throw Error(ErrorCode::bad_npy_header,
-                {.where = std::string(where_),
-                 .got = std::move(got) + " in " + display_text(whole_.substr(0, 200)),
-                 .needed = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), } or the like"});
+    tmaops::fail(ErrorCode::bad_npy_header, where_, std::move(got) + " in " + display_text(whole_.substr(0, 200)),
+                 "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), } or the like");
   }
   void skip_space() {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t' || rest_[0] == '\r'))
@@ -103,9 +101,9 @@ class HeaderParser {
       std::int64_t extent = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
       if (error == std::errc::result_out_of_range)
-        throw Error(ErrorCode::file_too_large, {.where = std::string(where_),
-                                                .got = "an extent above 2^63 in " + display_text(whole_.substr(0, 200)),
-                                                .needed = "a shape whose elements can be counted"});
+        tmaops::fail(ErrorCode::file_too_large, where_,
+                     "an extent above 2^63 in " + display_text(whole_.substr(0, 200)),
+                     "a shape whose elements can be counted");
       if (error != std::errc() || extent < 0) fail("a shape that is not a tuple of sizes");
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       accept('L');  // Python 2 wrote an L behind long integers
@@ -123,9 +121,8 @@ class HeaderParser {
     if (!rest_.empty() && rest_[0] == '[') unsupported("a structured type");
     const std::string text = string();
     if (text.find('O') != std::string::npos)
-      throw Error(ErrorCode::pickle_refused, {.where = std::string(where_),
-                                              .got = "element type '" + display_text(text) + "'",
-                                              .needed = "numbers, booleans or text"});
+      tmaops::fail(ErrorCode::pickle_refused, where_, "element type '" + display_text(text) + "'",
+                   "numbers, booleans or text");
     if (const auto type = element_type(text)) return *type;
     if (!text.empty() && text[0] == '>') unsupported("'" + display_text(text) + "', which is big-endian");
     if (text.starts_with("<M8"))
@@ -136,11 +133,8 @@ class HeaderParser {
     unsupported("'" + display_text(text) + "'");
   }
   [[noreturn]] void unsupported(std::string got, std::string mend = {}) const {
-    throw Error(ErrorCode::unsupported_file_dtype,
-                {.where = std::string(where_),
-                 .got = std::move(got),
-                 .needed = "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# or <M8[s|ms|us|ns]",
-                 .mend = std::move(mend)});
+    tmaops::fail(ErrorCode::unsupported_file_dtype, where_, got,
+                 "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# or <M8[s|ms|us|ns]", mend);
   }
 
   std::string_view rest_;
@@ -156,21 +150,14 @@ NpyHeader parse_npy_header(std::string_view text, std::string_view where) {
   for (const std::int64_t extent : header.shape) {
     // Zeros are left out of the product, because the strides of the other dimensions must fit as well.
     if (extent != 0 && bytes != 0 && extent > std::numeric_limits<std::int64_t>::max() / bytes)
-      throw Error(ErrorCode::file_too_large, {.where = std::string(where),
-                                              .got = "shape of more than 2^63 bytes",
-                                              .needed = "a shape whose bytes can be counted"});
+      fail(ErrorCode::file_too_large, where, "shape of more than 2^63 bytes", "a shape whose bytes can be counted");
     if (extent != 0) bytes *= extent;
   }
   if (header.type.bytes == 0) {  // any number of elements without bytes would fit the file
-    throw Error(ErrorCode::unsupported_file_dtype, {.where = std::string(where),
-                                                    .got = "'" + header.type.descr + "', elements of no bytes",
-                                                    .needed = "text of at least one character"});
+    fail(ErrorCode::unsupported_file_dtype, where, "'" + header.type.descr + "', elements of no bytes",
+         "text of at least one character");
   }
   return header;
-}
-
-[[noreturn]] void fail(ErrorCode code, std::string_view where, std::string got, std::string needed) {
-  throw Error(code, {.where = std::string(where), .got = std::move(got), .needed = std::move(needed)});
 }
 
 // Row-major copy of a column-major array.

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/npy.hpp"
 #include "io/utf8.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -74,9 +74,8 @@ Array NpzReader::read(std::string_view name) const {
     return array;
   }
   const std::string there = joined(names(), ", ", display_text);
-  throw Error(ErrorCode::array_missing, {.where = where_,
-                                         .got = "no array '" + display_text(name) + "'",
-                                         .needed = there.empty() ? "an archive with arrays" : "one of: " + there});
+  fail(ErrorCode::array_missing, where_, "no array '" + display_text(name) + "'",
+       there.empty() ? "an archive with arrays" : "one of: " + there);
 }
 
 void NpzWriter::add(const std::string& name, const Array& array) {

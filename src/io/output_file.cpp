@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/signals_held.hpp"
 #include "io/input_file.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -44,8 +44,7 @@ std::string partial_name(const std::string& name) {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string got, std::string needed,
                          std::string mend = {}) {
-  throw Error(ErrorCode::cannot_write,
-              {.where = display(path), .got = std::move(got), .needed = std::move(needed), .mend = std::move(mend)});
+  fail(ErrorCode::cannot_write, display(path), got, needed, mend);
 }
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
@@ -55,7 +54,7 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 OutputFile::OutputFile(std::filesystem::path path, const OutputOptions& options)
     : path_(std::move(path)), name_(path_.filename()), partial_name_(partial_name(name_)), force_(options.force) {
   // Makes a file size limit (ulimit -f) an error of write() instead of a signal that ends the process.
-  struct sigaction action {};
+  struct sigaction action{};
   if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) std::signal(SIGXFSZ, SIG_IGN);
   standard_ = is_standard(path_);
   if (standard_) {
@@ -96,19 +95,17 @@ void OutputFile::open_directory() {
 }
 
 void OutputFile::check_target(const OutputOptions& options) const {
-  struct stat target {};
+  struct stat target{};
   if (fstatat(directory_, name_.c_str(), &target, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return;
     refuse(path_, system_text(errno), "a path that can be written");
   }
   for (const std::filesystem::path& input : options.inputs) {
-    struct stat followed {
-    }, other{};
+    struct stat followed{}, other{};
     if (stat(input.c_str(), &other) != 0 || fstatat(directory_, name_.c_str(), &followed, 0) != 0) continue;
     if (same_file(followed, other))
-      throw Error(ErrorCode::output_is_input, {.where = display(path_),
-                                               .got = "the file that is read as '" + display(input) + "'",
-                                               .needed = "another file"});
+      fail(ErrorCode::output_is_input, display(path_), "the file that is read as '" + display(input) + "'",
+           "another file");
   }
   if (S_ISDIR(target.st_mode)) refuse(path_, "a directory", "the path of a file");
   if (S_ISLNK(target.st_mode)) {
@@ -121,13 +118,12 @@ void OutputFile::check_target(const OutputOptions& options) const {
   }
   if (!S_ISREG(target.st_mode)) refuse(path_, "a device, pipe or socket", "a regular file or a new name");
   if (!force_)
-    throw Error(ErrorCode::output_exists, {.where = display(path_),
-                                           .got = "a file of " + std::to_string(target.st_size) + " bytes",
-                                           .needed = "a new name, or --force"});
+    fail(ErrorCode::output_exists, display(path_), "a file of " + std::to_string(target.st_size) + " bytes",
+         "a new name, or --force");
   if ((target.st_mode & 0222) == 0 || faccessat(directory_, name_.c_str(), W_OK, AT_EACCESS) != 0)
     refuse(path_, "a read-only file", "a file that may be replaced", "Give it write permission, or remove it.");
   // In a folder with the sticky bit, such as /tmp, only the owner of a file or of the folder may replace the file.
-  struct stat folder {};
+  struct stat folder{};
   if (geteuid() != 0 && fstat(directory_, &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
       folder.st_uid != geteuid() && target.st_uid != geteuid())
     refuse(path_, "another user's file in a folder with the sticky bit", "a file of your own, or a new name",
@@ -146,8 +142,7 @@ void OutputFile::open_partial() {
     if (error == ELOOP) refuse(path_, "a symbolic link named " + shown + " in its folder", "no such link", mend);
     refuse(path_, system_text(error), "a folder in which files can be made");
   }
-  struct stat opened {
-  }, named{};
+  struct stat opened{}, named{};
   if (fstat(file_, &opened) != 0) fail_writing("fstat", errno);
   // In a shared folder another user may have put a file, or a link to a file of this user, under this name.
   if (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() || opened.st_nlink > 1) {
@@ -164,8 +159,7 @@ void OutputFile::open_partial() {
   if (!locked || fstatat(directory_, partial_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
       !same_file(opened, named)) {
     close(std::exchange(file_, -1));
-    throw Error(ErrorCode::output_locked,
-                {.where = display(path_), .got = shown + " is locked", .needed = "that no other process writes it"});
+    fail(ErrorCode::output_locked, display(path_), shown + " is locked", "that no other process writes it");
   }
   replace_in_list(nullptr, this);
   if (ftruncate(file_, 0) != 0) fail_writing("ftruncate", errno);
@@ -174,8 +168,7 @@ void OutputFile::open_partial() {
 void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-  if (file_ < 0)
-    throw Error(ErrorCode::internal, {.where = display(path_), .got = "write after commit", .needed = "an open file"});
+  if (file_ < 0) fail(ErrorCode::internal, display(path_), "write after commit", "an open file");
   while (!bytes.empty()) {
     const std::size_t room = kBufferBytes - buffer_.size();
     const std::size_t part = bytes.size() < room ? bytes.size() : room;
@@ -209,7 +202,7 @@ void OutputFile::commit() {
     close(std::exchange(file_, -1));
     return;
   }
-  struct stat replaced {};
+  struct stat replaced{};
   if (force_ && fstatat(directory_, name_.c_str(), &replaced, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(replaced.st_mode) &&
       fchmod(file_, replaced.st_mode & 0777) != 0)
     fail_writing("fchmod", errno);
@@ -235,9 +228,8 @@ void OutputFile::publish() {
       errno = faccessat(directory_, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? EEXIST : 0;
     if (errno == EEXIST) {
       discard();
-      throw Error(ErrorCode::output_exists, {.where = display(path_),
-                                             .got = "a file that another program made during this run",
-                                             .needed = "a new name, or --force"});
+      fail(ErrorCode::output_exists, display(path_), "a file that another program made during this run",
+           "a new name, or --force");
     }
     if (errno != 0) fail_writing("rename", errno);
   }
@@ -246,9 +238,8 @@ void OutputFile::publish() {
 
 void OutputFile::fail_writing(const char* call, int error_number) {
   discard();
-  throw Error(ErrorCode::write_failed, {.where = standard_ ? "stdout" : display(path_),
-                                        .got = std::string(call) + ": " + system_text(error_number),
-                                        .needed = "room and permission for the whole file"});
+  fail(ErrorCode::write_failed, standard_ ? "stdout" : display(path_),
+       std::string(call) + ": " + system_text(error_number), "room and permission for the whole file");
 }
 
 void OutputFile::discard() noexcept {

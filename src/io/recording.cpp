@@ -5,29 +5,23 @@
 
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/input_file.hpp"
 #include "io/npy.hpp"
 #include "io/output_file.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
-std::string timestamp_text(std::int64_t nanoseconds) {
-  return time_text(nanoseconds, TimeUnit::seconds, digits_needed({nanoseconds}, TimeUnit::seconds)) + " s";
-}
-
 void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat format) {
   if (compression_of(path) == Compression::none || (format != FileFormat::npz && format != FileFormat::npy)) return;
-  throw Error(ErrorCode::usage,
-              {.where = display(path),
-               .got = "a compressed " + std::string(to_string(format)) + " file",
-               .needed = "gzip and zstd for text only",
-               .mend = "Name it without the last extension; an npz is compressed inside, with --compress."});
+  fail(ErrorCode::usage, display(path), "a compressed " + std::string(to_string(format)) + " file",
+       "gzip and zstd for text only",
+       "Name it without the last extension; an npz is compressed inside, with --compress.");
 }
 
 // The bytes of the file, decompressed where its name says so.
@@ -44,13 +38,11 @@ Bytes read_input(const std::filesystem::path& path, const ReadOptions& options) 
   const bool text = *options.format != FileFormat::npz && *options.format != FileFormat::npy;
   if (found == Compression::none || !text) return bytes;
   const bool gzip = found == Compression::gzip;
-  throw Error(
-      ErrorCode::bad_format,
-      {.where = input_name(path),
-       .got = std::string("data compressed with ") + (gzip ? "gzip" : "zstd") + ", and a name that does not say so",
-       .needed = std::string("plain text, or a name that ends in ") + (gzip ? ".gz" : ".zst"),
-       .mend = std::string("Rename the file, or decompress it: ") + (gzip ? "zcat" : "zstdcat") +
-               " FILE | tmaops resample - --from csv ..."});
+  fail(ErrorCode::bad_format, input_name(path),
+       std::string("data compressed with ") + (gzip ? "gzip" : "zstd") + ", and a name that does not say so",
+       std::string("plain text, or a name that ends in ") + (gzip ? ".gz" : ".zst"),
+       std::string("Rename the file, or decompress it: ") + (gzip ? "zcat" : "zstdcat") +
+           " FILE | tmaops resample - --from csv ...");
 }
 
 ReadOptions with_format(const std::filesystem::path& path, const ReadOptions& options, std::string_view known) {
@@ -77,10 +69,8 @@ std::optional<FileFormat> parse_file_format(std::string_view text) {
 FileFormat file_format_of(const std::filesystem::path& path, std::string_view option, std::string_view known) {
   const std::string mend = "Name the format with " + std::string(option) + ".";
   if (is_standard(path))
-    throw Error(ErrorCode::usage, {.where = "-",
-                                   .got = "standard input or standard output, which has no extension",
-                                   .needed = "a format by name",
-                                   .mend = mend + " (A file of that name is './-'.)"});
+    fail(ErrorCode::usage, "-", "standard input or standard output, which has no extension", "a format by name",
+         mend + " (A file of that name is './-'.)");
   const std::string extension = lower_case(without_compression(path).extension().native());
   const bool compressed = compression_of(path) != Compression::none;
   std::optional<FileFormat> format;
@@ -89,12 +79,10 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   if (extension == ".txt") format = FileFormat::tum;
   if (format && compressed) refuse_compressed_arrays(path, *format);
   if (format && *format != FileFormat::kitti) return *format;
-  throw Error(ErrorCode::usage,
-              {.where = display(path),
-               .got = path.extension().empty() ? "a name without extension"
-                                               : "the extension '" + display_text(path.extension().native()) + "'",
-               .needed = std::string(known) + (compressed ? " before it" : ""),
-               .mend = mend});
+  fail(ErrorCode::usage, display(path),
+       path.extension().empty() ? "a name without extension"
+                                : "the extension '" + display_text(path.extension().native()) + "'",
+       std::string(known) + (compressed ? " before it" : ""), mend);
 }
 
 std::string_view to_string(TimeChoice choice) {
@@ -139,10 +127,8 @@ Recording parse_recording(const Bytes& file, const std::string& where, const Rea
 Recording read_recording(const std::filesystem::path& path, const ReadOptions& options) {
   const ReadOptions known = with_format(path, options, kRecordingExtensions);
   if (*known.format == FileFormat::npy)
-    throw Error(ErrorCode::usage, {.where = input_name(path),
-                                   .got = "one npy array",
-                                   .needed = "times and values together",
-                                   .mend = "Put them into one npz: numpy.savez(FILE, times=..., values=...)."});
+    fail(ErrorCode::usage, input_name(path), "one npy array", "times and values together",
+         "Put them into one npz: numpy.savez(FILE, times=..., values=...).");
   return parse_recording(read_input(path, known), input_name(path), known);
 }
 
@@ -174,15 +160,11 @@ void check_order(const Recording& recording, bool allow_duplicates) {
       const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
       if (now < before)
-        throw Error(ErrorCode::times_not_sorted, {.where = recording.place(row),
-                                                  .got = timestamp_text(now) + " after " + timestamp_text(before),
-                                                  .needed = "times that increase from row to row"});
+        fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
+             "times that increase from row to row");
       if (now == before && !allow_duplicates)
-        throw Error(ErrorCode::duplicate_times,
-                    {.where = recording.place(row),
-                     .got = "twice " + timestamp_text(now),
-                     .needed = "different times",
-                     .mend = "Remove one of the two, or pass --duplicates last: the later sample then wins."});
+        fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",
+             "Remove one of the two, or pass --duplicates last: the later sample then wins.");
     }
 }
 

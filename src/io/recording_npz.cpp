@@ -4,13 +4,13 @@
 #include <set>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
 #include "io/utf8.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -23,23 +23,21 @@ ChosenTimes find_times(Recording& recording, const std::vector<std::string>& nam
     return {};
   }
   const std::string there = joined(names, ", ", display_text);
-  throw Error(ErrorCode::array_missing,
-              {.where = recording.where,
-               .got = !options.times_name.empty() ? "no array '" + display_text(options.times_name) + "'"
-                      : there.empty()             ? "no arrays"
-                                                  : "arrays " + there,
-               .needed = !options.times_name.empty() ? (there.empty() ? "an archive with arrays" : "one of: " + there)
-                                                     : "an array named timestamp, timestamps, time, times, t or stamps",
-               .mend = "Name the array of times with " + options.times_option + "."});
+  fail(ErrorCode::array_missing, recording.where,
+       !options.times_name.empty() ? "no array '" + display_text(options.times_name) + "'"
+       : there.empty()             ? "no arrays"
+                                   : "arrays " + there,
+       !options.times_name.empty() ? (there.empty() ? "an archive with arrays" : "one of: " + there)
+                                   : "an array named timestamp, timestamps, time, times, t or stamps",
+       "Name the array of times with " + options.times_option + ".");
 }
 
 std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& nanoseconds,
                                      const std::string& where) {
   for (const Array* array : {&seconds, &nanoseconds})
     if (array->shape.size() != 1 || array->type.kind != ElementKind::integer || array->size() != seconds.size())
-      throw Error(ErrorCode::shape_mismatch, {.where = where,
-                                              .got = seconds.text() + " and " + nanoseconds.text(),
-                                              .needed = "whole seconds and nanoseconds, each of shape (rows,)"});
+      fail(ErrorCode::shape_mismatch, where, seconds.text() + " and " + nanoseconds.text(),
+           "whole seconds and nanoseconds, each of shape (rows,)");
   recording.time.unit_source = UnitSource::format;
   recording.time.integer = true;
   std::vector<std::int64_t> times;
@@ -52,10 +50,8 @@ std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds,
 
 std::vector<std::int64_t> read_offsets(const Array& array, const std::string& where, std::int64_t rows) {
   const auto fail = [&](std::string got) {
-    throw Error(ErrorCode::bad_offsets, {.where = where,
-                                         .got = std::move(got),
-                                         .needed = "row numbers from 0 to " + std::to_string(rows) +
-                                                   " that never decrease, one more than there are episodes"});
+    tmaops::fail(ErrorCode::bad_offsets, where, got,
+         "row numbers from 0 to " + std::to_string(rows) + " that never decrease, one more than there are episodes");
   };
   if (array.shape.size() != 1 || array.shape[0] < 2 || array.type.kind != ElementKind::integer) fail(array.text());
   std::vector<std::int64_t> offsets;
@@ -135,16 +131,14 @@ void check_text_size(const Recording& recording, const Column& column) {
   const auto rows = static_cast<std::size_t>(column.data.size());
   const std::size_t most = kTextBytesPerByte * bytes + kBelievedTextBytes;
   if (4 * longest <= most / std::max<std::size_t>(rows, 1)) return;
-  throw Error(
-      ErrorCode::bad_parameter,
-      {.where = recording.where,
-       .got = "text column '" + display_text(column.name) + "' of " + std::to_string(rows) + " rows with " +
-              std::to_string(bytes) + " bytes of text, the longest of " + std::to_string(longest) +
-              " characters: an npz stores every row with the length of the longest, " +
-              std::to_string(4.0 * static_cast<double>(longest) * static_cast<double>(rows) / 1e9).substr(0, 5) +
-              " GB in all",
-       .needed = "at most " + std::to_string(most) + " bytes for this text",
-       .mend = "Write csv, leave the column out, or pass --trust-sizes."});
+  fail(ErrorCode::bad_parameter, recording.where,
+       "text column '" + display_text(column.name) + "' of " + std::to_string(rows) + " rows with " +
+           std::to_string(bytes) + " bytes of text, the longest of " + std::to_string(longest) +
+           " characters: an npz stores every row with the length of the longest, " +
+           std::to_string(4.0 * static_cast<double>(longest) * static_cast<double>(rows) / 1e9).substr(0, 5) +
+           " GB in all",
+       "at most " + std::to_string(most) + " bytes for this text",
+       "Write csv, leave the column out, or pass --trust-sizes.");
 }
 
 // datetime64 in the unit that was read, or in nanoseconds where that unit cannot hold all times.

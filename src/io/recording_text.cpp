@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "io/trajectory.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -34,11 +34,9 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
     if (!table.names.empty()) recording.time.name = table.names[index];
     return {index, {}};
   }
-  throw Error(ErrorCode::array_missing,
-              {.where = table.where,
-               .got = "no column '" + display_text(options.times_name) + "'",
-               .needed = (table.names.empty() ? "" : "one of " + joined(table.names, ", ", display_text) + ", or ") +
-                         "a number from 1 to " + std::to_string(table.columns)});
+  fail(ErrorCode::array_missing, table.where, "no column '" + display_text(options.times_name) + "'",
+       (table.names.empty() ? "" : "one of " + joined(table.names, ", ", display_text) + ", or ") +
+           "a number from 1 to " + std::to_string(table.columns));
 }
 
 [[noreturn]] void fail_time(const Table& table, std::size_t row, std::size_t column, ParseResult result,
@@ -47,15 +45,10 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
   if (result == ParseResult::not_a_number)
     fail_field(table, row, column, unit.empty() ? "an ISO 8601 time as in the rows before" : "a time in " + unit);
   if (result == ParseResult::not_finite)
-    throw Error(ErrorCode::times_not_finite,
-                {.where = table.place(row, column), .got = "'" + display_text(text) + "'", .needed = "a finite time"});
-  throw Error(
-      ErrorCode::time_overflow,
-      {.where = table.place(row, column),
-       .got = display_text(text) + (unit.empty() ? "" : " " + unit),
-       .needed = std::string(kTimeRange),
-       .mend =
-           unit.empty() ? "" : "Name the unit with --time-unit: timestamps of this size are usually ns, us or ms."});
+    fail(ErrorCode::times_not_finite, table.place(row, column), "'" + display_text(text) + "'", "a finite time");
+  fail(ErrorCode::time_overflow, table.place(row, column), display_text(text) + (unit.empty() ? "" : " " + unit),
+       kTimeRange,
+       unit.empty() ? "" : "Name the unit with --time-unit: timestamps of this size are usually ns, us or ms.");
 }
 
 /// Reads all times in one unit. Returns the row of the first field that is no time, or the number of rows.
@@ -148,9 +141,8 @@ void check_names(Table& table) {
         table.names_in_comment = false;
         return table.names.clear();
       }
-      throw Error(ErrorCode::bad_text, {.where = table.where,
-                                        .got = "two columns named '" + display_text(name) + "'",
-                                        .needed = "different names in the header"});
+      fail(ErrorCode::bad_text, table.where, "two columns named '" + display_text(name) + "'",
+           "different names in the header");
     }
 }
 
@@ -185,9 +177,7 @@ void add_column(Recording& recording, const Table& table, std::size_t index) {
 Recording parse_text_recording(std::string_view text, const std::string& where, FileFormat format,
                                const ReadOptions& options) {
   const bool tum = format == FileFormat::tum;
-  if (text.empty())
-    throw Error(ErrorCode::bad_format,
-                {.where = where, .got = "an empty file", .needed = tum ? "a TUM trajectory" : "a csv table"});
+  if (text.empty()) fail(ErrorCode::bad_format, where, "an empty file", tum ? "a TUM trajectory" : "a csv table");
   TableOptions table_options{.tabs = options.tab_separated};
   if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size(), .kitti_hint = true};
   Table table = parse_table(text, where, table_options);
@@ -200,8 +190,7 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
     if (!table.names.empty()) recording.header_comment = table.comment;
     table.names.clear();  // its columns have names of their own
   }
-  if (table.columns == 0)
-    throw Error(ErrorCode::empty_trajectory, {.where = where, .got = "no line of data", .needed = "at least one row"});
+  if (table.columns == 0) fail(ErrorCode::empty_trajectory, where, "no line of data", "at least one row");
   check_names(table);
   recording.warnings = std::move(table.warnings);
   recording.named = tum || !table.names.empty();

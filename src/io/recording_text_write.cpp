@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
 #include "io/decimal.hpp"
@@ -11,7 +11,6 @@
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "io/trajectory.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -145,10 +144,8 @@ char written_delimiter(const OutputFile& file, const Recording& recording) {
 
 void refuse_episodes(const Recording& recording) {
   if (recording.offsets.size() > 2)
-    throw Error(ErrorCode::bad_parameter, {.where = recording.where,
-                                           .got = std::to_string(recording.offsets.size() - 1) + " episodes",
-                                           .needed = "one episode for a text file",
-                                           .mend = "Write npz."});
+    fail(ErrorCode::bad_parameter, recording.where, std::to_string(recording.offsets.size() - 1) + " episodes",
+         "one episode for a text file", "Write npz.");
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
 #include "io/recording.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -28,12 +27,10 @@ void check_precision(const Array& array, const std::string& where) {
   const int digits = array.type.bytes == 4 ? 23 : array.type.bfloat16 ? 7 : 10;  // of the mantissa
   const double resolution = largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - digits);
   if (resolution * static_cast<double>(count - 1) > last - first || (count == 1 && resolution > 1e-3))
-    throw Error(
-        ErrorCode::time_precision,
-        {.where = where,
-         .got = std::to_string(count) + " timestamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
-                " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
-         .needed = "a type that resolves the mean step"});
+    fail(ErrorCode::time_precision, where,
+         std::to_string(count) + " timestamps of type " + (array.type.bfloat16 ? "bf16" : array.type.descr) +
+             " up to " + real_text(largest) + ", where that type resolves " + real_text(resolution),
+         "a type that resolves the mean step");
 }
 
 void set_unit(const Array& array, const ReadOptions& options, std::string_view name, TimeColumn& time) {
@@ -57,12 +54,10 @@ void set_unit(const Array& array, const ReadOptions& options, std::string_view n
 
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const ReadOptions& options,
                                       std::string_view name, TimeColumn& time) {
-  if (array.shape.size() != 1)
-    throw Error(ErrorCode::shape_mismatch, {.where = where, .got = array.text(), .needed = "times of shape (rows,)"});
+  if (array.shape.size() != 1) fail(ErrorCode::shape_mismatch, where, array.text(), "times of shape (rows,)");
   if (array.type.kind == ElementKind::boolean || array.type.kind == ElementKind::text)
-    throw Error(
-        ErrorCode::unsupported_file_dtype,
-        {.where = where, .got = array.text(), .needed = "times as integers, floating-point numbers or datetime64"});
+    fail(ErrorCode::unsupported_file_dtype, where, array.text(),
+         "times as integers, floating-point numbers or datetime64");
   time.integer = array.type.kind != ElementKind::real;
   time.coarse = !time.integer && array.type.bytes < 8;
   set_unit(array, options, name, time);
@@ -85,11 +80,10 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
     }
     if (result == ParseResult::good) continue;
     const bool finite = result != ParseResult::not_finite;
-    throw Error(finite ? ErrorCode::time_overflow : ErrorCode::times_not_finite,
-                {.where = where + ": row " + std::to_string(i),
-                 .got = got + " " + std::string(to_string(time.unit)),
-                 .needed = finite ? "a time within 292 years of 0, the range of int64 nanoseconds" : "a finite time",
-                 .mend = finite && time.form == TimeForm::number ? "Name the unit with --time-unit." : ""});
+    fail(finite ? ErrorCode::time_overflow : ErrorCode::times_not_finite, where + ": row " + std::to_string(i),
+         got + " " + std::string(to_string(time.unit)),
+         finite ? "a time within 292 years of 0, the range of int64 nanoseconds" : "a finite time",
+         finite && time.form == TimeForm::number ? "Name the unit with --time-unit." : "");
   }
   return times;
 }
@@ -134,17 +128,14 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
 std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds) {
   const std::string got = std::to_string(seconds) + " s and " + std::to_string(nanoseconds) + " ns";
   if (nanoseconds < 0 || nanoseconds >= kSecond)
-    throw Error(ErrorCode::bad_text, {.where = recording.place(row),
-                                      .got = got,
-                                      .needed = "from 0 to 999,999,999 nanoseconds beside whole seconds"});
+    fail(ErrorCode::bad_text, recording.place(row), got, "from 0 to 999,999,999 nanoseconds beside whole seconds");
   std::int64_t product = 0, sum = 0;
   // The first second of the range is incomplete, so negative times are computed from the next second.
   const std::int64_t up = seconds < 0 ? 1 : 0;
   if (__builtin_mul_overflow(seconds + up, kSecond, &product) ||
       __builtin_add_overflow(product, nanoseconds - up * kSecond, &sum))
-    throw Error(ErrorCode::time_overflow, {.where = recording.place(row),
-                                           .got = got,
-                                           .needed = "a time within 292 years of 0, the range of int64 nanoseconds"});
+    fail(ErrorCode::time_overflow, recording.place(row), got,
+         "a time within 292 years of 0, the range of int64 nanoseconds");
   return sum;
 }
 

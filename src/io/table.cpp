@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
 #include "io/time_names.hpp"
 #include "io/utf8.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -18,12 +18,6 @@ constexpr std::size_t kMostColumns = 65'536;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // The delimiter of a line. ';' goes before ',', which may be a decimal comma; without either it is blanks.
 char find_delimiter(std::string_view line) {
@@ -72,11 +66,8 @@ class LineSplitter {
 
   [[noreturn]] void fail(std::int64_t line, std::size_t at, std::string got, std::string needed,
                          std::string mend = {}) const {
-    throw Error(ErrorCode::bad_text,
-                {.where = std::string(where_) + ":" + std::to_string(line) + ":" + std::to_string(at + 1),
-                 .got = std::move(got),
-                 .needed = std::move(needed),
-                 .mend = std::move(mend)});
+    tmaops::fail(ErrorCode::bad_text, std::string(where_) + ":" + std::to_string(line) + ":" + std::to_string(at + 1),
+                 got, needed, mend);
   }
 
  private:
@@ -203,6 +194,12 @@ class HeaderFinder {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 std::string Table::place(std::size_t row, std::size_t column) const {
   return where + ":" + std::to_string(lines[row]) + ":" + std::to_string(at(row, column).column);
 }
@@ -212,9 +209,7 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
   table.where = std::move(where);
   table.columns = options.columns;
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
-    throw Error(ErrorCode::bad_format, {.where = table.where,
-                                        .got = "a zero byte at offset " + std::to_string(zero),
-                                        .needed = "text (ASCII or UTF-8)"});
+    fail(ErrorCode::bad_format, table.where, "a zero byte at offset " + std::to_string(zero), "text (ASCII or UTF-8)");
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
 
   LineSplitter splitter(table.where, table.unquoted);

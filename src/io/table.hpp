@@ -53,6 +53,8 @@ struct TableOptions {
 /// file:line:column.
 Table parse_table(std::string_view text, std::string where, const TableOptions& options = {});
 
+/// The text without the blanks and tabs at its ends, which quoted fields keep.
+std::string_view trimmed(std::string_view text);
 /// Whether a field has no value: empty, or NA, N/A, None, null, NaN, NaT in any case, as R, Python, SQL and pandas
 /// write.
 bool is_missing(std::string_view field);

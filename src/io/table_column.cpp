@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "io/table.hpp"
 #include "io/time_names.hpp"
 #include "io/utf8.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -24,21 +24,15 @@ std::string with_decimal_point(std::string_view text) {
   return parse_real(with_point, value) == ParseResult::not_a_number ? "" : with_point;
 }
 
-std::string_view without_blanks(std::string_view text) {  // quoted fields keep theirs
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 bool is_whole(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 template <class T>
 bool parse_all(const Table& table, std::size_t column, std::vector<T>& values, std::size_t& row) {
   for (row = 0; row < values.size(); ++row) {
-    std::string_view text = without_blanks(table.at(row, column).text);
+    std::string_view text = trimmed(table.at(row, column).text);
     if (text.starts_with('+')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), values[row]);
     if (error != std::errc() || end != text.data() + text.size()) return false;
@@ -66,7 +60,7 @@ Array text_of(const Table& table, std::size_t column) {
 }  // namespace
 
 bool is_missing(std::string_view field) {
-  field = without_blanks(field);
+  field = trimmed(field);
   if (field.empty()) return true;
   constexpr std::size_t kLongest = 5;
   if (field.size() > kLongest) return false;
@@ -81,10 +75,8 @@ void fail_field(const Table& table, std::size_t row, std::size_t column, const s
   std::string mend = with_decimal_point(field.text);
   if (!mend.empty())
     mend = "This looks like a decimal comma: write " + mend + ". Numbers are read with a point in every locale.";
-  throw Error(ErrorCode::bad_text, {.where = table.place(row, column),
-                                    .got = field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'",
-                                    .needed = needed,
-                                    .mend = std::move(mend)});
+  fail(ErrorCode::bad_text, table.place(row, column),
+       field.text.empty() ? "an empty field" : "'" + display_text(field.text) + "'", needed, mend);
 }
 
 std::vector<double> column_reals(const Table& table, std::size_t column) {
@@ -95,7 +87,7 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
       values[row] = std::numeric_limits<double>::quiet_NaN();
       continue;
     }
-    switch (parse_real(without_blanks(text), values[row])) {
+    switch (parse_real(trimmed(text), values[row])) {
       case ParseResult::good:
         break;
       case ParseResult::out_of_range:
@@ -119,7 +111,7 @@ TableColumn table_column(const Table& table, std::size_t column) {
       ++result.missing;
       continue;
     }
-    const std::string_view text = without_blanks(field.text);
+    const std::string_view text = trimmed(field.text);
     switch (parse_real(text, values[row])) {
       case ParseResult::out_of_range:
         too_large = std::min(too_large, row);

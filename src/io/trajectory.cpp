@@ -4,10 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "core/display.hpp"
+#include "core/fail.hpp"
 #include "io/input_file.hpp"
 #include "io/table.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -25,10 +24,9 @@ double determinant(const std::array<double, 9>& m) {
 
 std::vector<std::int64_t> read_kitti_times(const std::string& where, const ReadOptions& options) {
   if (!options.kitti_times)
-    throw Error(ErrorCode::usage, {.where = where,
-                                   .got = "KITTI poses, which have no times",
-                                   .needed = "the file of their times, one timestamp in seconds per line",
-                                   .mend = "Name it with " + options.kitti_times_option + "."});
+    fail(ErrorCode::usage, where, "KITTI poses, which have no times",
+         "the file of their times, one timestamp in seconds per line",
+         "Name it with " + options.kitti_times_option + ".");
   ReadOptions times;
   times.format = FileFormat::csv;
   return read_times(*options.kitti_times, times);
@@ -64,12 +62,11 @@ std::vector<TextField> pose_fields(const Recording& recording, FileFormat format
              kind != ElementKind::time;
     });
     if (found == all.end())
-      throw Error(ErrorCode::bad_parameter,
-                  {.where = recording.where,
-                   .got = "no column '" + std::string(kTumColumns[i]) + "' for a " +
-                          (format == FileFormat::kitti ? "KITTI" : "TUM") + " trajectory",
-                   .needed = "tx ty tz qx qy qz qw, or arrays position (rows, 3) and quaternion (rows, 4)",
-                   .mend = "Write csv or npz, or rename the columns."});
+      fail(ErrorCode::bad_parameter, recording.where,
+           "no column '" + std::string(kTumColumns[i]) + "' for a " + (format == FileFormat::kitti ? "KITTI" : "TUM") +
+               " trajectory",
+           "tx ty tz qx qy qz qw, or arrays position (rows, 3) and quaternion (rows, 4)",
+           "Write csv or npz, or rename the columns.");
     chosen.push_back(*found);
   }
   return chosen;
@@ -80,7 +77,7 @@ std::optional<std::array<double, 4>> quaternion_of(const std::array<double, 9>& 
     for (std::size_t j = i; j < 3; ++j)
       if (!(std::abs(dot(m, i, j) - (i == j ? 1.0 : 0.0)) <= kTolerance)) return {};
   if (determinant(m) < 0) return {};  // a mirror image
-  // Four times the product of each two components. The row of the largest square gives them all.
+  // The products of every two components, times four. The row with the largest square gives all components.
   const double xy = m[1] + m[3], xz = m[2] + m[6], yz = m[5] + m[7];
   const double xw = m[7] - m[5], yw = m[2] - m[6], zw = m[3] - m[1];
   const std::array<std::array<double, 4>, 4> products{{{1 + m[0] - m[4] - m[8], xy, xz, xw},
@@ -122,11 +119,9 @@ std::string kitti_line(const std::vector<TextField>& fields, std::int64_t row) {
 }
 
 Recording parse_kitti_recording(std::string_view text, const std::string& where, const ReadOptions& options) {
-  if (text.empty())
-    throw Error(ErrorCode::bad_format, {.where = where, .got = "an empty file", .needed = "a KITTI trajectory"});
+  if (text.empty()) fail(ErrorCode::bad_format, where, "an empty file", "a KITTI trajectory");
   const Table table = parse_table(text, where, {.delimiter = ' ', .header = false, .columns = kNumbers});
-  if (table.rows() == 0)
-    throw Error(ErrorCode::empty_trajectory, {.where = where, .got = "no line of data", .needed = "at least one row"});
+  if (table.rows() == 0) fail(ErrorCode::empty_trajectory, where, "no line of data", "at least one row");
   Recording recording;
   recording.where = where;
   recording.format = FileFormat::kitti;
@@ -135,10 +130,8 @@ Recording parse_kitti_recording(std::string_view text, const std::string& where,
   recording.time.unit_source = UnitSource::format;
   recording.times = read_kitti_times(where, options);
   if (recording.times.size() != table.rows())
-    throw Error(ErrorCode::shape_mismatch,
-                {.where = input_name(*options.kitti_times),
-                 .got = std::to_string(recording.times.size()) + " times",
-                 .needed = std::to_string(table.rows()) + ", one for each pose of " + where});
+    fail(ErrorCode::shape_mismatch, input_name(*options.kitti_times), std::to_string(recording.times.size()) + " times",
+         std::to_string(table.rows()) + ", one for each pose of " + where);
   if (options.only_times) return recording;
 
   std::array<std::vector<double>, kNumbers> numbers;
@@ -149,10 +142,9 @@ Recording parse_kitti_recording(std::string_view text, const std::string& where,
     for (std::size_t i = 0; i < 9; ++i) rotation[i] = numbers[4 * (i / 3) + i % 3][row];
     const auto quaternion = quaternion_of(rotation);
     if (!quaternion)
-      throw Error(ErrorCode::bad_text,
-                  {.where = table.place(row, 0),
-                   .got = "a matrix of determinant " + real_text(determinant(rotation)) + " that is no rotation",
-                   .needed = "the rows of a rotation matrix, each with a translation behind it"});
+      fail(ErrorCode::bad_text, table.place(row, 0),
+           "a matrix of determinant " + real_text(determinant(rotation)) + " that is no rotation",
+           "the rows of a rotation matrix, each with a translation behind it");
     for (std::size_t i = 0; i < 4; ++i) quaternions[i].push_back((*quaternion)[i]);
   }
   const std::vector<std::int64_t> shape{recording.rows()};

@@ -5,13 +5,12 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <sstream>
 #include <utility>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
+#include "io/input_file.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -152,10 +151,7 @@ std::string YamlNode::describe() const {
 
 void fail_at(ErrorCode code, const Place& place, const std::string& what, std::string got, std::string needed,
              std::string mend) {
-  throw Error(code, {.where = place.text() + (what.empty() ? "" : ": " + what),
-                     .got = std::move(got),
-                     .needed = std::move(needed),
-                     .mend = std::move(mend)});
+  fail(code, place.text() + (what.empty() ? "" : ": " + what), got, needed, mend);
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& source) {
@@ -178,21 +174,10 @@ YamlNode parse_yaml(const std::string& text, const std::string& source) {
 }
 
 YamlNode read_yaml_file(const std::filesystem::path& path) {
-  const auto fail = [&](const std::string& got) {
-    throw Error(ErrorCode::cannot_read, {.where = display(path), .got = got, .needed = "a configuration file"});
-  };
-  std::error_code status;
-  if (std::filesystem::is_directory(path, status)) fail("a directory");
-  const bool standard_input = path == "-";
-  const auto keep_open = [](std::FILE*) { return 0; };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(standard_input ? stdin : std::fopen(path.c_str(), "rb"),
-                                                             standard_input ? keep_open : &std::fclose);
-  if (!file) fail(system_text(errno));
-  std::string text(kLargestFile + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) fail(system_text(errno));
-  if (text.size() > kLargestFile) fail("more than 1 MiB");
-  return parse_yaml(text, standard_input ? "stdin" : display(path));
+  const Bytes file = read_file(path);
+  if (file.size > kLargestFile)
+    fail(ErrorCode::cannot_read, input_name(path), "more than 1 MiB", "a configuration file");
+  return parse_yaml(std::string(file.text()), input_name(path));
 }
 
 }  // namespace tmaops::io

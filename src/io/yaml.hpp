@@ -39,8 +39,7 @@ struct YamlEntry {
 /// configuration needs none, and aliases can make a small file expand without end.
 YamlNode parse_yaml(const std::string& text, const std::string& source);
 
-/// Reads and parses a file of at most 1 MiB; "-" is standard input, "./-" a file of that name. Throws Error cannot_read
-/// as well.
+/// The same of a file of at most 1 MiB. Throws the errors of read_file as well.
 YamlNode read_yaml_file(const std::filesystem::path& path);
 
 /// Throws Error about a node.

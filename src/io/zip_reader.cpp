@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/display.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -21,14 +21,13 @@ constexpr std::uint64_t kPatched = 1U << 5;
 constexpr std::uint64_t kNewestVersion = 63;  // 6.3, of APPNOTE.TXT; Python's zipfile refuses later ones too
 
 [[noreturn]] void damaged(const std::string& where, std::string got, std::string needed) {
-  throw Error(ErrorCode::bad_archive, {.where = where, .got = std::move(got), .needed = std::move(needed)});
+  fail(ErrorCode::bad_archive, where, got, needed);
 }
 
 std::string named(std::string_view name) { return "member '" + display_text(name) + "'"; }
 
 std::shared_ptr<zip> open_archive(const Bytes& file, const std::string& where) {
-  if (file.size == 0)
-    throw Error(ErrorCode::bad_format, {.where = where, .got = "an empty file", .needed = "an npz archive"});
+  if (file.size == 0) fail(ErrorCode::bad_format, where, "an empty file", "an npz archive");
   zip_error_t error{};
   zip_source_t* source = zip_source_buffer_create(file.data.get(), file.size, 0, &error);
   zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
@@ -37,18 +36,14 @@ std::shared_ptr<zip> open_archive(const Bytes& file, const std::string& where) {
   const std::string text = zip_error_strerror(&error);
   zip_error_fini(&error);
   if (source != nullptr) zip_source_free(source);
-  if (code == ZIP_ER_MEMORY)
-    throw Error(ErrorCode::out_of_memory, {.where = where, .got = "no place for its directory", .needed = "memory"});
-  if (code == ZIP_ER_EXISTS)
-    throw Error(ErrorCode::bad_member_name,
-                {.where = where, .got = "two members of one name", .needed = "different names"});
+  if (code == ZIP_ER_MEMORY) fail(ErrorCode::out_of_memory, where, "no place for its directory", "memory");
+  if (code == ZIP_ER_EXISTS) fail(ErrorCode::bad_member_name, where, "two members of one name", "different names");
   const bool has_end =
       file.size >= kEndRecord && file.text().rfind(kEndSignature, file.size - kEndRecord) != std::string_view::npos;
   if (code == ZIP_ER_NOZIP && !has_end)
-    throw Error(ErrorCode::bad_format,
-                {.where = where,
-                 .got = file.text().starts_with("PK\x03\x04") ? "a zip archive whose end is missing" : "no zip archive",
-                 .needed = "an npz archive"});
+    fail(ErrorCode::bad_format, where,
+         file.text().starts_with("PK\x03\x04") ? "a zip archive whose end is missing" : "no zip archive",
+         "an npz archive");
   damaged(where, "a damaged archive (" + text + ")", "a directory and local headers that agree");
 }
 
@@ -105,8 +100,7 @@ class Directory {
 
 void check_name(const std::string& name, const std::string& where) {
   const auto refuse = [&](const char* why) {
-    throw Error(ErrorCode::bad_member_name,
-                {.where = where, .got = "'" + display_text(name) + "', " + why, .needed = "a plain relative name"});
+    fail(ErrorCode::bad_member_name, where, "'" + display_text(name) + "', " + why, "a plain relative name");
   };
   if (name.empty()) refuse("an empty name");
   if (name.find('\0') != std::string::npos) refuse("with a zero byte");
@@ -122,23 +116,19 @@ void check_expansion(const std::vector<ZipMember>& members, std::uint64_t file_b
   for (const ZipMember& member : members) {
     if (!member.deflated) continue;
     if (member.size > limits.largest_member)
-      throw Error(ErrorCode::zip_bomb,
-                  {.where = where,
-                   .got = named(member.name) + " of " + std::to_string(member.size) + " bytes",
-                   .needed = "at most " + std::to_string(limits.largest_member) + " bytes after expansion"});
+      fail(ErrorCode::zip_bomb, where, named(member.name) + " of " + std::to_string(member.size) + " bytes",
+           "at most " + std::to_string(limits.largest_member) + " bytes after expansion");
     claimed += member.size;  // no overflow: each is below 64 GiB, and an entry takes 46 bytes of the file
     if (largest == nullptr || member.size > largest->size) largest = &member;
   }
   if (claimed <= limits.believed_bytes || (claimed - limits.believed_bytes) / limits.largest_ratio <= file_bytes)
     return;
-  throw Error(
-      ErrorCode::zip_bomb,
-      {.where = where,
-       .got = std::to_string(file_bytes) + " bytes that expand to " + std::to_string(claimed) + ", the largest " +
-              named(largest->name) + " to " + std::to_string(largest->size),
-       .needed = "at most " + std::to_string(limits.largest_ratio) + " : 1 in an archive that expands to more than " +
-                 std::to_string(limits.believed_bytes) + " bytes",
-       .mend = "If the data is honest, pass --trust-sizes, or save it without compression."});
+  fail(ErrorCode::zip_bomb, where,
+       std::to_string(file_bytes) + " bytes that expand to " + std::to_string(claimed) + ", the largest " +
+           named(largest->name) + " to " + std::to_string(largest->size),
+       "at most " + std::to_string(limits.largest_ratio) + " : 1 in an archive that expands to more than " +
+           std::to_string(limits.believed_bytes) + " bytes",
+       "If the data is honest, pass --trust-sizes, or save it without compression.");
 }
 
 }  // namespace
@@ -183,9 +173,7 @@ Bytes ZipReader::read(const ZipMember& member) const {
   // libzip compares the checksum when it has read the end. A member that lies about its size has more bytes here.
   std::byte beyond{};
   if (count > 0 || member.size == 0) count = zip_fread(open.get(), &beyond, 1);
-  if (count > 0)
-    throw Error(ErrorCode::zip_bomb,
-                {.where = where_, .got = name + " that expands to more than it says", .needed = needed});
+  if (count > 0) fail(ErrorCode::zip_bomb, where_, name + " that expands to more than it says", needed);
   if (count < 0 && zip_error_code_zip(zip_file_get_error(open.get())) == ZIP_ER_CRC)
     damaged(where_, name + " with another checksum than it had", "the same CRC-32");
   if (count < 0 || size < member.size) damaged(where_, name + " whose packed data are damaged", needed);

@@ -2,6 +2,7 @@
 #include "tmaops/registry.hpp"
 
 #include "core/entry.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops {
@@ -30,10 +31,8 @@ std::vector<VariantInfo> variants(std::string_view op) {
 #include "operators.inc"
 #undef TMAOPS_OPERATOR
     const std::vector<std::string_view> known = operators();
-    throw Error(ErrorCode::unknown_variant, {.where = "operator",
-                                             .got = "'" + std::string(op) + "'",
-                                             .needed = "one of " + joined(known),
-                                             .mend = did_you_mean(op, known)});
+    fail(ErrorCode::unknown_variant, "operator", "'" + std::string(op) + "'", "one of " + joined(known),
+         did_you_mean(op, known));
   });
 }
 

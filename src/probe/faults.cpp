@@ -11,7 +11,7 @@
 #include <array>
 #include <cstring>
 
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 extern char** environ;
 
@@ -38,9 +38,8 @@ std::string line_after(std::string_view text, std::string_view beginning) {
   return {};
 }
 
-[[noreturn]] void fail(const std::string& program, int error_number) {
-  throw Error(ErrorCode::cannot_read,
-              {.where = "starting " + program, .got = std::strerror(error_number), .needed = "a program that starts"});
+[[noreturn]] void cannot_start(const std::string& program, int error_number) {
+  fail(ErrorCode::cannot_read, "starting " + program, std::strerror(error_number), "a program that starts");
 }
 
 /// Reads until the output or the time ends. Returns whether the output ended.
@@ -100,7 +99,7 @@ std::vector<FaultRun> run_faults(const std::string& program, std::chrono::millis
 Child run_child(const std::string& program, const std::vector<std::string>& arguments,
                 std::chrono::milliseconds limit) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(program, errno);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(program, errno);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -115,7 +114,7 @@ Child run_child(const std::string& program, const std::vector<std::string>& argu
   close(ends[1]);
   if (started != 0) {
     close(ends[0]);
-    fail(program, started);
+    cannot_start(program, started);
   }
   Child child;
   child.timed_out = !read_all(ends[0], std::chrono::steady_clock::now() + limit, child.printed);

@@ -1,11 +1,11 @@
 // Stands for the files in cuda/ in a build without CUDA.
+#include "core/fail.hpp"
 #include "probe/faults.hpp"
 #include "probe/loads.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::probe {
 namespace {
-[[noreturn]] void refuse() { throw Error(ErrorCode::no_cuda_build, {.where = "probe", .got = {}, .needed = {}}); }
+[[noreturn]] void refuse() { fail(ErrorCode::no_cuda_build, "probe", {}, {}); }
 }  // namespace
 
 std::unique_ptr<Loader> make_gpu_loader() { refuse(); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -33,7 +33,7 @@ std::uint32_t address_in_tile(const TensorMapSpec& spec, const TileLayout& layou
 
 BankUse bank_use(std::span<const std::uint32_t> addresses, int bytes) {
   const auto fail = [](std::string got, std::string needed) {
-    throw Error(ErrorCode::bad_parameter, {.where = "bank_use", .got = std::move(got), .needed = std::move(needed)});
+    tmaops::fail(ErrorCode::bad_parameter, "bank_use", got, needed);
   };
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16)
     fail(std::to_string(bytes) + " bytes per lane", "1, 2, 4, 8 or 16");

@@ -8,8 +8,8 @@
 
 #include "core/cuda_status.hpp"
 #include "core/device_info.hpp"
+#include "core/fail.hpp"
 #include "tma/driver.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -39,10 +39,10 @@ Function find(const char* symbol, unsigned int version) {
   if (found == cudaDriverEntryPointSuccess && address != nullptr) return reinterpret_cast<Function>(address);
   int driver = 0;
   cudaDriverGetVersion(&driver);
-  throw Error(ErrorCode::driver_too_old, {.where = symbol,
-                                          .got = "a driver for CUDA " + std::to_string(driver / 1000) + "." +
-                                                 std::to_string(driver % 1000 / 10) + ", which has no such function",
-                                          .needed = "CUDA 12.0 or newer"});
+  fail(ErrorCode::driver_too_old, symbol,
+       "a driver for CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
+           ", which has no such function",
+       "CUDA 12.0 or newer");
 }
 
 const Functions& functions_of_driver() {
@@ -70,11 +70,10 @@ std::array<T, kMostEntries> as(const std::vector<std::int64_t>& values) {
 void load_driver(int device_index) {
   const DeviceInfo& device = device_info({DeviceType::cuda, device_index});
   if (device.compute_capability < kHopper)
-    throw Error(ErrorCode::wrong_architecture,
-                {.where = "tensor map on " + device.name,
-                 .got = "compute capability " + std::to_string(device.compute_capability / 10) + "." +
-                        std::to_string(device.compute_capability % 10),
-                 .needed = "9.0 or newer: older GPUs have no TMA"});
+    fail(ErrorCode::wrong_architecture, "tensor map on " + device.name,
+         "compute capability " + std::to_string(device.compute_capability / 10) + "." +
+             std::to_string(device.compute_capability % 10),
+         "9.0 or newer: older GPUs have no TMA");
   check_cuda(cudaSetDevice(device_index), "selecting the device of a tensor map");
   // Makes the context, and reports an error that an earlier kernel left in it.
   check_cuda(cudaFree(nullptr), "before making a tensor map");

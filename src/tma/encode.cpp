@@ -4,8 +4,8 @@
 
 #include "core/device_info.hpp"
 #include "core/entry.hpp"
+#include "core/fail.hpp"
 #include "tma/driver.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -23,10 +23,7 @@ std::string indented(const std::string& lines) {
   if (report.proposal) mend = report.proposal->change + " is valid:\n          " + report.proposal->spec.text();
   report.proposal.reset();
   report.warnings.clear();
-  throw Error(ErrorCode::bad_tensor_map, {.where = spec.text(),
-                                          .got = indented(report.text()),
-                                          .needed = "a specification that keeps these rules",
-                                          .mend = std::move(mend)});
+  fail(ErrorCode::bad_tensor_map, spec.text(), indented(report.text()), "a specification that keeps these rules", mend);
 }
 
 }  // namespace
@@ -54,15 +51,13 @@ TensorMap encode(const TensorMapSpec& spec, int device_index) {
   return public_entry("tensor map", [&] {
     if (Report report = check(spec, std::numeric_limits<int>::max()); !report.valid()) refuse(spec, std::move(report));
     if (spec.address == 0)
-      throw Error(ErrorCode::null_pointer,
-                  {.where = "tensor map: address", .got = "0", .needed = "the address of the tensor in GPU memory"});
+      fail(ErrorCode::null_pointer, "tensor map: address", "0", "the address of the tensor in GPU memory");
     load_driver(device_index);
     const int capability = device_info({DeviceType::cuda, device_index}).compute_capability;
     if (Report report = check(spec, capability); !report.valid()) refuse(spec, std::move(report));
     TensorMap map;
     if (const DriverAnswer answer = encode_unchecked(spec, map); !answer.accepted())
-      throw Error(ErrorCode::tensor_map_refused,
-                  {.where = spec.text(), .got = answer.name, .needed = "success: every documented rule is kept"});
+      fail(ErrorCode::tensor_map_refused, spec.text(), answer.name, "success: every documented rule is kept");
     return map;
   });
 }

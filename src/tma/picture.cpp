@@ -1,7 +1,6 @@
 #include "tma/picture.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "tma/sizes.hpp"
 #include "tmaops/error.hpp"

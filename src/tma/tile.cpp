@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/entry.hpp"
+#include "core/fail.hpp"
 #include "tma/sizes.hpp"
 
 namespace tmaops::tma {
@@ -13,7 +14,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 void require(const Report& report, ErrorCode code, const std::string& where) {
   if (report.valid()) return;
   const Finding& first = report.errors.front();
-  throw Error(code, {.where = where, .got = first.text, .needed = std::string(first.rule->text)});
+  fail(code, where, first.text, std::string(first.rule->text));
 }
 
 std::int64_t stride_of(const TensorMapSpec& spec, int dimension) {
@@ -33,8 +34,7 @@ void require_valid(const TensorMapSpec& spec, const TileLoad& load) {
 TileLayout tile_layout(const TensorMapSpec& spec) {
   require(check(spec, 100), ErrorCode::bad_tensor_map, spec.text());
   const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorCode::tile_not_modelled,
-                {.where = spec.text(), .got = what, .needed = "a tiled map of a plain type without interleave"});
+    fail(ErrorCode::tile_not_modelled, spec.text(), what, "a tiled map of a plain type without interleave");
   };
   if (spec.mode != Mode::tiled) refuse("im2col");
   if (spec.interleave != Interleave::none) refuse("interleave " + std::string(to_string(spec.interleave)));
@@ -103,9 +103,8 @@ void load_tile(const TensorMapSpec& spec, const TileLoad& load, std::span<const 
   const TileLayout layout = tile_layout(spec);
   require_valid(spec, load);
   const auto too_small = [](std::string_view what, std::size_t got, std::int64_t needed) {
-    throw Error(ErrorCode::shape_mismatch, {.where = "load_tile: " + std::string(what),
-                                            .got = std::to_string(got) + " bytes",
-                                            .needed = std::to_string(needed) + " bytes or more"});
+    fail(ErrorCode::shape_mismatch, "load_tile: " + std::string(what), std::to_string(got) + " bytes",
+         std::to_string(needed) + " bytes or more");
   };
   if (static_cast<std::int64_t>(shared.size()) < layout.footprint) too_small("shared", shared.size(), layout.footprint);
   const std::array<std::byte, 8> fill = fill_bytes(spec.fill);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "bench/run/statistics.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 
@@ -24,10 +24,9 @@ CounterValues fold_kernels(std::span<const CounterValues> kernels) {
 Counters fold_runs(std::span<const CounterValues> kernels, int all_runs, int runs) {
   const std::size_t each = kernels.size() / static_cast<std::size_t>(all_runs);
   if (each * static_cast<std::size_t>(all_runs) != kernels.size())
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "counters",
-                 .got = std::to_string(kernels.size()) + " kernels in " + std::to_string(all_runs) + " runs of a call",
-                 .needed = "as many in each"});
+    fail(ErrorCode::variant_refuses, "counters",
+         std::to_string(kernels.size()) + " kernels in " + std::to_string(all_runs) + " runs of a call",
+         "as many in each");
   Counters counters{.kernels = static_cast<int>(each), .runs = runs};
   std::vector<CounterValues> folded;
   for (int run = all_runs - runs; run < all_runs; ++run)

@@ -71,7 +71,7 @@ inline constexpr std::string_view kWaitSuffix = "_per_issue_active.ratio";
 /// In the order of kCounters.
 using CounterValues = std::array<double, kCounters.size()>;
 
-/// So many of kCounters, from the first on, are also read of calls back to back.
+/// This many counters at the start of kCounters are also read around many calls (see BackToBack).
 inline constexpr std::size_t kBackToBackCounters = 7;
 
 /// Counters of one range around many calls in a graph, as they are timed: kernels follow each other without a pause,

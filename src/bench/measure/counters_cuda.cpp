@@ -10,7 +10,7 @@
 #include "bench/measure/call_graph.hpp"
 #include "bench/measure/counters.hpp"
 #include "bench/measure/range_profiler.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 
@@ -55,10 +55,8 @@ class RangeProfiler : public CounterReader {
     const int first = std::min(static_cast<int>(calls.size()), kMostFirst);
     if (const auto kernels = kernels_of(calls, first + kRuns)) return fold_runs(*kernels, first + kRuns, kRuns);
     if (const auto kernels = kernels_of(calls, 2)) return fold_runs(*kernels, 2, 1);
-    throw Error(ErrorCode::variant_refuses,
-                {.where = "counters",
-                 .got = "more than " + std::to_string(ProfilerSession::kMostRanges / 2) + " kernels in one call",
-                 .needed = {}});
+    fail(ErrorCode::variant_refuses, "counters",
+         "more than " + std::to_string(ProfilerSession::kMostRanges / 2) + " kernels in one call", {});
   }
 
   BackToBack read_back_to_back(const std::vector<Call>& calls, double seconds_each) override {
@@ -73,10 +71,8 @@ class RangeProfiler : public CounterReader {
       session_->end_range();
     });
     if (!ranges || ranges->size() != 1)
-      throw Error(ErrorCode::variant_refuses,
-                  {.where = "counters",
-                   .got = std::to_string(ranges ? ranges->size() : 0) + " ranges around calls back to back",
-                   .needed = "one"});
+      fail(ErrorCode::variant_refuses, "counters",
+           std::to_string(ranges ? ranges->size() : 0) + " ranges around calls back to back", "one");
     return back_to_back(ranges->front(), graph.calls());
   }
 
@@ -130,13 +126,13 @@ class RangeProfiler : public CounterReader {
 
 std::unique_ptr<CounterReader> make_cuda_counters(Device device) {
   if (const CountersState state = counters_state(); !state.problem.empty())
-    throw Error(ErrorCode::variant_refuses, {.where = "counters", .got = state.problem, .needed = state.mend});
+    fail(ErrorCode::variant_refuses, "counters", state.problem, state.mend);
   return std::make_unique<RangeProfiler>(device);
 }
 #else
 std::unique_ptr<CounterReader> make_cuda_counters(Device) {
   const CountersState state = counters_state();
-  throw Error(ErrorCode::variant_refuses, {.where = "counters", .got = state.problem, .needed = state.mend});
+  fail(ErrorCode::variant_refuses, "counters", state.problem, state.mend);
 }
 #endif
 

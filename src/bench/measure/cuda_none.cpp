@@ -4,11 +4,11 @@
 #include "bench/measure/timer.hpp"
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/device_buffer.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 namespace {
-[[noreturn]] void refuse() { throw Error(ErrorCode::no_cuda_build, {.where = "bench", .got = {}, .needed = {}}); }
+[[noreturn]] void refuse() { fail(ErrorCode::no_cuda_build, "bench", {}, {}); }
 }  // namespace
 
 DeviceBuffer::DeviceBuffer(DType, const Layout&, Device) { refuse(); }

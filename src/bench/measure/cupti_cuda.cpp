@@ -6,7 +6,7 @@
 #include "bench/measure/counters.hpp"
 #include "bench/measure/cupti.hpp"
 #include "bench/measure/shared_library.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 
@@ -73,8 +73,7 @@ void check_cupti(CUptiResult status, const char* what) {
   if (status == CUPTI_SUCCESS) return;
   const char* text = nullptr;
   if (cupti().error_message(status, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
-  throw Error(ErrorCode::variant_refuses,
-              {.where = "counters", .got = std::string("CUPTI, ") + what + ": " + text, .needed = mend(status)});
+  fail(ErrorCode::variant_refuses, "counters", std::string("CUPTI, ") + what + ": " + text, mend(status));
 }
 
 namespace {

@@ -1,7 +1,6 @@
 // The ceiling of everything that only moves data: a copy on all threads.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/buffer.hpp"

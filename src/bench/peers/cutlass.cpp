@@ -2,7 +2,7 @@
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/cutlass_kernels.hpp"
 #include "bench/peers/peers.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -37,8 +37,7 @@ std::unique_ptr<Implementation> make(const std::string& peer, Launches launches_
     for (std::size_t way = 0; way < launches.size(); ++way)
       ways[way].push_back([peer, launch = launches[way]](Stream stream) {
         if (!launch(stream))
-          throw Error(ErrorCode::variant_refuses,
-                      {.where = peer, .got = "a launch that failed", .needed = "a GPU of compute capability 9.0"});
+          fail(ErrorCode::variant_refuses, peer, "a launch that failed", "a GPU of compute capability 9.0");
       });
   }
   return make_local(peer, Kind::peer, "", fastest(std::move(ways), timer, peer, needs), timer);

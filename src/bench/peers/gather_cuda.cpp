@@ -1,6 +1,5 @@
 // The ceiling `gather`, and the check that its kernel reads what an attention has to read.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 

@@ -8,26 +8,17 @@
 
 #include "bench/peers/peers.hpp"
 #include "core/signals_held.hpp"
+#include "ops/gemm/cpu/onednn/library.hpp"
 #include "tmaops/gemm.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {
 namespace {
 
-dnnl::memory::data_type onednn_type(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return dnnl::memory::data_type::f16;
-    case DType::bf16:
-      return dnnl::memory::data_type::bf16;
-    default:
-      return dnnl::memory::data_type::f32;
-  }
-}
-
 dnnl::memory::desc descriptor(const TensorView& tensor) {
   const auto rank = static_cast<std::size_t>(tensor.rank);
-  return {dnnl::memory::dims(tensor.shape.begin(), tensor.shape.begin() + rank), onednn_type(tensor.dtype),
+  return {dnnl::memory::dims(tensor.shape.begin(), tensor.shape.begin() + rank),
+          ops::gemm::onednn::data_type(tensor.dtype),
           dnnl::memory::dims(tensor.strides.begin(), tensor.strides.begin() + rank)};
 }
 

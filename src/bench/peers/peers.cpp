@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
@@ -45,10 +46,8 @@ constexpr Peer kPeers[] = {
 const Peer& peer_named(std::string_view name) {
   const auto found = std::ranges::find(kPeers, name, &Peer::name);
   if (found == std::end(kPeers))
-    throw Error(ErrorCode::bad_value, {.where = "peers",
-                                       .got = "'" + display_text(std::string(name)) + "'",
-                                       .needed = "one of " + joined(peer_names()),
-                                       .mend = did_you_mean(name, peer_names())});
+    fail(ErrorCode::bad_value, "peers", "'" + display_text(std::string(name)) + "'", "one of " + joined(peer_names()),
+         did_you_mean(name, peer_names()));
   return *found;
 }
 

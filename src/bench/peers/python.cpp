@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/fail.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 
@@ -34,9 +35,8 @@ class SharedMemory {
  private:
   [[noreturn]] void fail() {
     if (file_ >= 0) close(file_);
-    throw Error(
-        ErrorCode::out_of_memory,
-        {.where = "Python peers", .got = "no shared memory of " + std::to_string(bytes_) + " bytes", .needed = {}});
+    tmaops::fail(ErrorCode::out_of_memory, "Python peers", "no shared memory of " + std::to_string(bytes_) + " bytes",
+                 {});
   }
   std::size_t bytes_;
   int file_ = -1;
@@ -99,8 +99,7 @@ PythonPeers::PythonPeers(const PythonSettings& settings)
     versions_ = lines_.ask({{"command", "hello"}, {"threads", num_threads()}}, kStartTimeout)["versions"];
   } catch (const Error& error) {
     if (error.code() != ErrorCode::variant_refuses) throw;
-    throw Error(ErrorCode::cannot_read,
-                {.where = interpreter(settings.interpreter), .got = "", .needed = error.details().needed});
+    fail(ErrorCode::cannot_read, interpreter(settings.interpreter), "", error.details().needed);
   }
 }
 

@@ -11,11 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <thread>
 
 #include "bench/peers/peers.hpp"
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 extern char** environ;
 
@@ -53,7 +52,7 @@ LineProcess::LineProcess(const std::vector<std::string>& arguments,
   int ends[2];
   // A socket and not a pipe: writing to a process that ended is an error here and not a signal.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(ErrorCode::internal, {.where = "socketpair", .got = std::to_string(errno), .needed = {}});
+    fail(ErrorCode::internal, "socketpair", std::to_string(errno), {});
   socket_ = ends[0];
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -73,9 +72,8 @@ LineProcess::LineProcess(const std::vector<std::string>& arguments,
   close(ends[1]);
   if (status == 0) return;
   close(socket_);
-  throw Error(ErrorCode::cannot_read, {.where = arguments.front(),
-                                       .got = status == ENOENT ? "no such program" : "error " + std::to_string(status),
-                                       .needed = ""});
+  fail(ErrorCode::cannot_read, arguments.front(),
+       status == ENOENT ? "no such program" : "error " + std::to_string(status), "");
 }
 
 LineProcess::~LineProcess() {
@@ -96,8 +94,7 @@ std::string LineProcess::read_line(double timeout) {
       buffer_.erase(0, newline + 1);
       return line;
     }
-    if (interrupted_ && interrupted_())
-      throw Error(ErrorCode::interrupted, {.where = kPythonPeers, .got = {}, .needed = {}});
+    if (interrupted_ && interrupted_()) fail(ErrorCode::interrupted, kPythonPeers, {}, {});
     if (std::chrono::steady_clock::now() > end)
       peer_refuses(kPythonPeers, "an answer within " + std::to_string(static_cast<int>(timeout)) + " s");
     pollfd waiting{socket_, POLLIN, 0};

@@ -1,6 +1,5 @@
 #include "bench/run/block_cycles.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

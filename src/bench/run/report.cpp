@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "bench/measure/machine.hpp"
+#include "core/fail.hpp"
 #include "tmaops/version.hpp"
 
 namespace tmaops::bench {
@@ -14,10 +15,8 @@ using Json = nlohmann::ordered_json;
 
 double finite(double value, const Row& row, const char* what) {
   if (!std::isfinite(value))
-    throw Error(ErrorCode::internal,
-                {.where = "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
-                 .got = std::string(what) + " that is not finite",
-                 .needed = {}});
+    fail(ErrorCode::internal, "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
+         std::string(what) + " that is not finite", {});
   return value;
 }
 
@@ -130,8 +129,7 @@ void write(const Json& value, const std::string& indent, std::string& text) {
 }
 
 [[noreturn]] void fail_schema(const std::string& source, const std::string& where, const std::string& needed) {
-  throw Error(ErrorCode::bad_format,
-              {.where = source + ": " + where, .got = "not a result file of schema 1", .needed = needed});
+  fail(ErrorCode::bad_format, source + ": " + where, "not a result file of schema 1", needed);
 }
 
 bool is_text(const Json& value) { return value.is_string(); }

@@ -1,7 +1,6 @@
 // Results, and the result file (schema 1).
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

@@ -16,6 +16,7 @@
 #include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/device_info.hpp"
+#include "core/fail.hpp"
 #include "core/work.hpp"
 #include "tmaops/error.hpp"
 
@@ -52,10 +53,9 @@ int cold_sets(const Workload& workload, std::int64_t cap) {
   if (touched >= 2 * cache) return 1;
   const std::int64_t sets = cache / touched + 2;
   if (sets * bytes > cap || sets > 100000)
-    throw Error(ErrorCode::out_of_memory,
-                {.where = "cold inputs",
-                 .got = fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20, cap >> 20),
-                 .needed = fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20)});
+    fail(ErrorCode::out_of_memory, "cold inputs",
+         fmt::format("a last-level cache of {} MiB and a cap of {} MiB", cache >> 20, cap >> 20),
+         fmt::format("{} copies of the tensors, {} MiB", sets, (sets * bytes) >> 20));
   return static_cast<int>(sets);
 }
 
@@ -112,9 +112,8 @@ class Runner {
 
   void check_options() const {
     if (options_.counters && device_.type == DeviceType::cpu)
-      throw Error(ErrorCode::usage, {.where = "--counters (or counters: true)",
-                                     .got = "a run on the CPU",
-                                     .needed = "a GPU, whose hardware counters are read: --device cuda"});
+      fail(ErrorCode::usage, "--counters (or counters: true)", "a run on the CPU",
+           "a GPU, whose hardware counters are read: --device cuda");
     for (const std::string& peer : options_.peers) Peers::in_process(peer);  // throws for an unknown one
   }
 

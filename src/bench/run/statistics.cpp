@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -12,9 +12,8 @@ namespace {
 std::vector<double> sorted(std::span<const double> samples) {
   std::vector<double> ordered(samples.begin(), samples.end());
   if (ordered.empty() || !std::ranges::all_of(ordered, [](double x) { return std::isfinite(x); }))
-    throw Error(ErrorCode::bad_parameter, {.where = "statistics: samples",
-                                           .got = ordered.empty() ? "none" : "one that is not finite",
-                                           .needed = "at least one, all finite"});
+    fail(ErrorCode::bad_parameter, "statistics: samples", ordered.empty() ? "none" : "one that is not finite",
+         "at least one, all finite");
   std::ranges::sort(ordered);
   return ordered;
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "tmaops/error.hpp"
+#include "core/fail.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -30,14 +30,13 @@ std::int64_t number_in(const char* path) {
 Buffer::Buffer(DType dtype, const Layout& layout) : dtype_(dtype), layout_(layout) {
   const auto count = static_cast<std::size_t>(layout.size());
   if (count > std::numeric_limits<std::size_t>::max() / 16)
-    throw Error(ErrorCode::size_overflow, {.where = "tensor " + layout.shape_text(), .got = {}, .needed = {}});
+    fail(ErrorCode::size_overflow, "tensor " + layout.shape_text(), {}, {});
   bytes_ = count * size_of(dtype);
   mapped_ = bytes_ + 2 * kCanaryBytes;
   void* memory = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    throw Error(ErrorCode::out_of_memory, {.where = "tensor " + layout.shape_text(),
-                                           .got = "no room for " + std::to_string(bytes_) + " bytes",
-                                           .needed = {}});
+    fail(ErrorCode::out_of_memory, "tensor " + layout.shape_text(), "no room for " + std::to_string(bytes_) + " bytes",
+         {});
   base_ = static_cast<std::byte*>(memory);
   if (bytes_ >= kHugeBytes) madvise(base_, mapped_, MADV_HUGEPAGE);  // a wish: a kernel without them changes nothing
   std::memset(base_, kCanary, kCanaryBytes);

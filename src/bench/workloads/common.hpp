@@ -1,10 +1,8 @@
 // What the workloads share.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "bench/workloads/random.hpp"

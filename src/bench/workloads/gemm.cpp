@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/extensions.hpp"
+#include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
@@ -77,9 +77,8 @@ GemmConfig read_gemm(const Settings& problem) {
     config.n = problem.integer("n", size, 0, kLargest);
     config.k = problem.integer("k", size, 0, kLargest);
     if (config.m < 0 || config.n < 0 || config.k < 0)
-      throw Error(ErrorCode::bad_value, {.where = problem.place().text() + ": gemm",
-                                         .got = "no size",
-                                         .needed = "size (M = N = K), or m, n and k, or a case"});
+      fail(ErrorCode::bad_value, problem.place().text() + ": gemm", "no size",
+           "size (M = N = K), or m, n and k, or a case");
   }
   config.batched = problem.has("batch");
   config.batch = problem.integer("batch", 1, 1, 1 << 20);

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
@@ -102,9 +103,8 @@ void read_named(const Settings& problem, const Setting& setting, MsDeformAttnCas
 void read_shape(const Settings& problem, MsDeformAttnCase& made) {
   const Setting* levels = problem.find("levels");
   if (levels == nullptr || !problem.has("queries"))
-    throw Error(ErrorCode::bad_value, {.where = problem.place().text() + ": ms_deform_attn",
-                                       .got = "neither a case nor levels and queries",
-                                       .needed = "case: enc1/detr, or levels: '100x167 50x84' and queries: 300"});
+    fail(ErrorCode::bad_value, problem.place().text() + ": ms_deform_attn", "neither a case nor levels and queries",
+         "case: enc1/detr, or levels: '100x167 50x84' and queries: 300");
   made.levels = read_levels(problem, *levels);
   made.batch = problem.integer("batch", 1, 0, 1 << 20);
   made.heads = problem.integer("heads", 8, 1, 1 << 16);

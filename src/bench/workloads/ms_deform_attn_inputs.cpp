@@ -1,6 +1,5 @@
 #include "bench/workloads/ms_deform_attn_inputs.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>

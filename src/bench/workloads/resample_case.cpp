@@ -8,6 +8,7 @@
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
+#include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "ops/resample/options.hpp"
 
@@ -49,9 +50,7 @@ ResampleCase read_resample_case(const Settings& problem) {
   ResampleCase made;
   const Setting* named = problem.find("case");
   if (named == nullptr)
-    throw Error(ErrorCode::bad_value, {.where = problem.place().text() + ": resample",
-                                       .got = "no case",
-                                       .needed = "case: '32,500->256,256' (B,S->T,D)"});
+    fail(ErrorCode::bad_value, problem.place().text() + ": resample", "no case", "case: '32,500->256,256' (B,S->T,D)");
   read_shape(problem, *named, made);
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.time_dtype = problem.dtype("times", DType::f32, {DType::f32, DType::f64, DType::i64});

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "bench/workloads/workload.hpp"
 #include "core/settings.hpp"

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "core/spelling.hpp"
 
@@ -27,9 +28,8 @@ Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
     const auto count = static_cast<double>(spec.layout.size());
     bytes_ += count * static_cast<double>(size_of(spec.dtype));
     if (bytes_ > kMostBytes)
-      throw Error(ErrorCode::size_overflow, {.where = info_.op + " " + info_.name + ": " + spec.name,
-                                             .got = spec.layout.shape_text(),
-                                             .needed = "tensors of less than 2^60 bytes in all"});
+      fail(ErrorCode::size_overflow, info_.op + " " + info_.name + ": " + spec.name, spec.layout.shape_text(),
+           "tensors of less than 2^60 bytes in all");
     places_.push_back(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
     const auto bytes = static_cast<std::uintptr_t>(spec.layout.size()) * size_of(spec.dtype);
     address += (bytes / 4096 + 1) * 4096;
@@ -79,10 +79,9 @@ void Workload::add_sets(int sets) {
 void Workload::expect_memory(int sets) const {
   const double needed = static_cast<double>(bytes()) * sets * 1.1;
   if (const auto available = static_cast<double>(available_memory()); needed > available)
-    throw Error(ErrorCode::out_of_memory,
-                {.where = info_.op + " " + info_.name,
-                 .got = fmt::format("{:.1f} GiB available", available / (1 << 30)),
-                 .needed = fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30))});
+    fail(ErrorCode::out_of_memory, info_.op + " " + info_.name,
+         fmt::format("{:.1f} GiB available", available / (1 << 30)),
+         fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30)));
 }
 
 Workload::Set Workload::new_set() const {
@@ -108,8 +107,7 @@ void Workload::copy_until(int sets) {
 
 std::size_t Workload::index(std::string_view name) const {
   const auto found = std::ranges::find(specs_, name, &TensorSpec::name);
-  if (found == specs_.end())
-    throw Error(ErrorCode::internal, {.where = info_.op, .got = "tensor '" + std::string(name) + "'", .needed = {}});
+  if (found == specs_.end()) fail(ErrorCode::internal, info_.op, "tensor '" + std::string(name) + "'", {});
   return static_cast<std::size_t>(found - specs_.begin());
 }
 
@@ -170,9 +168,8 @@ std::unique_ptr<Workload> make(const Settings& problem, Device device) {
   if (problem.section() == "gemm") return make_gemm_workload(problem, device);
   if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
   if (problem.section() == "resample") return make_resample_workload(problem, device);
-  throw Error(ErrorCode::unknown_key, {.where = problem.place().text(),
-                                       .got = "operator '" + problem.section() + "'",
-                                       .needed = "one of " + joined(workload_operators())});
+  fail(ErrorCode::unknown_key, problem.place().text(), "operator '" + problem.section() + "'",
+       "one of " + joined(workload_operators()));
 }
 
 }  // namespace
@@ -183,9 +180,7 @@ std::unique_ptr<Workload> make_workload(const Settings& problem, Device device) 
   const ErrorDetails& details = error.details();
   const std::string place = problem.place().text();
   if (error.exit_code() == 4 || details.where.starts_with(problem.place().source)) throw;
-  throw Error(
-      error.code(),
-      {.where = place + ": " + details.where, .got = details.got, .needed = details.needed, .mend = details.mend});
+  fail(error.code(), place + ": " + details.where, details.got, details.needed, details.mend);
 }
 
 }  // namespace tmaops::bench

@@ -1,5 +1,6 @@
 // Which variant runs, and with which tile. On the CPU the first of the list that takes the problem; on a GPU what was
 // measured to be fastest (tuning.hpp), else what the model expects to be (estimate.hpp).
+#include "core/fail.hpp"
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
@@ -49,37 +50,29 @@ constexpr const char* kImpl = "gemm: impl";
 std::string wanted_name(const GemmOptions& options) {
   if (options.version == 0) return options.variant;
   if (!options.variant.empty())
-    throw Error(ErrorCode::bad_parameter,
-                {.where = "gemm: version",
-                 .got = std::to_string(options.version) + " beside variant " + options.variant,
-                 .needed = "a version or a variant"});
+    fail(ErrorCode::bad_parameter, "gemm: version",
+         std::to_string(options.version) + " beside variant " + options.variant, "a version or a variant");
   std::string known;
   for (const auto& variant : variants()) {
     const int version = variant.attributes.version;
     if (version == options.version) return std::string(variant.name);
     if (version > 0) known += (known.empty() ? "" : ", ") + std::to_string(version);
   }
-  throw Error(ErrorCode::unknown_variant,
-              {.where = "gemm: version", .got = std::to_string(options.version), .needed = "one of " + known});
+  fail(ErrorCode::unknown_variant, "gemm: version", std::to_string(options.version), "one of " + known);
 }
 
 }  // namespace
 
 Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options) {
   if (options.impl == "cute")
-    throw Error(ErrorCode::variant_refuses, {.where = kImpl,
-                                             .got = problem.text(),
-                                             .needed = "wgmma: kernels written with CuTe are peers of `tmaops bench`"});
+    fail(ErrorCode::variant_refuses, kImpl, problem.text(),
+         "wgmma: kernels written with CuTe are peers of `tmaops bench`");
   if (!options.impl.empty() && options.impl != kWgmma)
-    throw Error(ErrorCode::unknown_variant,
-                {.where = kImpl, .got = "'" + options.impl + "'", .needed = "wgmma or cute"});
+    fail(ErrorCode::unknown_variant, kImpl, "'" + options.impl + "'", "wgmma or cute");
   const Choice choice = select(problem, device, wanted_name(options), options.tuning);
   if (options.impl == kWgmma && !choice.variant->name.starts_with(kWgmma))
-    throw Error(
-        ErrorCode::variant_refuses,
-        {.where = kImpl,
-         .got = std::string(choice.variant->name) + " for " + problem.text(),
-         .needed = "a problem that a variant with wgmma takes: f16 or bf16 on a GPU of compute capability 9.0"});
+    fail(ErrorCode::variant_refuses, kImpl, std::string(choice.variant->name) + " for " + problem.text(),
+         "a problem that a variant with wgmma takes: f16 or bf16 on a GPU of compute capability 9.0");
   return choice;
 }
 

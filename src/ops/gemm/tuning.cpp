@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "core/fail.hpp"
 #include "core/settings.hpp"
 namespace tmaops::ops::gemm {
 namespace {
@@ -27,8 +28,7 @@ struct Line {
   int number;
 
   [[noreturn]] void fail(std::string got, std::string needed) const {
-    throw Error(ErrorCode::bad_tuning,
-                {.where = source + ":" + std::to_string(number), .got = std::move(got), .needed = std::move(needed)});
+    tmaops::fail(ErrorCode::bad_tuning, source + ":" + std::to_string(number), got, needed);
   }
 };
 
@@ -188,8 +188,7 @@ TuningTable TuningTable::read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code status;
   if (!file || std::filesystem::is_directory(path, status))
-    throw Error(ErrorCode::cannot_read,
-                {.where = path, .got = "", .needed = "a table of gemm's choices, as `tmaops bench --tune` writes it"});
+    fail(ErrorCode::cannot_read, path, "", "a table of gemm's choices, as `tmaops bench --tune` writes it");
   return parse(std::string(std::istreambuf_iterator<char>(file), {}), path);
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,23 @@ struct Targets {
   ConstTensorView times{};
   std::optional<UniformGrid> grid{};
 };
+
+/// Calls fn with a null pointer of the type of times: f32, f64 or i64.
+template <class Fn>
+decltype(auto) visit_time_type(DType times, const Fn& fn) {
+  if (times == DType::f32) return fn(static_cast<float*>(nullptr));
+  if (times == DType::f64) return fn(static_cast<double*>(nullptr));
+  return fn(static_cast<std::int64_t*>(nullptr));
+}
+
+/// The same for the type of values: f64, f32, f16 or bf16.
+template <class Fn>
+decltype(auto) visit_value_type(DType values, const Fn& fn) {
+  if (values == DType::f64) return fn(static_cast<double*>(nullptr));
+  if (values == DType::f32) return fn(static_cast<float*>(nullptr));
+  if (values == DType::f16) return fn(static_cast<float16*>(nullptr));
+  return fn(static_cast<bfloat16*>(nullptr));
+}
 
 /// Everything a choice of variant may depend on; no pointers to data.
 struct Problem {
@@ -48,12 +64,12 @@ struct Problem {
   bool dense_rows = true;           // the rows of a trajectory follow one another without gaps, in values and output
   bool dense_batches = true;        // all four tensors are contiguous as a whole
   int row_alignment = 16;           // bytes, at most 16: divides the address of every row of values and output
-  // Of the first element of a tensor, in the same way; and elements from one trajectory to the next, 0 where they are
-  // shared or packed.
+  // Bytes, at most 16, that divide the address of the first element of a tensor.
   int source_times_alignment = 16;
   int target_times_alignment = 16;
   int values_alignment = 16;
   int output_alignment = 16;
+  // Elements from one trajectory to the next; 0 where trajectories share the tensor or are packed.
   std::int64_t source_times_stride = 0;
   std::int64_t target_times_stride = 0;
   std::int64_t values_stride = 0;

@@ -1,6 +1,5 @@
 // The kernels of the faults. A load brings the tile of 64 rows of 64 16-bit numbers at (8, 3) of a tensor of 128 x 256
 // whose elements are 1, 2, 3 and so on. A store writes such a tile.
-#include <cstring>
 
 #include "core/cuda_launch.hpp"
 #include "device/bulk_copy.cuh"

@@ -1,5 +1,4 @@
 // A kernel that does one tile load and copies the shared memory around it back.
-#include <bit>
 
 #include "core/cuda_launch.hpp"
 #include "device/fence.cuh"

@@ -12,7 +12,7 @@ int lane_bits(const Problem& problem);
 /// Rows of channels at multiples of 16 bytes, and no more levels and points than such variants count.
 Support supports_vector_rows(const Problem& problem);
 
-/// The same, and no other step fused in.
+/// What supports_vector_rows() takes, of calls without fused steps.
 Support supports_vectors(const Problem& problem);
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

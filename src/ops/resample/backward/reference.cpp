@@ -94,14 +94,7 @@ void run(const Problem& problem, const Arguments& arguments) {
 
 void run_times(const Problem& problem, const Arguments& arguments) {
   resample::check_data(problem, arguments.timeline, nullptr);
-  switch (problem.times) {
-    case DType::f32:
-      return run<float>(problem, arguments);
-    case DType::f64:
-      return run<double>(problem, arguments);
-    default:
-      return run<std::int64_t>(problem, arguments);
-  }
+  resample::visit_time_type(problem.times, [&]<class Time>(Time*) { run<Time>(problem, arguments); });
 }
 
 }  // namespace

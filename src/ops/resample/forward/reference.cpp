@@ -166,30 +166,11 @@ void run(const Problem& problem, const Arguments& arguments) {
   }
 }
 
-template <class Time>
-void run_values(const Problem& problem, const Arguments& arguments) {
-  switch (problem.values) {
-    case DType::f64:
-      return run<Time, double>(problem, arguments);
-    case DType::f32:
-      return run<Time, float>(problem, arguments);
-    case DType::f16:
-      return run<Time, float16>(problem, arguments);
-    default:
-      return run<Time, bfloat16>(problem, arguments);
-  }
-}
-
-void run_times(const Problem& problem, const Arguments& arguments) {
+void run_types(const Problem& problem, const Arguments& arguments) {
   check_data(problem, arguments.timeline, &arguments.values);
-  switch (problem.times) {
-    case DType::f32:
-      return run_values<float>(problem, arguments);
-    case DType::f64:
-      return run_values<double>(problem, arguments);
-    default:
-      return run_values<std::int64_t>(problem, arguments);
-  }
+  visit_time_type(problem.times, [&]<class Time>(Time*) {
+    visit_value_type(problem.values, [&]<class Value>(Value*) { run<Time, Value>(problem, arguments); });
+  });
 }
 
 }  // namespace
@@ -197,7 +178,7 @@ void run_times(const Problem& problem, const Arguments& arguments) {
 Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return cpu_work(run_times, problem, arguments);
+  return cpu_work(run_types, problem, arguments);
 }
 
 }  // namespace tmaops::ops::resample::reference

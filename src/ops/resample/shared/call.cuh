@@ -55,14 +55,8 @@ inline Call device_call(Work& work, const Problem& problem, const Arguments& arg
 /// Calls fn(time type, value type) with null pointers of the types of a problem.
 template <class Fn>
 void with_types(const Problem& problem, const Fn& fn) {
-  with_value_type(problem.values, [&](auto* value) {
-    if (problem.times == DType::f32)
-      fn(static_cast<float*>(nullptr), value);
-    else if (problem.times == DType::f64)
-      fn(static_cast<double*>(nullptr), value);
-    else
-      fn(static_cast<std::int64_t*>(nullptr), value);
-  });
+  with_value_type(problem.values,
+                  [&](auto* value) { visit_time_type(problem.times, [&](auto* time) { fn(time, value); }); });
 }
 
 /// Blocks are (tile, trajectory), the trajectory spread over y and z, which hold 65,535 each.

@@ -161,14 +161,7 @@ bool too_coarse(float first, float last, std::int64_t count) {
 }
 
 void check_data(const Problem& problem, const Timeline& timeline, const Rows* values) {
-  switch (timeline.dtype) {
-    case DType::f32:
-      return check_all<float>(problem, timeline, values);
-    case DType::f64:
-      return check_all<double>(problem, timeline, values);
-    default:
-      return check_all<std::int64_t>(problem, timeline, values);
-  }
+  visit_time_type(timeline.dtype, [&]<class Time>(Time*) { check_all<Time>(problem, timeline, values); });
 }
 
 void throw_data_error(const Problem& problem, const Timeline& timeline, const Rows* values) {

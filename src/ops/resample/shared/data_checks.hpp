@@ -1,8 +1,6 @@
 // The checks that need the times and values themselves, one after the other in the order of the trajectories.
 #pragma once
 
-#include <span>
-
 #include "ops/resample/problem.hpp"
 
 namespace tmaops::ops::resample {

@@ -223,7 +223,7 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
     const auto found =
         sorted ? CountTimestamps(d, times, from[lanes - 1], constants.x, base, n)
                : HalveForCount(d, times, constants.x, n);
-    if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight<Weight>() + k, any_outside))
+    if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight.as<Weight>() + k, any_outside))
       return false;
     base = row[lanes - 1];
   }

@@ -1,7 +1,6 @@
 // What the variants take, and how they cut a problem: host arithmetic that several of them use.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "ops/resample/shared/call.hpp"

@@ -184,8 +184,8 @@ class TileRun {
   void write_valid(const Tile& tile, std::int64_t b, std::int64_t t, std::int64_t count) const {
     auto* valid = valid_address(b, t);
     for (std::int64_t k = 0; k < count; ++k)
-      valid[k * arguments_.valid.row_stride] =
-          problem_.values == DType::f64 ? !std::isnan(tile.weight<double>()[k]) : !std::isnan(tile.weight<float>()[k]);
+      valid[k * arguments_.valid.row_stride] = problem_.values == DType::f64 ? !std::isnan(tile.weight.as<double>()[k])
+                                                                             : !std::isnan(tile.weight.as<float>()[k]);
   }
 
   bool combine(const Piece& piece, const Piece& coming, std::int64_t n) const {
@@ -228,30 +228,16 @@ class TileRun {
 }  // namespace
 
 bool check_ends(const Timeline& line, std::int64_t b) {
-  switch (line.dtype) {
-    case DType::f32:
-      return check_ends_of<float>(line, b);
-    case DType::f64:
-      return check_ends_of<double>(line, b);
-    default:
-      return check_ends_of<std::int64_t>(line, b);
-  }
+  return visit_time_type(line.dtype, [&]<class Time>(Time*) { return check_ends_of<Time>(line, b); });
 }
 
 bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count) {
-  const auto finite = [&]<class Time>(Time) {
-    for (std::int64_t k = t; k < t + count; ++k)
-      if (!std::isfinite(target_time<Time>(line, b, k))) return false;
+  return visit_time_type(line.dtype, [&]<class Time>(Time*) {
+    if constexpr (std::is_floating_point_v<Time>)
+      for (std::int64_t k = t; k < t + count; ++k)
+        if (!std::isfinite(target_time<Time>(line, b, k))) return false;
     return true;
-  };
-  switch (line.dtype) {
-    case DType::f32:
-      return finite(float{});
-    case DType::f64:
-      return finite(double{});
-    default:
-      return true;
-  }
+  });
 }
 
 const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i) {
@@ -271,16 +257,10 @@ void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::in
   }
   request.target = buffer;
   request.target_stride = 1;
-  const auto fill = [&](auto* times) {
-    for (std::int64_t k = 0; k < count; ++k)
-      times[k] = target_time<std::remove_pointer_t<decltype(times)>>(line, b, t + k);
-  };
-  if (line.dtype == DType::f32)
-    fill(reinterpret_cast<float*>(buffer));
-  else if (line.dtype == DType::f64)
-    fill(buffer);
-  else
-    fill(reinterpret_cast<std::int64_t*>(buffer));
+  visit_time_type(line.dtype, [&]<class Time>(Time*) {
+    auto* times = reinterpret_cast<Time*>(buffer);
+    for (std::int64_t k = 0; k < count; ++k) times[k] = target_time<Time>(line, b, t + k);
+  });
 }
 
 void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels) {

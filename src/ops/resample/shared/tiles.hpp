@@ -24,37 +24,24 @@ struct Tile {
   template <class T>
   using PerTarget = std::array<T, kTileTargets + kTilePadding>;
 
+  /// f32 or f64 numbers, one per target.
+  struct Numbers {
+    alignas(64) PerTarget<double> memory;
+    template <class T>
+    T* as() {
+      return reinterpret_cast<T*>(memory.data());
+    }
+    template <class T>
+    const T* as() const {
+      return reinterpret_cast<const T*>(memory.data());
+    }
+  };
+
   alignas(64) PerTarget<std::int32_t> row;
-  alignas(64) PerTarget<double> weight_memory;
+  Numbers weight;
   // Cubic: length of the target's interval over that of the one before and after it; -1 where there is none in the
   // same piece.
-  alignas(64) PerTarget<double> ratio_before_memory;
-  alignas(64) PerTarget<double> ratio_after_memory;
-
-  template <class Weight>
-  Weight* weight() {
-    return reinterpret_cast<Weight*>(weight_memory.data());
-  }
-  template <class Weight>
-  const Weight* weight() const {
-    return reinterpret_cast<const Weight*>(weight_memory.data());
-  }
-  template <class Weight>
-  Weight* ratio_before() {
-    return reinterpret_cast<Weight*>(ratio_before_memory.data());
-  }
-  template <class Weight>
-  const Weight* ratio_before() const {
-    return reinterpret_cast<const Weight*>(ratio_before_memory.data());
-  }
-  template <class Weight>
-  Weight* ratio_after() {
-    return reinterpret_cast<Weight*>(ratio_after_memory.data());
-  }
-  template <class Weight>
-  const Weight* ratio_after() const {
-    return reinterpret_cast<const Weight*>(ratio_after_memory.data());
-  }
+  Numbers ratio_before, ratio_after;
 };
 
 /// Times of a trajectory (at least one sample, fewer than 2^31) and the targets of a tile; strides in elements.

@@ -38,14 +38,8 @@ void count(const Timeline& line, std::int64_t* counts) {
 
 void run_times(const Problem& problem, const Arguments& arguments) {
   std::fill_n(arguments.counts, kResampleViolations, 0);
-  switch (problem.times) {
-    case DType::f32:
-      return count<float>(arguments.timeline, arguments.counts);
-    case DType::f64:
-      return count<double>(arguments.timeline, arguments.counts);
-    default:
-      return count<std::int64_t>(arguments.timeline, arguments.counts);
-  }
+  resample::visit_time_type(problem.times,
+                            [&]<class Time>(Time*) { count<Time>(arguments.timeline, arguments.counts); });
 }
 
 }  // namespace

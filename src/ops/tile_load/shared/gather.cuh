@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/cuda_status.hpp"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "device/watchdog.cuh"

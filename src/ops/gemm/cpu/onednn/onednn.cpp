@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "ops/gemm/cpu/onednn/library.hpp"
 #include "ops/gemm/cpu/onednn/tiles.hpp"
@@ -151,7 +152,7 @@ decltype(auto) alone(const Problem& problem, const Fn& fn) {
     return fn();
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
-    throw Error(ErrorCode::internal, {.where = "gemm: variant onednn", .got = error.what(), .needed = problem.text()});
+    fail(ErrorCode::internal, "gemm: variant onednn", error.what(), problem.text());
   }
 }
 
@@ -171,9 +172,8 @@ TilePlan plan_tiles(const Problem& problem) {
   TilePlan plan;
   for (const DType dtype : {problem.a.dtype, DType::f32})
     if (plan_tiles(problem, dtype, true, plan) || plan_tiles(problem, dtype, false, plan)) return plan;
-  throw Error(ErrorCode::internal, {.where = "gemm: variant onednn",
-                                    .got = problem.text(),
-                                    .needed = "an f32 matmul of oneDNN, which it has for every processor"});
+  fail(ErrorCode::internal, "gemm: variant onednn", problem.text(),
+       "an f32 matmul of oneDNN, which it has for every processor");
 }
 
 /// A problem in the form in which D is row-major, and what its runs need.

@@ -200,7 +200,7 @@ class GatherRun {
       if (!kernels_.locate(ask, tile)) return false;
       for (std::int64_t k = 0; k < ask.target_count; ++k) {
         std::int32_t row = tile.row[static_cast<std::size_t>(k)];
-        Sum weight = tile.weight<Sum>()[k];
+        Sum weight = tile.weight.as<Sum>()[k];
         from_last_interval(x.count, row, weight);
         if (row < row_before) return false;  // only with unordered times
         row_before = row;
@@ -250,7 +250,7 @@ class GatherRun {
       if (!kernels_.locate(ask, tile)) return false;
       for (std::int64_t k = 0; k < ask.target_count; ++k) {
         std::int32_t row = tile.row[static_cast<std::size_t>(k)];
-        Sum weight = tile.weight<Sum>()[k];
+        Sum weight = tile.weight.as<Sum>()[k];
         from_last_interval(n, row, weight);
         located[static_cast<std::size_t>(t + k)] = {t + k, row, weight};
         ++start[static_cast<std::size_t>(row) + 1];
@@ -276,25 +276,15 @@ class GatherRun {
   bool nearest_ = false;
 };
 
-template <class Time>
-void run_times(const Problem& problem, const Arguments& arguments, const GatherKernels& kernels) {
-  if (problem.values == DType::f64)
-    GatherRun<Time, double>(problem, arguments, kernels).run();
-  else
-    GatherRun<Time, float>(problem, arguments, kernels).run();
-}
-
 }  // namespace
 
 void run_gather(const Problem& problem, const Arguments& arguments, const GatherKernels& kernels) {
-  switch (problem.times) {
-    case DType::f32:
-      return run_times<float>(problem, arguments, kernels);
-    case DType::f64:
-      return run_times<double>(problem, arguments, kernels);
-    default:
-      return run_times<std::int64_t>(problem, arguments, kernels);
-  }
+  resample::visit_time_type(problem.times, [&]<class Time>(Time*) {
+    if (problem.values == DType::f64)
+      GatherRun<Time, double>(problem, arguments, kernels).run();
+    else
+      GatherRun<Time, float>(problem, arguments, kernels).run();
+  });
 }
 
 }  // namespace tmaops::ops::resample_backward

@@ -1,7 +1,5 @@
 #include "ops/resample/forward/shared/narrow.hpp"
 
-#include <string>
-
 namespace tmaops::ops::resample::gpu {
 
 Support supports_narrow(const Problem& problem) {

@@ -102,6 +102,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   static_cast<PlainCall&>(tile) = make_plain_call(problem, arguments, values_per_chunk(problem));
   tile.chunks = chunks_of(row_bytes);
   tile.tile = cut.targets;
+  tile.targets_per_warp = cut.targets_per_warp;
   tile.lane_shift = std::countr_zero(static_cast<unsigned>(cut.lanes));
   tile.step = cut.threads / tile.chunks.count;
   tile.time_margin = cut.time_margin;

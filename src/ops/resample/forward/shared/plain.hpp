@@ -76,9 +76,10 @@ struct PlainTile : PlainCall {
 /// How a plain call is to be cut.
 struct PlainCut {
   int threads = 128;
-  int targets = 0;     // per block
-  int lanes = 1;       // that share a target, a power of two
-  int spot_bytes = 0;  // of what is left about each located target
+  int targets = 0;           // per block
+  int targets_per_warp = 0;  // where warps keep to themselves
+  int lanes = 1;             // that share a target, a power of two
+  int spot_bytes = 0;        // of what is left about each located target
   int time_margin = 4;
   Rows16 rows = Rows16::in_memory;
   int row_margin = 4;

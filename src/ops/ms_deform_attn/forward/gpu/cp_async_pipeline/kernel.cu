@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
   const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
 
-  // Each of the first four threads of an item works out one sample of a stage, the others the same again.
+  // Each of the first four threads of an item works out one sample of a stage. The other threads repeat these.
   int l = 0;
   int p0 = 0;
   const auto next_stage = [&] {  // to the next four samples; false at the end

@@ -24,10 +24,9 @@ GatherKernels kernels_of(DType values, DType gradient) {
 }
 
 void run(const Problem& problem, const Arguments& arguments) {
-  run_gather(problem, arguments,
-             problem.times == DType::f32   ? kernels_of<float>(problem.values, problem.output)
-             : problem.times == DType::f64 ? kernels_of<double>(problem.values, problem.output)
-                                           : kernels_of<std::int64_t>(problem.values, problem.output));
+  visit_time_type(problem.times, [&]<class Time>(Time*) {
+    run_gather(problem, arguments, kernels_of<Time>(problem.values, problem.output));
+  });
 }
 
 }  // namespace

@@ -54,11 +54,9 @@ resample_backward::GatherKernels KernelsOf(DType values, DType gradient) {
 }
 
 void RunBackward(const resample_backward::Problem& problem, const resample_backward::Arguments& arguments) {
-  resample_backward::run_gather(problem, arguments,
-                                problem.times == DType::f32 ? KernelsOf<float>(problem.values, problem.output)
-                                : problem.times == DType::f64
-                                    ? KernelsOf<double>(problem.values, problem.output)
-                                    : KernelsOf<std::int64_t>(problem.values, problem.output));
+  visit_time_type(problem.times, [&]<class Time>(Time*) {
+    resample_backward::run_gather(problem, arguments, KernelsOf<Time>(problem.values, problem.output));
+  });
 }
 
 }  // namespace

@@ -23,25 +23,13 @@ constexpr decltype(TileKernels::combine) kCombine = {combine_linear<Value>,
                                                      combine_cubic<Value>,
                                                      combine_slerp<Value>};
 
-template <class Time>
-TileKernels kernels_of(DType values) {
-  switch (values) {
-    case DType::f64:
-      return {ordered_each<Time>, locate_each<Time, double>, time_ratios<Time, double>, kCombine<double>};
-    case DType::f32:
-      return {ordered_each<Time>, locate_each<Time, float>, time_ratios<Time, float>, kCombine<float>};
-    case DType::f16:
-      return {ordered_each<Time>, locate_each<Time, float>, time_ratios<Time, float>, kCombine<float16>};
-    default:
-      return {ordered_each<Time>, locate_each<Time, float>, time_ratios<Time, float>, kCombine<bfloat16>};
-  }
-}
-
 void run(const Problem& problem, const Arguments& arguments) {
-  const TileKernels kernels = problem.times == DType::f32   ? kernels_of<float>(problem.values)
-                              : problem.times == DType::f64 ? kernels_of<double>(problem.values)
-                                                            : kernels_of<std::int64_t>(problem.values);
-  run_tiles(problem, arguments, kernels);
+  visit_time_type(problem.times, [&]<class Time>(Time*) {
+    visit_value_type(problem.values, [&]<class Value>(Value*) {
+      using C = Compute<Value>;
+      run_tiles(problem, arguments, {ordered_each<Time>, locate_each<Time, C>, time_ratios<Time, C>, kCombine<Value>});
+    });
+  });
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   const std::int64_t channels = request.channel_count;
   const Value* HWY_RESTRICT values = static_cast<const Value*>(request.values);
   const std::int32_t* HWY_RESTRICT rows = tile.row.data();
-  const C* HWY_RESTRICT weights = tile.weight<C>();
+  const C* HWY_RESTRICT weights = tile.weight.as<C>();
   const auto row_bytes = static_cast<std::int64_t>(sizeof(Value)) * channels;
   const Value* HWY_RESTRICT coming = static_cast<const Value*>(request.coming.values);
   const std::int64_t ahead = std::max<std::int64_t>(1, kAheadBytes / (2 * row_bytes));
@@ -133,25 +133,11 @@ TileKernels KernelsOf() {
           [] { hwy::FlushStream(); }};
 }
 
-template <class Time>
-TileKernels KernelsOf(DType values) {
-  switch (values) {
-    case DType::f64:
-      return KernelsOf<Time, double>();
-    case DType::f32:
-      return KernelsOf<Time, float>();
-    case DType::f16:
-      return KernelsOf<Time, float16>();
-    default:
-      return KernelsOf<Time, bfloat16>();
-  }
-}
-
 void Run(const Problem& problem, const Arguments& arguments) {
-  run_tiles(problem, arguments,
-            problem.times == DType::f32   ? KernelsOf<float>(problem.values)
-            : problem.times == DType::f64 ? KernelsOf<double>(problem.values)
-                                          : KernelsOf<std::int64_t>(problem.values));
+  visit_time_type(problem.times, [&]<class Time>(Time*) {
+    visit_value_type(problem.values,
+                     [&]<class Value>(Value*) { run_tiles(problem, arguments, KernelsOf<Time, Value>()); });
+  });
 }
 
 }  // namespace

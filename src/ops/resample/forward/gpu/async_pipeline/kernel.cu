@@ -5,7 +5,7 @@
 
 #include <cuda/pipeline>
 
-#include "ops/resample/forward/shared/plain.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/window_rows.cuh"
 
@@ -59,22 +59,16 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ P
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   PlainCut cut;
   cut.threads = kTileThreads;
-  cut.targets = targets_per_warp(problem) * (kTileThreads / kWarp);
+  cut.targets_per_warp = targets_per_warp(problem);
+  cut.targets = cut.targets_per_warp * (kTileThreads / kWarp);
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.rows = Rows16::in_shared;
   cut.row_margin = row_margin(problem, cut.time_margin);
-  PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.targets_per_warp = targets_per_warp(problem);
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = kTileThreads,
-                          .shared_bytes = tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });
-  return work;
+  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+    with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });
+  });
 }
 
 }  // namespace tmaops::ops::resample::async_pipeline

@@ -3,6 +3,7 @@
 // per lane.
 #include "device/fence.cuh"
 #include "ops/resample/forward/shared/plain_spots.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::bulk_window_block {
 namespace {
@@ -49,8 +50,6 @@ __global__ void __launch_bounds__(kMostThreads, 4) kernel(const __grid_constant_
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   const int row = static_cast<int>(problem.row_bytes() / 16);
   PlainCut cut;
   cut.threads = row >= 32 ? kMostThreads : 128;
@@ -59,13 +58,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.rows = Rows16::in_shared;
   cut.row_margin = std::min(cut.time_margin, row == 8 ? 8 : 4);
-  const PlainTile tile = make_plain_tile(problem, arguments, cut);
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = static_cast<unsigned>(cut.threads),
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });
-  return work;
+  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+    with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });
+  });
 }
 
 }  // namespace tmaops::ops::resample::bulk_window_block

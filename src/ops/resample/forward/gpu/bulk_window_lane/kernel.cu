@@ -3,7 +3,7 @@
 // passed between threads. This is the shortest way from times to output.
 #include "device/fence.cuh"
 #include "ops/resample/forward/gpu/bulk_window_lane/configs.hpp"
-#include "ops/resample/forward/shared/plain_lane.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::bulk_window_lane {
 namespace {

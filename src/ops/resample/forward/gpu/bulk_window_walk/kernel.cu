@@ -3,6 +3,7 @@
 // two samples share what was read. (f32 values would spill registers.)
 #include "device/fence.cuh"
 #include "ops/resample/forward/shared/plain_spots.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::bulk_window_walk {
 namespace {
@@ -99,11 +100,10 @@ std::int64_t burst_bytes(const Problem& problem) {
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   PlainCut cut;
   cut.threads = kThreads;
   cut.targets = kThreads / kWarp * kStrand;
+  cut.targets_per_warp = kStrand;
   cut.spot_bytes = sizeof(Spot);
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.rows = Rows16::in_shared;
@@ -111,17 +111,12 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   cut.burst = burst_bytes(problem);
   cut.ahead_times = cut.burst > 0 ? kAheadBytes : 0;
   cut.ahead_values = std::min(cut.burst, kAheadBytes);
-  PlainTile tile = make_plain_tile(problem, arguments, cut);
-  tile.targets_per_warp = kStrand;
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = kThreads,
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  if (problem.values == DType::f16)
-    work.add(kernel<__half>, shape, tile);
-  else
-    work.add(kernel<__nv_bfloat16>, shape, tile);
-  return work;
+  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+    if (problem.values == DType::f16)
+      work.add(kernel<__half>, shape, tile);
+    else
+      work.add(kernel<__nv_bfloat16>, shape, tile);
+  });
 }
 
 }  // namespace tmaops::ops::resample::bulk_window_walk

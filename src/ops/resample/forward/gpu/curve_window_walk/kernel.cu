@@ -97,6 +97,7 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
   PlainCut cut;
   cut.threads = kWalkThreads;
   cut.targets = kWalkTargets;
+  cut.targets_per_warp = kStrandTargets;
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.rows = Rows16::in_shared;
   cut.row_margin = std::min(cut.time_margin, std::max(8, kMarginBytes / row_bytes));
@@ -106,7 +107,6 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
   }
   WalkTile walk{};
   walk.tile = make_plain_tile(problem, arguments, cut);
-  walk.tile.targets_per_warp = kStrandTargets;
   walk.tile.interpolation = Interpolation::linear;  // places keep their weights
   walk.stops_at = round_up(walk.tile.end_at, 16);
   walk.slow_at = walk.stops_at + stop_index(walk.tile.tile) * static_cast<int>(sizeof(Stop));

@@ -5,6 +5,7 @@
 
 #include "device/fence.cuh"
 #include "ops/resample/forward/shared/plain_spots.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::touched_rows_block {
 namespace {
@@ -49,8 +50,6 @@ __global__ void __launch_bounds__(256, resident_blocks(256, chunks == 2 ? 6 : 8)
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   const int row = static_cast<int>(problem.row_bytes() / 16);
   PlainCut cut;
   cut.threads = kThreads;
@@ -58,17 +57,13 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   cut.spot_bytes = sizeof(Spot);
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.ahead_times = ahead_times_bytes(problem);
-  const PlainTile tile = make_plain_tile(problem, arguments, cut);
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = kThreads,
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
-    if constexpr (std::is_same_v<Time, float>)  // configs() has one chunk for f32 times alone
-      if (config.chunks == 1) return work.add(kernel<Time, Value, 1>, shape, tile);
-    work.add(kernel<Time, Value, 2>, shape, tile);
+  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+    with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
+      if constexpr (std::is_same_v<Time, float>)  // configs() has one chunk for f32 times alone
+        if (config.chunks == 1) return work.add(kernel<Time, Value, 1>, shape, tile);
+      work.add(kernel<Time, Value, 2>, shape, tile);
+    });
   });
-  return work;
 }
 
 }  // namespace tmaops::ops::resample::touched_rows_block

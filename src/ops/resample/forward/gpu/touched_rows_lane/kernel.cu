@@ -4,7 +4,7 @@
 // the L2 ahead of time.
 #include "device/fence.cuh"
 #include "ops/resample/forward/gpu/touched_rows_lane/configs.hpp"
-#include "ops/resample/forward/shared/plain_lane.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::touched_rows_lane {
 namespace {

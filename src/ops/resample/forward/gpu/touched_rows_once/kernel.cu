@@ -3,6 +3,7 @@
 // bytes waits for instructions. So each target is located once, by warps that change from block to block: warp k of
 // every block has the same scheduler. The times come by ordinary loads, which are under way sooner than a bulk copy.
 #include "ops/resample/forward/shared/plain_spots.cuh"
+#include "ops/resample/forward/shared/plain_work.cuh"
 #include "ops/resample/forward/shared/time_load.cuh"
 
 namespace tmaops::ops::resample::touched_rows_once {
@@ -51,22 +52,16 @@ __global__ void __launch_bounds__(threads, resident_blocks(threads, 2048 / threa
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   PlainCut cut = touched_rows_cut(problem, config.threads, static_cast<int>(problem.row_bytes() / 16));
   cut.spot_bytes = sizeof(Spot);
-  const PlainTile tile = make_plain_tile(problem, arguments, cut);
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = static_cast<unsigned>(cut.threads),
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
-  with_value_type(problem.values, [&]<class Value>(Value*) {
-    if (config.threads == 256)
-      work.add(kernel<Value, 256>, shape, tile);
-    else
-      work.add(kernel<Value, 128>, shape, tile);
+  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+    with_value_type(problem.values, [&]<class Value>(Value*) {
+      if (config.threads == 256)
+        work.add(kernel<Value, 256>, shape, tile);
+      else
+        work.add(kernel<Value, 128>, shape, tile);
+    });
   });
-  return work;
 }
 
 }  // namespace tmaops::ops::resample::touched_rows_once

@@ -69,16 +69,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   if (longest == 0 || problem.batch == 0) return work;
   const LaunchShape shape{.grid = tile_grid((longest + kThreads - 1) / kThreads, problem.batch), .block = kThreads};
   const Job job{call.line, reinterpret_cast<unsigned long long*>(arguments.counts)};
-  switch (problem.times) {
-    case DType::f32:
-      work.add(kernel<float>, shape, job);
-      break;
-    case DType::f64:
-      work.add(kernel<double>, shape, job);
-      break;
-    default:
-      work.add(kernel<std::int64_t>, shape, job);
-  }
+  resample::visit_time_type(problem.times, [&]<class Time>(Time*) { work.add(kernel<Time>, shape, job); });
   return work;
 }
 
