@@ -111,7 +111,10 @@ TYPES = [None, torch.float16, torch.bfloat16]
 
 @pytest.mark.parametrize("autocast", TYPES, ids=str)
 @pytest.mark.parametrize("name", models.SMALL)
-def test_small_models_are_as_near_to_f64_as_their_own_code(name, autocast, device, patched):
+def test_small_models_are_as_near_to_f64_as_their_own_code(name, autocast, device, patched, request):
+    # On the CPU, where f64 agrees as well, one model of each signature.
+    if device == "cpu" and not request.config.getoption("--slow") and (name not in ("deformable_detr", "mask2former", "rt_detr_v2") or autocast is torch.float16):
+        pytest.skip("needs --slow or --device cuda")
     (own, own_gradients), (ours, our_gradients) = compare_with_f64(small(name), name, (64, 64), device, autocast, patched)
     print(f"{name}: outputs {own:.2g} {ours:.2g}, gradients {own_gradients:.2g} {our_gradients:.2g}")
     assert ours <= 1.2 * own
