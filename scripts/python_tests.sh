@@ -29,4 +29,4 @@ wheel=$(INSTALL_TO="$installed" TORCH_FROM="$environment/bin/python" sh scripts/
 echo "Testing (Python)." >&2
 TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python "$@"
 echo "Testing (Python, tmaops.torch without its native half)." >&2
-TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes" "$@"
+TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes and not aot" "$@"
