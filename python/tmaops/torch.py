@@ -73,7 +73,11 @@ def _register(name: str, kernel: object) -> None:
 
 
 def _needs_gradient(arguments: Sequence[object]) -> bool:
-    return torch.is_grad_enabled() and any(isinstance(given, Tensor) and given.requires_grad for given in arguments)
+    if torch.is_grad_enabled():
+        for given in arguments:
+            if getattr(given, "requires_grad", False):
+                return True
+    return False
 
 
 def _call(name: str, *arguments: object) -> Tensor:
