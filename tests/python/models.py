@@ -161,8 +161,14 @@ def _default(model, configuration, **more):
     return lambda: getattr(transformers, model)(getattr(transformers, configuration)(**more))
 
 
+def _whole_deformable_detr():
+    """On transformers' own ResNet-50: the default one needs timm."""
+    backbone = transformers.ResNetConfig(out_features=["stage2", "stage3", "stage4"])
+    return _default("DeformableDetrForObjectDetection", "DeformableDetrConfig", backbone_config=backbone)()
+
+
 WHOLE = {
-    "deformable_detr": _default("DeformableDetrForObjectDetection", "DeformableDetrConfig"),
+    "deformable_detr": _whole_deformable_detr,
     "grounding_dino": _default("GroundingDinoForObjectDetection", "GroundingDinoConfig"),
     "rt_detr": _default("RTDetrForObjectDetection", "RTDetrConfig"),
     "rt_detr_v2": _default("RTDetrV2ForObjectDetection", "RTDetrV2Config"),
