@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "docs" / "python_reference.md"
-MODULES = ("tmaops", "tmaops.torch", "tmaops.data", "tmaops.compat.transformers", "tmaops.compat.mmcv")
+MODULES = ("tmaops", "tmaops.torch", "tmaops.data", "tmaops.compat.transformers", "tmaops.compat.mmcv", "tmaops.compat.hub")
 
 
 def signature(name, thing):

@@ -13,6 +13,7 @@ cases. One line per case: the chosen variant's time, then every other implementa
 how many times slower it is. `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
 `columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters. With `run=FILE`
 the table may come before its rows do, and names the configuration to run.
+`<!-- models FILE -->` makes the table of a file of bench_models.py.
 goal_tables.py describes `<!-- table goals ... -->`.
 
   update_tables.py            rewrite the documents
@@ -26,7 +27,7 @@ import sys
 from goal_tables import fill_goals
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"(<!-- (?P<what>table|counters) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (?P<what>table|counters|models) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
 
 
 def microseconds(value):
@@ -186,10 +187,29 @@ def make_table(spec):
     return "\n".join(lines) + "\n"
 
 
+def make_models(spec):
+    path, _, _, document, rows = read_rows(spec)
+    found = {}
+    for row in rows:
+        found.setdefault((row["case"], row["step"], row["dtype"]), {})[row["implementation"]] = row
+    lines = ["| model | | dtype | its own code | tmaops | memory, its own code | tmaops |", "|---|---|---|---|---|---|---|"]
+    last = None
+    for (case, step, dtype), pair in found.items():
+        own, ours = (pair[name] for name in ("own", "tmaops"))
+        times = [microseconds(1e3 * row["ms"]["median"]) for row in (own, ours)]
+        memory = ["-" if row["peak_mib"] is None else f"{row['peak_mib']:,} MiB" for row in (own, ours)]
+        ratio = own["ms"]["median"] / ours["ms"]["median"]
+        shown, last = case if case != last else "", case
+        autocast = dtype if dtype == "f32" else f"{dtype} autocast"
+        lines.append(f"| {shown} | {step} | {autocast} | {times[0]} | **{times[1]}** ({ratio:.3g}x) | {memory[0]} | {memory[1]} |")
+    versions = f"torch {document['machine']['torch']}, transformers {document['machine']['transformers']}"
+    return "\n".join(lines) + f"\n\n{source_line(path, document, rows)} {versions}, `{document['config']['command']}`.\n"
+
+
 def main():
     check = "--check" in sys.argv[1:]
     stale = []
-    makers = {"table": make_table, "counters": make_counters}
+    makers = {"table": make_table, "counters": make_counters, "models": make_models}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         new = BLOCK.sub(lambda match: match[1] + makers[match["what"]](match["spec"]) + match[5], text)

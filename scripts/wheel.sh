@@ -5,6 +5,7 @@
 #                       they are not compressed there, which makes the installed package larger, the wheel hardly
 #   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3;
 #                       without torch the half is left out, and tmaops.torch does its work in Python
+#   INSTALL_TO=FOLDER   runs `pip install .` into that folder too, in the same build folder
 #   CUDA=0, CUDA=1      as for scripts/setup.sh; without a CUDA toolkit the wheel is for the CPU
 set -eu
 cd "$(dirname "$0")/.."
@@ -49,6 +50,9 @@ say "Building the wheel (GPU kernels $cuda)."
 sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip wheel . --no-deps --no-build-isolation \
   --disable-pip-version-check -w "$made" -Cbuild-dir="$directory" -Cbuild.verbose=true $defines ||
   { grep -vE '^ *\[[0-9]+/[0-9]+\] ' "$directory/wheel.log" >&2; exit 2; }
+# shellcheck disable=SC2086
+[ -z "${INSTALL_TO:-}" ] || python -m pip install . --quiet --no-deps --no-build-isolation --disable-pip-version-check --target "$INSTALL_TO" \
+  -Cbuild-dir="$directory" $defines >&2
 python -m auditwheel repair --exclude libtorch_cpu.so --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)

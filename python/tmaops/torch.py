@@ -19,7 +19,7 @@ import logging
 import math
 import os
 import pathlib
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -47,18 +47,22 @@ for _name, _schema in _SCHEMAS.items():
 
 
 def _load_native() -> bool:
-    """Loads libtmaops_torch.so. False, with a word about it in the log, where that cannot be."""
+    """Loads libtmaops_torch.so. False where that cannot be, with a warning in the log unless it was asked for."""
     path = pathlib.Path(__file__).parent / "lib" / "libtmaops_torch.so"
-    if os.environ.get("TMAOPS_TORCH") == "python" or not path.exists():
+    if os.environ.get("TMAOPS_TORCH") == "python":
         return False
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 10):
-        return False
-    try:
-        torch.ops.load_library(str(path))
-    except OSError as error:
-        logging.getLogger("tmaops").warning("tmaops.torch is slower than it could be: %s was not loaded: %s", path, error)
-        return False
-    return True
+        reason: object = f"torch {torch.__version__} is older than 2.10"
+    elif not path.exists():
+        reason = f"the package was built without {path.name}"
+    else:
+        try:
+            torch.ops.load_library(str(path))
+            return True
+        except OSError as error:
+            reason = error
+    logging.getLogger("tmaops").warning("tmaops.torch makes its calls over ctypes, which takes longer: %s", reason)
+    return False
 
 
 native = _load_native()
@@ -69,15 +73,24 @@ def _register(name: str, kernel: object) -> None:
         _library.impl(name, kernel, key)
 
 
+def _needs_gradient(arguments: Sequence[object]) -> bool:
+    if torch.is_grad_enabled():
+        for given in arguments:
+            if getattr(given, "requires_grad", False):
+                return True
+    return False
+
+
 def _call(name: str, *arguments: object) -> Tensor:
-    """The operator, with its errors as tmaops.Error, and refused where it would be wrong without a word."""
-    operator = getattr(torch.ops.tmaops, name)
+    """The operator, with its errors as tmaops.Error."""
+    operator = getattr(torch.ops.tmaops, name).default
     if torch.compiler.is_compiling():
         return operator(*arguments)
-    _refuse_transforms(name)
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(name, arguments)
+    plain = torch.autograd.forward_ad._current_level < 0 and torch._C._functorch.peek_interpreter_stack() is None
     try:
+        if plain and not _needs_gradient(arguments):
+            with torch._C._AutoDispatchBelowAutograd():  # spares the way through Python that gradients take
+                return operator(*arguments)
         return operator(*arguments)
     except Error:
         raise
@@ -88,35 +101,50 @@ def _call(name: str, *arguments: object) -> Tensor:
         raise
 
 
+def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
+    """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
+    operator = getattr(torch.ops.tmaops, name).default
+    defaults = tuple(argument.default_value for argument in operator._schema.arguments)
+
+    class Gradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            with torch._C._AutoDispatchBelowAutograd():
+                output = operator(*arguments)
+            context(ctx, arguments, output)
+            return output
+
+        backward = staticmethod(gradient)
+
+    def kernel(*given: object) -> Any:
+        arguments = given + defaults[len(given) :]
+        if torch.autograd.forward_ad._current_level >= 0:
+            _refuse_tangents(name, arguments)
+        if _needs_gradient(arguments):
+            if torch._C._are_functorch_transforms_active():
+                raise NotImplementedError(f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad")
+            return Gradient.apply(*arguments)
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*arguments)
+
+    _library.impl(name, kernel, "Autograd")
+    torch.library.register_vmap(f"tmaops::{name}", _vmap_rule(name))
+
+
 def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
-    """Forward-mode derivatives would otherwise be zeros."""
     for tensor in arguments:
         if isinstance(tensor, Tensor) and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
             raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
 
 
-def _refuse_transforms(name: str) -> None:
-    """vmap has no rule, and functorch hides its tangents from operators."""
-    interpreter = torch._C._functorch.peek_interpreter_stack()
-    if interpreter is not None:
-        kind = str(interpreter.key()).rpartition(".")[2]
-        reasons = {
-            "Vmap": "vmap: give it the batch as a dimension",
-            "Jvp": "forward-mode derivatives: use reverse mode (backward, torch.autograd.grad)",
-            "Grad": "torch.func.grad and vjp: use torch.autograd.grad",
-        }
-        if kind in reasons:
-            raise NotImplementedError(f"tmaops::{name} does not take {reasons[kind]}")
-
-
-def _no_second_order(name: str):
+def _no_second_order(name: str) -> Callable:
     def refuse(ctx: object, *grads: Tensor) -> None:
         raise NotImplementedError(f"tmaops::{name} has no gradient: the gradients of tmaops are those of first order")
 
     return refuse
 
 
-def _vmap_rule(name: str):
+def _vmap_rule(name: str) -> Callable:
     def refuse(info: object, in_dims: object, *args: object, **kwargs: object) -> None:
         raise NotImplementedError(f"tmaops::{name} does not take vmap: give it the batch as a dimension")
 
@@ -413,16 +441,11 @@ def linear(
     return gemm(x.reshape(-1, x.shape[-1]), weight.t(), bias, activation=activation, out_dtype=out_dtype).unflatten(0, x.shape[:-1])
 
 
-for _name, _backward, _context in (
-    ("ms_deform_attn", _attention_gradient, _attention_context),
-    ("resample", _resample_gradient, _resample_context),
-    ("gemm", _gemm_gradient, _gemm_context),
-):
-    torch.library.register_autograd(f"tmaops::{_name}", _backward, setup_context=_context)
+_register_autograd("ms_deform_attn", _attention_context, _attention_gradient)
+_register_autograd("resample", _resample_context, _resample_gradient)
+_register_autograd("gemm", _gemm_context, _gemm_gradient)
 for _name in ("ms_deform_attn_backward", "resample_backward"):
-    torch.library.register_autograd(f"tmaops::{_name}", _no_second_order(_name))
-for _name in _SCHEMAS:
-    torch.library.register_vmap(f"tmaops::{_name}", _vmap_rule(_name))
+    _register_autograd(_name, lambda ctx, inputs, output: None, _no_second_order(_name))
 
 
 # --- what models are made of -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -98,8 +99,18 @@ int number_of(const Text& value, std::initializer_list<const char*> known, const
   fail(Text(what) + ": got '" + value + "'");
 }
 
+/// A new tensor on the device of `like`. torch::stable::new_empty would go through the dispatcher, boxed.
 Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType> dtype = {}) {
-  return torch::stable::new_empty(like, shape, dtype);
+  Integers strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d > 1; --d) strides[d - 2] = strides[d - 1] * std::max<int64_t>(shape[d - 1], 1);
+  int32_t device = 0;
+  AtenTensorHandle made = nullptr;
+  if (aoti_torch_get_device_type(like.get(), &device) != AOTI_TORCH_SUCCESS ||
+      aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(), strides.data(),
+                               static_cast<int32_t>(dtype.value_or(like.scalar_type())), device, like.get_device_index(),
+                               &made) != AOTI_TORCH_SUCCESS)
+    fail("torch could not allocate an output");
+  return Tensor(made);
 }
 
 // --- multi-scale deformable attention --------------------------------------------------------------------------------

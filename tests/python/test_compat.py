@@ -1,5 +1,6 @@
 """Other libraries' deformable attention on tmaops, against their own code."""
 
+import importlib.util
 import sys
 import types
 
@@ -10,17 +11,55 @@ torch = pytest.importorskip("torch")
 from test_torch import LEVELS, by_grid_sample, inputs
 
 
-def test_the_extension_module_has_forward_and_backward(device):
-    import MultiScaleDeformableAttention as extension
+def by_four_pixels(value, levels, locations, weights):
+    """The operator by its definition: the four pixels around each location, with torch's gradients."""
+    batch, _, heads, channels = value.shape
+    queries, start, output = locations.shape[1], 0, 0
+    for level, (height, width) in enumerate(levels):
+        pixels = value[:, start : start + height * width].transpose(1, 2)  # (N, M, height * width, D)
+        start += height * width
+        x = (locations[:, :, :, level, :, 0] * width - 0.5).transpose(1, 2)  # (N, M, Lq, P)
+        y = (locations[:, :, :, level, :, 1] * height - 0.5).transpose(1, 2)
+        for right in (0, 1):
+            for below in (0, 1):
+                column, row = x.detach().floor() + right, y.detach().floor() + below
+                inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+                share = (1 - (x - column).abs()) * (1 - (y - row).abs()) * inside * weights[:, :, :, level].transpose(1, 2)
+                index = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).long().flatten(2)
+                read = pixels.gather(2, index[..., None].expand(-1, -1, -1, channels)).unflatten(2, (queries, -1))
+                output = output + (share[..., None] * read).sum(3)
+    return output.transpose(1, 2).flatten(2)
 
-    given = inputs(device)
+
+class ClientFunction(torch.autograd.Function):
+    """How Deformable DETR, DINO and Mask2Former call the extension."""
+
+    @staticmethod
+    def forward(ctx, value, shapes, starts, locations, weights, step):
+        import MultiScaleDeformableAttention as extension
+
+        ctx.step = step
+        ctx.save_for_backward(value, shapes, starts, locations, weights)
+        return extension.ms_deform_attn_forward(value, shapes, starts, locations, weights, ctx.step)
+
+    @staticmethod
+    def backward(ctx, grad):
+        import MultiScaleDeformableAttention as extension
+
+        value, locations, weights = extension.ms_deform_attn_backward(*ctx.saved_tensors, grad, ctx.step)
+        return value, None, None, locations, weights, None
+
+
+@pytest.mark.parametrize("batch", [1, 3])  # 3 is no multiple of the step
+def test_the_extension_module_serves_its_clients(device, batch):
+    dtype = torch.float64 if device == "cpu" else torch.float32
+    given = inputs(device, dtype, batch=batch)
     shapes, starts = torch.tensor(LEVELS, device=device), torch.tensor([0, 30], device=device)
-    wanted = by_grid_sample(given[0], LEVELS, *given[1:])
-    plain = [tensor.detach() for tensor in given]
-    torch.testing.assert_close(extension.ms_deform_attn_forward(plain[0], shapes, starts, *plain[1:], 64), wanted)
+    wanted = by_four_pixels(given[0], LEVELS, *given[1:])
+    got = ClientFunction.apply(given[0], shapes, starts, *given[1:], 2)
+    torch.testing.assert_close(got, wanted)
     grad = torch.randn_like(wanted)
-    got = extension.ms_deform_attn_backward(plain[0], shapes, starts, *plain[1:], grad, 64)
-    for mine, theirs in zip(got, torch.autograd.grad(wanted, given, grad)):
+    for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
         torch.testing.assert_close(mine, theirs)
 
 
@@ -66,6 +105,41 @@ def test_mmcv_is_patched_wherever_it_was_imported_and_given_back(device, mmcv):
     finally:
         compat.unpatch()
     assert mmcv["detector"].MultiScaleDeformableAttnFunction is original
+
+
+def test_the_function_of_an_installed_mmcv_is_patched(monkeypatch):
+    """mmcv's own Python code; its compiled extension, which mmcv-lite lacks and the CPU does not call, is an empty module."""
+    pytest.importorskip("mmcv")
+    if importlib.util.find_spec("mmcv._ext") is None:
+        empty = types.ModuleType("mmcv._ext")
+        empty.__getattr__ = lambda name: None
+        monkeypatch.setitem(sys.modules, "mmcv._ext", empty)
+    module = importlib.import_module("mmcv.ops.multi_scale_deform_attn")
+    import tmaops.compat.mmcv as compat
+
+    torch.manual_seed(0)
+    layer = module.MultiScaleDeformableAttention(embed_dims=16, num_heads=4, num_levels=2, num_points=3, dropout=0.0, batch_first=True).double()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    arguments = dict(
+        query=torch.randn(2, 7, 16).double(), value=torch.randn(2, 36, 16).double(), reference_points=torch.rand(2, 7, 2, 2).double(),
+        spatial_shapes=torch.tensor(LEVELS), level_start_index=torch.tensor([0, 30]),
+    )  # fmt: skip
+    results = []
+    for patched in (False, True):
+        if patched:
+            compat.patch()
+        try:
+            layer.zero_grad()
+            output = layer(**arguments)
+        finally:
+            compat.unpatch()
+        output.square().sum().backward()
+        results.append([output.detach()] + [parameter.grad.clone() for parameter in layer.parameters()])
+    assert module.multi_scale_deformable_attn_pytorch is not compat.multi_scale_deformable_attn_pytorch
+    for mine, theirs in zip(results[1], results[0]):
+        torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
 
 
 def test_mixed_types_give_the_widest(device):

@@ -13,13 +13,14 @@ import pytest
 import tmaops
 
 
-def test_the_example_of_the_documents_prints_what_it_says():
-    text = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+def test_the_example_of_a_document_prints_what_it_says(document):
+    text = (pathlib.Path(__file__).parents[2] / document).read_text(encoding="utf-8")
     example = re.search(r"```python\n(import numpy.*?)```", text, re.DOTALL)[1]
     said = re.findall(r"^print.*# (.*)$", example, re.MULTILINE)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(example, "docs/python.md", "exec"), {})
+        exec(compile(example, document, "exec"), {})
     assert len(said) >= 2
     assert printed.getvalue().splitlines() == said
 

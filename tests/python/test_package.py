@@ -42,6 +42,28 @@ def test_errors_of_memory_are_memory_errors():
     assert issubclass(class_of(72), RuntimeError)
 
 
+def test_memory_that_runs_out_is_a_memory_error():
+    """The library's own memory: gradients in f16 are summed in f32. The limit holds in a process of its own."""
+    code = (
+        "import resource, numpy, tmaops\n"
+        "def step(side):\n"
+        "    value, weights = numpy.ones((1, side * side, 1, 16), 'f2'), numpy.ones((1, 9, 1, 1, 1), 'f4')\n"
+        "    locations, grad = numpy.full((1, 9, 1, 1, 1, 2), 0.3, 'f4'), numpy.ones((1, 9, 16), 'f2')\n"
+        "    out = [numpy.empty_like(array) for array in (value, locations, weights)]\n"
+        "    used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "    if side > 8:\n"
+        "        resource.setrlimit(resource.RLIMIT_AS, (used + 2**22, used + 2**22))\n"
+        "    tmaops.ms_deform_attn_backward(value, [(side, side)], locations, weights, grad, out=out)\n"
+        "step(8)\n"
+        "try:\n"
+        "    step(1000)\n"
+        "except MemoryError as error:\n"
+        "    print(error.number)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.strip() == "E080", run.stdout + run.stderr
+
+
 def test_errors_cross_between_processes():
     with pytest.raises(tmaops.Error) as caught:
         tmaops.gemm(np.zeros((2, 3), "f4"), np.zeros((2, 3), "f4"))

@@ -1,6 +1,10 @@
 """tmaops.torch: registration, gradients, compilation, and what is refused."""
 
 import copy
+import shutil
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +20,13 @@ LEVELS = [(6, 5), (3, 2)]
 @pytest.fixture
 def f64(device):
     return torch.float64 if device == "cpu" else torch.float32
+
+
+@pytest.fixture
+def cuda(device):
+    if device == "cpu":
+        pytest.skip("needs --device cuda")
+    return device
 
 
 def inputs(device, dtype=torch.float32, queries=7, levels=LEVELS, points=3, batch=2, heads=2, channels=4):
@@ -160,6 +171,112 @@ def test_export_keeps_the_operator(device):
     torch.testing.assert_close(program.module()(*more), ops.ms_deform_attn(more[0], LEVELS, *more[1:]))
 
 
+class Model(torch.nn.Module):
+    """The operator between others."""
+
+    def forward(self, value, locations, weights):
+        return ops.ms_deform_attn(value * 2, LEVELS, locations, weights.softmax(-1)).relu()
+
+
+@pytest.mark.filterwarnings("ignore")  # of inductor itself
+def test_a_package_of_aot_inductor_computes_the_same(device, tmp_path):
+    if device == "cpu" and shutil.which("g++") is None:
+        pytest.skip("inductor needs g++ on the CPU")
+    queries = torch.export.Dim("queries", min=2, max=100)
+    given = tuple(tensor.detach() for tensor in inputs(device))
+    shapes = {"value": {}, "locations": {1: queries}, "weights": {1: queries}}
+    program = torch.export.export(Model().to(device), given, dynamic_shapes=shapes)
+    path = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "model.pt2"))
+    compiled = torch._inductor.aoti_load_package(path)
+    for count in (7, 13):
+        more = [tensor.detach() for tensor in inputs(device, queries=count)]
+        torch.testing.assert_close(compiled(*more), Model()(*more))
+
+
+def test_calls_are_captured_into_a_graph_and_replayed(cuda):
+    given = inputs(cuda)
+    values, times = torch.randn(2, 5, 3, device=cuda, requires_grad=True), torch.arange(5.0, device=cuda)
+    a, b = (torch.randn(8, 8, device=cuda, dtype=torch.float16, requires_grad=True) for _ in range(2))
+
+    def step():
+        outputs = (
+            ops.ms_deform_attn(given[0], LEVELS, *given[1:]), ops.resample(values, times, times[:3] + 0.5), ops.gemm(a, b, activation="gelu"),
+        )  # fmt: skip
+        leaves = (*given, values, a, b)
+        return (*outputs, *torch.autograd.grad([output.float().square().sum() for output in outputs], leaves))
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    with torch.no_grad():
+        for tensor in (given[0], values, a):
+            tensor.mul_(-0.5)
+    graph.replay()
+    for got, wanted in zip(captured, step()):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_calls_run_on_the_current_stream(cuda):
+    side = torch.cuda.Stream()
+    a, b = torch.ones(64, 64, device=cuda, dtype=torch.float16), torch.eye(64, device=cuda, dtype=torch.float16)
+    outs = [torch.zeros(64, 64, device=cuda, dtype=torch.float16) for _ in range(2)]
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(50_000_000)
+        a.mul_(3)  # behind the sleep: a call on another stream would see ones
+        tmaops.gemm(a, b, out=outs[0])
+        made = ops.gemm(a, b)
+    tmaops.gemm(a, b, out=outs[1], stream=side)
+    side.synchronize()
+    for got in (*outs, made):
+        assert (got == 3).all()
+
+
+def test_other_threads_run_during_a_call():
+    levels = [(60, 50), (30, 20)]
+    given = [tensor.detach() for tensor in inputs("cpu", queries=1500, levels=levels, heads=8, channels=32)]
+    state = {"inside": False, "done": False, "turns": 0}
+
+    def other():
+        while not state["done"]:
+            state["turns"] += state["inside"]
+            time.sleep(0)  # gives the GIL back
+
+    for call in (tmaops.ms_deform_attn, ops.ms_deform_attn):
+        state.update(done=False, turns=0)
+        thread = threading.Thread(target=other)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(60)  # nobody takes the GIL from a thread that does not give it
+        try:
+            thread.start()
+            for _ in range(20):
+                state["inside"] = True
+                call(given[0], levels, *given[1:])
+                state["inside"] = False
+        finally:
+            sys.setswitchinterval(before)
+            state["done"] = True
+            thread.join()
+        assert state["turns"] > 0
+
+
+def test_a_torch_without_the_native_half_is_told_so(caplog, monkeypatch, tmp_path):
+    monkeypatch.delenv("TMAOPS_TORCH", raising=False)
+    monkeypatch.setattr(ops, "__file__", str(tmp_path / "torch.py"))
+    with caplog.at_level("WARNING", logger="tmaops"):
+        assert not ops._load_native()
+    assert "ctypes" in caplog.text and "built without libtmaops_torch.so" in caplog.text
+    monkeypatch.setattr(torch, "__version__", "2.9.1")
+    with caplog.at_level("WARNING", logger="tmaops"):
+        assert not ops._load_native()
+    assert "2.9.1 is older than 2.10" in caplog.text
+
+
 class Calls(torch.utils._python_dispatch.TorchDispatchMode):
     """Records what operators are called with."""
 
@@ -193,27 +310,39 @@ def test_second_derivatives_are_refused(device):
         grad.sum().backward()
 
 
+def calls(given):
+    """The operator by its function, and as torch knows it."""
+    flat = [side for level in LEVELS for side in level]
+    return (
+        lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]),
+        lambda value: torch.ops.tmaops.ms_deform_attn(value, flat, *given[1:]),
+    )
+
+
 def test_vmap_is_refused(device):
     given = [tensor.detach() for tensor in inputs(device)]
-    stacked = [torch.stack([tensor, tensor]) for tensor in given]
-    with pytest.raises(NotImplementedError, match="vmap"):
-        torch.vmap(lambda *tensors: ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:]))(*stacked)
+    for call in calls(given):
+        with pytest.raises(NotImplementedError, match="vmap"):
+            torch.vmap(call)(torch.stack([given[0], given[0]]))
 
 
 def test_forward_mode_is_refused(device):
     given = [tensor.detach() for tensor in inputs(device)]
-    with pytest.raises(NotImplementedError, match="forward"):
-        torch.func.jvp(lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]), (given[0],), (given[0],))
-    with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(given[0], given[0])
+    for call in calls(given):
         with pytest.raises(NotImplementedError, match="forward"):
-            ops.ms_deform_attn(dual, LEVELS, *given[1:])
+            torch.func.jvp(call, (given[0],), (given[0],))
+        for requires_grad in (False, True):
+            with torch.autograd.forward_ad.dual_level():
+                dual = torch.autograd.forward_ad.make_dual(given[0].clone().requires_grad_(requires_grad), given[0])
+                with pytest.raises(NotImplementedError, match="forward"):
+                    call(dual)
 
 
 def test_functional_gradients_are_refused(device):
     given = [tensor.detach() for tensor in inputs(device)]
-    with pytest.raises(NotImplementedError, match="torch.autograd.grad"):
-        torch.func.grad(lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]).sum())(given[0])
+    for call in calls(given):
+        with pytest.raises(NotImplementedError, match="torch.autograd.grad"):
+            torch.func.grad(lambda value: call(value).sum())(given[0])
 
 
 def test_errors_name_the_argument(device):

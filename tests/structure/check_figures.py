@@ -35,7 +35,7 @@ UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 FIGURE = re.compile(rf"(?<![\w.])(?<!ISO )((?:{NUMBER})(?:(?:, | to | and | or | - |–|-)(?:{NUMBER}))*)(?:(x)(?! ?\d)| ?({UNIT}))(?![\w/])")
 COMMENT = re.compile(r"<!-- figures\b(.*?)-->", re.DOTALL)
 LINE = re.compile(rf"({NUMBER}) ?({UNIT}|x)?: (.*)")
-IGNORED = re.compile(r"<!-- (table|counters) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL)
+IGNORED = re.compile(r"<!-- (table|counters|models) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL)
 PAIRED = ("operator", "case", "dtype", "temperature")  # what the rows of a ratio have in common
 SOURCED = re.compile(r"`(?:h100|h200|cpu)/\w+\.json`|`[^`]*(?:tmaops|make|cmake|ninja) [^`]*`|<!-- figures|\(single run, not kept\)"
                      r"|[Rr]eckoned|[Ee]xploratory")

@@ -1,0 +1,3 @@
+from tmaops.compat.hub import layers
+
+__all__ = ["layers"]

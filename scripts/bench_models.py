@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Measures whole models of transformers with their own deformable attention and with tmaops: time and peak memory.
+
+  bench_models.py [--device cuda] [--size 320] [--models deformable_detr,rt_detr_v2] [-o results/h200/models.json]
+
+A model has its default configuration and random weights; nothing is downloaded. The two ways take turns, and the medians of --rounds
+turns are written, with the 10th and 90th percentile. A training step is a forward pass and the gradients of all parameters, without an
+optimizer, at batch 1. Outputs are compared with those of the model's own code in f32 before anything is timed: tmaops may be no
+farther from it than twice the model's own code under the same autocast, or 1e-3.
+
+Peak memory is torch's on a GPU (weights included), and the resident memory of the whole process on the CPU.
+scripts/update_tables.py makes the table in docs/python.md of the file.
+"""
+import argparse
+import copy
+import ctypes
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+import transformers
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+import models  # noqa: E402
+
+import tmaops  # noqa: E402
+import tmaops.compat.transformers as compat  # noqa: E402
+
+SIZES = {"deformable_detr": (800, 1066), "grounding_dino": (800, 1066), "mask2former": (384, 512)}
+DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+class Memory:
+    """Peak memory in MiB since `start`; None where the system does not tell."""
+
+    def __init__(self, device):
+        self.cuda = device != "cpu"
+
+    def start(self):
+        if self.cuda:
+            torch.cuda.reset_peak_memory_stats()
+            return
+        ctypes.CDLL(None).malloc_trim(0)
+        try:
+            pathlib.Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins again at what is resident now
+        except OSError:
+            pass
+
+    def peak(self):
+        if self.cuda:
+            return round(torch.cuda.max_memory_allocated() / 2**20)
+        for line in pathlib.Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) / 1024)
+        return None
+
+
+def step(model, given, autocast, training):
+    """One run, and its outputs."""
+    with torch.autocast(given["pixel_values"].device.type, dtype=autocast, enabled=autocast is not None):
+        if not training:
+            with torch.inference_mode():
+                return list(models.outputs(model(**given)))
+        outputs = list(models.outputs(model(**given)))
+    model.zero_grad(set_to_none=True)
+    models.loss(outputs).backward()
+    return outputs
+
+
+def distance(got, wanted):
+    difference = sum((mine.detach().float() - theirs.float()).square().sum() for mine, theirs in zip(got, wanted))
+    return (difference / sum(theirs.float().square().sum() for theirs in wanted)).sqrt().item()
+
+
+def row_pair(name, model, given, dtype, training, exact, options):
+    """The rows of the model's own code and of tmaops, by turns."""
+    autocast, memory = DTYPES[dtype], Memory(options.device)
+    calls = []
+    attention = compat.attention
+    found = {"own": {"ms": [], "mib": []}, "tmaops": {"ms": [], "mib": []}}
+    deadline = time.perf_counter() + options.seconds
+    for turn in range(options.rounds + options.warm_up):
+        for implementation, rows in found.items():
+            if implementation == "tmaops":
+                compat.attention = lambda *args, **more: calls.append(1) or attention(*args, **more)
+                compat.patch(model)
+            try:
+                if turn == 0:
+                    rows["error"] = distance(step(model, given, autocast, training), exact)
+                    rows["calls"] = len(calls)
+                if options.device != "cpu":
+                    torch.cuda.synchronize()
+                memory.start()
+                start = time.perf_counter()
+                step(model, given, autocast, training)
+                if options.device != "cpu":
+                    torch.cuda.synchronize()
+                spent = 1e3 * (time.perf_counter() - start)
+                model.zero_grad(set_to_none=True)
+            finally:
+                compat.unpatch()
+                compat.attention = attention
+            if turn >= options.warm_up:
+                rows["ms"].append(spent)
+                rows["mib"].append(memory.peak())
+        own, ours = found["own"], found["tmaops"]
+        if ours["calls"] < 1 or not ours["error"] <= max(2 * own["error"], 1e-3):
+            raise SystemExit(f"{name} {dtype}: tmaops is {ours['error']:.2g} from f32, the model's own code {own['error']:.2g}: not timed")
+        if len(ours["ms"]) >= 3 and time.perf_counter() > deadline:
+            break
+    height, width = given["pixel_values"].shape[-2:]
+    for implementation, rows in found.items():
+        deciles = statistics.quantiles(rows["ms"], n=10, method="inclusive")
+        yield {
+            "case": f"{name} {height}x{width}", "step": "training" if training else "inference", "dtype": dtype,
+            "implementation": implementation, "device": options.device,
+            "ms": {"median": round(statistics.median(rows["ms"]), 3), "p10": round(deciles[0], 3), "p90": round(deciles[-1], 3), "samples": len(rows["ms"])},
+            "peak_mib": max(rows["mib"]) if None not in rows["mib"] else None,
+            "error": float(f"{rows['error']:.2g}"), "operator_calls": rows["calls"] or None,
+        }  # fmt: skip
+
+
+def measured(name, options):
+    torch.manual_seed(0)
+    model = models.WHOLE[name]().eval()
+    models.scramble(model)
+    model = model.to(options.device)
+    height, width = (options.size, options.size) if options.size else SIZES.get(name, (640, 640))
+    given = models.inputs(name, height, width, batch=1, device=options.device)
+    exact = [tensor.detach().clone() for tensor in step(copy.deepcopy(model), given, None, False)]
+    for training in (False, True):
+        for dtype in options.dtypes:
+            for row in row_pair(name, model, given, dtype, training, exact, options):
+                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB"
+                print(f"{row['case']:28} {row['step']:10} {dtype:5} {row['implementation']:7} {shown}", file=sys.stderr)
+                yield row
+
+
+def machine(device):
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), None)
+    found = {"cpu": cpu, "threads": torch.get_num_threads(), "torch": torch.__version__, "transformers": transformers.__version__, "gpu": None}
+    if device != "cpu":
+        query = ["nvidia-smi", "--query-gpu=driver_version,clocks.sm", "--format=csv,noheader", f"--id={torch.cuda.current_device()}"]
+        driver, clock = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
+        found |= {"gpu": {"name": torch.cuda.get_device_name(), "sm_clock": clock}, "driver": driver}
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--models", default=",".join(models.WHOLE), type=lambda text: text.split(","))
+    parser.add_argument("--size", type=int, help="side of the image in pixels; by default the usual one of the model")
+    parser.add_argument("--dtypes", type=lambda text: text.split(","), help="f32, f16, bf16: the latter by autocast; default f32,f16, on the CPU f32,bf16")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--warm-up", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=30, help="after so many seconds a row has enough of three rounds")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    options.dtypes = options.dtypes or (["f32", "bf16"] if options.device == "cpu" else ["f32", "f16"])
+    if options.output is None:
+        place = "cpu" if options.device == "cpu" else torch.cuda.get_device_name().split()[-1].lower()
+        options.output = ROOT / "results" / place / "models.json"
+    rows = [row for name in options.models for row in measured(name, options)]
+    document = {
+        "schema": 1, "status": "complete", "machine": machine(options.device), "revision": tmaops.revision(),
+        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]]), "batch": 1},
+    }  # fmt: skip
+    head = json.dumps(document, indent=2)[:-2]
+    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
