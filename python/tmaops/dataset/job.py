@@ -485,7 +485,7 @@ def _end(
         return False
     kept = {partial / unit.path for unit in plan.units}
     for stale in partial.rglob("*"):  # of a unit that this job no longer has, or of finish() before
-        if stale.is_file() and stale not in kept and WORK not in stale.relative_to(partial).parts:
+        if stale.is_file() and stale not in kept and WORK not in str(stale.relative_to(partial)).split("/"):
             stale.unlink()
     kind.finish(source, options, plan, results, partial)
     manifest = {
@@ -519,6 +519,7 @@ def _locked(lock: Path) -> bool:
 
 def _holder_alive(lock: Path) -> bool:
     with contextlib.suppress(ValueError, ProcessLookupError):
-        os.kill(int(lock.read_text() or "x"), 0)
-        return True
+        holder = int(lock.read_text() or "x")
+        os.kill(holder, 0)
+        return holder != os.getpid()
     return False

@@ -343,7 +343,7 @@ def new_episodes(source: Path, out: Path, described: dict[int, dict[str, Any]]) 
             if at >= 0:
                 field = table.schema.field(at)
                 table = table.set_column(at, field, pa.array(_whole_if(values, field.type), type=field.type))
-        with whole(out / path.relative_to(source)) as target:
+        with whole(out / str(path.relative_to(source))) as target:
             pq.write_table(table, target, compression="snappy")
 
 

@@ -104,7 +104,7 @@ def copy(source: Path, target: Path, link: bool = False) -> None:
 def copy_tree(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         if path.is_file():
-            copy(path, target / path.relative_to(source), link=True)
+            copy(path, target / str(path.relative_to(source)), link=True)
 
 
 def move(source: Path, target: Path) -> None:
