@@ -158,3 +158,18 @@ def test_links_into_other_files_are_refused(tmp_path):
         file["data/demo_0/obs/other"] = h5py.ExternalLink("/etc/passwd", "x")
     with pytest.raises(Refused, match="a link to /etc/passwd"):
         tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+
+
+def test_the_loader_of_robomimic_takes_the_result(tmp_path):
+    pytest.importorskip("robomimic")
+    from robomimic.utils.dataset import SequenceDataset
+
+    robomimic(tmp_path / "in.hdf5", [41, 12])
+    tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+    loaded = SequenceDataset(str(tmp_path / "out.hdf5"), obs_keys=["robot0_eef_quat", "image"], dataset_keys=["actions", "dones"], load_next_obs=False)
+    assert loaded.n_demos == 2 and len(loaded) == 61 + 17
+    last, next_first = loaded[60]["actions"][0], loaded[61]["obs"]["image"][0]
+    loaded.close_and_delete_hdf5_handle()
+    with h5py.File(tmp_path / "out.hdf5") as new:
+        np.testing.assert_array_equal(last, new["data/demo_0/actions"][60])
+        np.testing.assert_array_equal(next_first, new["data/demo_1/obs/image"][0])
