@@ -29,7 +29,7 @@ class Run:
 def parquet(path: Path) -> pq.ParquetFile:
     """Opens a file for streaming; refuses by name what is no Parquet file."""
     try:
-        return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES)
+        return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 

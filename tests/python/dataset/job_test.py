@@ -191,7 +191,7 @@ def write_much(path, size):
             episode += 1
 
 
-@pytest.mark.parametrize("size", [96 << 20, pytest.param(2 << 30, marks=pytest.mark.skipif("BIG" not in os.environ, reason="BIG=1 runs it"))])
+@pytest.mark.parametrize("size", [400 << 20, pytest.param(2 << 30, marks=pytest.mark.skipif("BIG" not in os.environ, reason="BIG=1 runs it"))])
 def test_memory_does_not_grow_with_the_input(tmp_path, size):
     write_much(tmp_path / "in.parquet", size)
     assert (tmp_path / "in.parquet").stat().st_size >= size
