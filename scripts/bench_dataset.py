@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
-"""Times `tmaops.dataset.resample` on a LeRobot set beside reading and writing its files, pandas, polars and NumPy.
+"""Times `tmaops dataset resample` beside reading and writing the same files with pyarrow alone, and the numbers of its
+episodes beside pandas, polars and NumPy.
 
-    scripts/bench_dataset.py [--episodes 400] [--frames 3000] [-o results/cpu/dataset.json]
+    scripts/bench_dataset.py -o results/cpu/dataset.json
+    scripts/bench_dataset.py --device cuda -o results/h200/dataset.json
 
-Every method makes the same numbers, which are compared before anything is timed. Medians of several runs, in turn.
+Every method makes the same numbers, which are compared before anything is timed. The runs of all methods take turns;
+a time is the median of its runs. The result has the rows that update_tables.py reads.
 """
 
 import argparse
 import json
+import os
 import platform
+import resource
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -23,23 +31,40 @@ import pyarrow.parquet as pq
 import tmaops
 import tmaops.dataset
 from tmaops.dataset import example
+from tmaops.dataset.columns import compute
 
 FPS, HZ = 50, 30
+IMAGE_BYTES = 20_000
 
 
 def files_of(root: Path) -> list[Path]:
-    return sorted((root / "data").rglob("*.parquet"))
+    return sorted(root.rglob("data/**/*.parquet"))
+
+
+def write_images(root: Path, episodes: int, frames: int, files: int) -> None:
+    """Episodes whose rows are an encoded image, which does not shrink, beside a state."""
+    rng = np.random.default_rng(2)
+    (root / "data").mkdir(parents=True)
+    for number, group in enumerate(np.array_split(np.arange(episodes), files)):
+        schema = pa.schema([("episode", pa.int64()), ("timestamp", pa.float64()), ("state", pa.list_(pa.float32(), 8)), ("image", pa.binary())])
+        with pq.ParquetWriter(root / "data" / f"{number:03d}.parquet", schema, compression="snappy", use_dictionary=False) as writer:
+            for episode in group:
+                state = pa.FixedSizeListArray.from_arrays(pa.array(rng.standard_normal(frames * 8, np.float32)), 8)
+                image = pa.array([rng.bytes(IMAGE_BYTES) for _ in range(frames)])
+                writer.write_table(pa.table([np.full(frames, episode), np.arange(frames) / FPS, state, image], schema=schema))
 
 
 def copy_file(pair: tuple[Path, Path]) -> None:
     pa.set_cpu_count(1)
-    table = pq.read_table(pair[0], use_threads=False)
-    rows = table.num_rows * HZ // FPS  # as many as resampling writes
-    pq.write_table(table.slice(0, rows), pair[1], compression="snappy")
+    file = pq.ParquetFile(pair[0], memory_map=False)
+    with pq.ParquetWriter(pair[1], file.schema_arrow, compression="snappy") as writer:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, use_threads=False)
+            writer.write_table(table.slice(0, table.num_rows * HZ // FPS))  # as many rows as resampling writes
 
 
 def read_and_write(source: Path, out: Path, workers: int) -> None:
-    """What cannot be avoided: the files read and as many rows written, by pyarrow alone."""
+    """What cannot be avoided: the files read and as many rows written, by pyarrow alone, with processes begun as ours."""
     out.mkdir()
     with ProcessPoolExecutor(workers) as pool:
         list(pool.map(copy_file, [(path, out / path.name) for path in files_of(source)]))
@@ -50,7 +75,7 @@ def state_of(table: pa.Table) -> np.ndarray:
 
 
 def episodes_of(source: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Times (s) and states of every episode, in memory: the peers below do not pay for files."""
+    """Times (s) and states of every episode, in memory: the methods below do not pay for files."""
     found = []
     for path in files_of(source):
         table = pq.read_table(path, columns=["observation.state", "episode_index"])
@@ -68,87 +93,148 @@ def by_numpy(episodes: list) -> list[np.ndarray]:
     return [np.stack([np.interp(targets_of(t), t, c) for c in x.T], axis=1).astype(np.float32) for t, x in episodes]
 
 
-def by_tmaops(episodes: list) -> list[np.ndarray]:
-    made = []
-    for t, x in episodes:
-        made.append(tmaops.resample(x[None], t[None], targets_of(t)[None], interpolation="linear")[0])
-    return made
+def by_tmaops(episodes: list, device: str = "cpu") -> list[np.ndarray]:
+    return [compute(x, t, targets_of(t), "linear", device, "") for t, x in episodes]
 
 
-def by_pandas(episodes: list) -> list[np.ndarray]:
+def by_pandas_interpolate(episodes: list) -> list[np.ndarray]:
+    """An index of samples and targets, and interpolation by time: DataFrame.resample has no grid of 1/30 s."""
     import pandas as pd
 
     made = []
     for t, x in episodes:
-        frame = pd.DataFrame(x.astype(np.float64), index=t)
-        targets = pd.Index(targets_of(t))
-        both = frame.reindex(frame.index.union(targets)).interpolate(method="index")
+        frame = pd.DataFrame(x.astype(np.float64), index=pd.to_timedelta(np.rint(t * 1e9).astype(np.int64)))
+        targets = pd.to_timedelta(np.rint(targets_of(t) * 1e9).astype(np.int64))
+        both = frame.reindex(frame.index.union(targets)).interpolate(method="time")
         made.append(both.loc[targets].to_numpy(np.float32))
     return made
 
 
+def by_pandas_merge(episodes: list) -> list[np.ndarray]:
+    """merge_asof to the samples around each target, and the line between them."""
+    import pandas as pd
+
+    made = []
+    for t, x in episodes:
+        frame = pd.DataFrame(x).assign(t=t, row=np.arange(len(t)))
+        joined = pd.merge_asof(pd.DataFrame({"t": targets_of(t)}), frame, on="t")
+        made.append(_between(joined["row"].to_numpy(), joined["t"].to_numpy(), joined[list(range(x.shape[1]))].to_numpy(), t, x))
+    return made
+
+
 def by_polars(episodes: list) -> list[np.ndarray]:
+    """join_asof to the samples around each target, and the line between them."""
     import polars as pl
 
     made = []
     for t, x in episodes:
         frame = pl.DataFrame({"t": t, **{f"c{i}": c for i, c in enumerate(x.T)}, "row": np.arange(len(t))})
-        targets = pl.DataFrame({"t": targets_of(t)})
-        joined = targets.join_asof(frame, on="t", strategy="backward", coalesce=True)
-        before = joined["row"].to_numpy()
-        after = np.minimum(before + 1, len(t) - 1)
-        w = ((targets["t"].to_numpy() - t[before]) * FPS)[:, None]
-        lower = joined.select(pl.exclude("t", "row")).to_numpy()
-        made.append((lower + w * (x[after] - lower)).astype(np.float32))
+        joined = pl.DataFrame({"t": targets_of(t)}).join_asof(frame, on="t", strategy="backward", coalesce=True)
+        made.append(_between(joined["row"].to_numpy(), joined["t"].to_numpy(), joined.select(pl.exclude("t", "row")).to_numpy(), t, x))
     return made
 
 
-def median(action, runs: int) -> float:
-    spent = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        action()
-        spent.append(time.perf_counter() - begin)
-    return statistics.median(spent)
+def _between(before: np.ndarray, targets: np.ndarray, lower: np.ndarray, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    after = np.minimum(before + 1, len(t) - 1)
+    w = ((targets - t[before]) * FPS)[:, None]
+    return (lower + w * (x[after] - lower)).astype(np.float32)
+
+
+def cpu_seconds() -> float:
+    """Of this process and of all that it started and waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def in_turn(methods: dict, runs: int, clock: Callable[[], float]) -> dict[str, list[float]]:
+    """Seconds of every run of every method."""
+    spent = {name: [] for name in methods}
+    for run in range(runs):
+        for name, method in methods.items():
+            begin = clock()
+            method(run)
+            spent[name].append(clock() - begin)
+    return spent
+
+
+def revision() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return found.stdout.strip() or tmaops.revision()
+
+
+def cpu_name() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--episodes", type=int, default=400)
+    parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--frames", type=int, default=3000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: CPU time of all processes, for a machine that is shared")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
+    rows = []
+    clock = cpu_seconds if options.clock == "cpu" else time.perf_counter
+
+    def job(case: str, source: Path, episodes: int, modes: dict[str, str]) -> None:
+        given = {"hz": HZ, "modes": modes, "workers": options.workers, "device": options.device}
+        spent = in_turn(
+            {
+                "tmaops": lambda run: tmaops.dataset.resample(source, folder / f"out{run}", **given),
+                "read and write alone": lambda run: read_and_write(source, folder / f"copy{run}", options.workers),
+            },
+            options.runs,
+            clock,
+        )
+        size = sum(path.stat().st_size for path in files_of(source))
+        for name, times in spent.items():
+            rows.append(row(case, name, times) | {"bytes": size, "episodes": episodes, "mb_per_second": round(size / statistics.median(times) / 1e6, 1)})
+        for path in [*folder.glob("out*"), *folder.glob("copy*")]:
+            shutil.rmtree(path)
+
+    def row(case: str, name: str, times: list[float]) -> dict:
+        us = {"median": statistics.median(times) * 1e6, "min": min(times) * 1e6, "max": max(times) * 1e6}
+        made = {"operator": "dataset", "case": case, "dtype": "f32", "device": options.device, "temperature": "files", "implementation": name, "us": us}
+        return made | ({"selected": options.device} if name == "tmaops" else {})
+
     try:
         source = folder / "in"
-        example.write(source, [options.frames] * options.episodes, FPS, files=max(options.workers * 4, 1), noise=0.01)
-        size = sum(path.stat().st_size for path in files_of(source))
+        example.write(source, [options.frames] * options.episodes, FPS, files=options.workers * 4, noise=0.01)
         modes = {"observation.state": "linear"}
-        tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers)
-        episodes = episodes_of(source)
+        tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device)
         made = np.concatenate([state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")])
-        rows = {}
-        for name, method in (("numpy", by_numpy), ("pandas", by_pandas), ("polars", by_polars), ("tmaops", by_tmaops)):
+        episodes = episodes_of(source)
+        methods = {
+            "tmaops": lambda e: by_tmaops(e, options.device), "NumPy": by_numpy, "pandas interpolate": by_pandas_interpolate,
+            "pandas merge_asof": by_pandas_merge, "polars join_asof": by_polars,
+        }  # fmt: skip
+        for name, method in methods.items():
             error = float(np.abs(np.concatenate(method(episodes)) - made).max())
             assert error < 2e-6, f"{name} differs by {error}"
-            rows[name] = {"seconds": median(lambda m=method: m(episodes), options.runs), "largest_difference": error}
-        jobs: dict[str, list[float]] = {"read_and_write": [], "resample": []}
-        for run in range(options.runs):
-            begin = time.perf_counter()
-            read_and_write(source, folder / f"copy{run}", options.workers)
-            middle = time.perf_counter()
-            tmaops.dataset.resample(source, folder / f"out{run}", hz=HZ, modes=modes, workers=options.workers)
-            jobs["read_and_write"].append(middle - begin)
-            jobs["resample"].append(time.perf_counter() - middle)
+        job(f"LeRobot, {options.episodes} episodes, job", source, options.episodes, modes)
+        tmaops.set_num_threads(1)
+        spent = in_turn({name: (lambda run, m=method: m(episodes)) for name, method in methods.items()}, options.runs, clock)
+        tmaops.set_num_threads(0)
+        rows += [row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()]
+        shutil.rmtree(source)
+        count = max(options.episodes // 25, 1)
+        write_images(folder / "images", count, 500, options.workers * 4)
+        job(f"Parquet with images, {count} episodes, job", folder / "images", count, {})
         report = {
-            "machine": {"cpu": platform.processor() or platform.machine(), "workers": options.workers, "numpy": np.__version__, "pyarrow": pa.__version__},
-            "set": {"episodes": options.episodes, "frames": options.frames, "bytes": size, "fps": FPS, "hz": HZ},
-            "job_seconds": {name: statistics.median(spent) for name, spent in jobs.items()},
-            "operator": rows,
+            "schema": 1,
+            "status": "complete",
+            "machine": {"cpu": cpu_name(), "threads": options.workers, "os": platform.system(), "numpy": np.__version__, "pyarrow": pa.__version__},
+            "revision": revision(),
+            "command": "scripts/bench_dataset.py " + " ".join(sys.argv[1:]),
+            "clock": options.clock,
+            "load": os.getloadavg()[0],
+            "set": {"episodes": options.episodes, "frames": options.frames, "fps": FPS, "hz": HZ, "runs": options.runs},
+            "rows": rows,
         }
-        report["job_of_copy"] = report["job_seconds"]["read_and_write"] / report["job_seconds"]["resample"]
         text = json.dumps(report, indent=1)
         if options.output:
             options.output.write_text(text + "\n")

@@ -5,11 +5,13 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import inspect, write_page
-from tmaops.dataset.job import Options, Report, format_of, resample
+from tmaops.dataset.job import Report, format_of, options_of, resample, save_rules
+from tmaops.dataset.places import place
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,15 +34,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tmaops dataset", description="Data sets of episodes: resample them, look at them.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0])
-    run.add_argument("source", metavar="IN", type=Path, help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them")
-    run.add_argument("out", metavar="OUT", type=Path, help="where the result goes; must not exist")
+    run.add_argument("source", metavar="IN", type=place, help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them; s3:// too")
+    run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
-    run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next or nearest; COLUMN may be a pattern (observation.*) or have channels (state[3:7])")
-    run.add_argument("--max-gap", type=float, metavar="SECONDS", help="targets strictly between two samples further apart are null")
+    run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) or have channels (state[3:7])")
+    run.add_argument("--max-gap", action="append", default=[], metavar="[STREAM=]SECONDS", help="targets strictly between two samples further apart are null")
+    run.add_argument("--latency", action="append", default=[], metavar="STREAM=SECONDS", help="how late the timestamps of a stream are; STREAM may be a pattern")
+    run.add_argument("--rules", type=place, metavar="FILE", help="YAML with these and the following options; those of the command line go before it")
+    run.add_argument("--save-rules", type=place, metavar="FILE", help="write what was asked for and inferred as such a file")
     run.add_argument("--time-column", help="of Parquet tables, where its name does not say it")
     run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
-    run.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
+    run.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     run.add_argument("--episode-column")
+    run.add_argument("--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch")
     run.add_argument("--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes")
     run.add_argument("--keep-going", action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)")
     run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
@@ -55,11 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
     made.set_defaults(run=_example)
     look = commands.add_parser("inspect", help="rates, jitter, gaps, drops, sign flips, values that are not finite", description=inspect.__doc__.split("\n")[0])
-    look.add_argument("source", metavar="IN", type=Path)
+    look.add_argument("source", metavar="IN", type=place)
     look.add_argument("--time-column")
     look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
     look.add_argument("--episode-column")
-    look.add_argument("--input-hz", help="of HDF5 demonstrations without timestamps")
+    look.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     look.add_argument("--json", action="store_true", help="every episode, on stdout")
     look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
     look.set_defaults(run=_inspect)
@@ -67,21 +73,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _resample(options: argparse.Namespace) -> int:
-    modes = {}
-    for text in options.mode:
-        column, _, mode = text.rpartition("=")
-        if not column:
-            raise Refused("--mode", repr(text), "COLUMN=MODE")
-        modes[column] = mode
+    given = {
+        "modes": dict(_pair("--mode", text, str) for text in options.mode),
+        "max_gap": dict(_pair("--max-gap", text if "=" in text else f"*={text}", float) for text in options.max_gap),
+        "latency": dict(_pair("--latency", text, float) for text in options.latency),
+    }
+    for name in ("rules", "episode_column", "time_column", "time_unit", "input_hz", "device"):
+        given[name] = getattr(options, name)
     try:
         shard = tuple(int(part) for part in options.shard.split("/"))
         if len(shard) != 2:
             raise ValueError
     except ValueError:
         raise Refused("--shard", repr(options.shard), "I/N") from None
-    if options.explain:
-        asked = Options(options.hz, modes, options.max_gap, options.episode_column, options.time_column, options.time_unit, options.input_hz)
+    if options.explain or options.save_rules:
+        asked = options_of(options.hz, **given)
         plan = format_of(options.source).plan(options.source, asked, options.keep_going, set())
+        if options.save_rules:
+            save_rules(options.save_rules, asked, plan)
+    if options.explain:
         report = Report(episodes=plan.episodes, units=len(plan.units), columns=plan.explained)
         report.notes, report.warnings, report.failed = plan.notes, plan.warnings, plan.failed
         _say(report, explain=True)
@@ -90,12 +100,7 @@ def _resample(options: argparse.Namespace) -> int:
         options.source,
         options.out,
         hz=options.hz,
-        modes=modes,
-        max_gap=options.max_gap,
-        episode_column=options.episode_column,
-        time_column=options.time_column,
-        time_unit=options.time_unit,
-        input_hz=options.input_hz,
+        **given,
         resume=options.resume,
         keep_going=options.keep_going,
         shard=shard,
@@ -109,6 +114,16 @@ def _resample(options: argparse.Namespace) -> int:
     if not options.quiet:
         _say(report, explain=False)
     return 3 if report.failed or not report.done else 0
+
+
+def _pair(option: str, text: str, kind: type) -> tuple[str, Any]:
+    name, _, value = text.rpartition("=")
+    try:
+        if name:
+            return name, kind(value)
+    except ValueError:
+        pass
+    raise Refused(option, repr(text), "NAME=SECONDS" if kind is float else "COLUMN=MODE")
 
 
 def _example(options: argparse.Namespace) -> int:

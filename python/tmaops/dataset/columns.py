@@ -41,6 +41,47 @@ def _like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) ->
     return made.from_arrays(offsets, flat, type=kind, mask=mask)
 
 
+def compute(values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str) -> np.ndarray:
+    """tmaops.resample of (S, channels) at times (S) to targets (T), on the host or through torch on a GPU ("cuda")."""
+    arrays = [values[None], times[None], targets[None]]
+    try:
+        if device == "cpu":
+            return tmaops.resample(*arrays, interpolation=mode)[0]
+        import torch
+
+        return tmaops.resample(*(torch.from_numpy(array).to(device) for array in arrays), interpolation=mode)[0].cpu().numpy()
+    except tmaops.InvalidValue as error:
+        raise Refused(where, error.got, error.needed) from error
+
+
+def compute_parts(
+    numbers: np.ndarray, rule: Rule, times: np.ndarray, targets: np.ndarray, device: str, where: str
+) -> np.ndarray:
+    """The channels (S, channels) of a column, each part of them by its mode: (T, channels)."""
+    if len(rule.parts) == 1:
+        return compute(np.ascontiguousarray(numbers), times, targets, rule.parts[0].mode, device, where)
+    result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
+    for part in rule.parts:
+        channels = slice(part.first, part.first + part.count)
+        result[:, channels] = compute(np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where)
+    return result
+
+
+def _resample_struct(
+    column: pa.ChunkedArray, times: np.ndarray, targets: np.ndarray, empty: np.ndarray | None, resample_field: Callable
+) -> pa.StructArray:
+    """A struct whose fields are resampled each by its own rule; a struct that is null is taken as `previous`."""
+    fields = list(column.type)
+    parts = [_one(resample_field(child, field)) for child, field in zip(column.flatten(), fields, strict=True)]
+    missing = column.is_null().to_numpy()[rows_of("previous", times, targets)]
+    missing = missing if empty is None else missing | empty
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array(missing))
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
 def resample_column(
     column: pa.ChunkedArray,
     rule: Rule,
@@ -48,6 +89,7 @@ def resample_column(
     targets: np.ndarray,
     empty: np.ndarray | None = None,
     where: str = "column",
+    device: str = "cpu",
 ) -> pa.ChunkedArray | pa.Array:
     """One column of an episode at its targets, in the type that it has.
 
@@ -67,14 +109,7 @@ def resample_column(
         if present.size == 0:
             return pa.nulls(targets.size, column.type)
         column, times = column.take(pa.array(present)), times[present]
-    numbers = real_numbers(column, where)
-    result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
-    for part in rule.parts:
-        channels = slice(part.first, part.first + part.count)
-        whole = part.count == numbers.shape[1]
-        source = numbers if whole else np.ascontiguousarray(numbers[:, channels])
-        made = tmaops.resample(source[None], times[None], targets[None], interpolation=part.mode)[0]
-        result[:, channels] = made
+    result = compute_parts(real_numbers(column, where), rule, times, targets, device, where)
     return _like(result, column.type, missing)
 
 
@@ -82,24 +117,41 @@ def resample_episode(
     table: pa.Table,
     times: np.ndarray,
     targets: np.ndarray,
-    rule_of: Callable[[str], Rule],
+    rule_of: Callable[[str, pa.DataType], Rule],
     max_gap: int | None = None,
     where: str = "",
+    device: str = "cpu",
 ) -> pa.Table:
     """An episode's table at its targets: same columns, order, types and metadata; nulls where max_gap leaves no data.
 
     times and targets: int64 nanoseconds that increase. max_gap: nanoseconds; targets strictly between two rows further
-    apart have no data.
+    apart have no data. The fields of a struct are columns with names of their own ("observation.state").
     """
-    empty = None
-    if max_gap is not None:
-        before, after = brackets(times, targets)
-        empty = times[after] - times[before] > max_gap
-        empty = empty if empty.any() else None
-    columns = []
-    for column, field in zip(table.columns, table.schema, strict=True):
-        name = f"{where}column '{field.name}'"
-        if empty is not None and not field.nullable:
-            raise Refused(name, "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null")
-        columns.append(resample_column(column, rule_of(field.name), times, targets, empty, name))
+    empty = in_gaps(times, targets, max_gap)
+
+    def resampled(column: pa.ChunkedArray, field: pa.Field, above: str) -> pa.ChunkedArray | pa.Array:
+        name = above + field.name
+        if pa.types.is_struct(field.type):
+            return _resample_struct(column, times, targets, empty, lambda child, inner: resampled(child, inner, f"{name}."))
+        return resample_column(column, rule_of(name, field.type), times, targets, empty, f"{where}column '{name}'", device)
+
+    columns = [resampled(column, field, "") for column, field in zip(table.columns, table.schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.ndarray | None:
+    """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
+    if max_gap is None:
+        return None
+    before, after = brackets(times, targets)
+    empty = times[after] - times[before] > max_gap
+    return empty if empty.any() else None
+
+
+def check_gaps(schema: pa.Schema, times: np.ndarray, targets: np.ndarray, max_gap: int | None, where: str) -> None:
+    """Refuses an episode with a gap beside a column that cannot be null."""
+    stiff = next((field.name for field in schema if not field.nullable), None)
+    if stiff is not None and in_gaps(times, targets, max_gap) is not None:
+        raise Refused(
+            f"{where}: column '{stiff}'", "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null"
+        )

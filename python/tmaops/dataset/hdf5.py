@@ -5,7 +5,6 @@ A group with timestamps of its own is a stream with its own rate: all streams of
 """
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +14,17 @@ import h5py
 import numpy as np
 import pyarrow as pa
 
-import tmaops
 from tmaops.dataset import clock
+from tmaops.dataset.columns import compute_parts, in_gaps
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream as Seen
 from tmaops.dataset.job import Options, Plan, Unit
-from tmaops.dataset.parquet import TIME_NAMES, source_stat
+from tmaops.dataset.parquet import TIME_NAMES
+from tmaops.dataset.places import fingerprint, opened, size_of
 from tmaops.dataset.rules import Rule, Rules, brackets, rows_of
 
 SLAB_BYTES = 32 << 20  # of a dataset that are in memory at a time
+AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Stream:
 
 def _open(path: Path) -> h5py.File:
     try:
-        return h5py.File(path, "r")
+        return h5py.File(opened(path), "r")
     except OSError as error:
         raise Refused(str(path), str(error), "a readable HDF5 file") from error
 
@@ -92,18 +93,19 @@ def streams_of(group: h5py.Group, options: Options, rate: str | None, where: str
         name = _time_dataset(item, options)
         if name is None:
             continue
-        values = item[name][()]
+        values = _read(item[name], (), where)
         column = pa.chunked_array([pa.array(values)])
         unit = options.time_unit or next((u for u in clock.NANOSECONDS if name.endswith("_" + u)), None)
         times = clock.nanoseconds(column, unit, f"{where}: {path or '.'}/{name}")
         clock.check_increasing(times, f"{where}: {path or '.'}/{name}")
-        streams.append(Stream(path, times, name))
+        streams.append(Stream(path, times - options.latency_ns(path or "."), name))
     if not streams or streams[0].path:
         rows = _counted_rows(group, {stream.path for stream in streams})
         if rows and rate is None:
             raise Refused(where, "no timestamps", "--input-hz, the rate of its samples")
         if rows:
-            streams.insert(0, Stream("", clock.grid(0, 2**62, clock.rate(rate), rows), None))
+            times = clock.grid(0, 2**62, clock.rate(rate), rows)
+            streams.insert(0, Stream("", times - options.latency_ns("."), None))
     if not streams:
         raise Refused(where, "no samples", "datasets with one row per sample")
     return streams
@@ -125,12 +127,26 @@ def stream_of(path: str, streams: list[Stream]) -> Stream | None:
     return max(around, key=lambda s: len(s.path)) if around else None
 
 
-def shared_grid(streams: list[Stream], options: Options) -> np.ndarray:
+def shared_grid(streams: list[Stream], options: Options, where: str) -> np.ndarray:
     """Targets from the latest first sample to the earliest last one."""
     first, last = max(int(s.times[0]) for s in streams), min(int(s.times[-1]) for s in streams)
     if last < first:
-        raise Refused("clock", "streams that do not overlap in time", "streams of one clock")
-    return clock.grid(first, last, clock.rate(options.hz))
+        raise Refused(where, "streams that do not overlap in time", "streams of one clock")
+    targets = clock.grid(first, last, clock.rate(options.hz))
+    for stream in streams:
+        name = stream.path or "."
+        if in_gaps(stream.times, targets, options.max_gap_ns(name)) is not None:
+            what = "a larger --max-gap, or a format that can leave values out (Parquet)"
+            raise Refused(f"{where}: stream {name}", "a gap longer than --max-gap", what)
+    return targets
+
+
+def _read(item: h5py.Dataset, rows: Any, where: str) -> np.ndarray:
+    """Rows of a dataset; refuses by name what is damaged."""
+    try:
+        return item[rows]
+    except (OSError, RuntimeError) as error:
+        raise Refused(f"{where}: {item.name}", str(error), "data that can be read") from error
 
 
 class Hdf5:
@@ -138,15 +154,27 @@ class Hdf5:
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         files = [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")])
-        units, explained, failed = [], {}, {}
+        units: list[Unit] = []
+        columns: dict[str, Rule] = {}
+        kinds: dict[str, str] = {}
+        names: set[str] = set()
+        failed: dict[str, str] = {}
         notes: list[str] = []
+        warnings: list[str] = []
         rules = Rules(dict(options.modes))
-        columns: set[str] = set()
         episodes = 0
+        found = None
         for path in files:
             name = path.name if source.is_file() else str(path.relative_to(source))
             kept, labels = [], []
-            with _open(path) as file:
+            try:
+                file = _open(path)
+            except Refused as error:
+                if not keep_going:
+                    raise
+                failed[name] = str(error)
+                continue
+            with file:
                 found = input_rate(file, options)
                 for demo in demonstrations(file):
                     label = f"{name}/{demo}" if demo else name
@@ -155,7 +183,7 @@ class Hdf5:
                     try:
                         group = file[demo] if demo else file
                         streams = streams_of(group, options, found[0] if found else None, f"episode {label}")
-                        shared_grid(streams, options)
+                        shared_grid(streams, options, f"episode {label}")
                     except Refused as error:
                         if not keep_going:
                             raise
@@ -165,19 +193,21 @@ class Hdf5:
                     labels.append(label)
                     for path_in, item in _members(group):
                         if isinstance(item, h5py.Dataset) and _is_sampled(item, stream_of(path_in, streams)):
-                            columns.add(path_in)
-                            if path_in not in explained and not _is_time(path_in, streams):
-                                rule = _rule(rules, path_in, item)
-                                explained[path_in] = f"{rule.text()} ({rule.why})"
+                            kinds[path_in] = str(item.dtype)
+                            if path_in not in columns and not _is_time(path_in, streams):
+                                columns[path_in] = _rule(rules, path_in, item)
+                    names.update(s.path or "." for s in streams)
                     if not notes:
                         notes += [_said(s, found) for s in streams]
+                        warnings += [w for s in streams if (w := _coarse(group, s))]
             episodes += len(kept)
-            size = path.stat().st_size
-            units.append(Unit(name, {"file": name, "demos": kept, "input": source_stat(path)}, size, labels))
+            if kept:
+                units.append(Unit(name, {"file": name, "demos": kept, "input": fingerprint(path)}, size_of(path), labels))
         if not files:
             raise Refused(str(source), "no HDF5 files", "at least one")
-        rules.check_used(sorted(columns))
-        return Plan(units, episodes, explained, notes, [], failed)
+        rules.check_used(kinds)
+        options.check_streams(sorted(names))
+        return Plan(units, episodes, columns, notes, warnings, failed, {"input_hz": found[0]} if found else {})
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
@@ -198,8 +228,6 @@ class Hdf5:
                 read, written = read + rows[0], written + rows[1]
             if "data" in out and "total" in out["data"].attrs:
                 out["data"].attrs["total"] = written
-        with open(target, "rb") as done:
-            os.fsync(done.fileno())
         return {"episodes": len(demos), "rows_read": read, "rows_written": written}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
@@ -234,7 +262,7 @@ class Hdf5:
             if not _is_sampled(item, stream):
                 continue
             mine = seen[stream.path]
-            mine.columns[path] = item[()].reshape(stream.times.size, -1)
+            mine.columns[path] = _read(item, (), f"episode {label}").reshape(stream.times.size, -1)
             parts = [p for p in _rule(rules, path, item).parts if p.mode == "slerp"]
             mine.quaternions[path] = [k for p in parts for k in range(p.first, p.first + p.count, 4)]
         return list(seen.values())
@@ -243,7 +271,7 @@ class Hdf5:
         self, group: h5py.Group, made: h5py.Group, options: Options, rules: Rules, rate: str | None, where: str
     ) -> tuple[int, int]:
         streams = streams_of(group, options, rate, where)
-        targets = shared_grid(streams, options)
+        targets = shared_grid(streams, options, where)
         _copy_attributes(group, made)
         for path, item in _members(group):
             if not isinstance(item, h5py.Dataset):
@@ -281,6 +309,14 @@ def _said(stream: Stream, found: tuple[str, str] | None) -> str:
     if stream.time_name:
         return f"time of {where}: dataset '{stream.time_name}'"
     return f"time of {where}: counted at {found[0]} per second ({found[1]})"
+
+
+def _coarse(group: h5py.Group, stream: Stream) -> str | None:
+    """A warning about timestamps whose resolution gets coarser with time."""
+    kind = group[f"{stream.path}/{stream.time_name}" if stream.path else stream.time_name].dtype if stream.time_name else None
+    if kind is None or kind.kind != "f" or kind.itemsize > 4:
+        return None
+    return f"dataset '{stream.time_name}' of {stream.path or 'the samples'} holds {kind} seconds: their resolution gets coarser with time"
 
 
 def _rule(rules: Rules, path: str, item: h5py.Dataset) -> Rule:
@@ -325,23 +361,20 @@ def _times(targets: np.ndarray, dtype: np.dtype, unit: str | None) -> np.ndarray
 def _resample(
     item: h5py.Dataset, made: h5py.Dataset, rule: Rule, stream: Stream, targets: np.ndarray, options: Options, where: str
 ) -> None:
+    """Writes a dataset slab by slab: as many targets as fit SLAB_BYTES, from the rows that they need."""
     times = stream.times
-    if options.max_gap_ns is not None and targets.size:
-        before, after = brackets(times, targets)
-        if (times[after] - times[before] > options.max_gap_ns).any():
-            raise Refused(where, "a gap longer than --max-gap", "a format that can leave values out (Parquet)")
-    if rule.taken:
-        rows = rows_of(rule.taken, times, targets)
-        size = max(1, SLAB_BYTES // max(1, item.dtype.itemsize * int(np.prod(item.shape[1:], dtype=np.int64))))
-        for first in range(0, rows.size, size):
-            wanted = rows[first : first + size]
-            slab = item[wanted[0] : wanted[-1] + 1]
-            made[first : first + size] = slab[wanted - wanted[0]]
-        return
-    numbers = np.ascontiguousarray(item[()], item.dtype.newbyteorder("=")).reshape(times.size, -1)
-    result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
-    for part in rule.parts:
-        channels = slice(part.first, part.first + part.count)
-        source = np.ascontiguousarray(numbers[:, channels])
-        result[:, channels] = tmaops.resample(source[None], times[None], targets[None], interpolation=part.mode)[0]
-    made[...] = result.reshape(made.shape)
+    row_bytes = max(1, item.dtype.itemsize * int(np.prod(item.shape[1:], dtype=np.int64)))
+    size = max(1, SLAB_BYTES // row_bytes * targets.size // max(times.size, targets.size))
+    for first in range(0, targets.size, size):
+        part = targets[first : first + size]
+        if rule.taken:
+            rows = rows_of(rule.taken, times, part if first + size >= targets.size else np.append(part, targets[-1]))[: part.size]
+            low, high = int(rows.min()), int(rows.max())
+            made[first : first + size] = _read(item, slice(low, high + 1), where)[rows - low]
+            continue
+        before, after = brackets(times, part[[0, -1]])
+        low, high = max(int(before[0]) - AROUND, 0), int(after[1]) + AROUND + 1
+        slab = _read(item, slice(low, high), where)
+        numbers = np.ascontiguousarray(slab, item.dtype.newbyteorder("=")).reshape(len(slab), -1)
+        result = compute_parts(numbers, rule, times[low:high], part, options.device, where)
+        made[first : first + size] = result.reshape(part.size, *item.shape[1:])

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import Options, format_of, write_whole
+from tmaops.dataset.job import format_of, options_of
+from tmaops.dataset.places import place, write_whole
 
 
 @dataclass
@@ -182,8 +183,8 @@ def inspect(
     Takes the formats of resample(). Episodes that cannot be read are listed, not raised; a source that is no data set
     raises Refused.
     """
-    source = Path(source)
-    options = Options("1", {}, None, episode_column, time_column, time_unit, None if input_hz is None else str(input_hz))
+    source = place(source)
+    options = options_of(1, episode_column=episode_column, time_column=time_column, time_unit=time_unit, input_hz=input_hz)
     clocks: list[Clock] = []
     unreadable: dict[str, str] = {}
     for streams in format_of(source).episodes(source, options, unreadable):

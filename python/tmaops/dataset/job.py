@@ -5,23 +5,27 @@ import hashlib
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field, fields
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.places import is_local, make_folder, move, place, remove_tree, whole, write_whole
+from tmaops.dataset.rules import Rule
 
 if TYPE_CHECKING:
     from tmaops.dataset.inspect import Stream
 
 WORK = ".tmaops"  # inside the unfinished output: what is done
+MANIFEST = "tmaops_manifest.json"
 
 
 @dataclass
@@ -30,23 +34,100 @@ class Options:
 
     hz: str
     modes: dict[str, str] = field(default_factory=dict)  # column or pattern -> mode
-    max_gap: float | None = None  # seconds
+    max_gap: Any = None  # seconds, or stream (or pattern) -> seconds; then a dictionary
+    latency: dict[str, float] = field(default_factory=dict)  # stream or pattern -> seconds its timestamps are late
     episode_column: str | None = None  # Parquet tables
     time_column: str | None = None
     time_unit: str | None = None
-    input_hz: str | None = None  # of samples without timestamps (HDF5)
+    input_hz: str | None = None  # of samples without timestamps (HDF5, Parquet)
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
         self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
-        if self.max_gap is not None and not self.max_gap > 0:
+        self.max_gap = {} if self.max_gap is None else self.max_gap if isinstance(self.max_gap, dict) else {"*": self.max_gap}
+        for name, value in [*self.max_gap.items(), *self.latency.items()]:
+            if not isinstance(value, (int, float)) or not abs(value) < 1e9:
+                raise Refused(f"seconds of {name}", repr(value), "a number")
+        if any(not gap > 0 for gap in self.max_gap.values()):
             raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
         if self.time_unit is not None and self.time_unit not in clock.NANOSECONDS:
             raise Refused("time_unit", repr(self.time_unit), "one of " + ", ".join(clock.NANOSECONDS))
+        self.device = _device(self.device)
 
-    @property
-    def max_gap_ns(self) -> int | None:
-        return None if self.max_gap is None else round(self.max_gap * 1e9)
+    def max_gap_ns(self, stream: str = ".") -> int | None:
+        """The longest gap of a stream that is bridged, in nanoseconds; the last pattern that fits wins."""
+        return self._nanoseconds(self.max_gap, stream)
+
+    def latency_ns(self, stream: str) -> int:
+        """How late the timestamps of a stream are, in nanoseconds."""
+        return self._nanoseconds(self.latency, stream) or 0
+
+    @staticmethod
+    def _nanoseconds(seconds: dict[str, float], stream: str) -> int | None:
+        fits = [value for pattern, value in seconds.items() if fnmatchcase(stream, pattern)]
+        return round(fits[-1] * 1e9) if fits else None
+
+    def check_streams(self, names: list[str]) -> None:
+        """Refuses a latency or gap of a stream that the data set has not."""
+        needed = "one of " + ", ".join(names) if names else "a data set whose episodes have streams with clocks of their own"
+        for what, asked in (("max_gap", self.max_gap), ("latency", self.latency)):
+            for pattern in asked:
+                if not any(fnmatchcase(name, pattern) for name in names) and (what, pattern) != ("max_gap", "*"):
+                    raise Refused(f"{what} of {pattern}", "no such stream", needed)
+
+
+def _device(asked: str) -> str:
+    """ "cpu" or "cuda"; "auto" is "cuda" where torch finds a GPU."""
+    if asked == "cpu":
+        return asked
+    if asked not in ("auto", "cuda"):
+        raise Refused("device", repr(asked), "cpu, cuda or auto")
+    try:
+        import torch
+
+        found = torch.cuda.is_available()
+    except ImportError:
+        found = False
+    if asked == "cuda" and not found:
+        raise Refused("device", "cuda, and no GPU that torch finds", "torch with CUDA and a GPU, or the device cpu")
+    return "cuda" if found else "cpu"
+
+
+def read_rules(path: str | os.PathLike) -> dict[str, Any]:
+    """Options of a YAML file: modes, max_gap, latency, and what the format asks for (time_column, ...)."""
+    yaml = _yaml()
+    try:
+        found = yaml.safe_load(place(path).read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Refused(str(path), str(error).split("\n")[0], "a readable YAML file") from error
+    known = [f.name for f in fields(Options) if f.name not in ("hz", "device")]
+    for key in found if isinstance(found, dict) else ["no mapping"]:
+        if key not in known:
+            raise Refused(str(path), f"'{key}'", "the keys " + ", ".join(known))
+    for key in ("modes", "latency"):
+        if not isinstance(found.get(key, {}), dict):
+            raise Refused(f"{path}: {key}", repr(found[key]), "names with values")
+    return found
+
+
+def save_rules(path: str | os.PathLike, options: Options, plan: "Plan") -> None:
+    """Everything that was asked for or inferred as a YAML file for read_rules()."""
+    found = {key: value for key, value in asdict(options).items() if key not in ("hz", "device") and value}
+    found |= plan.found
+    found["modes"] = {}
+    for column, rule in plan.columns.items():
+        found["modes"] |= rule.modes(column)
+    text = "".join(f"# {note}\n" for note in plan.notes)
+    write_whole(place(path), text + _yaml().safe_dump(found, sort_keys=False))
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise Refused("rules", "no PyYAML", "pip install pyyaml") from None
+    return yaml
 
 
 @dataclass
@@ -57,6 +138,7 @@ class Unit:
     task: dict[str, Any]
     source_bytes: int = 0
     episodes: list[str] = field(default_factory=list)  # names of what the file holds
+    kind: "Format | None" = None  # set when the unit is planned
 
     def digest(self) -> str:
         return hashlib.sha256(json.dumps([self.path, self.task], sort_keys=True).encode()).hexdigest()
@@ -68,11 +150,16 @@ class Plan:
 
     units: list[Unit]
     episodes: int
-    explained: dict[str, str]  # column -> rule, for the user
+    columns: dict[str, Rule]
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
-    rest: dict[str, Any] = field(default_factory=dict)  # what finish() needs
+    found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
+
+    @property
+    def explained(self) -> dict[str, str]:
+        """Column -> its rule and why, for people."""
+        return {name: f"{rule.text()} ({rule.why})" for name, rule in self.columns.items()}
 
 
 class Format(Protocol):
@@ -160,16 +247,6 @@ def format_of(source: Path) -> Format:
     raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of them")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """A small file that is there complete or not at all, also after a power cut."""
-    trial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with open(trial, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(trial, path)
-
-
 def file_digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -188,16 +265,9 @@ def _begin_worker() -> None:
 
 def run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
     """Writes one unit beside its place, then moves it there, then notes that it is done."""
-    target = out / unit.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    trial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        result = format_of(source).run_unit(source, options, unit, trial)
+    with whole(out / unit.path) as trial:
+        result = unit.kind.run_unit(source, options, unit, trial)
         result["sha256"] = file_digest(trial)
-        os.replace(trial, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            trial.unlink()
     note = {"unit": unit.digest(), "result": result}
     write_whole(_note_of(unit, out), json.dumps(note, sort_keys=True))
     return result
@@ -242,6 +312,8 @@ def run_here(
             for future in finished:
                 unit = waiting.pop(future)
                 error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    raise Refused("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
                 if error is not None and not isinstance(error, Refused):
                     raise error
                 yield unit, error if error is not None else future.result()
@@ -255,11 +327,14 @@ def resample(
     *,
     hz: str | int | float,
     modes: dict[str, str] | None = None,
-    max_gap: float | None = None,
+    max_gap: float | dict[str, float] | None = None,
+    latency: dict[str, float] | None = None,
+    rules: str | os.PathLike | None = None,
     episode_column: str | None = None,
     time_column: str | None = None,
     time_unit: str | None = None,
     input_hz: str | int | float | None = None,
+    device: str = "cpu",
     resume: bool = False,
     keep_going: bool = False,
     shard: tuple[int, int] = (0, 1),
@@ -270,26 +345,35 @@ def resample(
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
     (of MCAP: Parquet tables).
 
-    source: a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of one kind of them. out: a path that does not exist. It
-    appears complete or not at all; until then the work lies in `out` + ".partial".
-    hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]") to
-    linear, cubic, slerp, previous, next or nearest. max_gap: seconds; targets strictly between two samples further apart
-    are null. episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
-    input_hz: samples per second of HDF5 demonstrations without timestamps.
+    source: a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of one kind of them, here or in an object
+    store ("s3://bucket/set"). out: a path that does not exist. It appears complete or not at all; until then the work
+    lies in `out` + ".partial". In an object store a folder is complete when it has a tmaops_manifest.json.
+    hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]", or
+    "type:int*") to linear, cubic, slerp, previous, next, nearest or final. max_gap: seconds, of all streams or by stream;
+    targets strictly between two samples further apart are null. latency: stream to the seconds by which its timestamps
+    are late. rules: a YAML file with these and the following options; arguments go before it.
+    episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
+    input_hz: samples per second of episodes without timestamps. device: "cpu", "cuda" (through torch), or "auto".
     resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
     stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
     run that finds all of them done ends the job. workers: processes; all cores by default. runner: what runs the
-    units; tmaops.dataset.ray has one for a cluster.
+    units; tmaops.ray has one for a cluster.
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
-    source, out = Path(source), Path(out)
-    options = Options(str(hz), dict(modes or {}), max_gap, episode_column, time_column, time_unit, None if input_hz is None else str(input_hz))
+    source, out = place(source), place(out)
+    options = options_of(
+        hz, rules, modes=modes, max_gap=max_gap, latency=latency, episode_column=episode_column, time_column=time_column,
+        time_unit=time_unit, input_hz=input_hz, device=device,
+    )  # fmt: skip
     if not 0 <= shard[0] < shard[1]:
         raise Refused("shard", f"{shard[0]}/{shard[1]}", "i/N with i from 0 to N - 1")
-    if out.exists():
-        raise Refused(str(out), "a path that exists", "a new path for the output")
-    partial = out.with_name(out.name + ".partial")
     begin = time.monotonic()
+    # Renaming a folder of an object store copies all of it, so that its work lies in its place.
+    partial = out.with_name(out.name + ".partial") if is_local(out) or source.is_file() else out
+    if _is_complete(out, partial):
+        if not resume or not _ended(out, partial, _job(source, options)):
+            raise Refused(str(out), "a path that exists", "a new path for the output")
+        return Report(done=True, notes=["the run was complete"])
     _claim(partial, source, options, resume or shard[1] > 1)
     kind = format_of(source)
     report = Report()
@@ -297,6 +381,8 @@ def resample(
     while True:  # once, and again without the episodes that failed
         plan = kind.plan(source, options, keep_going, left_out)
         report.failed.update(plan.failed)
+        for unit in plan.units:
+            unit.kind = kind
         mine = [unit for i, unit in enumerate(plan.units) if i % shard[1] == shard[0]]
         found = {unit.path: result for unit in mine if (result := _done(unit, partial)) is not None}
         report.reused = max(report.reused, len(found))
@@ -333,20 +419,53 @@ def resample(
     return report
 
 
+def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **given: Any) -> Options:
+    """Options from a YAML file and from what is given beside it, which goes before it."""
+    found = read_rules(rules) if rules is not None else {}
+    for key, value in given.items():
+        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
+            found[key] = found.get(key, {}) | value
+        elif value is not None:
+            found[key] = value
+    return Options(str(hz), **found)
+
+
+def _job(source: Path, options: Options) -> str:
+    return json.dumps({"source": str(source.resolve()), "options": asdict(options)}, sort_keys=True)
+
+
+def _is_complete(out: Path, partial: Path) -> bool:
+    return (out / MANIFEST).is_file() or _is_foreign(out) if partial == out else out.exists()
+
+
+def _is_foreign(out: Path) -> bool:
+    """Whether a folder of an object store has files and none of an unfinished run."""
+    return not (out / WORK / "job.json").is_file() and out.exists() and any(True for _ in out.iterdir())
+
+
+def _ended(out: Path, partial: Path, job: str) -> bool:
+    """Ends a run that was stopped between the last two steps of _end(). False where there is none of this job."""
+    for work in (out / WORK, partial / WORK):
+        note = work / "job.json"
+        if note.is_file() and note.read_text(encoding="utf-8") == job:
+            remove_tree(work if work == out / WORK else partial)
+            return True
+    return False
+
+
 def _claim(partial: Path, source: Path, options: Options, resume: bool) -> None:
     """Makes the folder of an unfinished output, or takes over one of the same job."""
-    job = json.dumps({"source": str(source.resolve()), "options": asdict(options)}, sort_keys=True)
-    note = partial / WORK / "job.json"
+    job, note = _job(source, options), partial / WORK / "job.json"
     if note.is_file() or partial.exists() and not resume:
         if not resume:
             raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
         if note.read_text(encoding="utf-8") != job:
             raise Refused(str(partial), "an unfinished run of another input or other options", "the same, or its removal")
-        for trial in partial.rglob("*.tmp"):
+        for trial in partial.rglob(".*.tmp") if is_local(partial) else ():
             if trial.stat().st_mtime < time.time() - 60 or resume and not _alive(trial):
                 trial.unlink(missing_ok=True)
         return
-    (partial / WORK).mkdir(parents=True, exist_ok=True)  # another shard may do the same
+    make_folder(partial / WORK)  # another shard may do the same
     write_whole(note, job)
 
 
@@ -362,16 +481,11 @@ def _end(
     kind: Format, source: Path, options: Options, plan: Plan, results: list, partial: Path, out: Path, report: Report
 ) -> bool:
     """Writes what needs all units and the manifest, and gives the output its name. False: another process does."""
-    lock = partial / WORK / "ending"
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
-        if time.time() - lock.stat().st_mtime < 600 and _holder_alive(lock):
-            return False
-    lock.write_text(str(os.getpid()))
+    if is_local(partial) and not _locked(partial / WORK / "ending"):  # elsewhere two that end write the same files
+        return False
     kept = {partial / unit.path for unit in plan.units}
     for stale in partial.rglob("*"):  # of a unit that this job no longer has, or of finish() before
-        if stale.is_file() and stale not in kept and WORK not in stale.relative_to(partial).parts:
+        if stale.is_file() and stale not in kept and WORK not in str(stale.relative_to(partial)).split("/"):
             stale.unlink()
     kind.finish(source, options, plan, results, partial)
     manifest = {
@@ -381,18 +495,31 @@ def _end(
         "failed": report.failed,
         "files": {unit.path: result["sha256"] for unit, result in zip(plan.units, results, strict=True)},
     }
-    write_whole(partial / "tmaops_manifest.json", json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    write_whole(partial / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     if source.is_file():
-        os.rename(partial / plan.units[0].path, out)
-        shutil.rmtree(partial)
+        move(partial / plan.units[0].path, out)
+        remove_tree(partial)
     else:
-        os.rename(partial, out)
-        shutil.rmtree(out / WORK)
+        if partial != out:
+            move(partial, out)
+        remove_tree(out / WORK)
+    return True
+
+
+def _locked(lock: Path) -> bool:
+    """Takes a lock of this machine's disk; one whose holder is gone or has had it for ten minutes is taken over."""
+    try:
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        if time.time() - lock.stat().st_mtime < 600 and _holder_alive(lock):
+            return False
+    lock.write_text(str(os.getpid()))
     return True
 
 
 def _holder_alive(lock: Path) -> bool:
     with contextlib.suppress(ValueError, ProcessLookupError):
-        os.kill(int(lock.read_text() or "x"), 0)
-        return True
+        holder = int(lock.read_text() or "x")
+        os.kill(holder, 0)
+        return holder != os.getpid()
     return False

@@ -6,8 +6,6 @@ their frames, and an episode keeps its span of a video file.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -18,16 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import resample_episode
+from tmaops.dataset.columns import check_gaps, resample_episode
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import Options, Plan, Unit, write_whole
 from tmaops.dataset.inspect import Stream
-from tmaops.dataset.parquet import source_stat, streams_of
-from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, runs_of
+from tmaops.dataset.job import Options, Plan, Unit
+from tmaops.dataset.parquet import Layout, streams_of
+from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
+from tmaops.dataset.rules import Rule, Rules
+from tmaops.dataset.tables import Run, channels_by_column, leaves_of, map_runs, parquet, read_columns, runs_of
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
+LAYOUT = Layout("timestamp", "s", "episode_index", None, [], None)
 
 
 class LeRobot:
@@ -43,8 +43,11 @@ class LeRobot:
         files = sorted((source / "data").glob("*/*.parquet"))
         if not files:
             raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/file-*.parquet")
-        rules = self._rules(options, info, parquet(files[0]).schema_arrow)
-        explained = self._explain(rules, files[0])
+        options.check_streams([])
+        schema = parquet(files[0]).schema_arrow
+        rules = self._rules(options, info, schema)
+        columns = self._columns(rules, files[0])
+        gaps = pa.schema([field for field in schema if field.name not in COUNTED])
         units, failed, exact = [], {}, 0
         wanted = features_with_stats(source)
         index = number = episodes = 0
@@ -66,18 +69,19 @@ class LeRobot:
                 try:
                     column = table.column("timestamp").slice(run.first, run.rows)
                     times, was_exact = episode_times(column, fps, where)
+                    targets = clock.grid(int(times[0]), int(times[-1]), hz)
+                    check_gaps(gaps, times, targets, options.max_gap_ns(), where)
                     exact += was_exact
                 except Refused as error:
                     if not keep_going:
                         raise
                     failed[str(run.episode)] = str(error)
                     continue
-                rows = int(clock.grid(int(times[0]), int(times[-1]), hz).size)
-                kept.append([run.episode, number, run.first, run.rows, index, rows])
-                index, number, episodes = index + rows, number + 1, episodes + 1
+                kept.append([run.episode, number, run.first, run.rows, index, targets.size])
+                index, number, episodes = index + targets.size, number + 1, episodes + 1
             if kept:
-                task = {"file": name, "episodes": kept, "stats": wanted, "input": source_stat(path)}
-                units.append(Unit(name, task, path.stat().st_size, [str(facts[0]) for facts in kept]))
+                task = {"file": name, "episodes": kept, "stats": wanted, "input": fingerprint(path)}
+                units.append(Unit(name, task, size_of(path), [str(facts[0]) for facts in kept]))
         if exact == episodes and episodes:
             notes.append("time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision")
         elif exact < episodes:
@@ -93,7 +97,7 @@ class LeRobot:
             )
         elif videos:
             notes.append(f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames")
-        return Plan(units, episodes, explained, notes, warnings, failed, {"fps": info["fps"]})
+        return Plan(units, episodes, columns, notes, warnings, failed)
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
@@ -107,8 +111,8 @@ class LeRobot:
         described: list[dict[str, Any]] = []
         wanted = [name for name in schema.names if name in unit.task["stats"]]
 
-        def rule_of(name: str):
-            return rules.of(name, schema.field(name).type, widths[name])
+        def rule_of(name: str, kind: pa.DataType) -> Rule:
+            return rules.of(name, kind, widths[name])
 
         def work(run: Run, table: pa.Table) -> pa.Table:
             episode, index, rows = facts[run.episode]
@@ -116,7 +120,7 @@ class LeRobot:
             times, _ = episode_times(table.column("timestamp"), fps, where)
             targets = clock.grid(int(times[0]), int(times[-1]), hz)
             data = [name for name in schema.names if name not in COUNTED]
-            made = resample_episode(table.select(data), times, targets, rule_of, options.max_gap_ns, where)
+            made = resample_episode(table.select(data), times, targets, rule_of, options.max_gap_ns(), where, options.device)
             columns = {name: made.column(name) for name in data}
             counted = {
                 "timestamp": times[0] / 1e9 + np.arange(rows) / float(hz),
@@ -150,26 +154,25 @@ class LeRobot:
             if feature["dtype"] != "video" and "fps" in feature:
                 feature["fps"] = _number(hz)
         new_episodes(source, out, described)
-        (out / "meta").mkdir(exist_ok=True)
         stats = source / "meta" / "stats.json"
         if stats.is_file():
             write_whole(out / "meta" / "stats.json", json.dumps(new_stats(stats, described), indent=4) + "\n")
         for path in sorted((source / "meta").iterdir()):
             if path.is_file() and path.name not in ("info.json", "stats.json"):
-                shutil.copyfile(path, out / "meta" / path.name)
+                copy(path, out / "meta" / path.name)
         for folder in ("videos", "images"):
             if (source / folder).is_dir():
-                shutil.copytree(source / folder, out / folder, copy_function=_link_or_copy)
+                copy_tree(source / folder, out / folder)
         for path in sorted(source.iterdir()):
             if path.is_file():
-                shutil.copyfile(path, out / path.name)
+                copy(path, out / path.name)
         write_whole(out / "meta" / "info.json", json.dumps(info, indent=4, ensure_ascii=False) + "\n")
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
         rules = self._rules(Options("1"), read_info(source), None)
         for path in sorted((source / "data").glob("*/*.parquet")):
-            yield from streams_of(path, "timestamp", "s", "episode_index", rules, COUNTED, unreadable)
+            yield from streams_of(path, LAYOUT, None, rules, COUNTED, unreadable)
 
     def _rules(self, options: Options, info: dict[str, Any], schema: pa.Schema | None) -> Rules:
         names = {}
@@ -181,21 +184,16 @@ class LeRobot:
                 names[key] = [str(name) for name in listed]
         rules = Rules(dict(options.modes), names)
         if schema is not None:
-            rules.check_used([name for name in schema.names if name not in COUNTED])
+            rules.check_used(leaves_of(schema, COUNTED))
         return rules
 
-    def _explain(self, rules: Rules, path: Path) -> dict[str, str]:
+    def _columns(self, rules: Rules, path: Path) -> dict[str, Rule]:
         file = parquet(path)
         for name in COUNTED:
             if name not in file.schema_arrow.names:
                 raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot v3")
         widths = channels_by_column(file)
-        explained = {}
-        for field in file.schema_arrow:
-            if field.name not in COUNTED:
-                rule = rules.of(field.name, field.type, widths[field.name])
-                explained[field.name] = f"{rule.text()} ({rule.why})"
-        return explained
+        return {name: rules.of(name, kind, widths[name]) for name, kind in leaves_of(file.schema_arrow, COUNTED).items()}
 
 
 def read_info(source: Path) -> dict[str, Any]:
@@ -324,7 +322,7 @@ def new_stats(path: Path, described: dict[int, dict[str, Any]]) -> dict[str, Any
 def new_episodes(source: Path, out: Path, described: dict[int, dict[str, Any]]) -> None:
     """meta/episodes: the rows of kept episodes with their new numbers, places and statistics; all else as it was."""
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet")):
-        table = pq.read_table(path, use_threads=False)
+        table = pq.ParquetFile(opened(path)).read(use_threads=False)
         was = table.column("episode_index").to_pylist()
         table = table.filter(pa.array([episode in described for episode in was]))
         facts = [described[episode] for episode in was if episode in described]
@@ -345,9 +343,8 @@ def new_episodes(source: Path, out: Path, described: dict[int, dict[str, Any]]) 
             if at >= 0:
                 field = table.schema.field(at)
                 table = table.set_column(at, field, pa.array(_whole_if(values, field.type), type=field.type))
-        target = out / path.relative_to(source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, target, compression="snappy")
+        with whole(out / str(path.relative_to(source))) as target:
+            pq.write_table(table, target, compression="snappy")
 
 
 def _whole_if(values: list, kind: pa.DataType) -> list:
@@ -360,13 +357,6 @@ def _whole_if(values: list, kind: pa.DataType) -> list:
     if pa.types.is_boolean(value_type):
         return [[bool(v) for v in value] if isinstance(value, list) else bool(value) for value in values]
     return values
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
 
 
 def _number(value: Fraction) -> int | float:

@@ -15,12 +15,12 @@ from mcap.reader import NonSeekingReader
 from mcap_ros2.decoder import DecoderFactory
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import real_numbers, resample_column
+from tmaops.dataset.columns import in_gaps, real_numbers, resample_column
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
-from tmaops.dataset.parquet import source_stat
-from tmaops.dataset.rules import Rules, brackets, channels_of
+from tmaops.dataset.places import fingerprint, size_of
+from tmaops.dataset.rules import Rule, Rules, channels_of
 from tmaops.dataset.tables import write_table
 
 LONGEST_LIST = 4096  # numbers in an array that still count as channels; longer ones are images and scans
@@ -73,7 +73,7 @@ def read(path: Path) -> tuple[dict[str, Topic], str | None]:
     topics: dict[str, Topic] = {}
     lost = None
     count = 0
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         reader = NonSeekingReader(file, decoder_factories=[DecoderFactory()])
         try:
             for schema, channel, message, decoded in reader.iter_decoded_messages(log_time_order=False):
@@ -116,9 +116,13 @@ class Mcap:
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         files = [source] if source.is_file() else sorted(source.rglob("*.mcap"))
-        units, explained, failed = [], {}, {}
+        units: list[Unit] = []
+        columns: dict[str, Rule] = {}
+        kinds: dict[str, pa.DataType] = {}
+        failed: dict[str, str] = {}
         notes: list[str] = []
         warnings: list[str] = []
+        streams: set[str] = set()
         for path in files:
             name = path.name if source.is_file() else str(path.relative_to(source))
             if name in left_out:
@@ -136,17 +140,18 @@ class Mcap:
             rules = _rules(options, topics)
             for title, topic in topics.items():
                 for column, data in _columns(title, topic, name):
-                    rule = rules.of(column, data.type, channels_of(data.type))
-                    if column not in explained:
-                        explained[column] = f"{rule.text()} ({rule.why})"
+                    kinds[column] = data.type
+                    columns.setdefault(column, rules.of(column, data.type, channels_of(data.type)))
                 if not units:
                     by = "header.stamp" if topic.stamped else "the time of recording"
                     notes.append(f"time of {title}: {by}")
                     notes += [f"left out: {title}.{path_in} ({why})" for path_in, why in topic.left_out.items()]
             made = str(Path(name).with_suffix(".parquet"))
-            units.append(Unit(made, {"file": name, "input": source_stat(path)}, path.stat().st_size, [name]))
-        Rules(dict(options.modes)).check_used(sorted(explained))
-        return Plan(units, len(units), explained, notes, warnings, failed)
+            units.append(Unit(made, {"file": name, "input": fingerprint(path)}, size_of(path), [name]))
+            streams.update(topics)
+        Rules(dict(options.modes)).check_used(kinds)
+        options.check_streams(sorted(streams))
+        return Plan(units, len(units), columns, notes, warnings, failed)
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
@@ -157,16 +162,13 @@ class Mcap:
         made: dict[str, Any] = {"timestamp": pa.array(targets, pa.timestamp("ns"))}
         rows = 0
         for title, topic in sorted(topics.items()):
-            times, order = _sorted_times(topic, f"{where}: {title}")
+            times, order = _sorted_times(topic, f"{where}: {title}", options.latency_ns(title))
+            empty = in_gaps(times, targets, options.max_gap_ns(title))
             rows += times.size
             for column, data in _columns(title, topic, where):
                 rule = rules.of(column, data.type, channels_of(data.type))
-                empty = None
-                if options.max_gap_ns is not None:
-                    before, after = brackets(times, targets)
-                    empty = times[after] - times[before] > options.max_gap_ns
                 sorted_data = data.take(pa.array(order))
-                made[column] = resample_column(sorted_data, rule, times, targets, empty, f"{where}: {column}")
+                made[column] = resample_column(sorted_data, rule, times, targets, empty, f"{where}: {column}", options.device)
         table = pa.table(made)
         write_table(table, target)
         return {"episodes": 1, "rows_read": rows, "rows_written": table.num_rows}
@@ -198,7 +200,7 @@ class Mcap:
             yield seen
 
     def _targets(self, topics: dict[str, Topic], options: Options, where: str) -> np.ndarray:
-        clocks = [_sorted_times(topic, f"{where}: {name}")[0] for name, topic in topics.items()]
+        clocks = [_sorted_times(topic, f"{where}: {name}", options.latency_ns(name))[0] for name, topic in topics.items()]
         first, last = max(int(t[0]) for t in clocks), min(int(t[-1]) for t in clocks)
         if last < first:
             raise Refused(where, "topics that do not overlap in time", "topics of one clock")
@@ -210,9 +212,9 @@ def _rules(options: Options, topics: dict[str, Topic]) -> Rules:
     return Rules(dict(options.modes), names)
 
 
-def _sorted_times(topic: Topic, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The times of a topic in order, and the rows that have them: recorders log messages out of order."""
-    times = topic.clock()
+def _sorted_times(topic: Topic, where: str, latency: int) -> tuple[np.ndarray, np.ndarray]:
+    """When a topic's samples were taken, in order, and the rows that have them: recorders log messages out of order."""
+    times = topic.clock() - latency
     order = np.argsort(times, kind="stable")
     clock.check_increasing(times[order], where)
     return times[order], order

@@ -1,7 +1,11 @@
-"""Parquet tables: a file, or a folder of files, whose rows are samples with a time and perhaps an episode column."""
+"""Parquet tables: a file, or a folder of files, whose rows are samples with a time and perhaps an episode column.
 
-import os
+Tables of RLDS are taken as they are exported: a row per step, where `is_first` begins an episode, or a row per episode,
+whose steps are a list of structs (`steps`) or lists beside each other.
+"""
+
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import real_numbers, resample_episode
+from tmaops.dataset.columns import check_gaps, real_numbers, resample_episode
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
-from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import Run, channels_by_column, map_runs, parquet, read_columns, read_runs, runs_of
+from tmaops.dataset.places import fingerprint, size_of
+from tmaops.dataset.rules import Rule, Rules
+from tmaops.dataset.tables import (
+    Run, channels_by_column, channels_of_table, leaves_of, map_runs, parquet, read_columns, read_runs, runs_of, starts_of,
+)  # fmt: skip
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
@@ -29,7 +36,7 @@ def _named(given: str | None, known: tuple[str, ...], names: list[str], what: st
     return next((name for name in known if name in names), None)
 
 
-def _time_unit(kind: pa.DataType, name: str, options: Options, first: int | float | None) -> tuple[str | None, str]:
+def _time_unit(kind: pa.DataType, name: str, options: Options) -> tuple[str | None, str]:
     """Unit of a time column and how it was found: asked for, Arrow's own, the name's ending, or by its type."""
     if options.time_unit:
         return options.time_unit, "asked for"
@@ -43,19 +50,128 @@ def _time_unit(kind: pa.DataType, name: str, options: Options, first: int | floa
     return "s", "assumed, since it holds real numbers"
 
 
+@dataclass
+class Layout:
+    """How a table holds its episodes and their times. Names of columns; None where there is none."""
+
+    time: str | None  # None: counted at input_hz
+    unit: str | None
+    episode: str | None
+    first_flags: str | None  # without an episode column: true in the first row of each
+    lists: list[str]  # a row per episode: the columns that hold its steps
+    input_hz: str | None
+
+    def counted(self) -> tuple[str | None, ...]:
+        """Columns that are not resampled."""
+        return (self.time, self.episode)
+
+    def times(self, steps: pa.Table, where: str) -> np.ndarray:
+        """The times (S, nanoseconds) of an episode's steps."""
+        if self.time is None:
+            return clock.grid(0, 2**62, clock.rate(self.input_hz), steps.num_rows)
+        return clock.nanoseconds(steps.column(self.time), self.unit, where)
+
+    def steps(self, row: pa.Table, where: str) -> pa.Table:
+        """The steps of an episode as the rows of a table: its own rows, or the lists of its only row."""
+        if not self.lists:
+            return row
+        names = [name for name in self.lists if name in row.column_names]
+        columns = [row.column(name).combine_chunks() for name in names]
+        lengths = {column.value_lengths()[0].as_py() for column in columns}
+        if len(lengths) > 1 or None in lengths:
+            raise Refused(where, "lists of several lengths, or nulls", "as many steps in every list")
+        return pa.table({name: column.flatten() for name, column in zip(names, columns, strict=True)})
+
+    def counting_column(self, file: pq.ParquetFile) -> str:
+        """The column that says how many steps an episode has and when: the times, else the smallest one."""
+        if self.time is not None:
+            return self.time
+        group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
+        chunks = [group.column(i) for i in range(group.num_columns)] if group else []
+        chunks = [c for c in chunks if not self.lists or c.path_in_schema.split(".")[0] in self.lists]
+        return min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else file.schema_arrow.names[0]
+
+    def with_steps(self, row: pa.Table, steps: pa.Table) -> pa.Table:
+        """The row of an episode with other steps."""
+        if not self.lists:
+            return steps
+        for name in self.lists:
+            at = row.schema.get_field_index(name)
+            kind = row.schema.field(at).type
+            made = pa.LargeListArray if pa.types.is_large_list(kind) else pa.ListArray
+            offsets = pa.array([0, steps.num_rows], pa.int64() if made is pa.LargeListArray else pa.int32())
+            values = steps.column(name).combine_chunks()
+            row = row.set_column(at, row.schema.field(at), made.from_arrays(offsets, values, type=kind))
+        return row
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def layout_of(file: pq.ParquetFile, options: Options) -> tuple[Layout, list[str]]:
+    """The layout of a table, and what was inferred, in words."""
+    schema = file.schema_arrow
+    known = TIME_NAMES + tuple(f"{name}_{unit}" for name in TIME_NAMES for unit in clock.NANOSECONDS)
+    lists: list[str] = []
+    kinds = {field.name: field.type for field in schema}
+    steps = kinds.get("steps")
+    if steps is not None and _is_list(steps) and pa.types.is_struct(steps.value_type):
+        lists = ["steps"]
+    elif _is_list(kinds.get("is_first", pa.null())):
+        lists = [name for name, kind in kinds.items() if _is_list(kind)]
+    if lists:
+        kinds = {name: kinds[name].value_type for name in lists}
+    time = _named(options.time_column, known, list(kinds), "time")
+    if time is None and options.input_hz is None:
+        raise Refused(
+            "time column", "none of the usual names among " + ", ".join(kinds), "--time-column NAME, or --input-hz, the rate of its rows"
+        )
+    unit, notes = None, [f"time: counted at {options.input_hz} per second (asked for)"]
+    if time is not None:
+        unit, how = _time_unit(kinds[time], time, options)
+        notes = [f"time: column '{time}' in {unit or 'its own unit'} ({how})"]
+    episode = None if lists else _named(options.episode_column, EPISODE_NAMES, schema.names, "episode")
+    flags = "is_first" if not lists and episode is None and pa.types.is_boolean(kinds.get("is_first", pa.null())) else None
+    if lists:
+        notes.append(f"episodes: a row each, whose steps are in {', '.join(lists)}")
+    elif flags:
+        notes.append(f"episodes: begin where '{flags}' is true")
+    else:
+        notes.append(f"episodes: column '{episode}'" if episode else "episodes: each file is one")
+    return Layout(time, unit, episode, flags, lists, options.input_hz if time is None else None), notes
+
+
+def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> list[Run]:
+    """The rows of each episode of a file."""
+    rows = file.metadata.num_rows
+    if layout.lists:
+        return [Run(f"{name}:{row}", row, 1) for row in range(rows)]
+    if layout.episode:
+        return runs_of(read_columns(path, [layout.episode]).column(0), f"{path}: column '{layout.episode}'")
+    if layout.first_flags:
+        return starts_of(read_columns(path, [layout.first_flags]).column(0), name)
+    return [Run(name, 0, rows)] if rows else []
+
+
 class ParquetTables:
-    """One unit per file. An episode lies in one file; without an episode column a file is an episode."""
+    """One unit per file. An episode lies in one file."""
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        files = [source] if source.is_file() else sorted(source.rglob("*.parquet"))
-        units, explained, warnings = [], {}, []
+        files = _files(source)
+        units: list[Unit] = []
+        columns: dict[str, Rule] = {}
         failed: dict[str, str] = {}
+        notes: list[str] = []
+        warnings: list[str] = []
+        found: dict[str, Any] = {}
         episodes = 0
         schema = None
         seen: dict[object, str] = {}
-        notes: list[str] = []
+        hz = clock.rate(options.hz)
+        options.check_streams([])
         for path in files:
-            name = path.name if source.is_file() else str(path.relative_to(source))
+            name = _name(path, source)
             try:
                 file = parquet(path)
             except Refused as error:
@@ -65,87 +181,62 @@ class ParquetTables:
                 continue
             if schema is None:
                 schema = file.schema_arrow
-                time = self._time_column(file, options)
-                unit, how = _time_unit(schema.field(time).type, time, options, None)
-                notes.append(f"time: column '{time}' in {unit or 'its own unit'} ({how})")
-                column = _named(options.episode_column, EPISODE_NAMES, schema.names, "episode")
-                notes.append(f"episodes: column '{column}'" if column else "episodes: each file is one")
-                rules = self._rules(options, schema, time, column)
-                explained = self._explain(rules, file, time, column)
-                if pa.types.is_float32(schema.field(time).type) or pa.types.is_float16(schema.field(time).type):
-                    warnings.append(
-                        f"column '{time}' holds {schema.field(time).type} seconds: their resolution gets coarser with time"
-                    )
+                layout, notes = layout_of(file, options)
+                found = {"time_column": layout.time, "time_unit": layout.unit, "episode_column": layout.episode, "input_hz": layout.input_hz}
+                kinds, widths = self._columns(file, layout)
+                rules = Rules(dict(options.modes))
+                rules.check_used(kinds)
+                columns = {leaf: rules.of(leaf, kind, widths[leaf]) for leaf, kind in kinds.items()}
+                kind = schema.field(layout.time).type if layout.time else None
+                if kind in (pa.float16(), pa.float32(), pa.list_(pa.float32())):
+                    warnings.append(f"column '{layout.time}' holds {kind} seconds: their resolution gets coarser with time")
+                stiff = pa.schema([field for field in schema if field.name not in layout.counted()])
             elif not file.schema_arrow.equals(schema):
                 raise Refused(str(path), "another schema than that of the first file", "files of one schema")
             kept, labels = [], []
             try:
-                runs = self._runs(file, path, column)
-                table = read_columns(path, [time])
+                runs = episodes_of(file, path, name, layout)
+                for run, table in read_runs(file, name, runs, [layout.counting_column(file)]):
+                    where = f"episode {run.episode}"
+                    if str(run.episode) in left_out:
+                        continue
+                    try:
+                        if run.episode in seen and layout.episode:
+                            raise Refused(where, f"rows in {seen[run.episode]} and {name}", "an episode in one file")
+                        times = layout.times(layout.steps(table, where), where)
+                        clock.check_increasing(times, where)
+                        targets = clock.grid(int(times[0]), int(times[-1]), hz)
+                        check_gaps(stiff, times, targets, options.max_gap_ns(), where)
+                    except Refused as error:
+                        if not keep_going:
+                            raise
+                        failed[str(run.episode)] = str(error)
+                        continue
+                    seen[run.episode] = name
+                    kept.append([run.episode if isinstance(run.episode, str) else str(run.episode), run.first, run.rows])
+                    labels.append(str(run.episode))
             except Refused as error:
                 if not keep_going:
                     raise
                 failed[name] = str(error)
                 continue
-            for run in runs:
-                where = f"episode {run.episode}"
-                if str(run.episode) in left_out:
-                    continue
-                try:
-                    if run.episode in seen and column:
-                        raise Refused(where, f"rows in {seen[run.episode]} and {name}", "an episode in one file")
-                    times = clock.nanoseconds(table.column(0).slice(run.first, run.rows), unit, where)
-                    clock.check_increasing(times, where)
-                except Refused as error:
-                    if not keep_going:
-                        raise
-                    failed[str(run.episode)] = str(error)
-                    continue
-                seen[run.episode] = name
-                kept.append([run.first, run.rows])
-                labels.append(str(run.episode))
             episodes += len(kept)
-            size = path.stat()
-            task = {
-                "file": name,
-                "runs": kept,
-                "time": time,
-                "unit": unit,
-                "episode": column,
-                "input": [size.st_size, size.st_mtime_ns],
-            }
-            units.append(Unit(name, task, size.st_size, labels))
+            if kept:
+                units.append(Unit(name, {"file": name, "runs": kept, "input": fingerprint(path)}, size_of(path), labels))
         if not files:
             raise Refused(str(source), "no Parquet files", "at least one")
-        return Plan(units, episodes, explained, notes, warnings, failed)
+        return Plan(units, episodes, columns, notes, warnings, failed, {key: value for key, value in found.items() if value})
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
-        task = unit.task
-        path = source if source.is_file() else source / task["file"]
+        path = source if source.is_file() else source / unit.task["file"]
         file = parquet(path)
-        schema = file.schema_arrow
-        rules = self._rules(options, schema, task["time"], task["episode"])
-        widths = channels_by_column(file)
-        hz = clock.rate(options.hz)
-
-        def rule_of(name: str):
-            return rules.of(name, schema.field(name).type, widths[name])
-
-        def work(run: Run, table: pa.Table) -> pa.Table:
-            episode = table.column(task["episode"])[0].as_py() if task["episode"] else path.name
-            where = f"episode {episode}"
-            times = clock.nanoseconds(table.column(task["time"]), task["unit"], where)
-            targets = clock.grid(int(times[0]), int(times[-1]), hz)
-            kept = [name for name in schema.names if name not in (task["time"], task["episode"])]
-            made = resample_episode(table.select(kept), times, targets, rule_of, options.max_gap_ns, f"{where}: ")
-            columns = {name: made.column(name) for name in kept}
-            columns[task["time"]] = times_like(targets, schema.field(task["time"]).type, task["unit"])
-            if task["episode"]:
-                columns[task["episode"]] = table.column(task["episode"]).take(pa.array(np.zeros(targets.size, np.int64)))
-            return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-
-        runs = [Run(i, first, rows) for i, (first, rows) in enumerate(task["runs"])]
-        read, written = map_runs(path, target, runs, work)
+        layout, _ = layout_of(file, options)
+        _, widths = self._columns(file, layout)
+        resampler = Resampler(layout, options, widths)
+        runs = [Run(episode, first, rows) for episode, first, rows in unit.task["runs"]]
+        read, written = map_runs(path, target, runs, lambda run, table: resampler.episode(table, f"episode {run.episode}"))
+        if layout.lists:  # rows are episodes
+            read, written = resampler.read, resampler.written
         return {"episodes": len(runs), "rows_read": read, "rows_written": written}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
@@ -153,51 +244,70 @@ class ParquetTables:
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
-        for path in [source] if source.is_file() else sorted(source.rglob("*.parquet")):
+        for path in _files(source):
             try:
                 file = parquet(path)
-                time = self._time_column(file, options)
+                layout, _ = layout_of(file, options)
+                runs = episodes_of(file, path, _name(path, source), layout)
             except Refused as error:
                 unreadable[str(path)] = str(error)
                 continue
-            unit, _ = _time_unit(file.schema_arrow.field(time).type, time, options, None)
-            column = _named(options.episode_column, EPISODE_NAMES, file.schema_arrow.names, "episode")
-            yield from streams_of(path, time, unit, column, Rules(), (time, column), unreadable)
+            yield from streams_of(path, layout, runs, Rules(), layout.counted(), unreadable)
 
-    def _time_column(self, file: pq.ParquetFile, options: Options) -> str:
-        names = file.schema_arrow.names
-        known = TIME_NAMES + tuple(f"{name}_{unit}" for name in TIME_NAMES for unit in clock.NANOSECONDS)
-        time = _named(options.time_column, known, names, "time")
-        if time is None:
-            raise Refused("time column", "none of the usual names among " + ", ".join(names), "--time-column NAME")
-        return time
+    def _columns(self, file: pq.ParquetFile, layout: Layout) -> tuple[dict[str, pa.DataType], dict[str, int | None]]:
+        """Type and channels of everything that has a rule."""
+        if not layout.lists:
+            return leaves_of(file.schema_arrow, layout.counted()), channels_by_column(file)
+        row = next(file.iter_batches(batch_size=1, use_threads=False), None)
+        if row is None:
+            raise Refused("episodes", "none", "at least one")
+        steps = layout.steps(pa.Table.from_batches([row]), "the first episode")
+        return leaves_of(steps.schema, layout.counted()), channels_of_table(steps)
 
-    def _runs(self, file: pq.ParquetFile, path: Path, column: str | None) -> list[Run]:
-        if column is None:
-            return [Run(path.name, 0, file.metadata.num_rows)] if file.metadata.num_rows else []
-        return runs_of(read_columns(path, [column]).column(0), f"{path}: column '{column}'")
 
-    def _rules(self, options: Options, schema: pa.Schema, time: str, episode: str | None) -> Rules:
-        rules = Rules(dict(options.modes))
-        rules.check_used([name for name in schema.names if name not in (time, episode)])
-        return rules
+class Resampler:
+    """Episodes of one layout at the targets of `options`. widths: the channels of everything with a rule."""
 
-    def _explain(self, rules: Rules, file: pq.ParquetFile, time: str, episode: str | None) -> dict[str, str]:
-        widths = channels_by_column(file)
-        explained = {}
-        for field in file.schema_arrow:
-            if field.name in (time, episode):
-                continue
-            rule = rules.of(field.name, field.type, widths[field.name])
-            explained[field.name] = f"{rule.text()} ({rule.why})"
-        return explained
+    def __init__(self, layout: Layout, options: Options, widths: dict[str, int | None]):
+        self._layout, self._options, self._widths = layout, options, widths
+        self._rules, self._hz = Rules(dict(options.modes)), clock.rate(options.hz)
+        self.read = self.written = 0  # steps so far
+
+    def episode(self, rows: pa.Table, where: str) -> pa.Table:
+        """The rows of an episode, resampled: same columns, order, types and metadata."""
+        layout = self._layout
+        steps = layout.steps(rows, where)
+        times = layout.times(steps, where)
+        clock.check_increasing(times, where)
+        targets = clock.grid(int(times[0]), int(times[-1]), self._hz)
+        kept = [name for name in steps.column_names if name not in layout.counted()]
+        made = resample_episode(
+            steps.select(kept), times, targets, self._rule, self._options.max_gap_ns(), f"{where}: ", self._options.device
+        )
+        columns = {name: made.column(name) for name in kept}
+        if layout.time:
+            columns[layout.time] = times_like(targets, steps.schema.field(layout.time).type, layout.unit)
+        if layout.episode:
+            columns[layout.episode] = steps.column(layout.episode).take(pa.array(np.zeros(targets.size, np.int64)))
+        self.read, self.written = self.read + times.size, self.written + targets.size
+        return layout.with_steps(rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema))
+
+    def _rule(self, name: str, kind: pa.DataType) -> Rule:
+        return self._rules.of(name, kind, self._widths[name])
+
+
+def _files(source: Path) -> list[Path]:
+    return [source] if source.is_file() else sorted(source.rglob("*.parquet"))
+
+
+def _name(path: Path, source: Path) -> str:
+    return path.name if path == source else str(path.relative_to(source))
 
 
 def streams_of(
     path: Path,
-    time: str,
-    unit: str | None,
-    episode: str | None,
+    layout: Layout,
+    runs: list[Run] | None,
     rules: Rules,
     counted: tuple[str | None, ...],
     unreadable: dict[str, str],
@@ -205,28 +315,30 @@ def streams_of(
     """The episodes of a file with their real numbers, one stream each; what cannot be read goes into `unreadable`."""
     try:
         file = parquet(path)
-        rows = file.metadata.num_rows
-        whole = [Run(path.name, 0, rows)] if rows else []
-        runs = runs_of(read_columns(path, [episode]).column(0), f"{path}: column '{episode}'") if episode else whole
-        widths = {name: n for name, n in channels_by_column(file).items() if n and name not in counted}
-        for run, table in read_runs(file, runs):
+        for run, table in read_runs(file, str(path), episodes_of(file, path, path.name, layout) if runs is None else runs):
             label = str(run.episode)
             try:
-                times = clock.nanoseconds(table.column(time), unit, f"episode {label}")
-                columns, quaternions = {}, {}
-                for name in widths:
-                    column = table.column(name)
-                    columns[name] = real_numbers(column.drop_null() if column.null_count else column, name)
-                    rule = rules.of(name, table.schema.field(name).type, widths[name])
-                    quaternions[name] = [
-                        first for p in rule.parts if p.mode == "slerp" for first in range(p.first, p.first + p.count, 4)
-                    ]
+                steps = layout.steps(table, f"episode {label}")
+                stream = Stream(label, "", layout.times(steps, f"episode {label}"))
+                _add_numbers(stream, steps, rules, counted)
             except Refused as error:
                 unreadable[label] = str(error)
                 continue
-            yield [Stream(label, "", times, columns, quaternions)]
+            yield [stream]
     except Refused as error:
         unreadable[str(path)] = str(error)
+
+
+def _add_numbers(stream: Stream, steps: pa.Table, rules: Rules, counted: tuple[str | None, ...]) -> None:
+    while any(pa.types.is_struct(field.type) for field in steps.schema):
+        steps = steps.flatten()
+    for name, width in channels_of_table(steps).items():
+        if not width or name in counted:
+            continue
+        column = steps.column(name)
+        stream.columns[name] = real_numbers(column.drop_null() if column.null_count else column, name)
+        parts = [p for p in rules.of(name, column.type, width).parts if p.mode == "slerp"]
+        stream.quaternions[name] = [first for p in parts for first in range(p.first, p.first + p.count, 4)]
 
 
 def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None) -> pa.Array:
@@ -238,9 +350,3 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None) -> pa.A
     if pa.types.is_integer(kind):
         return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
     return pa.array((targets.astype(np.longdouble) / scale).astype(kind.to_pandas_dtype()), type=kind)
-
-
-def source_stat(path: Path) -> list[int]:
-    """Size and change time of a file: what tells a resumed run that its input is the same."""
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns]

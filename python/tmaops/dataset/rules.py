@@ -8,9 +8,13 @@ import pyarrow as pa
 
 from tmaops.dataset.errors import Refused
 
-#: Modes that compute new numbers, and modes that take a row as it is.
+#: Modes that compute new numbers, and modes that take a row as it is. "final" is previous, and the last target takes the last row.
 COMPUTED = ("linear", "cubic", "slerp")
-TAKEN = ("previous", "next", "nearest")
+TAKEN = ("previous", "next", "nearest", "final")
+
+#: Flags of an episode by their last name: those of its first step, and those that its last step must keep.
+BEGIN_FLAGS = ("is_first",)
+END_FLAGS = ("is_last", "is_terminal", "done", "dones", "terminal", "terminals", "terminated", "truncated", "success")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,17 @@ class Rule:
         if len(self.parts) == 1:
             return self.parts[0].mode
         return ", ".join(f"[{p.first}:{p.first + p.count}] {p.mode}" for p in self.parts)
+
+    def modes(self, column: str) -> dict[str, str]:
+        """The rule as what a caller would ask for: {"state[0:3]": "linear", "state[3:7]": "slerp"}."""
+        if len(self.parts) == 1:
+            return {column: self.parts[0].mode}
+        return {f"{column}[{p.first}:{p.first + p.count}]": p.mode for p in self.parts}
+
+
+def type_name(kind: pa.DataType | str) -> str:
+    """The name of a type for people: float64 where Arrow says double."""
+    return {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(kind), str(kind))
 
 
 def channels_of(kind: pa.DataType) -> int | None:
@@ -69,13 +84,18 @@ def find_quaternions(names: list[str]) -> list[int]:
 class Rules:
     """The rules of a data set: what the caller asked for, and what follows from types and names for the rest."""
 
-    asked: dict[str, str] = field(default_factory=dict)  # pattern or "name[a:b]" -> mode, the last that fits wins
+    # Pattern, "name[a:b]" or "type:pattern" -> mode; the last that fits wins.
+    asked: dict[str, str] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)  # channel names of columns, where the format has them
 
     def of(self, column: str, kind: pa.DataType, channels: int | None) -> Rule:
         """The rule of a column with this type and number of channels (None: not real numbers)."""
-        modes = ["previous"]
-        why = f"{kind} is not interpolated"
+        modes, why = ["previous"], f"{type_name(kind)} is not interpolated"
+        last = column.lower().replace("/", ".").split(".")[-1]
+        if "bool" in str(kind) and last in BEGIN_FLAGS + END_FLAGS:
+            modes, why = (["next"], "the flag of a first step") if last in BEGIN_FLAGS else (["final"], "a flag of the last step")
+        elif "int" in str(kind) and last.split("_")[-1] in ("frame", "frames") or last in ("frame_index", "image_index", "video_index"):
+            modes, why = ["nearest"], "the number of a video frame by its name"
         if channels:
             modes, why = ["linear"] * channels, "real numbers"
             for first in self._quaternions(column, channels):
@@ -85,11 +105,11 @@ class Rules:
             if mode not in COMPUTED + TAKEN:
                 raise Refused(f"mode of {pattern}", repr(mode), "one of " + ", ".join(COMPUTED + TAKEN))
             name, span = self._span(pattern, len(modes))
-            if not fnmatchcase(column, name):
+            if not _fits(pattern, name, column, kind):
                 continue
             if mode in COMPUTED and not channels:
                 if name == column:
-                    raise Refused(f"mode of {column}", f"{mode} for {kind}", "previous, next or nearest")
+                    raise Refused(f"mode of {column}", f"{mode} for {why}", "previous, next or nearest")
                 continue  # a pattern means those that can have the mode
             if mode in TAKEN and span != range(len(modes)):
                 raise Refused(f"mode of {pattern}", mode, "a whole column: rows are taken as they are")
@@ -109,11 +129,11 @@ class Rules:
                 parts.append(Part(channel, 1, mode))
         return Rule(tuple(parts), why)
 
-    def check_used(self, columns: list[str]) -> None:
-        """Refuses a name or pattern that fits no column."""
+    def check_used(self, columns: dict[str, pa.DataType | str]) -> None:
+        """Refuses a name or pattern that fits no column (name -> type)."""
         for pattern in self.asked:
             name, _ = self._span(pattern, 0)
-            if not any(fnmatchcase(column, name) for column in columns):
+            if not any(_fits(pattern, name, column, kind) for column, kind in columns.items()):
                 raise Refused(f"mode of {pattern}", "no such column", "one of " + ", ".join(columns))
 
     def _quaternions(self, column: str, channels: int) -> list[int]:
@@ -126,7 +146,7 @@ class Rules:
     @staticmethod
     def _span(pattern: str, channels: int) -> tuple[str, range]:
         """"state[3:7]" is ("state", range(3, 7)); without brackets all channels."""
-        if not pattern.endswith("]") or "[" not in pattern:
+        if not pattern.endswith("]") or "[" not in pattern or pattern.startswith("type:"):
             return pattern, range(channels)
         name, text = pattern[:-1].rsplit("[", 1)
         try:
@@ -139,6 +159,12 @@ class Rules:
         return name, span
 
 
+def _fits(pattern: str, name: str, column: str, kind: pa.DataType | str) -> bool:
+    if pattern.startswith("type:"):
+        return fnmatchcase(type_name(kind), pattern.removeprefix("type:"))
+    return fnmatchcase(column, name)
+
+
 def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows at or before and at or after each target; both clamped to the episode. times (S) and targets (T) increase."""
     last = times.size - 1
@@ -148,10 +174,12 @@ def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def rows_of(mode: str, times: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The row that each target takes: previous, next, or the nearest (of two equally near the earlier)."""
+    """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final."""
     before, after = brackets(times, targets)
     if mode == "previous":
         return before
     if mode == "next":
         return after
+    if mode == "final":
+        return np.append(before[:-1], times.size - 1)[: targets.size]
     return np.where(times[after] - targets < targets - times[before], after, before)

@@ -1,6 +1,5 @@
 """Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.places import opened
 from tmaops.dataset.rules import channels_of
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
+READ_BYTES = 1 << 20  # of a column that are read from the disk together
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Run:
 def parquet(path: Path) -> pq.ParquetFile:
     """Opens a file for streaming; refuses by name what is no Parquet file."""
     try:
-        return pq.ParquetFile(path, memory_map=False)
+        return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 
@@ -36,7 +37,7 @@ def parquet(path: Path) -> pq.ParquetFile:
 def read_columns(path: Path, names: list[str]) -> pa.Table:
     """Some columns of a whole file; refuses by name what cannot be read."""
     try:
-        return pq.read_table(path, columns=names, use_threads=False)
+        return pq.ParquetFile(opened(path)).read(columns=names, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 
@@ -64,19 +65,39 @@ def runs_of(column: pa.ChunkedArray, where: str) -> list[Run]:
     return runs
 
 
-def read_runs(file: pq.ParquetFile, runs: list[Run]) -> Iterator[tuple[Run, pa.Table]]:
-    """The rows of each run in turn, reading the file once and holding little more than one run."""
+def starts_of(flags: pa.ChunkedArray, name: str) -> list[Run]:
+    """The episodes of a file by a column that is true in the first row of each."""
+    starts = np.flatnonzero(flags.to_numpy())
+    if len(flags) and (starts.size == 0 or starts[0] != 0):
+        raise Refused(f"{name}: row 0", "no first step", "a file that begins with an episode")
+    ends = np.append(starts[1:], len(flags))
+    return [Run(f"{name}:{i}", int(a), int(b - a)) for i, (a, b) in enumerate(zip(starts, ends, strict=True))]
+
+
+def batches_of(file: pq.ParquetFile, name: str, rows: int, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """A file in batches of at most so many rows; refuses by name what cannot be read."""
+    try:
+        yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(name, str(error).split("\n")[0], "a readable Parquet file") from error
+
+
+def read_runs(
+    file: pq.ParquetFile, name: str, runs: list[Run], columns: list[str] | None = None
+) -> Iterator[tuple[Run, pa.Table]]:
+    """The rows of each run in turn, with these or all columns, reading the file once and holding little more than one run."""
     held: list[pa.RecordBatch] = []
     held_first = held_rows = 0  # the first row that is held, and how many are
-    batches = file.iter_batches(batch_size=65536, use_threads=False)
+    bytes_per_row = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)) // max(file.metadata.num_rows, 1)
+    batches = batches_of(file, name, max(1, min(65536, ROW_GROUP_BYTES // max(bytes_per_row, 1))), columns)
     for run in runs:
         while held_first + held_rows < run.first + run.rows:
             batch = next(batches, None)
             if batch is None:
-                raise Refused(file.reader.metadata.created_by or "file", "fewer rows than its footer says", "a whole file")
+                raise Refused(name, "fewer rows than its footer says", "a whole file")
             held.append(batch)
             held_rows += batch.num_rows
-        table = pa.Table.from_batches(held, schema=file.schema_arrow)
+        table = pa.Table.from_batches(held) if held else file.schema_arrow.empty_table()
         yield run, table.slice(run.first - held_first, run.rows)
         done = run.first + run.rows - held_first
         while held and held[0].num_rows <= done:
@@ -91,7 +112,6 @@ class Writer:
 
     def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
         codec = "ZSTD" if like is None else "NONE" if like.num_row_groups == 0 else like.row_group(0).column(0).compression
-        self._path = path
         self._writer = pq.ParquetWriter(path, schema, compression=codec if codec != "UNCOMPRESSED" else "NONE")
         self._tables: list[pa.Table] = []
         self._bytes = 0
@@ -103,11 +123,8 @@ class Writer:
             self._flush()
 
     def close(self) -> None:
-        """Ends the file and waits until the disk has it."""
         self._flush()
         self._writer.close()
-        with open(self._path, "rb") as file:
-            os.fsync(file.fileno())
 
     def _flush(self) -> None:
         if self._tables:
@@ -123,26 +140,65 @@ def write_table(table: pa.Table, path: Path) -> None:
     writer.close()
 
 
-def list_width(file: pq.ParquetFile, name: str) -> int | None:
-    """Channels of a column (see channels_of); for lists of any length that of the first one, None where there is none."""
-    kind = file.schema_arrow.field(name).type
-    channels = channels_of(kind)
-    if channels != 0:
-        return channels
-    for batch in file.iter_batches(batch_size=1024, columns=[name], use_threads=False):
-        if (width := list_width_of(batch.column(0))) is not None:
-            return width
-    return None
+def leaves(kind: pa.DataType, name: str) -> Iterator[tuple[str, pa.DataType]]:
+    """A column by its name and type, or the fields of a struct, down to what is no struct."""
+    if not pa.types.is_struct(kind):
+        yield name, kind
+        return
+    for field in kind:
+        yield from leaves(field.type, f"{name}.{field.name}")
 
 
-def list_width_of(column: pa.Array | pa.ChunkedArray) -> int | None:
-    """The length of the first list that is not null."""
+def leaves_of(schema: pa.Schema, without: tuple[str | None, ...] = ()) -> dict[str, pa.DataType]:
+    """Everything in a table that has a rule of its own, name -> type."""
+    return {name: kind for field in schema if field.name not in without for name, kind in leaves(field.type, field.name)}
+
+
+def _first_length(column: pa.Array | pa.ChunkedArray, steps: list[str]) -> int | None:
+    """The length of the first list that is not null, in a column or in a field of a struct."""
+    for step in steps:
+        column = pc.struct_field(column, step)
     return next((len(value) for value in column if value.is_valid), None)
 
 
+def channels_of_table(table: pa.Table | pa.RecordBatch) -> dict[str, int | None]:
+    """The channels of everything in a table by its rows; None for what holds no real numbers."""
+    found: dict[str, int | None] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        for name, kind in leaves(field.type, field.name):
+            channels = channels_of(kind)
+            steps = name.removeprefix(field.name).split(".")[1:]
+            found[name] = channels if channels != 0 else _first_length(column, steps)
+    return found
+
+
 def channels_by_column(file: pq.ParquetFile) -> dict[str, int | None]:
-    """The channels of every column of real numbers; None for the others."""
-    return {name: list_width(file, name) for name in file.schema_arrow.names}
+    """The channels of everything in a file. None for what holds no real numbers, and for lists that are not all of one length."""
+    kinds = leaves_of(file.schema_arrow)
+    found = {name: channels_of(kind) or None for name, kind in kinds.items()}
+    unknown = {name for name, kind in kinds.items() if channels_of(kind) == 0}
+    asked = [field.name for field in file.schema_arrow if any(name in unknown for name, _ in leaves(field.type, field.name))]
+    for batch in file.iter_batches(batch_size=1024, columns=asked, use_threads=False) if asked else ():
+        found |= {name: n for name, n in channels_of_table(batch).items() if name in unknown and found[name] is None}
+        if all(found[name] for name in unknown):
+            break
+    for name in unknown:
+        if found[name] and not _one_length(file.metadata, name, found[name]):
+            found[name] = None
+    return found
+
+
+def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
+    """Whether the lists of a column have one length and no nulls inside, as far as the file's statistics tell."""
+    group = metadata.row_group(0) if metadata.num_row_groups else None
+    paths = [group.column(i).path_in_schema for i in range(group.num_columns)] if group else []
+    at = next((i for i, path in enumerate(paths) if path.startswith(f"{name}.list.")), None)
+    for number in range(metadata.num_row_groups if at is not None else 0):
+        rows, chunk = metadata.row_group(number).num_rows, metadata.row_group(number).column(at)
+        nulls = chunk.statistics.null_count if chunk.statistics is not None else 0
+        if chunk.num_values != length * (rows - nulls) + nulls:
+            return False
+    return True
 
 
 def map_runs(
@@ -157,12 +213,10 @@ def map_runs(
     writer = Writer(target, schema or file.schema_arrow, file.metadata)
     read = written = 0
     try:
-        for run, table in read_runs(file, runs):
+        for run, table in read_runs(file, str(source), runs):
             made = work(run, table)
             writer.add(made)
             read, written = read + table.num_rows, written + made.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise Refused(str(source), str(error).split("\n")[0], "a readable Parquet file") from error
     finally:
         writer.close()
     return read, written

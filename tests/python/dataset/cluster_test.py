@@ -31,7 +31,7 @@ def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
     import ray
     from ray.cluster_utils import Cluster
 
-    import tmaops.dataset.ray
+    import tmaops.ray
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
@@ -49,7 +49,7 @@ def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
 
         killer = threading.Thread(target=kill)
         killer.start()
-        report = tmaops.dataset.ray.resample_files(source, tmp_path / "out", hz=137)
+        report = tmaops.ray.resample_files(source, tmp_path / "out", hz=137)
         killer.join()
         assert report.done and report.episodes == 32
         assert 3 <= seen[0] < 16, "the node was killed too late to matter"
@@ -63,7 +63,7 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
     pytest.importorskip("ray")
     import ray
 
-    import tmaops.dataset.ray
+    import tmaops.ray
 
     rng = np.random.default_rng(4)
     times = np.concatenate([np.cumsum(rng.uniform(0.005, 0.02, 80)) for _ in range(5)])
@@ -72,7 +72,7 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
     tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "one.parquet", hz=50, workers=1)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        ds = tmaops.dataset.ray.resample(ray.data.read_parquet(str(tmp_path / "in.parquet")), hz=50, episode_column="episode")
+        ds = tmaops.ray.resample(ray.data.read_parquet(str(tmp_path / "in.parquet")), hz=50, episode_column="episode")
         rows = ds.to_pandas().sort_values(["episode", "timestamp"]).reset_index(drop=True)
     finally:
         ray.shutdown()

@@ -86,7 +86,70 @@ def test_streams_of_several_rates_share_one_clock(tmp_path):
             times = old[f"{name}/timestamp"][()]
             wanted = known.linear(old[f"{name}/value"][()], times, clocks[0])
             np.testing.assert_allclose(new[f"{name}/value"], wanted, atol=1e-5)  # half a nanosecond at slopes of 1e4 per second
-            assert new[f"{name}/frame"][()].tolist() == known.previous(np.arange(times.size), times, clocks[0] + 1e-10)
+            assert new[f"{name}/frame"][()].tolist() == known.nearest(np.arange(times.size), times, clocks[0])
+
+
+def test_each_stream_has_its_own_rule_gap_and_latency(tmp_path):
+    times = {"camera": np.arange(60) / 30, "imu": 0.004 + np.delete(np.arange(2000), np.s_[900:1000]) / 1000}
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        for name, at in times.items():
+            file.create_dataset(f"{name}/timestamp", data=at)
+            file.create_dataset(f"{name}/value", data=np.sin(7 * at))
+    rules = {"modes": {"camera/*": "nearest"}, "latency": {"camera": 0.02}, "workers": 1, "hz": 100}
+    with pytest.raises(Refused, match="stream imu.*a gap longer"):
+        tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "gap.h5", max_gap={"camera": 0.05, "imu": 0.05}, **rules)
+    with pytest.raises(Refused, match="latency of wheel: got no such stream; needed one of camera, imu"):
+        tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "no.h5", hz=100, latency={"wheel": 0.1}, workers=1)
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", max_gap={"camera": 0.05}, **rules)
+    taken = times["camera"] - 0.02  # when the camera's samples were taken
+    with h5py.File(tmp_path / "out.h5") as new:
+        at = new["camera/timestamp"][()]
+        assert at[0] == pytest.approx(0.004) and at[-1] <= taken[-1]
+        assert new["camera/value"][()].tolist() == known.nearest(np.sin(7 * times["camera"]), taken, at)
+        wanted = known.linear(np.sin(7 * times["imu"])[:, None], times["imu"], at)[:, 0]
+        np.testing.assert_allclose(new["imu/value"], wanted, atol=1e-6)
+
+
+def test_slabs_give_the_bytes_of_the_whole(tmp_path, monkeypatch):
+    rng = np.random.default_rng(8)
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.create_dataset("timestamp", data=np.cumsum(rng.uniform(0.005, 0.02, 500)))
+        file.create_dataset("linear", data=rng.normal(size=(500, 3)))
+        file.create_dataset("cubic", data=rng.normal(size=(500, 2)).astype(np.float32))
+        file.create_dataset("eef_quat", data=rng.normal(size=(500, 4)))
+        file.create_dataset("dones", data=np.arange(500) == 499)
+    given = {"hz": 130, "modes": {"cubic": "cubic"}, "workers": 1}
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "whole.h5", **given)
+    monkeypatch.setattr("tmaops.dataset.hdf5.SLAB_BYTES", 700)
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "slabs.h5", **given)
+    with h5py.File(tmp_path / "whole.h5") as whole, h5py.File(tmp_path / "slabs.h5") as slabs:
+        for name in ("linear", "cubic", "eef_quat", "dones", "timestamp"):
+            np.testing.assert_array_equal(whole[name], slabs[name], err_msg=name)
+        assert whole["dones"][-1] and whole["dones"][()].sum() == 1
+
+
+def test_float32_seconds_are_warned_about(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.create_dataset("timestamp", data=np.arange(50, dtype=np.float32) / 10)
+        file.create_dataset("x", data=np.arange(50.0))
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
+    assert report.warnings == ["dataset 'timestamp' of the samples holds float32 seconds: their resolution gets coarser with time"]
+
+
+def test_damaged_files_and_datasets_are_left_out_by_name(tmp_path):
+    (tmp_path / "in").mkdir()
+    for i in range(3):
+        with h5py.File(tmp_path / "in" / f"episode_{i}.hdf5", "w") as file:
+            file.create_dataset("action", data=np.random.default_rng(i).normal(size=(400, 8)), chunks=(50, 8), fletcher32=True)
+    damaged = bytearray((tmp_path / "in" / "episode_1.hdf5").read_bytes())
+    damaged[-3000:] = bytes(3000)  # of the numbers
+    (tmp_path / "in" / "episode_1.hdf5").write_bytes(damaged)
+    (tmp_path / "in" / "episode_2.hdf5").write_bytes(b"not HDF5")
+    with pytest.raises(Refused, match="episode_2"):
+        tmaops.dataset.resample(tmp_path / "in", tmp_path / "no", hz=25, input_hz=50, workers=1)
+    report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=25, input_hz=50, workers=1, keep_going=True)
+    assert report.done and sorted(report.failed) == ["episode_1.hdf5", "episode_2.hdf5"]
+    assert sorted(p.name for p in (tmp_path / "out").glob("*.hdf5")) == ["episode_0.hdf5"]
 
 
 def test_links_into_other_files_are_refused(tmp_path):
@@ -95,3 +158,18 @@ def test_links_into_other_files_are_refused(tmp_path):
         file["data/demo_0/obs/other"] = h5py.ExternalLink("/etc/passwd", "x")
     with pytest.raises(Refused, match="a link to /etc/passwd"):
         tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+
+
+def test_the_loader_of_robomimic_takes_the_result(tmp_path):
+    pytest.importorskip("robomimic")
+    from robomimic.utils.dataset import SequenceDataset
+
+    robomimic(tmp_path / "in.hdf5", [41, 12])
+    tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+    loaded = SequenceDataset(str(tmp_path / "out.hdf5"), obs_keys=["robot0_eef_quat", "image"], dataset_keys=["actions", "dones"], load_next_obs=False)
+    assert loaded.n_demos == 2 and len(loaded) == 61 + 17
+    last, next_first = loaded[60]["actions"][0], loaded[61]["obs"]["image"][0]
+    loaded.close_and_delete_hdf5_handle()
+    with h5py.File(tmp_path / "out.hdf5") as new:
+        np.testing.assert_array_equal(last, new["data/demo_0/actions"][60])
+        np.testing.assert_array_equal(next_first, new["data/demo_1/obs/image"][0])

@@ -1,11 +1,18 @@
 """Runs that are stopped, go on, meet a full disk or a folder of another job."""
 
 import os
+import pty
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from lerobot_test import data_of, digests
 
@@ -38,8 +45,7 @@ def stop_after(process, partial, files, how):
     process.send_signal(how)
     return process.wait(60)
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-@pytest.mark.parametrize("files", [0, 1, 5])
+@pytest.mark.parametrize(("files", "how"), [(0, signal.SIGKILL), (1, signal.SIGINT), (5, signal.SIGKILL), (5, signal.SIGINT)])
 def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(source, whole, tmp_path, how, files):
     out = tmp_path / "out"
     process = start(source, out)
@@ -69,8 +75,6 @@ def test_an_output_that_exists_is_refused(source, tmp_path):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30)
 
 def test_a_changed_input_file_is_done_anew(source, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(source, copy)
     tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, shard=(0, 2))
@@ -78,8 +82,6 @@ def test_a_changed_input_file_is_done_anew(source, tmp_path):
     assert tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, resume=True).reused == 5
 
 def test_a_damaged_file_is_refused_by_name_or_its_episodes_are_left_out(source, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(source, copy)
     path = copy / "data" / "chunk-000" / "file-003.parquet"
@@ -101,11 +103,105 @@ def test_a_full_disk_loses_nothing(source, whole, tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], stderr=subprocess.DEVNULL).returncode:
         pytest.skip("no mounts here")
     try:
-        process = start(source, disk / "out")
+        process = start(source, disk / "out", "--keep-going")  # a full disk is no fault of an episode
         assert process.wait(60) == 2 and "No space left" in process.stderr.read()
         assert not (disk / "out").exists()
         assert subprocess.run(["mount", "-o", "remount,size=50m", str(disk)]).returncode == 0
-        assert start(source, disk / "out", "--resume").wait(60) == 0
+        assert start(source, disk / "out", "--resume", "--keep-going").wait(60) == 0
         assert digests(disk / "out") == whole
     finally:
         subprocess.run(["umount", str(disk)])
+
+
+@pytest.mark.parametrize("step", ["move", "remove_tree"])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_run_that_was_stopped_at_its_very_end_goes_on(source, tmp_path, monkeypatch, step, single):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    given = source
+    if single:
+        given = tmp_path / "one.parquet"
+        pq.write_table(pa.table({"time": np.arange(30.0), "x": np.arange(30.0)}), given)
+    tmaops.dataset.resample(given, tmp_path / "whole", hz=137, workers=1)
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(f"tmaops.dataset.job.{step}", stop)
+        tmaops.dataset.resample(given, tmp_path / "out", hz=137, workers=1)
+    assert tmaops.dataset.resample(given, tmp_path / "out", hz=137, workers=1, resume=True).done
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("out")) == ["out"]
+    if single:
+        assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    else:
+        assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+    with pytest.raises(Refused, match="a path that exists"):
+        tmaops.dataset.resample(given, tmp_path / "out", hz=137, workers=1, resume=True)
+
+
+def test_progress_says_episodes_bytes_and_the_time_left(source, tmp_path):
+    leader, follower = pty.openpty()
+    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "2000", "--workers", "1"]
+    process = subprocess.Popen(command, stderr=follower)
+    os.close(follower)
+    said = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(leader)
+    assert process.wait(60) == 0
+    assert re.search(rb"\d+ %  \d+ episodes/s  \d+ MB/s  \d+ s left", said), said
+    assert b"24 episodes, 7200 -> " in said
+
+
+def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path):
+    process = subprocess.Popen([*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "4000", "--workers", "2"], stderr=subprocess.PIPE, text=True)
+    end, worker = time.monotonic() + 60, None
+    while worker is None and time.monotonic() < end:
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = entry.read_text().rsplit(")", 1)[1].split()[1]
+                if int(parent) == process.pid and b"spawn_main" in (entry.parent / "cmdline").read_bytes():
+                    worker = int(entry.parent.name)
+            except OSError:
+                pass
+    os.kill(worker, signal.SIGKILL)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 2 and "killed" in said and "--resume" in said
+    assert tmaops.dataset.resample(source, tmp_path / "out", hz=4000, workers=1, resume=True).done
+
+
+def write_much(path, size):
+    """A table of about so many bytes, in episodes of 8 MB with an image a row, in one row group of each 64 MB."""
+    rng = np.random.default_rng(1)
+    schema = pa.schema([("time", pa.float64()), ("episode", pa.int64()), ("state", pa.list_(pa.float32(), 250)), ("image", pa.binary())])
+    rows = 1000
+    with pq.ParquetWriter(path, schema, compression="NONE", use_dictionary=False) as writer:
+        episode = 0
+        while episode * 8e6 < size:
+            tables = []
+            for episode in range(episode, episode + 8):
+                state = pa.FixedSizeListArray.from_arrays(pa.array(rng.standard_normal(rows * 250, np.float32)), 250)
+                image = pa.array([rng.bytes(7000)] * rows, pa.binary())
+                tables.append(pa.table([np.arange(rows) / 50, np.full(rows, episode), state, image], schema=schema))
+            writer.write_table(pa.concat_tables(tables), row_group_size=8 * rows)
+            episode += 1
+
+
+@pytest.mark.parametrize("size", [400 << 20, pytest.param(2 << 30, marks=pytest.mark.skipif("BIG" not in os.environ, reason="BIG=1 runs it"))])
+def test_memory_does_not_grow_with_the_input(tmp_path, size):
+    write_much(tmp_path / "in.parquet", size)
+    assert (tmp_path / "in.parquet").stat().st_size >= size
+    code = (
+        "import resource, sys, tmaops.dataset\n"
+        "tmaops.dataset.resample(sys.argv[1], sys.argv[2], hz=30, workers=1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "in.parquet", tmp_path / "out.parquet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 500_000, f"{done.stdout} KiB at most"  # of a process; the interpreter and Arrow are 150,000
+    (tmp_path / "in.parquet").unlink()
+    (tmp_path / "out.parquet").unlink()

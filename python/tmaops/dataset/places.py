@@ -1,0 +1,122 @@
+"""Where data sets lie: folders of this machine, and object stores ("s3://bucket/set") through fsspec.
+
+A place is a pathlib.Path here and a upath.UPath elsewhere. Both have the same methods for reading; writing goes through
+the functions below, which leave a file complete or not there at all.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tmaops.dataset.errors import Refused
+
+
+def place(given: Any) -> Path:
+    """The place that a text or path names."""
+    if "://" not in str(given):
+        return Path(given)
+    try:
+        from upath import UPath
+
+        made = UPath(given)
+        made.fs  # noqa: B018  (asks for the store's own package)
+    except ImportError as error:
+        raise Refused(str(given), str(error), "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)") from error
+    return made
+
+
+def is_local(path: Path) -> bool:
+    return isinstance(path, Path)
+
+
+def opened(path: Path) -> Path | BinaryIO:
+    """What a library reads a file from: its path here, an open file elsewhere."""
+    return path if is_local(path) else path.open("rb")
+
+
+def fingerprint(path: Path) -> list:
+    """Size, and change time or tag, of a file: what tells a resumed run that its input is the same."""
+    if is_local(path):
+        found = os.stat(path)
+        return [found.st_size, found.st_mtime_ns]
+    info = path.fs.info(path.path)
+    return [info["size"], str(next((info[key] for key in ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created") if key in info), ""))]
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+def make_folder(path: Path) -> None:
+    if is_local(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A local path to write a file at, which then takes its place at once; it leaves nothing behind when it fails."""
+    if is_local(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        trial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    else:
+        trial = Path(tempfile.mkdtemp()) / target.name
+    try:
+        yield trial
+        if is_local(target):
+            with open(trial, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(trial, target)
+        else:
+            target.fs.put_file(str(trial), target.path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            trial.unlink()
+        if not is_local(target):
+            trial.parent.rmdir()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A small file that is there complete or not at all, also after a power cut."""
+    with whole(path) as trial:
+        trial.write_text(text, encoding="utf-8")
+
+
+def copy(source: Path, target: Path, link: bool = False) -> None:
+    """A file as it is. link: it may share the source's bytes on the disk."""
+    if is_local(source) and is_local(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if link:
+            with contextlib.suppress(OSError):
+                os.link(source, target)
+                return
+        shutil.copy2(source, target) if link else shutil.copyfile(source, target)
+    elif not is_local(source) and not is_local(target) and source.fs is target.fs:
+        source.fs.cp_file(source.path, target.path)
+    else:
+        with whole(target) as trial, source.open("rb") as read, open(trial, "wb") as written:
+            shutil.copyfileobj(read, written, 8 << 20)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            copy(path, target / str(path.relative_to(source)), link=True)
+
+
+def move(source: Path, target: Path) -> None:
+    """A file or folder of this machine, or a file elsewhere, under another name."""
+    if is_local(source):
+        os.rename(source, target)
+    else:
+        target.fs.mv(source.path, target.path)
+
+
+def remove_tree(path: Path) -> None:
+    if is_local(path):
+        shutil.rmtree(path)
+    else:
+        path.fs.rm(path.path, recursive=True)

@@ -1,0 +1,130 @@
+"""Rules by name, type and YAML file, said and saved, and nested columns."""
+
+import known
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tmaops.dataset
+from tmaops.dataset import Refused
+from tmaops.dataset.cli import main
+
+
+@pytest.fixture
+def source(tmp_path):
+    rng = np.random.default_rng(11)
+    n = 120
+    times = np.cumsum(rng.integers(8_000_000, 12_000_000, n))
+    quaternion = rng.normal(size=(n, 4)) * 0.1 + [0, 0, 0, 1]
+    pose = {"position": rng.normal(size=(n, 3)), "quat": quaternion}
+    table = pa.table(
+        {
+            "stamp_ns": times,
+            "observation": pa.array([{"state": pose["position"][i], "eef_quat": quaternion[i], "step": i} if i != 7 else None for i in range(n)]),
+            "action": rng.normal(size=n),
+            "counter": np.arange(n),
+            "cloud": [rng.normal(size=1 + i % 5) for i in range(n)],
+            "is_last": np.arange(n) == n - 1,
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    return tmp_path / "in.parquet"
+
+
+def test_fields_of_a_struct_have_rules_of_their_own(source, tmp_path):
+    report = tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=130, workers=1)
+    assert report.columns["observation.state"] == "linear (real numbers)"
+    assert report.columns["observation.eef_quat"] == "slerp (a quaternion by its name)"
+    assert report.columns["cloud"].startswith("previous (list<")
+    was, now = pq.read_table(source), pq.read_table(tmp_path / "out.parquet")
+    assert now.schema.equals(was.schema)
+    times, targets = was.column("stamp_ns").to_numpy(), now.column("stamp_ns").to_numpy()
+    rows = was.column("observation").to_pylist()
+    present = [i for i, row in enumerate(rows) if row is not None]
+    seconds = (times - times[0]) / 1e9
+    state = known.linear([rows[i]["state"] for i in present], seconds[present], (targets - times[0]) / 1e9)
+    turned = known.slerp([rows[i]["eef_quat"] for i in present], seconds[present], (targets - times[0]) / 1e9)
+    before = np.searchsorted(times, targets, side="right") - 1
+    for i, row in enumerate(now.column("observation").to_pylist()):
+        if before[i] == 7:
+            assert row is None
+        elif before[i] == 6 and targets[i] != times[6]:
+            assert row["state"] is None and row["step"] == 6
+        else:
+            np.testing.assert_allclose(row["state"], state[i], atol=1e-6)
+            np.testing.assert_allclose(row["eef_quat"], turned[i], atol=1e-6)
+            assert row["step"] == before[i]
+    assert now.column("cloud").to_pylist() == [was.column("cloud").to_pylist()[i] for i in before]
+    assert now.column("is_last").to_pylist() == [False] * (len(targets) - 1) + [True]
+
+
+def test_saved_rules_name_everything_and_give_the_same_bytes(source, tmp_path, capsys):
+    pytest.importorskip("yaml")
+    first = ["--mode", "action=cubic", "--mode", "type:int*=nearest", "--max-gap", "0.5"]
+    saved = str(tmp_path / "rules.yaml")
+    assert main(["resample", str(source), str(tmp_path / "a.parquet"), "--hz", "40", "--explain", "--save-rules", saved, *first]) == 0
+    said = capsys.readouterr().err
+    assert "counter: nearest (asked for)" in said and "time: column 'stamp_ns' in ns (by the column's name)" in said
+    assert not (tmp_path / "a.parquet").exists()
+    text = (tmp_path / "rules.yaml").read_text()
+    for line in ("action: cubic", "observation.step: nearest", "observation.eef_quat: slerp", "time_column: stamp_ns", "is_last: final"):
+        assert line in text, text
+    assert main(["resample", str(source), str(tmp_path / "a.parquet"), "--hz", "40", "--quiet", *first]) == 0
+    assert main(["resample", str(source), str(tmp_path / "b.parquet"), "--hz", "40", "--quiet", "--rules", saved]) == 0
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert main(["resample", str(source), str(tmp_path / "c.parquet"), "--hz", "40", "--quiet", "--rules", saved, "--mode", "action=next"]) == 0
+    assert pq.read_table(tmp_path / "c.parquet").column("action")[1] in pq.read_table(source).column("action")
+
+
+def test_rules_that_mean_nothing_are_refused_by_name(source, tmp_path):
+    pytest.importorskip("yaml")
+    for text, what in (
+        ("mods: {action: cubic}", "'mods'"),
+        ("modes: {type:string: next}", "mode of type:string"),
+        ("modes: {nothing: next}", "mode of nothing"),
+        ("modes: {cloud: linear}", "mode of cloud"),
+        ("latency: {imu: 0.1}", "latency of imu"),
+        ("max_gap: {imu: 0.1}", "max_gap of imu"),
+        ("max_gap: much", "seconds"),
+        ("- 1", "no mapping"),
+        ("a: [", "rules.yaml"),
+    ):
+        (tmp_path / "rules.yaml").write_text(text)
+        with pytest.raises(Refused, match=what):
+            tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, rules=tmp_path / "rules.yaml", workers=1)
+        partial = tmp_path / "out.parquet.partial"
+        if partial.exists():
+            assert not list(partial.rglob("*.parquet"))
+            import shutil
+
+            shutil.rmtree(partial)
+
+
+def test_a_gap_beside_a_column_without_nulls_is_refused_before_anything_is_written(tmp_path):
+    schema = pa.schema([("time", pa.float64()), pa.field("x", pa.float64(), nullable=False)])
+    pq.write_table(pa.table({"time": [0.0, 0.1, 2.0], "x": [1.0, 2.0, 3.0]}, schema=schema), tmp_path / "in.parquet")
+    with pytest.raises(Refused, match="column 'x'.*a gap"):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=10, max_gap=1, workers=1)
+    assert not list((tmp_path / "out.parquet.partial").glob("*.parquet"))
+
+
+def test_a_gpu_that_is_not_there_is_refused(source, tmp_path):
+    with pytest.raises(Refused, match="device"):
+        tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="gpu")
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(Refused, match="no GPU"):
+        tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="cuda")
+    assert tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="auto", workers=1).done
+
+
+def test_a_gpu_computes_the_same_numbers(source, tmp_path, device):
+    if device != "cuda":
+        pytest.skip("no GPU")
+    for name in ("cpu", "cuda"):
+        tmaops.dataset.resample(source, tmp_path / f"{name}.parquet", hz=130, device=name, workers=2)
+    host, gpu = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("cpu", "cuda"))
+    assert host.drop_columns(["action", "observation"]).equals(gpu.drop_columns(["action", "observation"]))
+    np.testing.assert_allclose(gpu.column("action"), host.column("action"), rtol=1e-6, atol=1e-7)
