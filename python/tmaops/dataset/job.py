@@ -198,7 +198,7 @@ class Progress:
     def __init__(self, units: list[Unit], quiet: bool):
         self._total = sum(unit.source_bytes for unit in units)
         self._quiet = quiet
-        self._begin = self._last = time.monotonic()
+        self._begin, self._last = time.monotonic(), 0.0
         self._bytes = self._episodes = 0
 
     def add(self, unit: Unit, result: dict[str, Any]) -> None:
