@@ -2,6 +2,7 @@
 #include "tmaops/resample.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "bench/workloads/common.hpp"
@@ -25,6 +26,30 @@ std::vector<TensorSpec> tensors(const ResampleCase& c) {
           {"target_times", c.time_dtype, Layout::contiguous({c.batch, c.targets})},
           {c.backward ? "grad_values" : "output", c.dtype, Layout::contiguous({c.batch, rows_written(c), c.channels}),
            true}};
+}
+
+/// Between rotations half a turn apart both arcs are shortest, and rounding decides which one a variant takes. Such a
+/// sample becomes the one before it.
+void avoid_half_turns(const ResampleCase& c, const TensorView& values) {
+  constexpr double kLeastCosine = 1e-3;
+  parallel_for(c.batch, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin * c.samples; row < end * c.samples; ++row) {
+      if (row % c.samples == 0) continue;
+      for (std::int64_t first = 0; first < c.channels; first += 4) {
+        double dot = 0, square = 0, square_before = 0;
+        for (std::int64_t at = row * c.channels + first, k = 0; k < 4; ++k) {
+          const double value = load(values.dtype, values.data, at + k);
+          const double before = load(values.dtype, values.data, at + k - c.channels);
+          dot += value * before;
+          square += value * value;
+          square_before += before * before;
+        }
+        if (std::abs(dot) > kLeastCosine * std::sqrt(square * square_before)) continue;
+        for (std::int64_t at = row * c.channels + first, k = 0; k < 4; ++k)
+          store(values.dtype, values.data, at + k, load(values.dtype, values.data, at + k - c.channels));
+      }
+    }
+  });
 }
 
 class ResampleWorkload : public Workload {
@@ -64,6 +89,7 @@ class ResampleWorkload : public Workload {
  protected:
   void fill(std::uint64_t seed) override {
     fill_normal(input(0), part_seed(seed, 1));
+    if (case_.interpolation == Interpolation::slerp) avoid_half_turns(case_, input(0));
     fill_times(case_, tensor("source_times", 0), tensor("target_times", 0), seed);
     if (case_.backward) return;
     const auto& specs = this->tensors();
