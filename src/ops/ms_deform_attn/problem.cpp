@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/checks.hpp"
+#include "core/choice_cache.hpp"
 
 namespace tmaops::ops::ms_deform_attn {
 namespace {
@@ -163,6 +164,11 @@ void check_fusions(const ArgumentChecks& checks, const ConstTensorView& value, c
 }
 
 }  // namespace
+
+std::size_t hash_of(const Problem& problem) {
+  return hash_numbers(problem.batch, problem.length, problem.heads, problem.channels, problem.queries, problem.points,
+                      problem.value_dtype, problem.location_dtype, problem.row_alignment);
+}
 
 Support supports_plain(const Problem& problem) {
   if (problem.softmax) return Support::no("takes weights, not logits (softmax)");

@@ -14,6 +14,7 @@
 
 namespace tmaops {
 class ArgumentChecks;
+class Workspace;
 }
 
 namespace tmaops::ops::ms_deform_attn {
@@ -27,6 +28,7 @@ struct Level {
   std::int64_t start = 0;
   std::int64_t points = 0;
   std::int64_t first_point = 0;
+  friend bool operator==(const Level&, const Level&) = default;
 };
 
 struct Problem {
@@ -59,7 +61,11 @@ struct Problem {
   bool fused() const { return softmax || reference_components != 0 || masked; }
   /// The problem in the syntax of the configuration.
   std::string text() const;
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// For core/choice_cache.hpp.
+std::size_t hash_of(const Problem& problem);
 
 struct Arguments {
   ConstTensorView value{};
@@ -69,6 +75,7 @@ struct Arguments {
   ConstTensorView padding_mask{};
   TensorView output{};
   bool dependent_launch = false;
+  Workspace* workspace = nullptr;
 };
 
 /// How a variant is set up.
