@@ -6,7 +6,7 @@
 #include <array>
 #include <mutex>
 
-#include "core/cuda_status.hpp"
+#include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
 #include "tma/driver.hpp"
 #include "tmaops/error.hpp"
@@ -75,7 +75,8 @@ void load_driver(int device_index) {
                  .got = "compute capability " + std::to_string(device.compute_capability / 10) + "." +
                         std::to_string(device.compute_capability % 10),
                  .needed = "9.0 or newer: older GPUs have no TMA"});
-  check_cuda(cudaSetDevice(device_index), "selecting the device of a tensor map");
+  const CurrentDevice current(device_index);
+  const RelaxedCapture relaxed;
   // Needs the context, so it makes it, and reports an error that an earlier kernel left in it.
   std::size_t free = 0;
   std::size_t total = 0;
