@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "tmaops/allocator.hpp"
 #include "tmaops/export.hpp"
 #include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
@@ -56,6 +57,9 @@ struct MsDeformAttnOptions {
   /// and waits for it before it reads anything. The CPU variants ignore it.
   bool dependent_launch = false;
   Stream stream = nullptr;
+  /// GPU: gives the memory that more than 16 levels and backward passes need. A plan asks it with `stream` when it is
+  /// made and gives the memory back when it is destroyed; runs on another stream must then come after that one.
+  Allocator allocator{};
 };
 
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
@@ -81,10 +85,16 @@ TMAOPS_API void ms_deform_attn(ConstTensorView value, std::span<const LevelShape
 /// The same call with its checks and host work done once; run() of the plan only launches. On a GPU a plan of f16 or
 /// bf16 values with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes
 /// per image, head and pixel of that level: a captured graph needs the plan, and runs that share it must follow one
-/// another. options.stream is not used.
+/// another. options.stream is for options.allocator alone.
 TMAOPS_API Plan plan_ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels,
                                     ConstTensorView sampling_locations, ConstTensorView attention_weights,
                                     TensorView output, const MsDeformAttnOptions& options = {});
+
+/// Bytes of device memory that ms_deform_attn() takes from its allocator for such a call, all pieces together; 0 on the
+/// CPU. Errors as for ms_deform_attn().
+TMAOPS_API std::size_t ms_deform_attn_workspace(ConstTensorView value, std::span<const LevelShape> levels,
+                                                ConstTensorView sampling_locations, ConstTensorView attention_weights,
+                                                TensorView output, const MsDeformAttnOptions& options = {});
 
 /// The three gradients. A view that is not given is not computed. All are written (not accumulated into).
 struct MsDeformAttnGradients {
@@ -107,10 +117,17 @@ TMAOPS_API void ms_deform_attn_backward(ConstTensorView value, std::span<const L
                                         const MsDeformAttnOptions& options = {});
 
 /// The same call with its checks and host work done once, scratch memory included; run() of the plan only launches.
-/// Runs that share a plan must follow one another. options.stream is not used.
+/// Runs that share a plan must follow one another. options.stream is for options.allocator alone.
 TMAOPS_API Plan plan_ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,
                                              ConstTensorView sampling_locations, ConstTensorView attention_weights,
                                              ConstTensorView grad_output, const MsDeformAttnGradients& gradients,
                                              const MsDeformAttnOptions& options = {});
+
+/// Bytes of device memory that ms_deform_attn_backward() takes from its allocator, as for ms_deform_attn_workspace().
+TMAOPS_API std::size_t ms_deform_attn_backward_workspace(ConstTensorView value, std::span<const LevelShape> levels,
+                                                         ConstTensorView sampling_locations,
+                                                         ConstTensorView attention_weights, ConstTensorView grad_output,
+                                                         const MsDeformAttnGradients& gradients,
+                                                         const MsDeformAttnOptions& options = {});
 
 }  // namespace tmaops

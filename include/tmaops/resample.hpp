@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "tmaops/allocator.hpp"
 #include "tmaops/export.hpp"
 #include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
@@ -35,6 +36,7 @@ struct ChannelGroup {
   std::int64_t first = 0;
   std::int64_t count = 0;
   Interpolation interpolation = Interpolation::linear;
+  friend bool operator==(const ChannelGroup&, const ChannelGroup&) = default;
 };
 
 /// Targets start, start + period, ..., count of them, the same for every trajectory. In the unit of the times: a double
@@ -68,6 +70,9 @@ struct ResampleOptions {
   /// and waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
   bool dependent_launch = false;
   Stream stream = nullptr;
+  /// GPU: gives the memory that packed rows and several channel groups need. A plan asks it with `stream` when it is
+  /// made and gives the memory back when it is destroyed; runs on another stream must then come after that one.
+  Allocator allocator{};
 };
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
@@ -97,6 +102,15 @@ TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_tim
 TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
                               TensorView output, const ResampleOptions& options = {});
 
+/// Bytes of device memory that resample() takes from its allocator for such a call, all pieces together; 0 on the CPU.
+/// Errors as for resample().
+TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times,
+                                          ConstTensorView target_times, TensorView output,
+                                          const ResampleOptions& options = {});
+TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times,
+                                          const UniformGrid& grid, TensorView output,
+                                          const ResampleOptions& options = {});
+
 /// Gradient of a linear-in-the-values resampling (linear, previous, next, nearest; not cubic or slerp) to the values:
 /// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
 /// for f64), deterministic. grad_output like output, grad_values like values; dtypes may also be f32. Errors as for
@@ -114,6 +128,14 @@ TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, ConstTensor
 TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, const UniformGrid& grid,
                                        ConstTensorView grad_output, TensorView grad_values,
                                        const ResampleOptions& options = {});
+
+/// Bytes of device memory that resample_backward() takes from its allocator, as for resample_workspace().
+TMAOPS_API std::size_t resample_backward_workspace(ConstTensorView source_times, ConstTensorView target_times,
+                                                   ConstTensorView grad_output, TensorView grad_values,
+                                                   const ResampleOptions& options = {});
+TMAOPS_API std::size_t resample_backward_workspace(ConstTensorView source_times, const UniformGrid& grid,
+                                                   ConstTensorView grad_output, TensorView grad_values,
+                                                   const ResampleOptions& options = {});
 
 /// What resample_violations() counts: the index of each counter. The first error of such data is thrown by the CPU
 /// variants of resample(); on a GPU nobody looks.

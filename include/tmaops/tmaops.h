@@ -112,12 +112,34 @@ typedef struct tmaops_plan tmaops_plan;
 /// as long as it lives. A plan on the host is run by one thread at a time.
 /// Fails with the errors of the device, and on the host with those about data (as target_outside).
 TMAOPS_API int tmaops_plan_run(const tmaops_plan* plan, tmaops_stream stream);
+/// Binds a plan to other memory with tensors of the same shapes, strides, types and device. `data`: the addresses of
+/// the first elements (data + byte_offset) of the tensors of the function that made the plan, in its order, then of those
+/// that its options named, in the order of the options; null ones and a c that is not read (beta 0) are left out. On a
+/// GPU each is at a multiple of as many bytes, up to 128, as when the plan was made. Nothing may run the plan meanwhile; runs that
+/// are enqueued keep their memory. Fails with the name of the tensor, and leaves the plan as it was: bad_parameter (the
+/// number of addresses), null_pointer, misaligned, overlap.
+TMAOPS_API int tmaops_plan_rebind(tmaops_plan* plan, const void* const* data, int64_t count);
 /// Name of the variant that runs ("wgmma_latency"), and how it is set up ("64x32"; empty for a variant with a single
 /// way). Valid as long as the plan; null for a plan that is null.
 TMAOPS_API const char* tmaops_plan_variant(const tmaops_plan* plan);
 TMAOPS_API const char* tmaops_plan_config(const tmaops_plan* plan);
 /// Frees a plan; null is taken.
 TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
+
+// --- device memory ---------------------------------------------------------------------------------------------------
+// Calls on a GPU need memory beside their tensors for packed rows, several channel groups, more than 16 levels, and most
+// backward passes of attention. No call waits for the device to get it, and every call can be captured into a CUDA graph.
+
+/// An allocator, as a framework has one. Where options name none the library uses a memory pool of its own
+/// (cudaMallocFromPoolAsync), which keeps at most 256 MiB of what was given back.
+typedef struct tmaops_allocator {
+  void* context;  // passed to both functions
+  /// Returns `bytes` bytes (above 0) of memory of the tensors' device, at a multiple of 256 bytes, for work that is
+  /// enqueued on `stream` from now on; null: there is none, and the call fails with device_out_of_memory.
+  void* (*allocate)(void* context, size_t bytes, tmaops_stream stream);
+  /// Takes memory back. Work that is enqueued on `stream` already may still use it.
+  void (*release)(void* context, void* memory, size_t bytes, tmaops_stream stream);
+} tmaops_allocator;
 
 // --- options ---------------------------------------------------------------------------------------------------------
 // Options begin with their size, so that later versions can add fields at the end. Make them with their initialiser:
@@ -132,6 +154,10 @@ TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
 //                     why.
 //   dependent_launch  GPU: programmatic dependent launch. The kernel may start before the one in front of it on the
 //                     stream has ended, and waits for it before it reads or writes.
+// and those of calls that may need device memory:
+//   allocator           GPU: where that comes from; null: the library's pool. A plan takes it on the default stream when
+//                     it is made, and gives it back when it is destroyed: runs on a stream that does not wait for the
+//                     default stream must come after what that stream was doing.
 
 // --- gemm ------------------------------------------------------------------------------------------------------------
 
@@ -208,10 +234,11 @@ typedef struct tmaops_ms_deform_attn_options {
   /// read; a level that does not lie in S then makes every output NaN, and its points' gradients 0.
   const tmaops_tensor* spatial_shapes;
   const tmaops_tensor* level_starts;  // optional beside spatial_shapes
+  const tmaops_allocator* allocator;
 } tmaops_ms_deform_attn_options;
 
 #define TMAOPS_MS_DEFORM_ATTN_OPTIONS \
-  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL }
+  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL, NULL }
 
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
 ///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
@@ -231,6 +258,12 @@ TMAOPS_API int tmaops_plan_ms_deform_attn(const tmaops_tensor* value, const tmao
                                           int64_t level_count, const tmaops_tensor* sampling_locations,
                                           const tmaops_tensor* attention_weights, const tmaops_tensor* output,
                                           const tmaops_ms_deform_attn_options* options, tmaops_plan** plan);
+
+/// Puts into *bytes how much device memory the same call takes from its allocator, all pieces together; 0 on the host.
+TMAOPS_API int tmaops_ms_deform_attn_workspace(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                               int64_t level_count, const tmaops_tensor* sampling_locations,
+                                               const tmaops_tensor* attention_weights, const tmaops_tensor* output,
+                                               const tmaops_ms_deform_attn_options* options, size_t* bytes);
 
 /// The three gradients; one that is null is not computed, the others are written, not added to.
 typedef struct tmaops_ms_deform_attn_gradients {
@@ -253,6 +286,12 @@ TMAOPS_API int tmaops_plan_ms_deform_attn_backward(const tmaops_tensor* value, c
                                                    const tmaops_tensor* grad_output,
                                                    const tmaops_ms_deform_attn_gradients* gradients,
                                                    const tmaops_ms_deform_attn_options* options, tmaops_plan** plan);
+
+/// Puts into *bytes how much device memory the same call takes from its allocator, all pieces together; 0 on the host.
+TMAOPS_API int tmaops_ms_deform_attn_backward_workspace(
+    const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
+    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
+    const tmaops_ms_deform_attn_gradients* gradients, const tmaops_ms_deform_attn_options* options, size_t* bytes);
 
 // --- resampling ------------------------------------------------------------------------------------------------------
 
@@ -309,10 +348,11 @@ typedef struct tmaops_resample_options {
   int64_t target_offset_count;
   const tmaops_tensor* valid;  // optional output: (B, T) or (rows), u8 or bool; 0 where output is NaN by policy, else 1
   const char* variant;
+  const tmaops_allocator* allocator;
 } tmaops_resample_options;
 
 #define TMAOPS_RESAMPLE_OPTIONS \
-  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL }
+  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL }
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
@@ -335,6 +375,12 @@ TMAOPS_API int tmaops_plan_resample(const tmaops_tensor* values, const tmaops_te
                                     const tmaops_tensor* output, const tmaops_resample_options* options,
                                     tmaops_plan** plan);
 
+/// Puts into *bytes how much device memory the same call takes from its allocator, all pieces together; 0 on the host.
+TMAOPS_API int tmaops_resample_workspace(const tmaops_tensor* values, const tmaops_tensor* source_times,
+                                         const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                                         const tmaops_tensor* output, const tmaops_resample_options* options,
+                                         size_t* bytes);
+
 /// Gradient of resample to the values, for linear, previous, next and nearest: grad_values[b, s, :] is the sum over
 /// targets of the weight of sample s times grad_output[b, t, :]. Written, not added to; the same bits from run to run.
 ///
@@ -349,6 +395,12 @@ TMAOPS_API int tmaops_plan_resample_backward(const tmaops_tensor* source_times, 
                                              const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
                                              const tmaops_tensor* grad_values, const tmaops_resample_options* options,
                                              tmaops_plan** plan);
+
+/// Puts into *bytes how much device memory the same call takes from its allocator, all pieces together; 0 on the host.
+TMAOPS_API int tmaops_resample_backward_workspace(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                                  const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                                                  const tmaops_tensor* grad_values,
+                                                  const tmaops_resample_options* options, size_t* bytes);
 
 /// What tmaops_resample_violations counts: the index of each of its 6 counters.
 enum {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/checks.hpp"
+#include "tmaops/allocator.hpp"
 #include "tmaops/tensor.hpp"
 #include "tmaops/tmaops.h"
 
@@ -51,6 +52,11 @@ class Arguments {
     check_options(given, size, sizeof(Options));
     std::memcpy(&defaults, given, std::min(size, sizeof(Options)));
     return defaults;
+  }
+
+  /// The library's own allocator for null.
+  static Allocator allocator(const tmaops_allocator* given) {
+    return given == nullptr ? Allocator() : Allocator{given->context, given->allocate, given->release};
   }
 
   /// Refuses null where something must be: the place for a result.

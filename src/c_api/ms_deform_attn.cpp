@@ -32,7 +32,8 @@ MsDeformAttnOptions attention_options(const Arguments& read, const tmaops_ms_def
                            .variant = text(options.variant),
                            .deterministic = options.deterministic != 0,
                            .dependent_launch = options.dependent_launch != 0,
-                           .stream = stream};
+                           .stream = stream,
+                           .allocator = Arguments::allocator(options.allocator)};
   if (options.level_start_index != nullptr)
     made.level_start_index = read.list("level_start_index", options.level_start_index, level_count);
   if (options.points_per_level != nullptr)
@@ -77,6 +78,19 @@ int tmaops_plan_ms_deform_attn(const tmaops_tensor* value, const tmaops_level_sh
   });
 }
 
+int tmaops_ms_deform_attn_workspace(const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
+                                    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights,
+                                    const tmaops_tensor* output, const tmaops_ms_deform_attn_options* options,
+                                    size_t* bytes) {
+  return status_of_workspace(kAttention, bytes, [&](const Arguments& read) {
+    const auto shapes = level_shapes(read, levels, level_count);
+    return tmaops::ms_deform_attn_workspace(
+        read.tensor("value", value), shapes, read.tensor("sampling_locations", sampling_locations),
+        read.tensor("attention_weights", attention_weights), read.tensor("output", output),
+        attention_options(read, options, level_count, nullptr));
+  });
+}
+
 int tmaops_ms_deform_attn_backward(const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
                                    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights,
                                    const tmaops_tensor* grad_output, const tmaops_ms_deform_attn_gradients* gradients,
@@ -98,6 +112,19 @@ int tmaops_plan_ms_deform_attn_backward(const tmaops_tensor* value, const tmaops
   return status_of_plan(kAttentionBackward, plan, [&](const Arguments& read) {
     const auto shapes = level_shapes(read, levels, level_count);
     return tmaops::plan_ms_deform_attn_backward(
+        read.tensor("value", value), shapes, read.tensor("sampling_locations", sampling_locations),
+        read.tensor("attention_weights", attention_weights), read.tensor("grad_output", grad_output),
+        gradient_views(read, gradients), attention_options(read, options, level_count, nullptr));
+  });
+}
+
+int tmaops_ms_deform_attn_backward_workspace(
+    const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
+    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
+    const tmaops_ms_deform_attn_gradients* gradients, const tmaops_ms_deform_attn_options* options, size_t* bytes) {
+  return status_of_workspace(kAttentionBackward, bytes, [&](const Arguments& read) {
+    const auto shapes = level_shapes(read, levels, level_count);
+    return tmaops::ms_deform_attn_backward_workspace(
         read.tensor("value", value), shapes, read.tensor("sampling_locations", sampling_locations),
         read.tensor("attention_weights", attention_weights), read.tensor("grad_output", grad_output),
         gradient_views(read, gradients), attention_options(read, options, level_count, nullptr));

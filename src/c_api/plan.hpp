@@ -1,6 +1,7 @@
 // Plans as C holds them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,16 @@ int status_of_plan(std::string_view op, tmaops_plan** plan, const Make& make) no
     arguments.place("plan", plan);
     *plan = nullptr;
     *plan = new tmaops_plan{make(arguments)};
+  });
+}
+
+/// Puts the number of bytes that `count` returns into *bytes.
+template <class Count>
+int status_of_workspace(std::string_view op, std::size_t* bytes, const Count& count) noexcept {
+  return status_of(op, [&] {
+    const Arguments arguments(op);
+    arguments.place("bytes", bytes);
+    *bytes = count(arguments);
   });
 }
 

@@ -35,7 +35,8 @@ ResampleArguments resample_options(const Arguments& read, const tmaops_resample_
                   .valid = read.optional_tensor("valid", options.valid),
                   .variant = text(options.variant),
                   .dependent_launch = options.dependent_launch != 0,
-                  .stream = stream};
+                  .stream = stream,
+                  .allocator = Arguments::allocator(options.allocator)};
   return made;
 }
 
@@ -79,6 +80,18 @@ int tmaops_plan_resample(const tmaops_tensor* values, const tmaops_tensor* sourc
   });
 }
 
+int tmaops_resample_workspace(const tmaops_tensor* values, const tmaops_tensor* source_times,
+                              const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
+                              const tmaops_tensor* output, const tmaops_resample_options* options, size_t* bytes) {
+  return status_of_workspace(kResample, bytes, [&](const Arguments& read) {
+    return with_targets(read, target_times, grid, [&](const auto& targets) {
+      return tmaops::resample_workspace(read.tensor("values", values), read.tensor("source_times", source_times),
+                                        targets, read.tensor("output", output),
+                                        resample_options(read, options, nullptr).options);
+    });
+  });
+}
+
 int tmaops_resample_backward(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
                              const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
                              const tmaops_tensor* grad_values, const tmaops_resample_options* options,
@@ -99,6 +112,19 @@ int tmaops_plan_resample_backward(const tmaops_tensor* source_times, const tmaop
   return status_of_plan(kResampleBackward, plan, [&](const Arguments& read) {
     return with_targets(read, target_times, grid, [&](const auto& targets) {
       return tmaops::plan_resample_backward(
+          read.tensor("source_times", source_times), targets, read.tensor("grad_output", grad_output),
+          read.tensor("grad_values", grad_values), resample_options(read, options, nullptr).options);
+    });
+  });
+}
+
+int tmaops_resample_backward_workspace(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
+                                       const tmaops_uniform_grid* grid, const tmaops_tensor* grad_output,
+                                       const tmaops_tensor* grad_values, const tmaops_resample_options* options,
+                                       size_t* bytes) {
+  return status_of_workspace(kResampleBackward, bytes, [&](const Arguments& read) {
+    return with_targets(read, target_times, grid, [&](const auto& targets) {
+      return tmaops::resample_backward_workspace(
           read.tensor("source_times", source_times), targets, read.tensor("grad_output", grad_output),
           read.tensor("grad_values", grad_values), resample_options(read, options, nullptr).options);
     });

@@ -70,7 +70,7 @@ std::string name_text(const Row& row) {
 std::string times_table(const bench::Report& report, bool color, std::size_t width) {
   Table table(
       "operator|case|dtype|device|implementation|>median|>p10/p90|>GB/s|>of copy|>of peak|>TFLOP/s|"
-      ">vs tmaops|>host us|>SM MHz|>error|>compared|inputs");
+      ">vs tmaops|>host us|>fresh us|>SM MHz|>error|>compared|inputs");
   const Row* previous = nullptr;
   for (const Row& row : report.rows) {
     if (!row.us) continue;
@@ -87,6 +87,7 @@ std::string times_table(const bench::Report& report, bool color, std::size_t wid
     cells.push_back({ceiling ? "" : fmt::format("{:.3f}", row.tflops())});
     cells.push_back({ours != nullptr && ours != &row ? fmt::format("{:.2f}x", row.us->median / ours->us->median) : ""});
     cells.push_back({row.host ? fmt::format("{:.2f}", row.host->call_us) : "", Style::faint});
+    cells.push_back({row.host && row.host->fresh_us ? fmt::format("{:.2f}", *row.host->fresh_us) : "", Style::faint});
     cells.push_back({row.clocks ? fmt::format("{:.0f}", row.clocks->sm_mhz) : "", Style::faint});
     cells.push_back({ceiling ? "" : fmt::format("{:.1e}", row.error.relative), Style::faint});
     cells.push_back({compared_text(row), Style::faint});

@@ -1,8 +1,8 @@
 #include "core/checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <vector>
 
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
@@ -20,10 +20,17 @@ struct Dimension {
 };
 
 /// Dimensions that move the address: extent above 1.
-std::vector<Dimension> moving(const Layout& layout) {
-  std::vector<Dimension> dimensions;
+struct Dimensions {
+  std::array<Dimension, kMaxRank> each;
+  std::size_t count = 0;
+  Dimension* begin() { return each.data(); }
+  Dimension* end() { return each.data() + count; }
+};
+
+Dimensions moving(const Layout& layout) {
+  Dimensions dimensions;
   for (std::size_t i = 0; i < static_cast<std::size_t>(layout.rank); ++i)
-    if (layout.shape[i] > 1) dimensions.push_back({layout.shape[i], layout.strides[i]});
+    if (layout.shape[i] > 1) dimensions.each[dimensions.count++] = {layout.shape[i], layout.strides[i]};
   return dimensions;
 }
 
@@ -83,15 +90,14 @@ void ArgumentChecks::rank(std::string_view argument, const Layout& layout, std::
 
 void ArgumentChecks::shape(std::string_view argument, const Layout& layout, std::initializer_list<std::int64_t> extents,
                            std::string_view needed) const {
-  bool same = layout.rank == static_cast<int>(extents.size());
-  std::size_t i = 0;
-  std::string text = "(";
-  for (const std::int64_t extent : extents) {
-    same = same && (extent < 0 || layout.shape[i] == extent);
-    text += (i ? ", " : "") + (extent < 0 ? std::string("any") : std::to_string(extent));
-    ++i;
-  }
-  if (!same) fail(ErrorCode::shape_mismatch, argument, layout.shape_text(), std::string(needed) + " = " + text + ")");
+  const bool same =
+      layout.rank == static_cast<int>(extents.size()) &&
+      std::equal(extents.begin(), extents.end(), layout.shape.begin(),
+                 [](std::int64_t extent, std::int64_t has) { return extent < 0 || has == extent; });
+  if (same) return;
+  const std::string text = joined(
+      extents, ", ", [](std::int64_t extent) { return extent < 0 ? std::string("any") : std::to_string(extent); });
+  fail(ErrorCode::shape_mismatch, argument, layout.shape_text(), std::string(needed) + " = (" + text + ")");
 }
 
 void ArgumentChecks::dtype(std::string_view argument, const ConstTensorView& tensor,
@@ -187,7 +193,7 @@ bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
 
 bool has_distinct_elements(const Layout& layout) {
   if (layout.size() == 0) return true;
-  std::vector<Dimension> dimensions = moving(layout);
+  Dimensions dimensions = moving(layout);
   std::sort(dimensions.begin(), dimensions.end(),
             [](const Dimension& a, const Dimension& b) { return std::abs(a.stride) < std::abs(b.stride); });
   std::int64_t reach = 1;  // elements spanned by the dimensions so far

@@ -32,6 +32,19 @@ class CurrentDevice {
   bool changed_ = false;
 };
 
+/// While it lives, this thread may call what could disturb a capture: another thread may be capturing, but what is done
+/// here has nothing to do with its streams.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// Launches a kernel on a stream of the current device. `where` is the place that an error names. Throws Error
 /// cuda_failed.
 void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,

@@ -18,6 +18,8 @@ struct DeviceInfo {
   std::int64_t shared_memory_per_block = 0;  // opt-in maximum, bytes
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
+
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
 /// Properties of a device, cached for the process. For a CUDA device throws Error no_cuda_build, no_driver,

@@ -5,6 +5,7 @@
 
 #include "core/device_info.hpp"
 #include "core/work_device.hpp"
+#include "core/workspace.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops {
@@ -16,6 +17,7 @@ class RepeatedOnCpu : public RepeatedWork {
  public:
   explicit RepeatedOnCpu(Work work) : work_(std::move(work)) {}
   void run(Stream stream) const override { work_.run(stream); }
+  void rebind(Work work) override { work_ = std::move(work); }
 
  private:
   Work work_;
@@ -32,13 +34,24 @@ LaunchShape Work::checked(LaunchShape shape) const {
   return shape;
 }
 
-void Work::run(Stream stream) const {
-  if (call_) call_();
-  if (!steps_.empty()) run_on_device(*this, stream);
+unsigned char* Work::allocate(std::size_t bytes) {
+  if (workspace_ == nullptr)
+    throw Error(ErrorCode::internal,
+                {.where = std::string(site_.where), .got = "no workspace", .needed = "one, to allocate from"});
+  return static_cast<unsigned char*>(workspace_->allocate(bytes, site_.where));
 }
 
-std::unique_ptr<const RepeatedWork> RepeatedWork::of(Work work) {
+void Work::run(Stream stream) const {
+  if (call_) call_();
+  if (!preparation_.empty()) run_on_device(device_, site_, preparation_, stream, Dependence::as_asked);
+  // Kernels may read what was prepared before they wait for the kernel in front of them.
+  const Dependence first = preparation_.empty() ? Dependence::as_asked : Dependence::not_the_first;
+  if (!steps_.empty()) run_on_device(device_, site_, steps_, stream, first);
+}
+
+std::unique_ptr<RepeatedWork> RepeatedWork::of(Work work, Stream stream) {
   if (work.steps().empty()) return std::make_unique<RepeatedOnCpu>(std::move(work));
+  if (!work.preparation().empty()) finish_on_device(work.device(), work.site(), work.preparation(), stream);
   return repeat_on_device(std::move(work));
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
+
+class Workspace;
 
 /// Blocks of a grid or threads of a block.
 struct Extent {
@@ -76,20 +79,26 @@ class Work {
   /// On the CPU. `call` may be run any number of times, by one thread at a time.
   explicit Work(std::function<void()> call) : call_(std::move(call)) {}
   /// On a GPU, for add() and add_memset(). `site` names the work in errors and holds its kernels to smem(...).
-  Work(const LaunchSite& site, Device device) : site_(site), device_(device) {}
+  /// `workspace` is what allocate() takes from, and must outlive the work's last run.
+  Work(const LaunchSite& site, Device device, Workspace* workspace = nullptr)
+      : site_(site), device_(device), workspace_(workspace) {}
 
   /// A kernel behind those added before. `given` becomes the kernel's own parameter types. A dependent launch becomes a
   /// plain one where kernels do not wait (has_dependent_launch).
   /// Throws Error internal when the shape asks for more shared memory than the site allows.
   template <class... Parameter, class... Given>
   void add(void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
-    steps_.emplace_back(
-        Kernel{checked(shape), reinterpret_cast<const void*>(kernel),
-               KernelParameters(std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...))});
+    add_to(steps_, kernel, shape, std::forward<Given>(given)...);
   }
   void add_memset(void* to, int byte, std::size_t bytes) { steps_.emplace_back(Memset{to, byte, bytes}); }
-  /// Keeps memory that the kernels use for as long as the work or a copy of it lives.
-  void keep(std::shared_ptr<const void> memory) { kept_.push_back(std::move(memory)); }
+  /// The same for what fills memory that no step writes: a plan does it once, when it is made.
+  template <class... Parameter, class... Given>
+  void prepare(void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
+    add_to(preparation_, kernel, shape, std::forward<Given>(given)...);
+  }
+  void prepare_memset(void* to, int byte, std::size_t bytes) { preparation_.emplace_back(Memset{to, byte, bytes}); }
+  /// Device memory for the kernels, at a multiple of 256 bytes. Throws Error device_out_of_memory.
+  unsigned char* allocate(std::size_t bytes);
 
   /// Runs everything once: on a stream of the device, or on the CPU before it returns. Throws Error cuda_failed.
   void run(Stream stream) const;
@@ -97,16 +106,23 @@ class Work {
   const LaunchSite& site() const { return site_; }
   Device device() const { return device_; }
   const std::vector<Step>& steps() const { return steps_; }
-  const std::function<void()>& call() const { return call_; }
+  const std::vector<Step>& preparation() const { return preparation_; }
 
  private:
   /// The shape as it can be launched. Throws as add() does.
   LaunchShape checked(LaunchShape shape) const;
+  template <class... Parameter, class... Given>
+  void add_to(std::vector<Step>& steps, void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
+    steps.emplace_back(
+        Kernel{checked(shape), reinterpret_cast<const void*>(kernel),
+               KernelParameters(std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...))});
+  }
 
   LaunchSite site_{""};
   Device device_{};
+  Workspace* workspace_ = nullptr;
+  std::vector<Step> preparation_;
   std::vector<Step> steps_;
-  std::vector<std::shared_ptr<const void>> kept_;
   std::function<void()> call_;
 };
 
@@ -120,13 +136,17 @@ Work cpu_work(void (*run)(const Problem&, const Arguments&), const Problem& prob
 /// one stream. Replaying it costs the host less than a launch (docs/findings/host.md, H2).
 class RepeatedWork {
  public:
-  /// Throws Error cuda_failed when a kernel cannot be loaded.
-  static std::unique_ptr<const RepeatedWork> of(Work work);
+  /// Runs the work's preparation and waits for it, on a stream of the device. Throws Error cuda_failed, also when a
+  /// kernel cannot be loaded.
+  static std::unique_ptr<RepeatedWork> of(Work work, Stream stream = nullptr);
   virtual ~RepeatedWork() = default;
   RepeatedWork(const RepeatedWork&) = delete;
   RepeatedWork& operator=(const RepeatedWork&) = delete;
   /// As Work::run(), from any thread.
   virtual void run(Stream stream) const = 0;
+  /// Takes work of the same problem on other memory in place of its own; nothing may run it meanwhile. From here on
+  /// kernels are launched one by one, since a graph would have to be made again.
+  virtual void rebind(Work work) = 0;
 
  protected:
   RepeatedWork() = default;

@@ -54,12 +54,17 @@ PFN_cuLaunchKernelEx_v11060 find_driver_launch() {
 
 /// A kernel as the driver launches it.
 struct DriverLaunch {
-  cudaFunction_t function{};  // of the device's context
-  CUlaunchConfig config{};    // without stream and attributes
+  const void* symbol = nullptr;  // the runtime's handle
+  cudaFunction_t function{};     // of the device's context
+  CUlaunchConfig config{};       // without stream and attributes
   std::array<CUlaunchAttribute, 2> attributes{};
 
-  DriverLaunch(std::string_view where, const Work::Kernel& kernel) {
-    check_cuda(cudaGetFuncBySymbol(&function, kernel.function), where);
+  /// Looks the function up, unless it is that of the launch before.
+  void set(std::string_view where, const Work::Kernel& kernel) {
+    allow_shared_memory(where, kernel.function, kernel.shape.shared_bytes);
+    if (symbol != kernel.function) check_cuda(cudaGetFuncBySymbol(&function, kernel.function), where);
+    symbol = kernel.function;
+    config = {};
     const LaunchShape& shape = kernel.shape;
     config.gridDimX = shape.grid.x;
     config.gridDimY = shape.grid.y;
@@ -86,16 +91,15 @@ class RepeatedOnDevice : public RepeatedWork {
   explicit RepeatedOnDevice(Work work) : work_(std::move(work)) {
     const CurrentDevice current(work_.device().index);
     launch_driver_ = find_driver_launch();
-    for (const Work::Step& step : work_.steps()) {
-      const auto* kernel = std::get_if<Work::Kernel>(&step);
-      if (kernel == nullptr) {
-        launches_.push_back(nullptr);
-        continue;
-      }
-      allow_shared_memory(where(), kernel->function, kernel->shape.shared_bytes);
-      launches_.push_back(std::make_unique<const DriverLaunch>(where(), *kernel));
-      if (kernel->shape.dependent) graph_fits_ = false;  // a graph would wait for everything in front of it
-    }
+    set_launches();
+  }
+
+  void rebind(Work work) override {
+    const CurrentDevice current(work.device().index);
+    work_ = std::move(work);
+    graph_fits_ = false;
+    graph_.reset();  // one that runs is freed when it has ended
+    set_launches();
   }
 
   void run(Stream stream) const override {
@@ -107,10 +111,10 @@ class RepeatedOnDevice : public RepeatedWork {
         continue;
       }
       const auto& kernel = std::get<Work::Kernel>(work_.steps()[i]);
-      CUlaunchConfig config = launches_[i]->config;
+      CUlaunchConfig config = launches_[i].config;
       config.hStream = static_cast<CUstream>(stream);
-      config.attrs = const_cast<CUlaunchAttribute*>(launches_[i]->attributes.data());  // only read
-      if (launch_driver_ == nullptr || launch_driver_(&config, launches_[i]->function, kernel.parameters.addresses(),
+      config.attrs = const_cast<CUlaunchAttribute*>(launches_[i].attributes.data());  // only read
+      if (launch_driver_ == nullptr || launch_driver_(&config, launches_[i].function, kernel.parameters.addresses(),
                                                       nullptr) != CUDA_SUCCESS)
         // Falls back to the runtime: it creates a missing context and reports errors.
         launch_by_runtime(where(), kernel.shape, stream, kernel.function, kernel.parameters.addresses());
@@ -119,6 +123,16 @@ class RepeatedOnDevice : public RepeatedWork {
 
  private:
   std::string_view where() const { return work_.site().where; }
+
+  void set_launches() {
+    launches_.resize(work_.steps().size());
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      const auto* kernel = std::get_if<Work::Kernel>(&work_.steps()[i]);
+      if (kernel == nullptr) continue;
+      launches_[i].set(where(), *kernel);
+      if (kernel->shape.dependent) graph_fits_ = false;  // a graph would wait for everything in front of it
+    }
+  }
 
   /// False where the steps have to be run one by one.
   bool launch_graph(Stream stream) const {
@@ -137,11 +151,7 @@ class RepeatedOnDevice : public RepeatedWork {
   }
 
   bool make_graph() const {
-    struct Relaxed {  // another thread may be capturing: nothing here has to do with its streams
-      Relaxed() { (void)cudaThreadExchangeStreamCaptureMode(&mode); }
-      ~Relaxed() { (void)cudaThreadExchangeStreamCaptureMode(&mode); }
-      cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    } const relaxed;
+    const RelaxedCapture relaxed;
     cudaGraph_t made{};
     if (cudaGraphCreate(&made, 0) != cudaSuccess) return false;
     const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> graph(made, &cudaGraphDestroy);
@@ -186,10 +196,10 @@ class RepeatedOnDevice : public RepeatedWork {
 
   Work work_;
   PFN_cuLaunchKernelEx_v11060 launch_driver_ = nullptr;
-  std::vector<std::unique_ptr<const DriverLaunch>> launches_;  // one per step; null for a memset
+  std::vector<DriverLaunch> launches_;  // one per step; that of a memset is not used
 
   mutable std::mutex graph_mutex_;
-  mutable bool graph_fits_ = true;  // no dependent launches, and nothing has failed
+  mutable bool graph_fits_ = true;  // no dependent launches, never bound anew, and nothing has failed
   mutable Stream graph_stream_ =
       const_cast<RepeatedOnDevice*>(this);  // of the last run; at first a value that no stream has
   mutable std::unique_ptr<CUgraphExec_st, decltype(&cudaGraphExecDestroy)> graph_{nullptr, &cudaGraphExecDestroy};
@@ -224,20 +234,32 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream 
   check_cuda(cudaLaunchKernelExC(&launch, kernel, parameters), where);
 }
 
-void run_on_device(const Work& work, Stream stream) {
-  const CurrentDevice current(work.device().index);
-  for (const Work::Step& step : work.steps()) {
+void run_on_device(Device device, const LaunchSite& site, std::span<const Work::Step> steps, Stream stream,
+                   Dependence dependence) {
+  const CurrentDevice current(device.index);
+  for (const Work::Step& step : steps) {
     if (const auto* memset = std::get_if<Work::Memset>(&step)) {
-      run_memset(work.site().where, *memset, stream);
+      run_memset(site.where, *memset, stream);
       continue;
     }
     const auto& kernel = std::get<Work::Kernel>(step);
-    launch_by_runtime(work.site().where, kernel.shape, stream, kernel.function, kernel.parameters.addresses());
+    LaunchShape shape = kernel.shape;
+    if (dependence == Dependence::not_the_first && &step == &steps.front()) shape.dependent = false;
+    launch_by_runtime(site.where, shape, stream, kernel.function, kernel.parameters.addresses());
   }
 }
 
-std::unique_ptr<const RepeatedWork> repeat_on_device(Work work) {
-  return std::make_unique<const RepeatedOnDevice>(std::move(work));
+void finish_on_device(Device device, const LaunchSite& site, std::span<const Work::Step> steps, Stream stream) {
+  const CurrentDevice current(device.index);
+  const RelaxedCapture relaxed;
+  cudaEvent_t made{};
+  check_cuda(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), site.where);
+  const std::unique_ptr<CUevent_st, decltype(&cudaEventDestroy)> done(made, &cudaEventDestroy);
+  run_on_device(device, site, steps, stream, Dependence::as_asked);
+  check_cuda(cudaEventRecord(made, static_cast<cudaStream_t>(stream)), site.where);
+  check_cuda(cudaEventSynchronize(made), site.where);
 }
+
+std::unique_ptr<RepeatedWork> repeat_on_device(Work work) { return std::make_unique<RepeatedOnDevice>(std::move(work)); }
 
 }  // namespace tmaops

@@ -26,4 +26,7 @@ void load_driver(int device_index);
 /// this thread. A broken context throws Error earlier_cuda_error.
 DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map);
 
+/// encode() for an operator whose supports() allows valid maps alone: the rules are looked at when the driver refuses.
+TensorMap encode_valid(const TensorMapSpec& spec, int device_index);
+
 }  // namespace tmaops::tma

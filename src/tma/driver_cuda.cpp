@@ -6,7 +6,7 @@
 #include <array>
 #include <mutex>
 
-#include "core/cuda_status.hpp"
+#include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
 #include "core/fail.hpp"
 #include "tma/driver.hpp"
@@ -74,9 +74,12 @@ void load_driver(int device_index) {
          "compute capability " + std::to_string(device.compute_capability / 10) + "." +
              std::to_string(device.compute_capability % 10),
          "9.0 or newer: older GPUs have no TMA");
-  check_cuda(cudaSetDevice(device_index), "selecting the device of a tensor map");
-  // Makes the context, and reports an error that an earlier kernel left in it.
-  check_cuda(cudaFree(nullptr), "before making a tensor map");
+  const CurrentDevice current(device_index);
+  const RelaxedCapture relaxed;
+  // Needs the context, so it makes it, and reports an error that an earlier kernel left in it.
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "before making a tensor map");
   functions_of_driver();
 }
 

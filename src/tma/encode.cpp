@@ -62,4 +62,12 @@ TensorMap encode(const TensorMapSpec& spec, int device_index) {
   });
 }
 
+TensorMap encode_valid(const TensorMapSpec& spec, int device_index) {
+  thread_local int loaded = -1;  // the device whose driver was looked at
+  if (loaded != device_index) load_driver(device_index);
+  loaded = device_index;
+  TensorMap map;
+  return encode_unchecked(spec, map).accepted() ? map : encode(spec, device_index);  // which says what is wrong
+}
+
 }  // namespace tmaops::tma

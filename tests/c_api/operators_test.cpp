@@ -77,6 +77,66 @@ TEST(COperators, gemm_takes_every_option) {
   expect_plan_writes(status, plan, d, want.values);
 }
 
+TEST(COperators, a_plan_is_bound_to_other_memory) {
+  CTensor<float> a({3, 4}), b({4, 5}), other({3, 4}), d({3, 5}), want({3, 5});
+  fill(a), fill(b), fill(other);
+  gemm(view_of(other), view_of(b), view_of(want));
+  tmaops_plan* plan = nullptr;
+  expect_done(tmaops_plan_gemm(a, b, d, nullptr, &plan));
+  std::vector<float> out(15);
+  const void* const data[] = {other.values.data(), b.values.data(), out.data()};
+  expect_done(tmaops_plan_rebind(plan, data, 3));
+  expect_done(tmaops_plan_run(plan, nullptr));
+  EXPECT_EQ(out, want.values);
+  EXPECT_EQ(tmaops_plan_rebind(plan, data, 2), tmaops_error_bad_parameter);
+  EXPECT_EQ(tmaops_last_error()->needed, std::string("3: a, b, d"));
+  EXPECT_EQ(tmaops_plan_rebind(plan, data, -1), tmaops_error_bad_parameter);
+  EXPECT_EQ(tmaops_plan_rebind(plan, nullptr, 3), tmaops_error_null_pointer);
+  EXPECT_EQ(tmaops_plan_rebind(nullptr, data, 3), tmaops_error_null_pointer);
+  const void* const missing[] = {nullptr, b.values.data(), out.data()};
+  EXPECT_EQ(tmaops_plan_rebind(plan, missing, 3), tmaops_error_null_pointer);
+  EXPECT_EQ(tmaops_last_error()->where, std::string("gemm: a"));
+  tmaops_plan_destroy(plan);
+}
+
+TEST(COperators, calls_on_the_host_need_no_device_memory) {
+  CTensor<float> values({1, 3, 1}), output({1, 2, 1}), gradient({1, 3, 1});
+  CTensor<double> source({3}), target({2});
+  source.values = {0, 1, 2};
+  size_t bytes = 1;
+  expect_done(tmaops_resample_workspace(values, source, target, nullptr, output, nullptr, &bytes));
+  EXPECT_EQ(bytes, 0);
+  bytes = 1;
+  expect_done(tmaops_resample_backward_workspace(source, target, nullptr, output, gradient, nullptr, &bytes));
+  EXPECT_EQ(bytes, 0);
+  EXPECT_EQ(tmaops_resample_workspace(values, source, target, nullptr, output, nullptr, nullptr),
+            tmaops_error_null_pointer);
+
+  CTensor<float> value({1, 4, 1, 2}), locations({1, 3, 1, 1, 1, 2}), weights({1, 3, 1, 1, 1}), rows({1, 3, 2}),
+      to({1, 4, 1, 2});
+  const tmaops_level_shape level{2, 2};
+  bytes = 1;
+  expect_done(tmaops_ms_deform_attn_workspace(value, &level, 1, locations, weights, rows, nullptr, &bytes));
+  EXPECT_EQ(bytes, 0);
+  bytes = 1;
+  const tmaops_ms_deform_attn_gradients gradients{to, nullptr, nullptr};
+  expect_done(tmaops_ms_deform_attn_backward_workspace(value, &level, 1, locations, weights, rows, &gradients, nullptr,
+                                                       &bytes));
+  EXPECT_EQ(bytes, 0);
+}
+
+TEST(COperators, half_an_allocator_is_refused) {
+  CTensor<float> values({1, 3, 1}), output({1, 2, 1});
+  CTensor<double> source({3}), target({2});
+  source.values = {0, 1, 2};
+  tmaops_allocator half{};
+  half.allocate = [](void*, size_t, tmaops_stream) -> void* { return nullptr; };
+  tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
+  options.allocator = &half;
+  EXPECT_EQ(tmaops_resample(values, source, target, nullptr, output, &options, nullptr), tmaops_error_bad_parameter);
+  EXPECT_EQ(tmaops_last_error()->got, std::string("allocate without release"));
+}
+
 TEST(COperators, a_plan_says_its_variant_and_works_on_what_lies_in_its_tensors) {
   CTensor<float> a({1, 2}, {1, 2}), b({2, 1}, {3, 4}), d({1, 1});
   tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;

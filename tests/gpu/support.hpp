@@ -14,6 +14,7 @@
 #include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
+#include "tmaops/allocator.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::test {
@@ -71,15 +72,18 @@ class DeviceArray {
   std::size_t count_;
 };
 
-/// Captures one run of a plan into a CUDA graph, replays that so many times and waits.
-template <class Plan>
-void replay_captured(const Plan& plan, int times = 1) {
+/// Captures one run of a plan, or one call(stream), into a CUDA graph, replays that so many times and waits.
+template <class Call>
+void replay_captured(const Call& call, int times = 1) {
   cudaStream_t stream = nullptr;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;
   check_cuda(cudaStreamCreate(&stream), "stream");
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-  plan.run(stream);
+  if constexpr (requires { call.run(stream); })
+    call.run(stream);
+  else
+    call(stream);
   check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
   check_cuda(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
   for (int i = 0; i < times; ++i) check_cuda(cudaGraphLaunch(replay, stream), "replay");
@@ -88,6 +92,35 @@ void replay_captured(const Plan& plan, int times = 1) {
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
 }
+
+/// A caller's allocator of device memory, which counts.
+class CountingAllocator {
+ public:
+  CountingAllocator() = default;
+  CountingAllocator(const CountingAllocator&) = delete;
+  CountingAllocator& operator=(const CountingAllocator&) = delete;
+
+  Allocator allocator() {
+    return {.context = this,
+            .allocate =
+                [](void* context, std::size_t bytes, Stream stream) {
+                  auto& counts = *static_cast<CountingAllocator*>(context);
+                  void* memory = nullptr;
+                  if (cudaMallocAsync(&memory, bytes, static_cast<cudaStream_t>(stream)) != cudaSuccess) return memory;
+                  counts.allocated += bytes;
+                  counts.held += bytes;
+                  return memory;
+                },
+            .release =
+                [](void* context, void* memory, std::size_t bytes, Stream stream) {
+                  static_cast<CountingAllocator*>(context)->held -= bytes;
+                  (void)cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
+                }};
+  }
+
+  std::size_t allocated = 0;  // bytes so far
+  std::size_t held = 0;
+};
 
 /// Launches and waits; a failure of the kernel is thrown as Error and fails the test with CUDA's words.
 template <auto kernel, class... Given>

@@ -7,6 +7,8 @@
                                                     library needs no part of CUDA to be loaded
   check_symbols.py studies ARCHIVE FULL SOURCE_DIR  no variant marked `study` in the archive, nor an operator with nothing
                                                     but studies; the full archive of the tool and the tests has them
+  check_symbols.py waits ARCHIVE                    of a build with CUDA: no object calls what waits for the device, or
+                                                    takes or frees memory outside the order of the streams
 """
 import pathlib
 import re
@@ -69,6 +71,21 @@ def check_studies(archive, full, source):
     return 1 if wrong else 0
 
 
+WAITS = {f"cuda{name}" for name in (
+    "Malloc", "Free", "Memcpy", "Memset", "MallocHost", "FreeHost", "HostAlloc", "DeviceSynchronize", "StreamSynchronize",
+    "ThreadSynchronize", "MemcpyToSymbol")}
+TAKES = {"cudaLaunchKernelExC", "cudaMallocFromPoolAsync", "cudaFreeAsync"}
+
+
+def check_waits(archive):
+    lines = subprocess.run(["nm", "--undefined-only", archive], capture_output=True, text=True, check=True).stdout
+    used = {line.split()[-1].removesuffix("_ptsz").removesuffix("_ptds") for line in lines.splitlines() if " U " in line}
+    wrong = [f"{archive}: refers to {name}" for name in sorted(used & WAITS)]
+    wrong += [f"{archive}: does not refer to {name}, so what else it refers to is not known" for name in sorted(TAKES - used)]
+    print("\n".join(wrong) or f"{archive}: none of {len(WAITS)} functions that wait")
+    return 1 if wrong else 0
+
+
 def name_of(symbol):
     """The last part of a symbol's name, without its arguments; the class of a typeinfo or vtable."""
     return re.sub(r"\(.*| const$|\[abi:\w+\]", "", symbol.split(" for ")[-1]).split("::")[-1]
@@ -78,6 +95,8 @@ def main():
     what, library = sys.argv[1:3]
     if what == "studies":
         return check_studies(*sys.argv[2:])
+    if what == "waits":
+        return check_waits(library)
     symbols = visible(library) if what == "hidden-archive" else exported(library)
     if what in ("nothing-of-tmaops", "hidden-archive"):
         wrong = [symbol for symbol in symbols if "tmaops" in symbol]

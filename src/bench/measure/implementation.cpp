@@ -7,8 +7,9 @@ namespace {
 
 class Local : public InProcess {
  public:
-  Local(std::string name, Kind kind, std::string selected, std::vector<Call> calls, Timer& timer)
-      : InProcess(std::move(name), kind, std::move(selected), timer, std::move(calls)) {}
+  Local(std::string name, Kind kind, std::string selected, std::vector<Call> calls, Timer& timer,
+        std::vector<Call> fresh)
+      : InProcess(std::move(name), kind, std::move(selected), timer, std::move(calls)), fresh_(std::move(fresh)) {}
 
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
@@ -16,8 +17,11 @@ class Local : public InProcess {
     return workload.check(set, tolerance > 0 ? tolerance : workload.variant_tolerance(selected()));
   }
   std::optional<HostCost> host_cost(double seconds_each) override {
-    return timer_.host_cost(calls_, seconds_each, name().ends_with(kDependentSuffix));
+    return timer_.host_cost(calls_, fresh_, seconds_each, name().ends_with(kDependentSuffix));
   }
+
+ private:
+  std::vector<Call> fresh_;
 };
 
 }  // namespace
@@ -40,8 +44,9 @@ const std::vector<Call>& Implementation::calls() const {
 }
 
 std::unique_ptr<Implementation> make_local(std::string name, Kind kind, std::string selected, std::vector<Call> calls,
-                                           Timer& timer) {
-  return std::make_unique<Local>(std::move(name), kind, std::move(selected), std::move(calls), timer);
+                                           Timer& timer, std::vector<Call> fresh) {
+  return std::make_unique<Local>(std::move(name), kind, std::move(selected), std::move(calls), timer,
+                                 std::move(fresh));
 }
 
 }  // namespace tmaops::bench

@@ -61,8 +61,9 @@ class InProcess : public Implementation {
   std::vector<Call> calls_;
 };
 
-/// A variant, or a peer that runs in this process on the workload's own tensors: one call per set.
+/// A variant, or a peer that runs in this process on the workload's own tensors: one call per set. `fresh`: the same
+/// calls without a plan, where there are such.
 std::unique_ptr<Implementation> make_local(std::string name, Kind kind, std::string selected, std::vector<Call> calls,
-                                           Timer& timer);
+                                           Timer& timer, std::vector<Call> fresh = {});
 
 }  // namespace tmaops::bench

@@ -49,11 +49,15 @@ std::optional<HostCost> undisturbed(std::span<const HostCost> bursts) {
   if (bursts.empty()) return {};
   std::vector<double> calls;
   std::vector<double> launches;
+  std::vector<double> fresh;
   for (const HostCost& burst : bursts) {
     calls.push_back(burst.call_us);
     launches.push_back(burst.launch_us);
+    if (burst.fresh_us) fresh.push_back(*burst.fresh_us);
   }
-  return HostCost{.call_us = percentile(calls, 0.25), .launch_us = percentile(launches, 0.25)};
+  HostCost cost{.call_us = percentile(calls, 0.25), .launch_us = percentile(launches, 0.25)};
+  if (!fresh.empty()) cost.fresh_us = percentile(fresh, 0.25);
+  return cost;
 }
 
 std::unique_ptr<Timer> make_cpu_timer() { return std::make_unique<CpuTimer>(); }

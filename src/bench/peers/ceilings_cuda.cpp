@@ -73,7 +73,7 @@ class CudaEmpty : public InProcess {
   }
   /// What a launch costs the host on this machine: the floor of everybody's.
   std::optional<HostCost> host_cost(double seconds_each) override {
-    return timer_.host_cost(calls_, seconds_each, false);
+    return timer_.host_cost(calls_, {}, seconds_each, false);
   }
 };
 

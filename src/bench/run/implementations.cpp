@@ -72,8 +72,12 @@ void ImplementationFactory::add_variant(const Workload& workload, const std::str
                                         Found& to) const {
   const auto add = [&](const std::string& row, Launch launch) {
     std::vector<Call> calls;
-    for (int set = 0; set < workload.sets(); ++set) calls.push_back(workload.bind(variant, set, launch));
-    to.push_back(make_local(row, Kind::variant, variant, std::move(calls), timer_));
+    std::vector<Call> fresh;
+    for (int set = 0; set < workload.sets(); ++set) {
+      calls.push_back(workload.bind(variant, set, launch));
+      if (Call call = workload.fresh(variant, set, launch)) fresh.push_back(std::move(call));
+    }
+    to.push_back(make_local(row, Kind::variant, variant, std::move(calls), timer_, std::move(fresh)));
   };
   add(name, Launch::plain);
   // Dependent launch changes small cases a lot, so it has a row of its own.

@@ -97,6 +97,7 @@ Json row_json(const Report& report, const Row& row) {
   }
   using Us = std::optional<double>;
   json["host_us"] = number(row.host ? Us(row.host->call_us) : Us(), row, "a time of the host");
+  json["host_fresh_us"] = number(row.host ? row.host->fresh_us : Us(), row, "a time of the host");
   json["host_launch_us"] = number(row.host ? Us(row.host->launch_us) : Us(), row, "a time of the host");
   json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
                    {"max", finite(row.error.max, row, "an error")}};
@@ -167,6 +168,8 @@ void check_row(const Json& row, const std::string& source, const std::string& wh
           {{"error"}, is_object, "an object"},
           {{"verified"}, is_true_or_false, "true or false"}},
          source, where + ".");
+  for (const char* key : {"host_us", "host_fresh_us", "host_launch_us"})  // older files lack some
+    if (row.contains(key) && !is_number_or_null(row[key])) fail_schema(source, where + "." + key, "a number or null");
   if (row["us"].is_object())  // a time of 0 would pass every comparison
     expect(row["us"], {{{"median", "p10", "p90", "n"}, is_above_0, "a number above 0"}}, source, where + ".us.");
   expect(row["error"], {{{"relative", "max"}, is_number, "a number"}}, source, where + ".error.");

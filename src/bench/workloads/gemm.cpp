@@ -166,9 +166,14 @@ class GemmWorkload : public Workload, public Tunable {
             {"batched", config_.batched}};
   }
   Call bind(const std::string& variant, int set, Launch launch) const override {
-    GemmOptions wanted = options(variant, set);
-    wanted.dependent_launch = launch == Launch::dependent;
-    return call_of(plan_gemm(tensor("a", set), tensor("b", set), tensor("d", set), wanted));
+    return call_of(plan_gemm(tensor("a", set), tensor("b", set), tensor("d", set), options(variant, set, launch)));
+  }
+  Call fresh(const std::string& variant, int set, Launch launch) const override {
+    return [a = tensor("a", set), b = tensor("b", set), d = tensor("d", set),
+            wanted = options(variant, set, launch)](Stream stream) mutable {
+      wanted.stream = stream;
+      gemm(a, b, d, wanted);
+    };
   }
 
  protected:
@@ -182,8 +187,9 @@ class GemmWorkload : public Workload, public Tunable {
   double tolerance() const override { return rounding_tolerance(config_.out); }
 
  private:
-  GemmOptions options(const std::string& variant, int set) const {
+  GemmOptions options(const std::string& variant, int set, Launch launch = Launch::plain) const {
     GemmOptions made;
+    made.dependent_launch = launch == Launch::dependent;
     made.alpha = config_.alpha;
     made.beta = config_.beta;
     if (config_.beta != 0) made.c = tensor("c", set);

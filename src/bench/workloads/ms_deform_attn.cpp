@@ -75,6 +75,7 @@ class MsDeformAttnWorkload : public Workload {
             {"fused", case_.fused.text()}};
   }
   Call bind(const std::string& variant, int set, Launch launch) const override;
+  Call fresh(const std::string& variant, int set, Launch launch) const override;
 
  protected:
   void fill(std::uint64_t seed) override;
@@ -150,6 +151,23 @@ Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch laun
                      ? plan_ms_deform_attn_backward(value, case_.levels, locations, weights, tensor("grad_output", set),
                                                     gradients(set), wanted)
                      : plan_ms_deform_attn(value, case_.levels, locations, weights, tensor("output", set), wanted));
+}
+
+Call MsDeformAttnWorkload::fresh(const std::string& variant, int set, Launch launch) const {
+  MsDeformAttnOptions wanted = options(variant, set);
+  wanted.dependent_launch = launch == Launch::dependent;
+  const TensorView value = tensor("value", set);
+  const TensorView locations = tensor("sampling_locations", set);
+  const TensorView weights = tensor("attention_weights", set);
+  if (case_.backward)
+    return [=, this, grad_output = tensor("grad_output", set), to = gradients(set)](Stream stream) mutable {
+      wanted.stream = stream;
+      ms_deform_attn_backward(value, case_.levels, locations, weights, grad_output, to, wanted);
+    };
+  return [=, this, output = tensor("output", set)](Stream stream) mutable {
+    wanted.stream = stream;
+    ms_deform_attn(value, case_.levels, locations, weights, output, wanted);
+  };
 }
 
 void MsDeformAttnWorkload::fill(std::uint64_t seed) {

@@ -85,6 +85,18 @@ class ResampleWorkload : public Workload {
     return call_of(case_.backward ? plan_resample_backward(source, target, input(set), output(set), wanted)
                                   : plan_resample(input(set), source, target, output(set), wanted));
   }
+  Call fresh(const std::string& variant, int set, Launch launch) const override {
+    ResampleOptions wanted = options(variant);
+    wanted.dependent_launch = launch == Launch::dependent;
+    return [source = tensor("source_times", set), target = tensor("target_times", set), from = input(set),
+            to = output(set), wanted, backward = case_.backward](Stream stream) mutable {
+      wanted.stream = stream;
+      if (backward)
+        resample_backward(source, target, from, to, wanted);
+      else
+        resample(from, source, target, to, wanted);
+    };
+  }
 
  protected:
   void fill(std::uint64_t seed) override {

@@ -106,6 +106,8 @@ class Workload {
   void put(std::string_view name, int set);
   /// A planned call of a variant on one set.
   virtual Call bind(const std::string& variant, int set, Launch launch = Launch::plain) const = 0;
+  /// The same call without a plan: checked, chosen and launched each time. Empty where the operator has plans alone.
+  virtual Call fresh(const std::string& /*variant*/, int /*set*/, Launch /*launch*/) const { return {}; }
 
   /// Makes sure that what check() sees was written after this.
   void poison(int set);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/checks.hpp"
+#include "core/choice_cache.hpp"
 #include "core/enum_name.hpp"
 
 namespace tmaops {
@@ -207,6 +208,12 @@ Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const T
     problem.bias_stride = bias.strides[0];
   }
   return problem;
+}
+
+std::size_t hash_of(const Problem& problem) {
+  return hash_numbers(problem.m, problem.n, problem.k, problem.batch, problem.a.dtype, problem.a.order,
+                      problem.a.alignment, problem.b.order, problem.b.alignment, problem.d.dtype, problem.d.alignment,
+                      problem.activation);
 }
 
 Problem transposed(const Problem& problem) {

@@ -69,6 +69,9 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+/// For core/choice_cache.hpp.
+std::size_t hash_of(const Problem& problem);
+
 /// The memory of a call.
 struct Arguments {
   const void* a = nullptr;

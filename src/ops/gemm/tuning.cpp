@@ -239,17 +239,26 @@ std::string tuning_path(const std::string& option) {
 }
 
 std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
+  using Tables = std::map<std::string, std::shared_ptr<const TuningTable>, std::less<>>;
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const TuningTable>, std::less<>> tables;
-  const std::string path = tuning_path(option);
-  if (path.empty()) return nullptr;
+  static Tables tables;
+  static Tables by_source;  // what tuning_path() makes a path of, which takes longer than the rest of a call
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const char* named = named_path(option);
+  const std::string source = named != nullptr ? named : "\n" + variable("XDG_CACHE_HOME") + "\n" + variable("HOME");
   const std::scoped_lock lock(mutex);
-  if (const auto known = tables.find(path); known != tables.end()) return known->second;
+  if (const auto known = by_source.find(source); known != by_source.end()) return known->second;
+  const std::string path = tuning_path(option);
+  if (path.empty()) return by_source[source] = nullptr;
+  if (const auto known = tables.find(path); known != tables.end()) return by_source[source] = known->second;
   std::error_code status;
   const bool missing = named_path(option) == nullptr && !std::filesystem::exists(path, status);
   auto table = missing ? nullptr : std::make_shared<const TuningTable>(TuningTable::read(path));
   tables.emplace(path, table);
-  return table;
+  return by_source[source] = table;
 }
 
 std::vector<std::string> candidates(const Problem& problem, const DeviceInfo& device) {

@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "core/checks.hpp"
+#include "core/choice_cache.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::ops::ms_deform_attn {
 namespace {
@@ -30,7 +32,7 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
   const std::int64_t border = problem.bordered ? 1 : 0;
   if (shapes.empty()) checks.fail(ErrorCode::empty_level, "levels", "no levels", "at least one");
   std::int64_t total = 0;
-  std::string sum;
+  problem.levels.reserve(shapes.size());
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const LevelShape& shape = shapes[l];
     if (shape.height < 1 || shape.width < 1)
@@ -39,13 +41,13 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
     if (!pixel_count(shape, border, area) || __builtin_add_overflow(total, area, &total))
       checks.fail(ErrorCode::size_overflow, level_name(l), "height x width = " + shape_text(shape),
                   "areas whose sum fits in 64 bits");
-    sum += (l ? " + " : "") + shape_text(shape);
     problem.levels.push_back(
         {.height = shape.height, .width = shape.width, .pitch = shape.width + 2 * border, .start = total - area});
   }
-  if (problem.bordered) sum += ", each in a border of one pixel,";
   if (total != problem.length)
-    checks.fail(ErrorCode::level_shapes_mismatch, "levels", sum + " = " + std::to_string(total),
+    checks.fail(ErrorCode::level_shapes_mismatch, "levels",
+                joined(shapes, " + ", shape_text) + (problem.bordered ? ", each in a border of one pixel," : "") + " = " +
+                    std::to_string(total),
                 "S = " + std::to_string(problem.length) + ", the second dimension of value");
   // A level's start is that of its own pixels from here on.
   const auto skip_borders = [&] {
@@ -204,6 +206,11 @@ void check_fusions(const ArgumentChecks& checks, const ConstTensorView& value, c
 }
 
 }  // namespace
+
+std::size_t hash_of(const Problem& problem) {
+  return hash_numbers(problem.batch, problem.length, problem.heads, problem.channels, problem.queries, problem.points,
+                      problem.value_dtype, problem.location_dtype, problem.row_alignment);
+}
 
 Support supports_plain(const Problem& problem) {
   if (problem.softmax) return Support::no("takes weights, not logits (softmax)");

@@ -14,6 +14,7 @@
 
 namespace tmaops {
 class ArgumentChecks;
+class Workspace;
 }
 
 namespace tmaops::ops::ms_deform_attn {
@@ -27,6 +28,7 @@ struct Level {
   std::int64_t start = 0;
   std::int64_t points = 0;
   std::int64_t first_point = 0;
+  friend bool operator==(const Level&, const Level&) = default;
 };
 
 struct Problem {
@@ -61,7 +63,11 @@ struct Problem {
   bool fused() const { return softmax || reference_components != 0 || masked; }
   /// The problem in the syntax of the configuration.
   std::string text() const;
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// For core/choice_cache.hpp.
+std::size_t hash_of(const Problem& problem);
 
 /// Level shapes (L, 2) and starts (L), i64, that lie on the device of value.
 struct LevelViews {
@@ -79,6 +85,7 @@ struct Arguments {
   LevelViews level_views{};   // given where Problem::levels_on_device says so
   TensorView output{};
   bool dependent_launch = false;
+  Workspace* workspace = nullptr;
 };
 
 /// How a variant is set up.

@@ -1,4 +1,5 @@
-// The public functions: arguments -> problem -> choice -> work.
+// The public functions: check, choose, run or plan.
+#include "core/choice_cache.hpp"
 #include "core/entry.hpp"
 #include "core/plan.hpp"
 #include "ops/resample/backward/problem.hpp"
@@ -10,15 +11,24 @@ namespace {
 
 using ops::resample::Targets;
 
-/// Calls finish(choice, problem, arguments) for a call of one of the three operators.
+/// Calls finish(choice, problem, arguments, memory) for a call of one of the three operators.
+template <class Problem, class Arguments, class Finish>
+auto with_call(const Problem& problem, Arguments arguments, const ResampleOptions& options, const Finish& finish) {
+  const DeviceInfo& device = device_info(problem.device);
+  const auto choose = [&] { return select(problem, device, options.variant); };
+  const MemoryOptions memory{.device = problem.device, .allocator = options.allocator, .stream = options.stream};
+  return finish(remembered<decltype(choose())>(problem, device, {.name = options.variant}, choose), problem, arguments,
+                memory);
+}
+
 template <class Finish>
 auto with_resample(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                    const TensorView& output, const ResampleOptions& options, const Finish& finish) {
   return public_entry("resample", [&] {
     namespace op = ops::resample;
     const op::Problem problem = op::make_problem(values, source_times, targets, output, options);
-    return finish(op::select(problem, device_info(problem.device), options.variant), problem,
-                  op::make_arguments(problem, values, source_times, targets, output, options));
+    return with_call(problem, op::make_arguments(problem, values, source_times, targets, output, options), options,
+                     finish);
   });
 }
 
@@ -28,82 +38,126 @@ auto with_backward(const ConstTensorView& source_times, const Targets& targets, 
   return public_entry("resample_backward", [&] {
     namespace op = ops::resample_backward;
     const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
-    return finish(op::select(problem, device_info(problem.device), options.variant), problem,
-                  op::make_arguments(problem, source_times, targets, grad_output, grad_values, options));
+    return with_call(problem, op::make_arguments(problem, source_times, targets, grad_output, grad_values, options),
+                     options, finish);
   });
 }
 
-template <class Finish>
-auto with_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
-                     const ResampleOptions& options, const Finish& finish) {
-  return public_entry("resample_violations", [&] {
+constexpr auto kRun = [](const auto& choice, const auto& problem, auto& arguments, const MemoryOptions& memory) {
+  run_once(choice, problem, arguments, memory);
+};
+constexpr auto kWorkspace = [](const auto& choice, const auto& problem, auto& arguments, const MemoryOptions& memory) {
+  return workspace_bytes(choice, problem, arguments, memory);
+};
+
+void count_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
+                      const ResampleOptions& options) {
+  public_entry("resample_violations", [&] {
     namespace op = ops::resample_violations;
     const op::Problem problem = op::make_problem(source_times, targets, counts, options);
-    return finish(op::select(problem, device_info(problem.device), options.variant), problem,
-                  op::make_arguments(problem, source_times, targets, counts, options));
+    with_call(problem, op::make_arguments(problem, source_times, targets, counts, options), options, kRun);
   });
 }
 
-auto once_on(Stream stream) {
-  return [stream](const auto& choice, const auto& problem, const auto& arguments) {
-    run_once(choice, problem, arguments, stream);
+Plan plan_forward(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+                  const TensorView& output, const ResampleOptions& options) {
+  using To = ops::resample::Arguments;
+  const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
+    return make_plan(choice, problem, call, memory,
+                     {{"values", values, [](To& to, void* data) { to.values.data = data; }},
+                      {"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
+                      {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
+                      {"output", output, [](To& to, void* data) { to.output.data = data; }, true},
+                      {"valid", options.valid, [](To& to, void* data) { to.valid.data = data; }, true}});
   };
+  return with_resample(values, source_times, targets, output, options, plan);
 }
 
-constexpr auto kPlan = [](const auto& choice, const auto& problem, const auto& arguments) {
-  return make_plan(choice, problem, arguments);
-};
+Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
+                   const TensorView& grad_values, const ResampleOptions& options) {
+  using To = ops::resample_backward::Arguments;
+  const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
+    return make_plan(choice, problem, call, memory,
+                     {{"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
+                      {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
+                      {"grad_output", grad_output, [](To& to, void* data) { to.grad_output.data = data; }},
+                      {"grad_values", grad_values, [](To& to, void* data) { to.grad_values.data = data; }, true}});
+  };
+  return with_backward(source_times, targets, grad_output, grad_values, options, plan);
+}
 
 }  // namespace
 
 void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
               const ResampleOptions& options) {
-  with_resample(values, source_times, {target_times, std::nullopt}, output, options, once_on(options.stream));
+  with_resample(values, source_times, {target_times, std::nullopt}, output, options, kRun);
 }
 
 void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
               const ResampleOptions& options) {
-  with_resample(values, source_times, {{}, grid}, output, options, once_on(options.stream));
+  with_resample(values, source_times, {{}, grid}, output, options, kRun);
 }
 
 Plan plan_resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
                    TensorView output, const ResampleOptions& options) {
-  return with_resample(values, source_times, {target_times, std::nullopt}, output, options, kPlan);
+  return plan_forward(values, source_times, {target_times, std::nullopt}, output, options);
 }
 
 Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
                    const ResampleOptions& options) {
-  return with_resample(values, source_times, {{}, grid}, output, options, kPlan);
+  return plan_forward(values, source_times, {{}, grid}, output, options);
+}
+
+std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
+                               TensorView output, const ResampleOptions& options) {
+  return with_resample(values, source_times, {target_times, std::nullopt}, output, options, kWorkspace);
+}
+
+std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                               TensorView output, const ResampleOptions& options) {
+  return with_resample(values, source_times, {{}, grid}, output, options, kWorkspace);
 }
 
 void resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
                        TensorView grad_values, const ResampleOptions& options) {
-  with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, once_on(options.stream));
+  with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, kRun);
 }
 
 void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                        TensorView grad_values, const ResampleOptions& options) {
-  with_backward(source_times, {{}, grid}, grad_output, grad_values, options, once_on(options.stream));
+  with_backward(source_times, {{}, grid}, grad_output, grad_values, options, kRun);
 }
 
 Plan plan_resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
                             TensorView grad_values, const ResampleOptions& options) {
-  return with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, kPlan);
+  return plan_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options);
 }
 
 Plan plan_resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
                             TensorView grad_values, const ResampleOptions& options) {
-  return with_backward(source_times, {{}, grid}, grad_output, grad_values, options, kPlan);
+  return plan_backward(source_times, {{}, grid}, grad_output, grad_values, options);
+}
+
+std::size_t resample_backward_workspace(ConstTensorView source_times, ConstTensorView target_times,
+                                        ConstTensorView grad_output, TensorView grad_values,
+                                        const ResampleOptions& options) {
+  return with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, kWorkspace);
+}
+
+std::size_t resample_backward_workspace(ConstTensorView source_times, const UniformGrid& grid,
+                                        ConstTensorView grad_output, TensorView grad_values,
+                                        const ResampleOptions& options) {
+  return with_backward(source_times, {{}, grid}, grad_output, grad_values, options, kWorkspace);
 }
 
 void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
                          const ResampleOptions& options) {
-  with_violations(source_times, {target_times, std::nullopt}, counts, options, once_on(options.stream));
+  count_violations(source_times, {target_times, std::nullopt}, counts, options);
 }
 
 void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
                          const ResampleOptions& options) {
-  with_violations(source_times, {{}, grid}, counts, options, once_on(options.stream));
+  count_violations(source_times, {{}, grid}, counts, options);
 }
 
 }  // namespace tmaops

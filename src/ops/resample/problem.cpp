@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/checks.hpp"
+#include "core/choice_cache.hpp"
 #include "ops/resample/options.hpp"
 
 namespace tmaops::ops::resample {
@@ -63,6 +64,12 @@ std::string Problem::text() const {
   if (!unit_channel_stride) line += ", strided_channels: true";
   if (!unit_time_stride) line += ", strided_times: true";
   return line + "}";
+}
+
+std::size_t hash_of(const Problem& problem) {
+  return hash_numbers(problem.batch, problem.source, problem.target, problem.longest_source, problem.channels,
+                      problem.values, problem.times, problem.row_alignment, problem.values_alignment,
+                      problem.output_alignment, problem.source_times_alignment, problem.target_times_alignment);
 }
 
 Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,

@@ -13,6 +13,10 @@
 #include "core/registry.hpp"
 #include "tmaops/resample.hpp"
 
+namespace tmaops {
+class Workspace;
+}
+
 namespace tmaops::ops::resample {
 
 /// The target times of a call: an array or a uniform grid, never both.
@@ -82,7 +86,11 @@ struct Problem {
 
   /// The problem in the configuration's syntax.
   std::string text() const;
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// For core/choice_cache.hpp.
+std::size_t hash_of(const Problem& problem);
 
 /// Addresses of a (B, N, D) or packed (rows, D) tensor; strides in elements.
 struct Rows {
@@ -143,6 +151,7 @@ struct Arguments {
   Rows valid{};   // data null: not wanted
   bool dependent_launch = false;
   std::shared_ptr<const Offsets> offsets{};  // null when nothing is packed
+  Workspace* workspace = nullptr;
 };
 
 /// How a variant is set up. A variant without configurations has none of these.

@@ -92,13 +92,15 @@ TEST(Report, its_json_keeps_the_schema) {
   EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case",           "implementation", "kind",     "selected",
                                             "dtype",    "device",         "temperature",    "us",       "gbps",
                                             "tflops",   "of_copy",        "of_peak",        "sm_mhz",   "clock_held",
-                                            "host_us",  "host_launch_us", "error",          "verified", "compared"}));
+                                            "host_us",  "host_fresh_us",  "host_launch_us", "error",    "verified",
+                                            "compared"}));
   EXPECT_DOUBLE_EQ(first["of_copy"].get<double>(), 0.8) << "10 us of copying against 12.5";
   EXPECT_TRUE(document["rows"][1]["of_copy"].is_null()) << "the copy itself";
   EXPECT_TRUE(first["of_peak"].is_null()) << "of a GPU whose memory is known";
   EXPECT_TRUE(first["sm_mhz"].is_null());
   EXPECT_TRUE(first["clock_held"].is_null());
   EXPECT_TRUE(first["host_us"].is_null());
+  EXPECT_TRUE(first["host_fresh_us"].is_null());
   EXPECT_TRUE(first["host_launch_us"].is_null());
 }
 
@@ -129,12 +131,13 @@ TEST(Report, clocks_and_counters_of_a_gpu_are_in_its_json) {
   counters.back_to_back = BackToBack{.calls = 300, .values = {}};
   counters.back_to_back->values.fill(43);
   report.rows.back().counters = counters;
-  report.rows.back().host = HostCost{.call_us = 2.5, .launch_us = 2.25};
+  report.rows.back().host = HostCost{.call_us = 2.5, .launch_us = 2.25, .fresh_us = 5.5};
   const Json first = bench::to_json(report, Json::object())["rows"][0];
   EXPECT_EQ(first["sm_mhz"], 1755);
   EXPECT_EQ(first["clock_held"], Json({{"sw_power_cap", 0.25}}));
   EXPECT_EQ(first["counters"]["kernels"], 2);
   EXPECT_EQ(first["host_us"], 2.5);
+  EXPECT_EQ(first["host_fresh_us"], 5.5);
   EXPECT_EQ(first["host_launch_us"], 2.25);
   EXPECT_EQ(first["counters"]["runs"], 11);
   for (const CounterInfo& counter : kCounters) {
@@ -150,11 +153,13 @@ TEST(Report, clocks_and_counters_of_a_gpu_are_in_its_json) {
 
 TEST(HostCost, is_the_lower_quartile_of_the_bursts) {
   EXPECT_FALSE(undisturbed({}).has_value());
-  const std::vector<HostCost> bursts{{9, 7}, {3, 2}, {3.5, 2.5}, {4, 9}, {80, 3}};
+  const std::vector<HostCost> bursts{{9, 7, 5}, {3, 2, 6}, {3.5, 2.5, 90}, {4, 9, 8}, {80, 3, 7}};
   const auto cost = undisturbed(bursts);
   ASSERT_TRUE(cost.has_value());
   EXPECT_EQ(cost->call_us, 3.5);
   EXPECT_EQ(cost->launch_us, 2.5);
+  EXPECT_EQ(cost->fresh_us, 6);
+  EXPECT_FALSE(undisturbed(std::vector<HostCost>{{9, 7}})->fresh_us.has_value()) << "a call that has plans alone";
 }
 
 TEST(Report, loads_are_reported_as_the_publications_did) {

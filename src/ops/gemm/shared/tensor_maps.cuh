@@ -8,7 +8,7 @@
 #include "device/pipeline.cuh"
 #include "device/tensor_copy.cuh"
 #include "ops/gemm/shared/multiply.cuh"
-#include "tmaops/tensor_map.hpp"
+#include "tma/driver.hpp"
 
 namespace tmaops::ops::gemm {
 

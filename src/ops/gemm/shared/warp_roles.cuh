@@ -65,9 +65,9 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   MappedOperand b = map_b(call, boxes.b_extent, boxes.b_depth);
   a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
   const bool tensor_store = has_plain_rows(call.problem);
-  return {.map_a = tma::encode(a.spec, device),
-          .map_b = tma::encode(b.spec, device),
-          .map_d = tensor_store ? tma::encode(map_d(call, StorePieces<n>::columns, StorePieces<n>::swizzled), device)
+  return {.map_a = tma::encode_valid(a.spec, device),
+          .map_b = tma::encode_valid(b.spec, device),
+          .map_d = tensor_store ? tma::encode_valid(map_d(call, StorePieces<n>::columns, StorePieces<n>::swizzled), device)
                                 : tma::TensorMap{},
           .a = a.operand,
           .b = b.operand,

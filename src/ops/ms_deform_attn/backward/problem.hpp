@@ -23,7 +23,11 @@ struct Problem {
 
   /// The problem in the syntax of the configuration.
   std::string text() const;
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// For core/choice_cache.hpp.
+inline std::size_t hash_of(const Problem& problem) { return hash_of(problem.forward); }
 
 struct Arguments {
   ConstTensorView value{};
@@ -33,6 +37,7 @@ struct Arguments {
   MsDeformAttnGradients gradients{};
   ms_deform_attn::LevelViews level_views{};
   bool dependent_launch = false;
+  Workspace* workspace = nullptr;
 };
 
 /// How pixel_lists_backward counts the samples of its lists.

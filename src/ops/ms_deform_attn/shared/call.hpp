@@ -86,7 +86,7 @@ std::int64_t level_offset(const Problem& problem, const Layout& layout, std::siz
 std::vector<DeviceLevel> device_levels(const Problem& problem, const ConstTensorView& value,
                                        const ConstTensorView& locations, const ConstTensorView& weights);
 
-/// The inputs of a call. Its levels are missing where there are more than kInlineLevels (keep_levels()).
+/// The inputs of a call. Its levels are missing where there are more than kInlineLevels (upload_levels()).
 Call input_call(const Problem& problem, const ConstTensorView& value, const ConstTensorView& locations,
                 const ConstTensorView& weights);
 /// The same with the output.

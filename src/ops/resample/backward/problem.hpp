@@ -9,7 +9,9 @@ using resample::Rows;
 using resample::Targets;
 using resample::Timeline;
 
-struct Problem : resample::Problem {};
+struct Problem : resample::Problem {
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
 
 /// The data of one call. The tensors must outlive it.
 struct Arguments {
@@ -18,6 +20,7 @@ struct Arguments {
   Rows grad_values{};  // data is written
   bool dependent_launch = false;
   std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+  Workspace* workspace = nullptr;
 };
 
 using Config = OneWay;

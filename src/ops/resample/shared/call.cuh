@@ -3,26 +3,14 @@
 
 #include <vector>
 
-#include "core/cuda_launch.hpp"
 #include "core/cuda_types.hpp"
+#include "core/upload.cuh"
 #include "ops/resample/shared/call.hpp"
 #include "resample_sites.hpp"
 
 namespace tmaops::ops::resample::gpu {
 
-/// Copies host bytes into device memory that lives as long as the work.
-inline unsigned char* upload(Work& work, const std::vector<unsigned char>& bytes) {
-  const CurrentDevice current(work.device().index);
-  void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, bytes.size()), "resample: tables of the plan");
-  const std::shared_ptr<unsigned char> owner(static_cast<unsigned char*>(memory),
-                                             [](unsigned char* at) { (void)cudaFree(at); });  // waits for its users
-  work.keep(owner);
-  check_cuda(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "resample: tables of the plan");
-  return owner.get();
-}
-
-/// The call for kernels. Allocates device memory for packed rows and for several channel groups only.
+/// The call for kernels. The work allocates device memory for packed rows and for several channel groups only.
 inline Call device_call(Work& work, const Problem& problem, const Arguments& arguments) {
   Call call = make_call(problem, arguments);
   std::vector<unsigned char> tables;

@@ -8,13 +8,16 @@ namespace tmaops::ops::resample_violations {
 using resample::Targets;
 using resample::Timeline;
 
-struct Problem : resample::Problem {};
+struct Problem : resample::Problem {
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
 
 /// The data of one call. The tensors must outlive it.
 struct Arguments {
   Timeline timeline{};
   std::int64_t* counts = nullptr;                      // kResampleViolations, written
   std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+  Workspace* workspace = nullptr;
 };
 
 using Config = OneWay;

@@ -163,9 +163,9 @@ Work plan(const Problem& given, const Arguments& arguments, const Config&) {
   // Where both are contiguous along K, promotion to 256 bytes is better for cold operands and no worse for hot ones.
   if (major_of_a(problem) == Major::mn && !k_major) a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
   Job job;
-  job.parts = {.map_a = tma::encode(a.spec, device),
-               .map_b = tma::encode(b.spec, device),
-               .map_d = tma::encode(map_d(call, StorePieces<kColumns>::columns, false), device),
+  job.parts = {.map_a = tma::encode_valid(a.spec, device),
+               .map_b = tma::encode_valid(b.spec, device),
+               .map_d = tma::encode_valid(map_d(call, StorePieces<kColumns>::columns, false), device),
                .a = a.operand,
                .b = b.operand,
                .epilogue = call.epilogue(),
@@ -175,7 +175,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config&) {
     tma::TensorMapSpec narrow = b.spec;
     narrow.box[0] = kNarrowColumns;
     narrow.swizzle = tma::Swizzle::b32;
-    job.map_narrow = tma::encode(narrow, device);
+    job.map_narrow = tma::encode_valid(narrow, device);
   }
   constexpr int kClusterRows = kBlocks * kRows;
   job.row_clusters = static_cast<int>((problem.m + kClusterRows - 1) / kClusterRows);

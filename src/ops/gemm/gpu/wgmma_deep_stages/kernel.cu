@@ -222,8 +222,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
   const MappedOperand a = map_deep_a(call);
   const MappedOperand b = map_deep_b(call, config.columns);
   const TileOrder order(problem, kDeepRows, config.columns);
-  const Job job{.map_a = tma::encode(a.spec, problem.device.index),
-                .map_b = tma::encode(b.spec, problem.device.index),
+  const Job job{.map_a = tma::encode_valid(a.spec, problem.device.index),
+                .map_b = tma::encode_valid(b.spec, problem.device.index),
                 .a = a.operand,
                 .b = b.operand,
                 .thread_a = thread_a(call),

@@ -281,7 +281,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     if constexpr (kMayCut<n>) {
       cut_last_wave(job.walk, resident, n / kPieceColumns);
       const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);
-      job.map_piece = tma::encode(piece.spec, given.device.index);
+      job.map_piece = tma::encode_valid(piece.spec, given.device.index);
     }
     const LaunchShape shape{.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps)),
                             .block = kSpecializedThreads,

@@ -128,8 +128,8 @@ Work plan(const Problem& given, const Arguments& given_arguments, const Config& 
   const bool deep = config.rows == 64;
   const MappedOperand a = deep ? map_deep_a(call) : map_a(call, config.rows);
   const MappedOperand b = deep ? map_deep_b(call, kColumns) : map_b(call, kColumns);
-  const Job job{.map_a = tma::encode(a.spec, problem.device.index),
-                .map_b = tma::encode(b.spec, problem.device.index),
+  const Job job{.map_a = tma::encode_valid(a.spec, problem.device.index),
+                .map_b = tma::encode_valid(b.spec, problem.device.index),
                 .a = a.operand,
                 .b = b.operand,
                 .epilogue = call.epilogue(),

@@ -148,8 +148,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config&) {
     b.strides = {line, 8 * line, 2 * line, 32 * line};
     b.box = {kDepth, 2, 4, 4, kColumns / 32};
   }
-  const Job job{.map_a = tma::encode(a, problem.device.index),
-                .map_b = tma::encode(b, problem.device.index),
+  const Job job{.map_a = tma::encode_valid(a, problem.device.index),
+                .map_b = tma::encode_valid(b, problem.device.index),
                 .whole = UnrolledJob(call)};
   const LaunchShape shape{.grid = unrolled_grid(problem, kColumns, kTiles * kDepth),
                           .block = kThreads,

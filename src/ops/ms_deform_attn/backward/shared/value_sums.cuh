@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/ms_deform_attn/backward/shared/footprint.cuh"
-#include "ops/ms_deform_attn/shared/device_memory.cuh"
+#include "ops/ms_deform_attn/shared/level_table.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {
 
@@ -64,10 +64,7 @@ inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, con
   const std::size_t scratch_bytes = fixed_bytes + (holds_sums ? 0 : sum_bytes);
   unsigned char* scratch = nullptr;
   if (scratch_bytes > 0) {
-    const std::shared_ptr<void> memory =
-        device_memory(scratch_bytes, forward.device, "ms_deform_attn_backward: scratch of the plan");
-    work.keep(memory);
-    scratch = static_cast<unsigned char*>(memory.get());
+    scratch = work.allocate(scratch_bytes);
     work.add_memset(scratch, 0, scratch_bytes);
   }
   if (wanted.fixed) {
@@ -96,9 +93,9 @@ template <Values values = Values::up_to_f32, class AddKernels>
 Work atomic_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const SumsWanted& wanted,
                  const AddKernels& add_kernels) {
   const ms_deform_attn::Problem& forward = problem.forward;
-  Work work(site, forward.device);
+  Work work(site, forward.device, arguments.workspace);
   BackwardCall call = backward_call(problem, arguments);
-  keep_levels(work, call.inputs, forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  upload_levels(work, call.inputs, forward, arguments.value, arguments.sampling_locations, arguments.attention_weights);
   add_sums(work, call, problem, arguments, wanted);
   const auto add = [&]<class Value>(Value* type) { add_kernels(work, call, type); };
   if constexpr (values == Values::up_to_f64) {

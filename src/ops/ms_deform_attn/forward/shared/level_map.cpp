@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tma/driver.hpp"
+
 namespace tmaops::ops::ms_deform_attn::gpu {
 
 tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, const Level& level,
@@ -17,7 +19,7 @@ tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, c
   spec.strides = {bytes(value.strides[2]), pixel, level.pitch * pixel, bytes(value.strides[0])};
   spec.box = std::move(box);
   spec.l2_promotion = tma::L2Promotion::b128;
-  return tma::encode(spec, problem.device.index);
+  return tma::encode_valid(spec, problem.device.index);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

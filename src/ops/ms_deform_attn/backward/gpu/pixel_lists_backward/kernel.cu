@@ -6,7 +6,6 @@
 
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/points.cuh"
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/sums.cuh"
-#include "ops/ms_deform_attn/shared/device_memory.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
@@ -74,7 +73,7 @@ void set_parts(const ms_deform_attn::Problem& problem, Setup& made) {
   made.parts = static_cast<int>((problem.queries + made.lists.part_queries - 1) / made.lists.part_queries);
 }
 
-/// Gives the lists their scratch memory, which the work keeps.
+/// Gives the lists their scratch memory.
 void allocate(Work& work, const Problem& problem, Setup& made) {
   const ms_deform_attn::Problem& forward = problem.forward;
   const std::int64_t lists = made.images * forward.heads * made.lists.per_head;
@@ -86,11 +85,8 @@ void allocate(Work& work, const Problem& problem, Setup& made) {
   const std::size_t samples_bytes = static_cast<std::size_t>(samples) * sizeof(Listed);
   const std::size_t ranks_bytes = align(samples * 4);
   const std::size_t bases_bytes = align(made.parts * lists * 4);
-  const std::shared_ptr<void> memory =
-      device_memory(head_bytes + made.counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes,
-                    forward.device, "ms_deform_attn_backward: scratch of the plan");
-  work.keep(memory);
-  auto* at = static_cast<unsigned char*>(memory.get());
+  unsigned char* at =
+      work.allocate(head_bytes + made.counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes);
   if (problem.deterministic) {
     made.call.largest = reinterpret_cast<unsigned*>(at);
     made.call.count_bits = std::max(count_bits(forward), kFewestCountBits);
@@ -181,7 +177,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const ms_deform_attn::Problem& forward = problem.forward;
-  Work work(kSite, forward.device);
+  Work work(kSite, forward.device, arguments.workspace);
   Setup made;
   made.call = backward_call(problem, arguments);
   const bool sums = problem.grad_value && forward.batch * forward.length * forward.heads * forward.channels > 0;

@@ -1,7 +1,7 @@
 // Version 1: one thread per output element, which works out every sample for itself, as published implementations do.
 // Takes every problem: any strides, types, levels, points and sizes.
 #include "ops/ms_deform_attn/forward/shared/fused_call.cuh"
-#include "ops/ms_deform_attn/shared/device_memory.cuh"
+#include "ops/ms_deform_attn/shared/level_table.cuh"
 
 namespace tmaops::ops::ms_deform_attn::channel_per_thread {
 namespace {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, AnyC
 /// Adds the levels' table and the kernel.
 template <class Value, class Point, class AnyCall>
 void add_kernel(Work& work, const Problem& problem, const Arguments& arguments, AnyCall call) {
-  keep_levels(work, call, problem, arguments.value, arguments.sampling_locations, arguments.attention_weights);
+  upload_levels(work, call, problem, arguments.value, arguments.sampling_locations, arguments.attention_weights);
   const std::int64_t blocks = (call.items * call.channels + kThreads - 1) / kThreads;
   work.add(kernel<Value, Point, AnyCall>,
            {.grid = static_cast<unsigned>(blocks), .block = kThreads, .dependent = arguments.dependent_launch}, call);
@@ -55,7 +55,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return work;
   // One kernel for all types of points: rarely the best choice.
   if (problem.fused() || problem.levels_on_device || problem.value_dtype == DType::f64)

@@ -6,7 +6,6 @@
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/lanes.cuh"
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
 #include "ops/ms_deform_attn/forward/shared/level_map.hpp"
-#include "ops/ms_deform_attn/shared/device_memory.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
@@ -230,11 +229,8 @@ Strips strips_of(const Problem& problem) {
 CopiedLevel add_copy(Work& work, const Problem& problem, const Call& call, bool dependent_launch) try {
   const CopySource source = copy_source(problem, call);
   const std::uint64_t map_bytes = std::uint64_t{source.pixels} * kCopiedPixelBytes;
-  const std::shared_ptr<void> memory =
-      device_memory(map_bytes * static_cast<std::uint64_t>(problem.batch * problem.heads), problem.device,
-                    "ms_deform_attn: copy of a level");
-  const CopiedLevel copied{static_cast<unsigned char*>(memory.get()), map_bytes};
-  work.keep(memory);
+  const CopiedLevel copied{work.allocate(map_bytes * static_cast<std::uint64_t>(problem.batch * problem.heads)),
+                           map_bytes};
   work.add(copy_level,
            {.grid = source.image_blocks * static_cast<unsigned>(problem.batch),
             .block = kCopyThreads,
@@ -307,7 +303,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   if (call.items == 0) return work;
   const Order order{.units_per_map = static_cast<unsigned>((problem.queries + kUnitQueries - 1) / kUnitQueries),
                     .maps = static_cast<unsigned>(problem.batch * problem.heads),

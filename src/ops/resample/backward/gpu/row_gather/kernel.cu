@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
   const Call call = device_call(work, problem, forward_arguments(arguments));
   const Index per_block =

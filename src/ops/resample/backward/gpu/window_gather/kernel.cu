@@ -286,7 +286,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, forward_arguments(arguments));
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
   const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
@@ -298,7 +298,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
                     .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at,
                     .dependent = arguments.dependent_launch};
   if (const int parts = order_parts(problem, call.longest_target); parts > 0) {
-    job.in_order = upload(work, std::vector<unsigned char>(static_cast<std::size_t>(problem.batch * parts), 0));
+    const auto bytes = static_cast<std::size_t>(problem.batch * parts);
+    job.in_order = work.allocate(bytes);
+    work.prepare_memset(job.in_order, 0, bytes);
     job.order_parts = parts;
     work.add(order_kernel,
              {.grid = tile_grid(parts, problem.batch), .block = kOrderThreads, .dependent = arguments.dependent_launch},

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   if (call.longest_target == 0 || problem.batch == 0) return work;
   const Tile tile = make_tile(problem, call.longest_target);

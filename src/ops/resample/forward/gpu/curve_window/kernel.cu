@@ -176,7 +176,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   Problem one_group = problem;  // the pieces say what the groups are: no table of them on the device
   one_group.groups.resize(1);
   const Call call = device_call(work, one_group, arguments);

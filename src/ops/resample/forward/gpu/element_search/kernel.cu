@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const std::int64_t targets = problem.packed_target ? problem.target : problem.batch * problem.target;
   if (targets == 0) return work;
   const Call call = device_call(work, problem, arguments);

@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   if (call.longest_target == 0 || problem.batch == 0) return work;
   const NarrowCut cut = make_narrow_cut(problem, call.longest_target, 0, kNarrowThreads, false);

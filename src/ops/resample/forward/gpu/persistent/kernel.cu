@@ -116,7 +116,7 @@ int blocks_per_multiprocessor(int shared_bytes, const DeviceInfo& device) {
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   if (call.longest_target == 0 || problem.batch == 0) return work;
   const Tile tile = make_tile(problem, call.longest_target, kMostStageBytes);

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   work.add_memset(arguments.counts, 0, kResampleViolations * sizeof(std::int64_t));
   resample::Arguments times;
   times.timeline = arguments.timeline;
