@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tmaops::probe {
 namespace {
 
@@ -37,7 +39,9 @@ TEST(ProbeReport, the_document_has_every_part) {
   EXPECT_EQ(json["machine"]["gpu"], "a model");
   EXPECT_EQ(json["seed"], 7);
   EXPECT_EQ(json["matrix"]["examples"].size(), report.matrix.size());
-  EXPECT_EQ(json["matrix"]["examples"][0]["driver"], nullptr);  // lists of wrong lengths are never passed
+  const auto& examples = json["matrix"]["examples"];
+  EXPECT_TRUE(std::ranges::any_of(examples, [](const auto& example) { return example["driver"] == nullptr; }))
+      << "lists of wrong lengths are never passed";
   EXPECT_EQ(json["specifications"]["im2col"], 2);
   EXPECT_EQ(json["specifications"]["quirks"].size(), quirks().size());
   EXPECT_EQ(json["loads"]["exact"], 4);

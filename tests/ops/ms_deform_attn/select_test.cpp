@@ -27,7 +27,7 @@ forward::Problem problem_of(std::int64_t batch, std::int64_t queries, std::int64
   problem.length = 100 * 167;
   problem.points = 4;
   problem.levels = {{.height = 100, .width = 167, .points = 4}};
-  problem.value_dtype = problem.location_dtype = problem.weight_dtype = DType::f16;
+  problem.value_dtype = problem.output_dtype = problem.location_dtype = problem.weight_dtype = DType::f16;
   problem.map_bytes = problem.length * problem.heads * channels * 2;
   problem.device = kGpu;
   return problem;
@@ -51,7 +51,7 @@ TEST(MsDeformAttnSelect, so_are_many_where_pixels_are_whole_lines_of_f32) {
     forward::Problem problem = problem_of(48, 15422, 32);
     problem.heads = heads;
     EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "vector16");
-    problem.value_dtype = DType::f32;
+    problem.value_dtype = problem.output_dtype = DType::f32;
     problem.map_bytes *= 2;
     EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "shuffled_samples");
   }
@@ -66,7 +66,7 @@ TEST(MsDeformAttnSelect, many_queries_and_odd_channels_are_not) {
 forward::Problem four_levels(std::int64_t batch, std::int64_t queries, DType dtype, std::int64_t points,
                              std::int64_t third_width = 42) {
   forward::Problem problem = problem_of(batch, queries, 32);
-  problem.value_dtype = problem.location_dtype = problem.weight_dtype = dtype;
+  problem.value_dtype = problem.output_dtype = problem.location_dtype = problem.weight_dtype = dtype;
   problem.points = 4 * points;
   problem.levels = {{.height = 100, .width = 167, .pitch = 167, .points = points},
                     {.height = 50, .width = 84, .pitch = 84, .points = points},
@@ -168,7 +168,7 @@ TEST(MsDeformAttnBackwardSelect, lists_where_many_samples_meet_or_sums_are_deter
   const auto chosen = [&](std::int64_t queries, DType dtype, bool deterministic) {
     problem.forward = problem_of(2, queries, 32);
     problem.forward.points = 16;
-    problem.forward.value_dtype = dtype;
+    problem.forward.value_dtype = problem.forward.output_dtype = dtype;
     problem.deterministic = deterministic;
     return std::string(ops::ms_deform_attn_backward::select(problem, h200(), "").variant->name);
   };
