@@ -34,6 +34,7 @@ std::string Config::text() const {
   if (chunks > 0) return std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
   if (trajectories > 0) return std::to_string(trajectories) + (trajectories == 1 ? " trajectory" : " trajectories");
   if (threads > 0) return std::to_string(threads) + " threads";
+  if (blocks > 0) return std::to_string(blocks);
   return {};
 }
 

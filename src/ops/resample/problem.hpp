@@ -134,6 +134,7 @@ struct Config {
   int chunks = 0;        // of 16 bytes, per lane at a time
   int trajectories = 0;  // whole ones per block
   int threads = 0;       // per block
+  int blocks = 0;        // per multiprocessor, of a persistent grid
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };

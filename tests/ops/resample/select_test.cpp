@@ -137,6 +137,28 @@ TEST(ResampleSelect, every_measured_case_gets_its_variant_and_configuration) {
   }
 }
 
+TEST(ResampleSelect, published_kernels_say_what_they_cannot_take) {
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  const auto reason = [&](const Case& c, std::string_view name) {
+    for (const auto& variant : as_if_built(ops::resample::variants()))
+      if (variant.name == name) return try_variant(variant, problem_of(c), device).reason;
+    return std::string("there is none");
+  };
+  const auto of = [](std::array<std::int64_t, 4> shape, DType values = DType::bf16, DType times = DType::f32) {
+    return Case{shape, values, times, Interpolation::linear, ""};
+  };
+  for (const std::string_view name : {"baseline", "warp_shuffle", "persistent_warp"}) {
+    EXPECT_EQ(reason(of({32, 100, 256, 32}), name), "");
+    EXPECT_EQ(reason(of({1, 12288, 256, 7}), name), "");
+    EXPECT_EQ(reason(of({1, 12289, 256, 7}), name), "needs trajectories whose timestamps take at most 48 KiB");
+  }
+  EXPECT_EQ(reason(of({32, 100, 256, 32}), "tensor_window"), "");
+  EXPECT_EQ(reason(of({32, 100, 256, 264}), "tensor_window"), "needs rows of at most 256 values, the limit of a box");
+  EXPECT_EQ(reason(of({4096, 100, 50, 7}), "tensor_window"),
+            "needs rows of a multiple of 16 bytes at multiples of 16 bytes");
+}
+
 TEST(ResampleSelect, a_choice_is_named_by_its_own_name) {
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
@@ -147,6 +169,8 @@ TEST(ResampleSelect, a_choice_is_named_by_its_own_name) {
   const Case wide{{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, ""};
   EXPECT_EQ(choose(problem_of(wide), device, "touched_rows_lane/1 chunk").config.chunks, 1);
   EXPECT_THROW(choose(problem_of(wide), device, "touched_rows_lane/3 chunks"), Error);
+  EXPECT_EQ(choose(problem_of(wide), device, "persistent_warp").name(), "persistent_warp/2");  // as published
+  EXPECT_EQ(choose(problem_of(wide), device, "persistent_warp/8").config.blocks, 8);
 }
 
 TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_family) {

@@ -1,10 +1,8 @@
 // One warp per target: 32 probes narrow the search by a factor of 33 per round trip, a ballot counts them, and all
 // lanes know interval and weight; then the lanes walk along the row with neighbouring accesses, of 16 bytes where rows
-// allow it. No shared memory; rows of any stride, width and alignment. The published "phase 1" of this operator.
-#include "device/vector.cuh"
+// allow it. No shared memory; rows of any stride, width and alignment. warp_shuffle is the published search by one lane.
 #include "device/warp.cuh"
-#include "ops/resample/shared/sizes.hpp"
-#include "ops/resample/shared/values.cuh"
+#include "ops/resample/forward/shared/strided_row.cuh"
 #include "ops/resample/shared/window.cuh"
 
 namespace tmaops::ops::resample::warp_search {
@@ -60,27 +58,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const int lane = device::lane_index();
   if (lane == 0) write_valid(call, b, t, at.weight);
 
-  // Combine. The second row is the first one where only one is needed.
-  const auto* from =
-      static_cast<const Value*>(call.values.data) + call.values.first(b) + at.row * call.values.row_stride;
-  const Value* second = fabsf(at.weight) > 0.0f ? from + call.values.row_stride : from;
-  auto* to =
-      static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.first(b) + t * call.output.row_stride;
-  const bool is_missing = at.weight != at.weight;  // there may be no row at all
-  if (job.chunks) {
-    constexpr int kValues = 16 / static_cast<int>(sizeof(Value));
-#pragma unroll 2
-    for (std::int64_t channel = lane * kValues; channel < call.channels; channel += device::kWarpThreads * kValues) {
-      const uint4 a = is_missing ? uint4{} : device::load_16(from + channel);
-      const uint4 c = is_missing ? uint4{} : device::load_16(second + channel);
-      device::store_16_streaming(to + channel, mix_16<Value>(a, c, at.weight));
-    }
-  } else {
-#pragma unroll 2
-    for (std::int64_t channel = lane; channel < call.channels; channel += device::kWarpThreads)
-      to[channel] =
-          is_missing ? narrow<Value>(missing()) : mix(__ldg(from + channel), __ldg(second + channel), at.weight);
-  }
+  // Combine.
+  write_strided_row<Value, device::kWarpThreads>(call, b, t, at, lane, job.chunks);
 }
 
 }  // namespace
