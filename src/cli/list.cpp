@@ -105,8 +105,8 @@ int list_problems(const Globals& globals, const ListArguments& arguments) {
     const auto variants = workload->variants();
     const bench::WantedVariants wanted = bench::wanted_variants(problem, variants, false);
     std::vector<std::string_view> runs;  // what `bench` would run
-    for (const std::size_t named : wanted.named)
-      if (variants[named].support) runs.push_back(variants[named].info.name);
+    for (const bench::NamedVariant& one : wanted.named)
+      if (variants[one.index].support) runs.push_back(one.name);
     if (wanted.all && !wanted.chosen)
       for (const bench::VariantChoice& variant : variants)
         if (variant.support) runs.push_back(variant.info.name);

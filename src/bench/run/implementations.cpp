@@ -1,6 +1,8 @@
 #include "bench/run/implementations.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "bench/workloads/extensions.hpp"
@@ -46,14 +48,22 @@ void ImplementationFactory::add_variants(const WantedVariants& wanted, const Wor
   }
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const VariantChoice& variant = variants[i];
-    const std::string name(variant.info.name);
-    const bool named = std::ranges::find(wanted.named, i) != wanted.named.end();
-    if (!named && !(wanted.all && name != chosen)) continue;
-    if (variant.support) {
-      add_variant(workload, name, name, to);
-    } else {
+    std::set<std::string> names;
+    for (const NamedVariant& one : wanted.named)
+      if (one.index == i) names.insert(one.name);
+    const bool named = !names.empty();
+    if (!named && wanted.all && variant.info.name != chosen) names.emplace(variant.info.name);
+    for (const std::string& name : names) {
+      std::string reason = variant.support.reason;
+      if (variant.support) try {
+          add_variant(workload, name, name, to);
+          continue;
+        } catch (const Error& error) {  // it has no such configuration
+          if (error.code() != ErrorCode::variant_refuses) throw;
+          reason = reason_of(error);
+        }
       const bool no_device = variant.info.device == DeviceType::cuda && device_.type == DeviceType::cpu;
-      log_.refuse({workload.info(), name, variant.support.reason, named, no_device ? 4 : 2});
+      log_.refuse({workload.info(), name, reason, named, no_device ? 4 : 2});
     }
   }
 }
@@ -67,7 +77,8 @@ void ImplementationFactory::add_variant(const Workload& workload, const std::str
   };
   add(name, Launch::plain);
   // Dependent launch changes small cases a lot, so it has a row of its own.
-  if (device_.type == DeviceType::cuda && !options_.tune) add(name + std::string(kDependentSuffix), Launch::dependent);
+  if (device_.type == DeviceType::cuda && options_.dependent_launch && !options_.tune)
+    add(name + std::string(kDependentSuffix), Launch::dependent);
 }
 
 bool ImplementationFactory::asked_for(const std::string& peer) const {

@@ -27,9 +27,10 @@ void add_named(const Settings& problem, const std::vector<VariantChoice>& varian
       wanted.chosen = wanted.chosen || has_choice(variants);
     }
     if (setting->value == "auto" || setting->value == "all") continue;
-    const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == setting->value; });
+    const std::string name = setting->value.substr(0, setting->value.find('/'));
+    const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == name; });
     if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
-    wanted.named.push_back(static_cast<std::size_t>(found - variants.begin()));
+    wanted.named.push_back({static_cast<std::size_t>(found - variants.begin()), setting->value});
   }
 }
 
@@ -40,7 +41,7 @@ void add_versions(const Settings& problem, const std::vector<VariantChoice>& var
     bool found = false;
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (variants[i].info.version != *number || *number == 0) continue;
-      wanted.named.push_back(i);
+      wanted.named.push_back({i, std::string(variants[i].info.name)});
       found = true;
     }
     if (found) continue;
@@ -98,7 +99,7 @@ bool runs_on(const Settings& problem, Device device) try {
   const auto variants = workload->variants();
   const WantedVariants wanted = wanted_variants(problem, variants, false);
   if (!wanted.peers.empty()) return device.type == DeviceType::cuda;
-  if (std::ranges::any_of(wanted.named, [&](std::size_t i) { return variants[i].support.ok; })) return true;
+  if (std::ranges::any_of(wanted.named, [&](const auto& one) { return variants[one.index].support.ok; })) return true;
   return (wanted.chosen || wanted.all) && std::ranges::any_of(variants, [](const auto& v) { return v.support.ok; });
 } catch (const Error& error) {  // which types an operator takes depends on the device
   if (error.code() == ErrorCode::unsupported_dtype || error.code() == ErrorCode::dtype_mismatch) return false;

@@ -10,10 +10,15 @@
 
 namespace tmaops::bench {
 
+struct NamedVariant {
+  std::size_t index = 0;  // in the operator's list
+  std::string name{};     // with its configuration, if one is named: "persistent_warp/2"
+};
+
 struct WantedVariants {
-  bool chosen = false;               // the operator's own choice
-  bool all = false;                  // every variant that takes the problem
-  std::vector<std::size_t> named{};  // indices into the operator's list
+  bool chosen = false;  // the operator's own choice
+  bool all = false;     // every variant that takes the problem
+  std::vector<NamedVariant> named{};
   std::vector<std::string> peers{};  // of `impl: cute`
 };
 

@@ -267,6 +267,22 @@ TEST(Cases, unknown_variants_and_peers_are_named) {
       "Did you mean 'numpy'?");
 }
 
+TEST(Cases, a_variant_may_be_named_with_its_configuration) {
+  const Settings one = problem("resample", {{"case", "3,50->40,8"}, {"variant", "persistent_warp/2"}});
+  const WantedVariants wanted = wanted_variants(one, make_workload(one, {})->variants(), false);
+  ASSERT_EQ(wanted.named.size(), 1u);
+  EXPECT_EQ(wanted.named.front().name, "persistent_warp/2");
+  EXPECT_EQ(make_workload(one, {})->variants().at(wanted.named.front().index).info.name, "persistent_warp");
+}
+
+TEST(Cases, a_configuration_that_a_variant_has_not_is_refused) {
+  const Settings one = problem("resample", {{"case", "3,50->40,8"}, {"variant", "portable/3"}});
+  const Report report = run({one}, {}, {.time = false}, {});
+  ASSERT_EQ(report.refused.size(), 1u);
+  EXPECT_EQ(report.refused.front().implementation, "portable/3");
+  EXPECT_TRUE(report.rows.empty());
+}
+
 TEST(Cases, cute_is_the_published_implementation_in_two_versions) {
   const auto settings = [](std::vector<std::pair<std::string, std::string>> more) {
     std::vector<std::pair<std::string, std::string>> all{{"size", "128"}, {"impl", "cute"}};
