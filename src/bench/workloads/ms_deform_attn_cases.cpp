@@ -39,25 +39,6 @@ constexpr std::array<NamedShape, 6> kShapes{{{"seed", 48, 1, 8, 15422, true, tru
   problem.fail(ErrorCode::unknown_case, setting, "one of " + names + " with /uniform or /detr, for example enc1/detr");
 }
 
-/// "100x167,50x84": height x width of each level.
-std::vector<LevelShape> read_levels(const Settings& problem, const Setting& setting) {
-  std::vector<LevelShape> levels;
-  std::string_view text = setting.value;
-  while (!text.empty()) {
-    const std::string_view one = text.substr(0, text.find_first_of(", "));
-    text.remove_prefix(std::min(text.size(), one.size() + 1));
-    if (one.empty()) continue;
-    const std::size_t times = one.find('x');
-    const auto height = parse_integer(one.substr(0, times));
-    const auto width = times == std::string_view::npos ? std::nullopt : parse_integer(one.substr(times + 1));
-    if (!height || !width || *height < 1 || *width < 1 || *height > 65536 || *width > 65536)
-      problem.fail(ErrorCode::bad_value, setting, "height x width of each level: '100x167 50x84'");
-    levels.push_back({*height, *width});
-  }
-  if (levels.empty()) problem.fail(ErrorCode::bad_value, setting, "at least one level: '100x167 50x84'");
-  return levels;
-}
-
 /// "softmax+reference_points": steps joined by +, or none.
 FusedSteps read_fused(const Settings& problem, const Setting& setting) {
   FusedSteps fused;
@@ -114,14 +95,37 @@ void read_shape(const Settings& problem, MsDeformAttnCase& made) {
   made.locations =
       problem.choice("locations", "uniform", {"uniform", "detr"}) == 1 ? Locations::detr : Locations::uniform;
   made.raster_queries = made.queries == made.length();
-  std::string levels_text;
-  for (const LevelShape& level : made.levels)
-    levels_text += fmt::format("{}{}x{}", levels_text.empty() ? "" : "+", level.height, level.width);
-  made.name = fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries,
-                          made.points, levels_text, made.locations == Locations::detr ? "detr" : "uniform");
+  made.name =
+      fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries, made.points,
+                  levels_text(made.levels), made.locations == Locations::detr ? "detr" : "uniform");
 }
 
 }  // namespace
+
+std::vector<LevelShape> read_levels(const Settings& problem, const Setting& setting) {
+  std::vector<LevelShape> levels;
+  std::string_view text = setting.value;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find_first_of(", "));
+    text.remove_prefix(std::min(text.size(), one.size() + 1));
+    if (one.empty()) continue;
+    const std::size_t times = one.find('x');
+    const auto height = parse_integer(one.substr(0, times));
+    const auto width = times == std::string_view::npos ? std::nullopt : parse_integer(one.substr(times + 1));
+    if (!height || !width || *height < 1 || *width < 1 || *height > 65536 || *width > 65536)
+      problem.fail(ErrorCode::bad_value, setting, "height x width of each level: '100x167 50x84'");
+    levels.push_back({*height, *width});
+  }
+  if (levels.empty()) problem.fail(ErrorCode::bad_value, setting, "at least one level: '100x167 50x84'");
+  return levels;
+}
+
+std::string levels_text(const std::vector<LevelShape>& levels) {
+  std::string text;
+  for (const LevelShape& level : levels)
+    text += fmt::format("{}{}x{}", text.empty() ? "" : "+", level.height, level.width);
+  return text;
+}
 
 std::int64_t MsDeformAttnCase::length() const {
   std::int64_t total = 0;

@@ -48,6 +48,11 @@ struct MsDeformAttnCase {
   std::int64_t value_length() const;  // S: with the borders where there are any
 };
 
+/// "100x167 50x84": height x width of each level. Throws Error bad_value.
+std::vector<LevelShape> read_levels(const Settings& problem, const Setting& setting);
+/// "100x167+50x84", for names of cases.
+std::string levels_text(const std::vector<LevelShape>& levels);
+
 /// Reads case (or the shape key by key), dtype, sampling, direction and fused steps. Throws Error for bad settings.
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem);
 

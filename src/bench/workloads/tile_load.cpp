@@ -6,6 +6,7 @@
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/extensions.hpp"
+#include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "core/parallel.hpp"
 #include "ops/tile_load/problem.hpp"
 
@@ -23,7 +24,7 @@ struct TileLoadConfig {
   std::int64_t batch = 1;
   std::int64_t queries = 1000;
   std::int64_t points = 8;
-  std::int64_t levels = 1;
+  std::vector<LevelShape> levels{};
   bool local = false;
 };
 
@@ -33,34 +34,41 @@ TileLoadConfig read_tile_load(const Settings& problem) {
   config.batch = problem.integer("batch", 1, 1, 4096);
   config.queries = problem.integer("queries", 1000, 1, 1 << 24);
   config.points = problem.integer("points", 8, 1, 1024);
-  config.levels = problem.integer("levels", 1, 1, static_cast<std::int64_t>(kLevels.size()));
+  if (const Setting* levels = problem.find("levels"); levels != nullptr && levels->value.find('x') != std::string::npos)
+    config.levels = read_levels(problem, *levels);
+  else
+    config.levels.assign(kLevels.begin(),
+                         kLevels.begin() + problem.integer("levels", 1, 1, static_cast<std::int64_t>(kLevels.size())));
   config.local = problem.choice("coordinates", "random", {"random", "local"}) == 1;
   return config;
 }
 
-std::vector<LevelShape> levels(const TileLoadConfig& config) {
-  return {kLevels.begin(), kLevels.begin() + config.levels};
-}
-
 std::int64_t length(const TileLoadConfig& config) {
   std::int64_t sum = 0;
-  for (const LevelShape& level : levels(config)) sum += level.height * level.width;
+  for (const LevelShape& level : config.levels) sum += level.height * level.width;
   return sum;
 }
 
 std::vector<TensorSpec> tensors(const TileLoadConfig& config) {
+  const auto levels = static_cast<std::int64_t>(config.levels.size());
   return {
       {"value", DType::f16, Layout::contiguous({config.batch, length(config), ops::tile_load::kChannels})},
-      {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points, 2})},
-      {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, config.levels, config.points}),
+      {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points, 2})},
+      {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points}),
        true}};
+}
+
+/// " 100x100" where the levels are not the published ones.
+std::string other_maps(const TileLoadConfig& config) {
+  if ((levels_text(kLevels) + "+").starts_with(levels_text(config.levels) + "+")) return "";
+  return " " + levels_text(config.levels);
 }
 
 CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const std::vector<TensorSpec>& specs,
                   Device device) {
-  const std::int64_t tiles = config.batch * config.queries * config.levels * config.points;
+  const std::int64_t tiles = specs[2].layout.size();
   CaseInfo made{.op = "tile_load",
-                .name = fmt::format("{} tiles {}", tiles, config.local ? "local" : "random"),
+                .name = fmt::format("{} tiles {}", tiles, config.local ? "local" : "random") + other_maps(config),
                 .dtype = "f16",
                 .problem = problem.to_text(),
                 .device = device};
@@ -97,9 +105,10 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
   std::vector<Expected> reference(std::uint64_t, double) const override {
     Expected expected{.tensor = "checksums", .elements = {}, .values = {}};
     const TileLoadConfig& c = config_;
-    std::vector<std::int32_t> sums(static_cast<std::size_t>(c.batch * c.queries * c.levels * c.points));
-    ops::tile_load::plan_tile_load(tensor("value", 0), levels(c), tensor("coordinates", 0),
-                                   view(sums.data(), {c.batch, c.queries, c.levels, c.points}), {"reference"})
+    const auto levels = static_cast<std::int64_t>(c.levels.size());
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(tensor("checksums", 0).size()));
+    ops::tile_load::plan_tile_load(tensor("value", 0), c.levels, tensor("coordinates", 0),
+                                   view(sums.data(), {c.batch, c.queries, levels, c.points}), {"reference"})
         .run();
     for (std::size_t i = 0; i < sums.size(); ++i) {
       expected.elements.push_back(static_cast<std::int64_t>(i));
@@ -112,12 +121,12 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
 
  private:
   ops::tile_load::Problem problem() const {
-    return ops::tile_load::make_problem(tensor("value", 0), levels(config_), tensor("coordinates", 0),
+    return ops::tile_load::make_problem(tensor("value", 0), config_.levels, tensor("coordinates", 0),
                                         tensor("checksums", 0));
   }
   Call call(const std::string& variant, int set, Launch launch, const TensorView& cycles = {}) const {
     return call_of(ops::tile_load::plan_tile_load(
-        tensor("value", set), levels(config_), tensor("coordinates", set), tensor("checksums", set),
+        tensor("value", set), config_.levels, tensor("coordinates", set), tensor("checksums", set),
         {.variant = variant,
          .dependent_launch = launch == Launch::dependent,
          .cycles = static_cast<std::int64_t*>(cycles.data),
@@ -133,7 +142,7 @@ void TileLoadWorkload::fill(std::uint64_t seed) {
   Random random(part_seed(seed, 0));
   for (std::int64_t i = 0; i < value.size() / 4; ++i) words[i] = random.next();
   auto* at = static_cast<std::int32_t*>(tensor("coordinates", 0).data);
-  const auto shapes = levels(config_);
+  const auto& shapes = config_.levels;
   for (std::int64_t b = 0; b < config_.batch; ++b)
     for (std::int64_t q = 0; q < config_.queries; ++q)
       for (const LevelShape& level : shapes)
