@@ -134,6 +134,8 @@ void add_run_arguments(CLI::App& command, Arguments& arguments) {
   add_given(command, arguments, "check_time",
             "Seconds that the reference of a case may take; what takes longer is compared in part");
   add_given_flag(command, arguments, "--all-variants", "variants", "all", "Run every variant that takes the problem");
+  add_given_flag(command, arguments, "--no-dependent-launch", "dependent_launch", "false",
+                 "On a GPU no second row of every variant, with dependent launch");
 }
 
 Request read_request(const Arguments& arguments) {

@@ -8,9 +8,9 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::string_view kOptionKeys[] = {"device",   "operators", "temperature", "samples",   "min_time",
-                                            "max_time", "seed",      "threads",     "tolerance", "check_time",
-                                            "variants", "counters",  "peers"};
+constexpr std::string_view kOptionKeys[] = {"device",   "operators", "temperature", "samples",          "min_time",
+                                            "max_time", "seed",      "threads",     "tolerance",        "check_time",
+                                            "variants", "counters",  "peers",       "dependent_launch"};
 constexpr std::string_view kListKeys[] = {"operators", "peers"};
 
 void take_words(const Settings& given, std::string_view key, std::vector<std::string>& words) {
@@ -46,6 +46,7 @@ void apply(const Settings& given, RunOptions& options) {
   options.tolerance = given.number("tolerance", options.tolerance, 0, 1);
   options.check_time = given.number("check_time", options.check_time, 0, 3600);
   options.all_variants = given.choice("variants", options.all_variants ? "all" : "auto", {"auto", "all"}) == 1;
+  options.dependent_launch = given.boolean("dependent_launch", options.dependent_launch);
   options.counters = given.boolean("counters", options.counters);
   take_words(given, "peers", options.peers);
 }
@@ -56,7 +57,8 @@ nlohmann::ordered_json to_json(const RunOptions& options) {
           {"max_time", options.max_time},     {"seed", options.seed},
           {"threads", options.threads},       {"tolerance", options.tolerance},
           {"check_time", options.check_time}, {"variants", options.all_variants ? "all" : "auto"},
-          {"counters", options.counters},     {"peers", options.peers}};
+          {"counters", options.counters},     {"dependent_launch", options.dependent_launch},
+          {"peers", options.peers}};
 }
 
 }  // namespace tmaops::bench

@@ -26,9 +26,10 @@ struct RunOptions {
   std::uint64_t seed = 1;                // of the random data
   std::int64_t threads = 0;              // of the CPU variants and peers; 0: the default
   double tolerance = 0;                  // relative error that passes; 0: the operator's own
-  double check_time = 10;                // seconds that the reference of a case may take before only a part is compared
+  double check_time = 60;                // seconds that the reference of a case may take before only a part is compared
   bool all_variants = false;             // also every variant that takes the problem
   bool counters = false;                 // read hardware counters when all is timed
+  bool dependent_launch = true;          // on a GPU: every variant also with dependent launch, in a row of its own
   std::vector<std::string> peers{};      // to time beside
   // What only the command line says.
   bool time = true;         // false: only verify

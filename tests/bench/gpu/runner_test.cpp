@@ -48,6 +48,13 @@ TEST_F(BenchOnGpu, every_resample_variant_passes_with_and_without_dependent_laun
   for (const Row& row : report.rows) EXPECT_EQ(row.info.device.type, DeviceType::cuda);
 }
 
+TEST_F(BenchOnGpu, dependent_launch_can_be_left_out) {
+  const Report report =
+      run_on_gpu({problem("resample", {{"case", "3,50->40,8"}})}, {.dependent_launch = false, .time = false});
+  EXPECT_GE(report.rows.size(), 2u);
+  for (const Row& row : report.rows) EXPECT_FALSE(row.implementation.ends_with("_pdl")) << row.implementation;
+}
+
 TEST_F(BenchOnGpu, a_problem_runs_where_what_it_asks_for_does) {
   const auto runs = [](const std::string& op, const std::vector<std::pair<std::string, std::string>>& values) {
     return runs_on(problem(op, values), kGpu);

@@ -24,7 +24,8 @@ RunOptions parse(const std::string& text) {
 TEST(RunOptions, every_key_is_read) {
   const RunOptions options = parse(
       "device: cpu\ntemperature: both\nsamples: 7\nmin_time: 0.5\nmax_time: 2\nseed: 9\npeers: [copy, numpy]\n"
-      "threads: 3\ntolerance: 0.25\nvariants: all\ncounters: true\noperators: gemm\n");
+      "threads: 3\ntolerance: 0.25\nvariants: all\ncounters: true\noperators: gemm\n"
+      "check_time: 4\ndependent_launch: false\n");
   EXPECT_EQ(options.device, "cpu");
   EXPECT_TRUE(options.hot() && options.cold());
   EXPECT_EQ(options.samples, 7);
@@ -36,6 +37,8 @@ TEST(RunOptions, every_key_is_read) {
   EXPECT_EQ(options.tolerance, 0.25);
   EXPECT_TRUE(options.all_variants);
   EXPECT_TRUE(options.counters);
+  EXPECT_EQ(options.check_time, 4);
+  EXPECT_FALSE(options.dependent_launch);
   EXPECT_EQ(options.operators, std::vector<std::string>{"gemm"});
 }
 
@@ -48,6 +51,10 @@ TEST(RunOptions, what_is_not_given_stays) {
   EXPECT_EQ(options.samples, 7);
   EXPECT_EQ(options.peers, std::vector<std::string>{"copy"});
   EXPECT_TRUE(options.all_variants && options.counters && !options.hot());
+}
+
+TEST(RunOptions, outputs_are_compared_whole_where_the_reference_takes_less_than_a_minute) {
+  EXPECT_EQ(RunOptions().check_time, 60);
 }
 
 TEST(RunOptions, mistakes_are_named_with_their_place) {
