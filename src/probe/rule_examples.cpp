@@ -281,6 +281,18 @@ void load_examples(Examples& e) {
   e.load(RuleId::load_swizzle_phase, false, swizzled_map, {0, 0, 0}, 2048);
 }
 
+/// What can be wrong with a map of one dimension (docs/tma.md, "One dimension").
+void one_dimension_examples(Examples& e) {
+  const auto map = [](std::int64_t extent, std::int64_t box) { return tiled_spec(ElementType::f32, {extent}, {box}); };
+  e.all.push_back({RuleId::box_range, true, map(1024, 1024)});
+  e.all.push_back({RuleId::box_range, false, map(1024, 256)});
+  e.all.push_back({RuleId::box_inner_16, true, map(1024, 2)});
+  e.all.push_back({RuleId::address_16, true, with(map(1024, 64), &TensorMapSpec::address, 0x1004)});
+  e.all.push_back({RuleId::dim_range, true, map(0, 64)});
+  e.all.push_back({RuleId::swizzle_span, true, with(map(1024, 64), &TensorMapSpec::swizzle, Swizzle::b128)});
+  e.all.push_back({RuleId::rank_interleaved, true, with(map(1024, 64), &TensorMapSpec::interleave, Interleave::b16)});
+}
+
 }  // namespace
 
 std::vector<RuleExample> rule_examples() {
@@ -291,6 +303,7 @@ std::vector<RuleExample> rule_examples() {
   mode_examples(examples);
   im2col_examples(examples);
   load_examples(examples);
+  one_dimension_examples(examples);
   return examples.all;
 }
 
