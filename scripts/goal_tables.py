@@ -11,7 +11,8 @@
 A cell is a median time or a ratio of two, and its goal if it has one: "1.652 (1.6)". A missed goal is bold. Items separated
 by ";" name the result file and values of its rows (case, dtype, temperature, implementation, ...). Those of the first
 line hold for all rows, those of the first cell (behind "=" where it has a label) for its row; later ones replace earlier
-ones of the same kind. A row that is only its first cell repeats the other cells of the row above.
+ones of the same kind. A row that is only its first cell repeats the other cells of the row above. A cell that ends with "?" may come before its
+rows do, and says "not run" then.
 """
 import json
 import re
@@ -43,6 +44,11 @@ def median(wanted, read):
 
 
 def cell(text, before, read, time):
+    if text.rstrip().endswith("?"):
+        try:
+            return cell(text.rstrip()[:-1], before, read, time)
+        except (SystemExit, FileNotFoundError):
+            return "not run"
     match = re.fullmatch(r"(.*?)(?: (<=|>=) ([\d.]+)( us)?)?", text.strip())
     formula, sign, goal, unit = match.groups()
     if not formula:

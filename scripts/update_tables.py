@@ -11,7 +11,8 @@ Keys after the file filter rows by equality (operator, dtype, device, temperatur
 implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
 cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
 how many times slower it is. `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
-`columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters.
+`columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters. With `run=FILE`
+the table may come before its rows do, and names the configuration to run.
 goal_tables.py describes `<!-- table goals ... -->`.
 
   update_tables.py            rewrite the documents
@@ -82,6 +83,7 @@ COLUMNS = {
     "read": ("read", total("dram__bytes_read", 1, "B")),
     "l2": ("L2", of_peak("lts__throughput")),
     "l1": ("L1", of_peak("l1tex__throughput")),
+    "sm": ("SM", of_peak("sm__throughput")),
     "issue": ("issue slots", of_peak("smsp__issue_active")),
     "tensor": ("tensor pipes", of_peak("sm__pipe_tensor_cycles_active")),
     "pipe": ("data pipe", of_peak("l1tex__data_pipe_lsu_wavefronts")),
@@ -127,6 +129,15 @@ def read_rows(spec):
 
 
 def make_counters(spec):
+    configuration = re.search(r" run=(\S+)", spec)
+    if configuration:
+        spec = spec.replace(configuration[0], "")
+        try:
+            if any("counters" in row for row in read_rows(spec)[-1]):
+                return make_counters(spec)
+        except (SystemExit, FileNotFoundError):
+            pass
+        return f"Not run yet: `tmaops bench {configuration[1]}`.\n"
     path, _, options, document, rows = read_rows(spec)
     columns = [COLUMNS[name.replace("_", " ")] for name in options["columns"]]
     lines = ["| case | |" + "".join(f" {title} |" for title, _ in columns), "|---|---|" + "---|" * len(columns)]

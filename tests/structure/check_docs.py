@@ -3,7 +3,8 @@
 
 The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
 number named in a document is in the catalogue; every path of the tree that a document names exists; every key and every
-file of a configuration is in docs/configuration.md, every header of the device layer in docs/device.md.
+file of a configuration is in docs/configuration.md, every header of the device layer in docs/device.md. docs/published.md
+answers each of the 84 items of the published reports; what it says is not run yet has no result file.
 """
 import pathlib
 import re
@@ -54,6 +55,19 @@ device = (root / "docs/device.md").read_text(encoding="utf-8")
 for file in (root / "src/device").glob("*.cuh"):
     if f"`{file.name}`" not in device:
         found.append(f"docs/device.md: does not name {file.name}")
+
+ITEMS = 84
+published = (root / "docs/published.md").read_text(encoding="utf-8")
+items = [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\| \d+ \|.*$", published, re.MULTILINE)]
+if [item[0] for item in items] != [str(number) for number in range(1, ITEMS + 1)]:
+    found.append(f"docs/published.md: the items are not 1 to {ITEMS}, each once and in order")
+for item in items:
+    if len(item) != 4 or not all(item) or re.search(r"missing|not measured", " ".join(item)):
+        found.append(f"docs/published.md: item {item[0]} has no answer: {' | '.join(item[1:])}")
+for sentence in re.split(r"\.\s|\|", published):
+    for file in re.findall(r"`(results/[\w/]+\.json)`", sentence):
+        if (root / file).exists() == ("not run yet" in sentence):
+            found.append(f"docs/published.md: {file} {'is there' if (root / file).exists() else 'is not there'}: {sentence.strip()}")
 
 print("\n".join(found))
 sys.exit(1 if found else 0)
