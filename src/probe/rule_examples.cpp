@@ -304,6 +304,7 @@ std::vector<RuleExample> rule_examples() {
   mode_examples(examples);
   im2col_examples(examples);
   load_examples(examples);
+  one_dimension_examples(examples);
   return examples.all;
 }
 

@@ -17,6 +17,9 @@ constexpr double kMostBytes = 1LL << 60;
 /// Multiplications of the first sample of a reference, and by how much the next may have more.
 constexpr double kFirstWork = 1 << 26;
 constexpr double kMostGrowth = 256;
+/// Seconds from which on a sample says what the whole takes, and the part of the allowed time that a part gets.
+constexpr double kTelling = 0.1;
+constexpr double kPartOfTime = 1.0 / 6;
 
 }  // namespace
 
@@ -57,12 +60,14 @@ Reference Workload::make_reference(std::uint64_t seed, double seconds) {
   making_data_ = true;
   std::vector<Expected> made;
   // The first sample says how fast the reference is. It may be slow for what it does once, so that two more may follow.
-  for (double work = kFirstWork, rest = seconds;;) {
+  // Where the whole would take too long, a part gets little time.
+  for (double work = kFirstWork, elapsed = 0, allowed = seconds;;) {
     const auto start = std::chrono::steady_clock::now();
     made = reference(seed, work);
     const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    rest -= spent;
-    const double more = std::min(rest / std::max(spent, 1e-4), kMostGrowth);
+    elapsed += spent;
+    if (spent > kTelling && spent > (seconds - elapsed) * compared_part(made)) allowed = seconds * kPartOfTime;
+    const double more = std::min((allowed - elapsed) / std::max(spent, 1e-4), kMostGrowth);
     if (compared_part(made) >= 1 || more < 2) break;
     work *= more;
   }

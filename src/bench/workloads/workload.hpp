@@ -89,7 +89,7 @@ class Workload {
   /// Makes `sets` sets of tensors with the same data in different memory. Throws Error out_of_memory.
   void prepare(std::uint64_t seed, int sets);
   /// What check() needs, of the data of the last prepare(): of the whole outputs if that takes no more than about so
-  /// many seconds, else of as much as they allow.
+  /// many seconds, else of as much as a sixth of them allows.
   Reference make_reference(std::uint64_t seed, double seconds);
   void set_reference(Reference reference) { reference_ = std::move(reference); }
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.

@@ -276,8 +276,8 @@ TEST(Cases, a_variant_may_be_named_with_its_configuration) {
 }
 
 TEST(Cases, a_configuration_that_a_variant_has_not_is_refused) {
-  const RunOptions options{.time = false};
-  const Report report = run({problem("resample", {{"case", "3,50->40,8"}, {"variant", "portable/3"}})}, {}, options, {});
+  const Settings one = problem("resample", {{"case", "3,50->40,8"}, {"variant", "portable/3"}});
+  const Report report = run({one}, {}, {.time = false}, {});
   ASSERT_EQ(report.refused.size(), 1u);
   EXPECT_EQ(report.refused.front().implementation, "portable/3");
   EXPECT_TRUE(report.rows.empty());

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "bench/measure/implementation.hpp"
 #include "bench/workloads/random.hpp"
@@ -134,6 +136,28 @@ TEST(Workload, sets_added_later_hold_the_same_data) {
   std::vector<Call> calls;
   for (int set = 0; set < 4; ++set) calls.push_back(workload.bind("right", set));
   EXPECT_TRUE(make_local("right", Kind::variant, "right", calls, *timer)->verify(workload, 3, 0).ok);
+}
+
+/// Its reference takes an eighth of a second for one element.
+class SlowReference : public Doubling {
+ public:
+  using Doubling::Doubling;
+  mutable std::vector<double> asked{};
+
+ protected:
+  std::vector<Expected> reference(std::uint64_t, double work) const override {
+    asked.push_back(work);
+    std::this_thread::sleep_for(std::chrono::milliseconds(125));
+    return {{"output", {0}, {0.0}}};
+  }
+};
+
+TEST(Workload, an_output_that_takes_too_long_to_compare_whole_gets_a_part_of_the_time) {
+  SlowReference workload(DType::f32);
+  workload.prepare(1, 1);
+  workload.make_reference(1, 3);  // all 32 elements take 4 seconds
+  ASSERT_GE(workload.asked.size(), 1u);
+  EXPECT_LT(workload.asked.back(), 8 * workload.asked.front()) << "all 3 seconds would ask for 23 times as much";
 }
 
 TEST(Workload, more_memory_than_there_is_is_an_error) {

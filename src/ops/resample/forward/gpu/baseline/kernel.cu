@@ -1,7 +1,7 @@
 // Reproduces the published baseline: a block of 256 threads per target, which brings all timestamps of the trajectory
-// to shared memory; every thread searches them, then the threads stride along the row, 16 bytes at a time. It differs in
-// two points: it takes rows of any width and alignment, value by value where they are not whole chunks, and 48 KiB of
-// timestamps instead of 4,096.
+// to shared memory. Every thread searches them. Then the threads stride along the row, 16 bytes at a time. It differs
+// in two points: it takes rows of any width and alignment, value by value where they are not whole chunks, and 48 KiB
+// of timestamps instead of 4,096.
 #include "ops/resample/forward/shared/held_times.cuh"
 #include "ops/resample/forward/shared/strided_row.cuh"
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   if (call.longest_target == 0 || problem.batch == 0) return work;
   const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};

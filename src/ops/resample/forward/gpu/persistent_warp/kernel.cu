@@ -1,8 +1,8 @@
 // Reproduces the published persistent grid without TMA: a fixed number of blocks per multiprocessor (its configuration;
 // published: 2) loops over tiles of targets. A block brings the timestamps of a tile's trajectory to shared memory, and
 // its eight warps take the targets in turn, as in warp_shuffle. It differs in the tile: 256 targets of one trajectory
-// per block. Published, each warp has 256 targets; warps of several trajectories then share one array of timestamps, and
-// most of the output is never written.
+// per block. Published, each warp has 256 targets. Warps of several trajectories then share one array of timestamps,
+// and most of the output is never written.
 #include "core/device_info.hpp"
 #include "ops/resample/forward/shared/held_times.cuh"
 #include "ops/resample/forward/shared/strided_row.cuh"
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  Work work(kSite, problem.device);
+  Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   if (call.longest_target == 0 || problem.batch == 0) return work;
   const std::int64_t tiles = (call.longest_target + kTile - 1) / kTile;
