@@ -31,12 +31,12 @@ TEST(GpuResampleCapture, every_call_is_captured) {
       if (variant.device != DeviceType::cuda) continue;
       CountingAllocator memory;
       ResampleOptions options = made.options;
-      options.allocator = memory.allocator();
       if (c.valid) options.valid = valid.view();
       const auto problem = ops::resample::make_problem(values.view(), source.view(), targets, output.view(), options);
       for (const std::string& name : ways(variant, problem)) {
         SCOPED_TRACE(name);
         options.variant = name;
+        options.allocator = memory.allocator();
         std::size_t bytes = 0;
         const auto call = [&](cudaStream_t stream) {
           options.stream = stream;
