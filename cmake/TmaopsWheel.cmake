@@ -21,7 +21,7 @@ if(TMAOPS_TORCH_DIR)
   target_include_directories(tmaops_torch SYSTEM PRIVATE ${TMAOPS_TORCH_DIR}/include)
   target_compile_definitions(tmaops_torch PRIVATE TORCH_TARGET_VERSION=0x020a000000000000ull)
   # Without the DT_NEEDED torch.ops.load_library finds none of torch's symbols, though they are in the process.
-  target_link_options(tmaops_torch PRIVATE -static-libstdc++ -Wl,--no-as-needed ${TMAOPS_TORCH_DIR}/lib/libtorch_cpu.so -Wl,--as-needed,-s)
+  target_link_options(tmaops_torch PRIVATE -static-libstdc++ -Wl,--exclude-libs,ALL,--gc-sections -Wl,--no-as-needed ${TMAOPS_TORCH_DIR}/lib/libtorch_cpu.so -Wl,--as-needed,-s)
   set_target_properties(tmaops_torch PROPERTIES SKIP_BUILD_RPATH ON)
   add_dependencies(tmaops_shared tmaops_torch)
   install(TARGETS tmaops_torch LIBRARY DESTINATION ${package}/lib COMPONENT python)
