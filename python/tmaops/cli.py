@@ -1,6 +1,7 @@
 """The command line tool ``tmaops``, as ``python -m tmaops`` and as the command that the package installs.
 
-The program in the package does the work. The command `dataset` is the package's own.
+The program in the package does the work. The commands `dataset` and `report` are the package's own. The program
+lists them, and refuses them where it runs without the package.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ def program() -> str:
 
 def _own(arguments: List[str]) -> Optional[Callable[[List[str]], int]]:
     """What in this package runs these arguments; None: the program does."""
+    if arguments[:1] == ["report"]:
+        from .pages.report import main
+
+        return main
     if arguments[:1] == ["dataset"]:
         try:
             from .dataset.cli import main
