@@ -1,7 +1,7 @@
 """The command line tool ``tmaops``, as ``python -m tmaops`` and as the command that the package installs.
 
-The program in the package does the work. The commands `dataset` and `report` are the package's own. The program
-lists them, and refuses them where it runs without the package.
+The program in the package does the work. Three things are the package's own: the commands `dataset` and `report`, and the
+page of `resample --plot`. The program lists them, and refuses them where it runs without the package.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ def _own(arguments: List[str]) -> Optional[Callable[[List[str]], int]]:
     """What in this package runs these arguments; None: the program does."""
     if arguments[:1] == ["report"]:
         from .pages.report import main
+
+        return main
+    if arguments[:1] == ["resample"] and any(word == "--plot" or word.startswith("--plot=") for word in arguments):
+        from .pages.recording import main
 
         return main
     if arguments[:1] == ["dataset"]:
