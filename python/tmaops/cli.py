@@ -1,11 +1,17 @@
-"""The command line tool ``tmaops``, as ``python -m tmaops`` and as the command that the package installs."""
+"""The command line tool ``tmaops``, as ``python -m tmaops`` and as the command that the package installs.
+
+The program in the package does the work. Three things are the package's own: the commands `dataset` and `report`, and the
+page of `resample --plot`. The program lists them, and refuses them where it runs without the package.
+"""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import sys
-from typing import NoReturn
+from typing import Callable, List, NoReturn, Optional
+
+from ._errors import Error
 
 
 def program() -> str:
@@ -13,12 +19,40 @@ def program() -> str:
     return str(pathlib.Path(__file__).parent / "bin" / "tmaops")
 
 
-def main() -> NoReturn:
-    """Becomes the tool, with this process's arguments; `dataset` alone is a command of this package."""
-    if sys.argv[1:2] == ["dataset"]:
+def _own(arguments: List[str]) -> Optional[Callable[[List[str]], int]]:
+    """What in this package runs these arguments; None: the program does."""
+    if arguments[:1] == ["report"]:
+        from .pages.report import main
+
+        return main
+    if arguments[:1] == ["resample"] and any(word == "--plot" or word.startswith("--plot=") for word in arguments):
+        from .pages.recording import main
+
+        return main
+    if arguments[:1] == ["dataset"]:
         try:
-            from .dataset.cli import main as dataset
+            from .dataset.cli import main
         except ImportError as error:
             sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
-        sys.exit(dataset(sys.argv[2:]))
-    os.execv(program(), ["tmaops", *sys.argv[1:]])
+        return main
+    return None
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """The exit code of a command of this package: what it refuses, and what the system refuses, is a message and 2."""
+    try:
+        return run()
+    except Error as error:
+        print(f"error: {error.where}\n  got:    {error.got}\n  needed: {error.needed}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def main() -> NoReturn:
+    """Becomes the tool, with this process's arguments, or runs a command of this package."""
+    own = _own(sys.argv[1:])
+    if own is None:
+        os.execv(program(), ["tmaops", *sys.argv[1:]])
+    sys.exit(guarded(lambda: own(sys.argv[2:])))

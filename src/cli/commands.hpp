@@ -35,5 +35,10 @@ void add_tensormap_command(CLI::App& app, Globals& globals);
 void add_probe_command(CLI::App& app, Globals& globals);
 void add_explain_command(CLI::App& app, Globals& globals);
 void add_completion_command(CLI::App& app, Globals& globals);
+/// `dataset` and `report`, which the Python package runs (python/tmaops/cli.py). Here they are listed and refused.
+void add_package_commands(CLI::App& app, Globals& globals);
+
+/// Throws Error usage: `what` is a command or an option that the Python package runs.
+[[noreturn]] void fail_without_package(const std::string& what);
 
 }  // namespace tmaops::cli

@@ -32,6 +32,7 @@ void add_commands(CLI::App& app, Globals& globals) {
   add_probe_command(app, globals);
   add_explain_command(app, globals);
   add_completion_command(app, globals);
+  add_package_commands(app, globals);
 }
 
 /// The subcommand that was chosen, or the program itself.

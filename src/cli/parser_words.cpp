@@ -27,7 +27,8 @@ std::string hint_about_value(const std::string& message) {
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
   std::vector<const CLI::Option*> all;
   for (const CLI::Option* option : command.get_options())
-    if (!option->get_lnames().empty() || !option->get_snames().empty()) all.push_back(option);
+    if (!option->get_group().empty() && (!option->get_lnames().empty() || !option->get_snames().empty()))
+      all.push_back(option);
   for (const CLI::App* group : command.get_subcommands([](const CLI::App* each) { return each->get_name().empty(); }))
     std::ranges::copy(options_of(*group), std::back_inserter(all));
   std::vector<const CLI::Option*> once;

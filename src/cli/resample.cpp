@@ -62,6 +62,8 @@ void add_resample_command(CLI::App& app, Globals& globals) {
   add("--times-array", options->times_array, "NAME", "Name of the time array or column in IN");
   add("--targets-array", options->targets_array, "NAME", "Name of the time array or column in FILE");
   add("--offsets-array", options->offsets_array, "NAME", "npz: name of the array of episode offsets");
+  add("--plot", options->plot, "PAGE", "Draw the recording before and after, with its gaps, as HTML (Python package)");
+  add("--plot-data", options->plot_data, "FOLDER", "What the Python package draws")->group("");  // not listed
   command->add_flag("--trust-sizes", options->trust_sizes, "No limit on how far compressed data may expand");
   command->add_flag("--compress", options->compress, "npz: deflate the arrays");
   command->add_flag("-f,--force", options->force, "Replace OUT when it exists");

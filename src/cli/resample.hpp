@@ -36,6 +36,8 @@ struct ResampleCommand {
   std::string offsets_array{};
   std::optional<std::filesystem::path> kitti_times{};  // timestamps of a KITTI trajectory
   std::optional<std::filesystem::path> write_times{};  // timestamps of a KITTI trajectory that is written
+  std::optional<std::filesystem::path> plot{};         // page of the Python package
+  std::optional<std::filesystem::path> plot_data{};    // folder for what the page shows
   bool trust_sizes = false;
   bool compress = false;
   bool force = false;

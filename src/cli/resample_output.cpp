@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "cli/resample_steps.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "io/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -79,6 +81,24 @@ io::Recording make_output(io::Recording&& recording, const ResampleTargets& targ
   }
   output.offsets = selection.offsets;
   return output;
+}
+
+void write_plot_data(const std::filesystem::path& folder, const io::Recording& recording,
+                     const ResampleTargets& targets, const ModePlan& plan, const ResampledTable& table) {
+  Selection every{.kept = std::vector<std::int64_t>(targets.times.size()), .offsets = targets.offsets};
+  std::iota(every.kept.begin(), every.kept.end(), 0);
+  io::Recording before = recording;
+  before.time.form = io::TimeForm::number;
+  before.time.integer = true;
+  before.offsets_name = "offsets";
+  before.others.clear();
+  const auto write = [&folder](const char* name, const io::Recording& written) {
+    io::OutputFile file(folder / name);
+    io::write_recording(file, written, io::FileFormat::npz, {.to_unit = io::TimeUnit::nanoseconds, .trust_sizes = true});
+    file.commit();
+  };
+  write("before.npz", before);
+  write("after.npz", make_output(std::move(before), targets, plan, table, every, true));
 }
 
 std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {

@@ -34,6 +34,7 @@ void refuse_warnings(const std::vector<std::string>& warnings) {
 }  // namespace
 
 void resample_file(const ResampleCommand& command, ResampleReport& report) {
+  if (command.plot) fail_without_package("resample --plot");
   num_threads();  // reports a bad TMAOPS_NUM_THREADS for files of every size
   const FileFormat from = input_format(command), to = output_format(command);
   check_options(command, from, to);
@@ -64,6 +65,7 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   const Selection selection = select_rows(recording, targets, table, policies);
   check_something_left(command, recording, targets, table, selection, policies);
 
+  if (command.plot_data) write_plot_data(*command.plot_data, recording, targets, plan, table);
   const bool with_valid =
       policies.operation.max_gap != 0 || policies.operation.outside == Outside::nan || input.has_mask;
   io::Recording output = make_output(std::move(recording), targets, plan, table, selection, with_valid);
@@ -84,6 +86,7 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
 
   facts.bytes = file.bytes_written();
   write_report(command, facts, report);
+  if (command.plot_data) io::write_file(*command.plot_data / "summary.json", report.json);
 }
 
 int run_resample(const ResampleCommand& command) {

@@ -219,6 +219,12 @@ void check_something_left(const ResampleCommand& command, const io::Recording& r
 io::Recording make_output(io::Recording&& recording, const ResampleTargets& targets, const ModePlan& plan,
                           const ResampledTable& table, const Selection& selection, bool with_valid);
 
+/// Writes what `resample --plot` draws into `folder`: before.npz has the samples, after.npz every target, in gaps and
+/// outside too. The arrays are the times in nanoseconds, the columns, the offsets of the episodes, and behind the
+/// targets whether they are valid.
+void write_plot_data(const std::filesystem::path& folder, const io::Recording& recording,
+                     const ResampleTargets& targets, const ModePlan& plan, const ResampledTable& table);
+
 /// Renames the position and the quaternion of `roles` to tx ty tz qx qy qz qw, as a TUM or KITTI trajectory needs them,
 /// unless columns have these names already. Returns a line for the summary, which is empty when nothing was renamed.
 /// Throws Error bad_parameter when there are several poses.

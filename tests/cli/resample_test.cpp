@@ -155,6 +155,32 @@ TEST_F(ResampleCommand, nothing_is_interpolated_across_a_gap) {
   EXPECT_NE(last.err.find("longest step is 98 s"), std::string::npos) << last.err;
 }
 
+TEST_F(ResampleCommand, what_a_plot_shows_has_every_target_and_the_samples) {
+  const std::string in = file("in.csv", "t,x,offsets\n0,0.0,7\n1,1.0,8\n9,9.0,9\n");
+  std::filesystem::create_directory(folder / "plot");
+  const auto recording = expect_done(
+      {in, "-o", path("out.csv"), "--hz", "0.5", "--max-gap", "2", "--plot-data", path("plot")}, path("out.csv"));
+  EXPECT_EQ(values(recording, "x"), Values{0});
+  const auto arrays = [this](const char* name) {
+    const io::NpzReader archive(folder / name);
+    std::map<std::string, Values> all;
+    for (const std::string& each : archive.names()) {
+      const io::Array array = archive.read(each);
+      for (std::int64_t i = 0; i < array.size(); ++i) all[each].push_back(io::element_f64(array, i));
+    }
+    return all;
+  };
+  const auto before = arrays("plot/before.npz");
+  EXPECT_EQ(before.at("x"), (Values{0, 1, 9}));
+  EXPECT_EQ(before.at("t"), (Values{0, 1e9, 9e9}));
+  const auto after = arrays("plot/after.npz");
+  EXPECT_EQ(after.at("t"), (Values{0, 2e9, 4e9, 6e9, 8e9}));
+  EXPECT_EQ(after.at("valid"), (Values{1, 0, 0, 0, 0}));
+  EXPECT_EQ(after.at("offsets"), (Values{7, 0, 0, 0, 0}));  // the column
+  EXPECT_EQ(after.at("offsets_2"), (Values{0, 5}));         // of the episodes
+  EXPECT_EQ(nlohmann::json::parse(read_all(folder / "plot/summary.json"))["gaps"]["max_gap_ns"], 2'000'000'000);
+}
+
 TEST_F(ResampleCommand, formats_convert_into_each_other) {
   const std::string in = file("in.txt", kTum);
   expect_done({in, "-o", path("a.npz"), "--hz", "2", "--compress"}, path("a.npz"));

@@ -46,6 +46,19 @@ TEST(Tool, unknown_words_end_with_two_and_a_hint) {
   expect_text(result.err, "--color");
 }
 
+TEST(Tool, commands_of_the_python_package_say_where_they_come_from) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"report", "run.json", "-o", "page.html", "--compare", "old.json"},
+                                             {"dataset", "resample", "in", "out", "--hz", "30"},
+                                             {"resample", "in.csv", "-o", "out.csv", "--hz", "1", "--plot", "p.html"}}) {
+    const ToolResult result = run_tool(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    expect_text(result.err, "E100", arguments[0], "the Python package tmaops", "make wheel", "pip install");
+    EXPECT_EQ(result.out, "");
+  }
+  expect_text(run_tool({"--help"}).out, "dataset", "report", "(Python package)");
+}
+
 TEST(Explain, prints_a_page_by_number_or_name) {
   const ToolResult by_number = run_tool({"explain", "e012"});
   EXPECT_EQ(by_number.exit_code, 0);

@@ -7,24 +7,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tmaops.cli import guarded
 from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.inspect import inspect, write_page
+from tmaops.dataset.inspect import inspect
 from tmaops.dataset.job import Report, format_of, options_of, resample, save_rules
 from tmaops.dataset.places import place
+from tmaops.pages.page import check_page, write_page
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs `tmaops dataset ARGUMENTS`. Returns the exit code: 0 done, 2 refused, 3 episodes left out, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
-    except Refused as error:
-        print(f"error: {error.where}\n  got:    {error.got}\n  needed: {error.needed}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return guarded(lambda: options.run(options))
     except KeyboardInterrupt:
         print("interrupted; --resume goes on from here", file=sys.stderr)
         return 130
@@ -132,6 +128,8 @@ def _example(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
+    if options.html:
+        check_page(options.html, "--html")
     found = inspect(
         options.source,
         time_column=options.time_column,
@@ -140,7 +138,7 @@ def _inspect(options: argparse.Namespace) -> int:
         input_hz=options.input_hz,
     )
     if options.html:
-        write_page(found, options.html, f"{options.source.resolve().name}: clocks and gaps")
+        write_page(found.page(f"{options.source.resolve().name}: clocks and gaps"), options.html)
     print(json.dumps(found.json(), indent=1) if options.json else found.text())
     return 3 if found.unreadable else 0
 

@@ -5,14 +5,14 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.job import format_of, options_of
-from tmaops.dataset.places import place, write_whole
+from tmaops.dataset.places import place
+from tmaops.pages.page import COLORS, SYMBOLS, Page, axis, figure
 
 
 @dataclass
@@ -136,30 +136,22 @@ class Inspection:
     def json(self) -> dict[str, Any]:
         return {"streams": self.totals(), "episodes": [asdict(c) for c in self.clocks], "unreadable": self.unreadable}
 
-    def html(self, title: str) -> str:
-        """One page with the tables and plots in it; needs plotly."""
-        try:
-            import plotly.graph_objects as graph
-        except ImportError:
-            raise Refused("--html", "no plotly", "pip install plotly") from None
-        parts = []
+    def page(self, title: str) -> Page:
+        """The table and plots over the episodes, for write_page of tmaops.pages."""
+        made = Page(title)
+        made.add(f"<pre id='summary'>{html.escape(self.text())}</pre>")
         plots = (("hz", "rate, Hz"), ("jitter", "jitter, share of a step"), ("longest_gap", "longest gap, s"), ("drops", "missing samples"))
         for key, label in plots:
-            figure = graph.Figure()
-            for name in dict.fromkeys(c.stream for c in self.clocks):
+            traces = []
+            for index, name in enumerate(dict.fromkeys(c.stream for c in self.clocks)):
                 mine = [c for c in self.clocks if c.stream == name]
-                figure.add_scatter(
-                    x=[c.episode for c in mine], y=[getattr(c, key) for c in mine], mode="markers", name=name or "all columns"
-                )
-            figure.update_layout(title=label, xaxis_title="episode", height=320, margin={"t": 40, "b": 40})
-            figure.update_xaxes(type="category")
-            parts.append(figure.to_html(full_html=False, include_plotlyjs=not parts))
-        heading = html.escape(title)
-        return (
-            f"<!doctype html><meta charset='utf-8'><title>{heading}</title>"
-            "<style>body{font-family:sans-serif;margin:2em;max-width:70em}</style>"
-            f"<h1>{heading}</h1><pre id='summary'>{html.escape(self.text())}</pre>{''.join(parts)}\n"
-        )
+                marker = {"color": COLORS[index % len(COLORS)], "symbol": SYMBOLS[index // len(COLORS) % len(SYMBOLS)]}
+                traces.append({
+                    "type": "scatter", "mode": "markers", "name": name or "all columns", "marker": marker,
+                    "x": [c.episode for c in mine], "y": [getattr(c, key) for c in mine],
+                })  # fmt: skip
+            made.plot(("", "", figure(traces, title=label, height=340, xaxis=axis("episode", type="category"), yaxis=axis(label, rangemode="tozero"))))
+        return made
 
 
 def _sum(counts: Iterator[dict[str, int]]) -> dict[str, int]:
@@ -194,9 +186,3 @@ def inspect(
         raise Refused(str(source), "no episodes", "at least one")
     return Inspection(clocks, unreadable)
 
-
-def write_page(inspection: Inspection, path: Path, title: str) -> None:
-    """Writes the page whole or not at all."""
-    if path.exists():
-        raise Refused(str(path), "a path that exists", "a new path for the page")
-    write_whole(path, inspection.html(title))

@@ -3,6 +3,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 for needed in ("numpy", "pyarrow"):
     pytest.importorskip(needed)
