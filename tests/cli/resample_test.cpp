@@ -172,9 +172,9 @@ TEST_F(ResampleCommand, what_a_plot_shows_has_every_target_and_the_samples) {
   };
   const auto before = arrays("plot/before.npz");
   EXPECT_EQ(before.at("x"), (Values{0, 1, 9}));
-  EXPECT_EQ(before.at("t"), (Values{0, 1e9, 9e9}));
+  EXPECT_EQ(before.at("t_ns"), (Values{0, 1e9, 9e9}));
   const auto after = arrays("plot/after.npz");
-  EXPECT_EQ(after.at("t"), (Values{0, 2e9, 4e9, 6e9, 8e9}));
+  EXPECT_EQ(after.at("t_ns"), (Values{0, 2e9, 4e9, 6e9, 8e9}));
   EXPECT_EQ(after.at("valid"), (Values{1, 0, 0, 0, 0}));
   EXPECT_EQ(after.at("offsets"), (Values{7, 0, 0, 0, 0}));  // the column
   EXPECT_EQ(after.at("offsets_2"), (Values{0, 5}));         // of the episodes
