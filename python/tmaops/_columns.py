@@ -55,13 +55,41 @@ def _frame_library(value: Any) -> Optional[str]:
     return module if module in ("pandas", "polars") and type(value).__name__ == "DataFrame" else None
 
 
-class _Columns:
-    """Columns as NumPy arrays, and for each how the caller's kind of array is made of one again."""
+# The names of times that the tool knows (src/io/time_names.cpp).
+_TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
+_TAG = 52  # bits of a row number, above which the number of its column stands
 
-    def __init__(self) -> None:
+
+class _Columns:
+    """Columns as NumPy arrays, and for each how the caller's kind of array is made of one again.
+
+    What the tool has no type for, and what may lack values, goes to it as the numbers of the rows. They are whole numbers,
+    which have the rule of everything that is no real number: a sample is taken as it is.
+    """
+
+    def __init__(self, time: Optional[str] = None) -> None:
+        self.time = time
         self.arrays: Dict[str, Any] = {}
         self.restore: Dict[str, Callable[[Any], Any]] = {}
+        self.take: List[Callable[[Any], Any]] = []  # of columns of row numbers: from rows (-1: no data) to values
         self.dates: List[str] = []
+        self.new: Callable[[Any], Any] = lambda array: array  # of columns that the tool adds
+
+    def is_time(self, name: str) -> bool:
+        return name == self.time or name in _TIME_NAMES
+
+    def add_rows(self, name: str, count: int, take: Callable[[Any], Any]) -> None:
+        import numpy
+
+        self.take.append(take)
+        self.arrays[name] = (len(self.take) << _TAG) + 1 + numpy.arange(count, dtype="int64")
+
+    def taken(self, array: Any) -> Any:
+        """The values of a column of row numbers; None for another column."""
+        if array.dtype != "int64" or array.ndim != 1 or not len(array):
+            return None
+        number, rows = int(array.max()) >> _TAG, (array & ((1 << _TAG) - 1)) - 1
+        return self.take[number - 1](rows) if 1 <= number <= len(self.take) else None
 
     def add(self, name: str, values: Any) -> None:
         import numpy
@@ -73,22 +101,24 @@ class _Columns:
             values = values.detach().cpu()
             values = values.float().numpy() if dtype is torch.bfloat16 else values.numpy()
             back = lambda array: torch.from_numpy(array).to(device, dtype if array.dtype.kind != "b" else torch.bool)
+            self.new = lambda array: torch.from_numpy(array).to(device)
         elif not isinstance(values, numpy.ndarray):
             module = type(values).__module__.partition(".")[0]
             values = numpy.asarray(values.get() if module == "cupy" else values)
             if module in ("jax", "jaxlib"):
                 back = sys.modules["jax"].numpy.asarray
-        if values.dtype.kind == "O" and len(values) and isinstance(values[0], (numpy.ndarray, list, tuple)):
-            values = numpy.stack([numpy.asarray(row) for row in values])
-            back = lambda array: list(array)
-        elif values.dtype.kind == "O":
-            values = values.astype(str)
-            back = lambda array: array.astype(object)
-        elif values.dtype.kind == "M":
+        if values.dtype.kind == "O":
+            rows = _stacked(values)
+            if rows is None:
+                self.add_rows(name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows]))
+                return
+            values, back = rows, lambda array: list(array)
+        elif values.dtype.kind in "mM":
             dtype = values.dtype
-            values = values.astype("datetime64[ns]").astype("int64")
-            self.dates.append(name)
-            back = lambda array: array.astype("datetime64[ns]").astype(dtype)
+            values = values.astype(f"{dtype.kind}8[ns]").astype("int64")
+            if dtype.kind == "M":
+                self.dates.append(name)
+            back = lambda array: array.astype(f"{dtype.kind}8[ns]").astype(dtype)
         elif values.dtype.name == "bfloat16":
             dtype = values.dtype
             values = values.astype("float32")
@@ -97,25 +127,83 @@ class _Columns:
         self.restore[name] = back
 
     def add_of_pandas(self, name: str, values: Any) -> None:
-        zone = getattr(values.dtype, "tz", None)
-        self.add(name, values.to_numpy() if zone is None else values.to_numpy(dtype="datetime64[ns]"))
-        if zone is not None:
-            pandas, back, dtype = sys.modules["pandas"], self.restore[name], values.dtype
-            self.restore[name] = lambda array: pandas.DatetimeIndex(back(array)).tz_localize("UTC").astype(dtype)
+        pandas = sys.modules["pandas"]
+        dtype, array = values.dtype, values.array
+        kind = getattr(dtype, "kind", "O")
+        if kind == "M" and not _is_numpy(dtype):
+            zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+            self.add(name, values.to_numpy(dtype="datetime64[ns]"))
+            back = self.restore[name]
+            self.restore[name] = lambda column: pandas.Series(pandas.DatetimeIndex(back(column)).tz_localize("UTC" if zone else None)).astype(dtype).array
+        elif kind == "f" and not _is_numpy(dtype):
+            self.add(name, values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan")))
+            self.restore[name] = lambda column: pandas.array(column, dtype=dtype)
+        elif _is_numpy(dtype) and (kind != "O" or _stacked(values.to_numpy()) is not None):
+            self.add(name, values.to_numpy())
+        elif (self.is_time(name) or name == "valid") and not values.isna().any():
+            numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
+            self.add(name, values.to_numpy(dtype=object).astype(numbers))
+            self.restore[name] = lambda column: pandas.array(column, dtype=dtype)
+        else:
+            self.add_rows(name, len(values), lambda rows: array.take(rows, allow_fill=bool((rows < 0).any())))
+
+    def add_of_polars(self, name: str, values: Any) -> None:
+        polars = sys.modules["polars"]
+        dtype, nulls = values.dtype, bool(values.null_count())
+        inner = getattr(dtype, "inner", None)
+        rows = _stacked(values.to_numpy()) if inner is not None and inner.is_float() and not nulls else None
+        if dtype.is_float() or rows is not None or (dtype.is_integer() or dtype == polars.Boolean) and not nulls:
+            self.add(name, values.to_numpy() if rows is None else rows)
+            self.restore[name] = lambda column: _polars_series(polars, column, dtype, nulls)
+        elif isinstance(dtype, polars.Datetime) and not nulls:
+            self.add(name, values.to_numpy())
+            back, zone = self.restore[name], dtype.time_zone
+            made = (lambda series: series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)) if zone else (lambda series: series)
+            self.restore[name] = lambda column: made(polars.Series(back(column)))
+        elif dtype == polars.String and self.is_time(name) and not nulls:
+            self.add(name, values.to_numpy().astype(str))
+            self.restore[name] = lambda column: polars.Series(column.tolist(), dtype=dtype)
+        else:
+            self.add_rows(name, len(values), lambda rows: values.gather(polars.Series(rows).replace(-1, None)))
 
 
-def _read(recording: Any) -> _Columns:
-    columns = _Columns()
+def _is_numpy(dtype: Any) -> bool:
+    import numpy
+
+    return isinstance(dtype, numpy.dtype)
+
+
+def _stacked(values: Any) -> Any:
+    """Rows of numbers of one shape as one array; None for everything else."""
+    import numpy
+
+    if values.dtype.kind != "O":
+        return values if values.ndim > 1 else None
+    if not len(values) or not all(isinstance(row, (numpy.ndarray, list, tuple)) for row in values):
+        return None
+    rows = [numpy.asarray(row) for row in values]
+    return numpy.stack(rows) if len({row.shape for row in rows}) == 1 and rows[0].dtype.kind in "biuf" else None
+
+
+def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
+    series = polars.Series(column)
+    if nulls:
+        series = series.fill_nan(None)
+    return series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
+
+
+def _read(recording: Any, time: Optional[str] = None) -> _Columns:
+    columns = _Columns(time)
     library = _frame_library(recording)
     if library == "pandas":
         if type(recording.index).__name__ == "DatetimeIndex":
+            columns.time = columns.time or str(recording.index.name or "timestamp")
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
         for name in recording.columns:
             columns.add_of_pandas(str(name), recording[name])
     elif library == "polars":
         for series in recording.get_columns():
-            text = str(series.dtype) in ("String", "Utf8", "Categorical")
-            columns.add(series.name, _objects(series.to_list()) if text else series.to_numpy())
+            columns.add_of_polars(series.name, series)
     elif isinstance(recording, Mapping):
         for name, values in recording.items():
             columns.add(str(name), values)
@@ -123,6 +211,8 @@ def _read(recording: Any) -> _Columns:
         raise _errors.invalid_type(
             "resample_columns: recording", type(recording).__name__, "a dictionary of arrays, a pandas or a polars frame"
         )
+    if columns.time is None and len(columns.dates) == 1 and not set(_TIME_NAMES) & set(columns.arrays):
+        columns.time = columns.dates[0]
     return columns
 
 
@@ -136,7 +226,11 @@ def _objects(values: list) -> Any:
 
 def _write(recording: Any, columns: _Columns, arrays: Dict[str, Any]) -> Any:
     """What came back, as the caller's kind of recording."""
-    restored = {name: columns.restore.get(name, lambda array: array)(array) for name, array in arrays.items()}
+    restored = {}
+    for name, array in arrays.items():
+        back = columns.restore.get(name)
+        values = columns.taken(array) if back is None else None
+        restored[name] = back(array) if back else columns.new(array) if values is None else values
     library = _frame_library(recording)
     if library == "pandas":
         pandas = sys.modules["pandas"]
@@ -144,11 +238,9 @@ def _write(recording: Any, columns: _Columns, arrays: Dict[str, Any]) -> Any:
         index = None
         if type(recording.index).__name__ == "DatetimeIndex" and name in restored:
             index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
-        return pandas.DataFrame(restored, index=index)
+        return pandas.DataFrame({name: pandas.Series(values, index=index) for name, values in restored.items()}, index=index)
     if library == "polars":
-        return sys.modules["polars"].DataFrame({
-            name: array.tolist() if getattr(array, "dtype", None) == object else array for name, array in restored.items()
-        })
+        return sys.modules["polars"].DataFrame(restored)
     return restored
 
 
@@ -189,9 +281,9 @@ def resample_columns(
 
     Args:
         recording: a dictionary of arrays (NumPy, torch, JAX, CuPy, lists), a pandas or a polars frame. Arrays have one row
-            for each timestamp and any further dimensions; others are passed on unchanged. The times are the array
-            "timestamp", "timestamps", "time", "times", "t", "stamp" or "stamps", the only column of datetimes, or a pandas
-            DatetimeIndex.
+            for each timestamp and any further dimensions; others are passed on unchanged. The times are a pandas
+            DatetimeIndex, else the array "timestamp", "timestamps", "time", "times", "t", "stamp" or "stamps", else the only
+            column of datetimes.
         hz: targets at this rate, from the first timestamp to the last; or
         times: the targets: an array of times, or of datetimes; or
         like: the targets are the timestamps of this recording.
@@ -208,8 +300,9 @@ def resample_columns(
         report: return the pair (recording, Report).
 
     Returns:
-        A recording of the same kind. With targets that can have no data it has a column "valid". What looks wrong is a
-        Python warning; what was assumed is logged to the logger "tmaops" as information.
+        A recording of the same kind. Columns of frames keep their types: nullable ones, categories, time zones, lists and all
+        others; a missing value stays missing. With targets that can have no data it has a column "valid". What looks wrong
+        is a Python warning; what was assumed is logged to the logger "tmaops" as information.
 
     Raises:
         tmaops.Error: the tool's errors, as E030 unsorted times, E032 equal times, E037 a mode that a column cannot have, E049
@@ -217,14 +310,12 @@ def resample_columns(
     """
     import numpy
 
-    source = _read(recording)
+    source = _read(recording, time)
     with tempfile.TemporaryDirectory(prefix="tmaops-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         given, made = os.path.join(folder, "recording.npz"), os.path.join(folder, "resampled.npz")
         _save(given, source.arrays)
         command = [program(), "resample", given, "-o", made, "--json", "--quiet", *_options(mode)]
-        if time is None and len(source.dates) == 1:
-            time = source.dates[0]
-        if time is not None and time in source.dates:
+        if source.time in source.dates:
             time_unit = "ns"
         if times is not None:
             targets = _Columns()
@@ -239,10 +330,10 @@ def resample_columns(
             path = os.path.join(folder, "like.npz")
             _save(path, other.arrays)
             command += ["--like", path]
-            if len(other.dates) == 1:
-                command += ["--targets-array", other.dates[0], "--like-unit", "ns"]
+            if other.time is not None:
+                command += ["--targets-array", other.time, *(["--like-unit", "ns"] if other.time in other.dates else [])]
         named = {
-            "--hz": hz, "--columns": columns, "--times-array": time, "--time-unit": time_unit, "--times-unit": times_unit,
+            "--hz": hz, "--columns": columns, "--times-array": source.time, "--time-unit": time_unit, "--times-unit": times_unit,
             "--offsets-array": offsets, "--start": start, "--end": end, "--snap": snap, "--max-gap": max_gap,
             "--outside": outside, "--duplicates": duplicates,
         }  # fmt: skip

@@ -89,10 +89,115 @@ def test_polars_frames_keep_their_types():
     assert got["when"][1] - got["when"][0] == datetime.timedelta(milliseconds=50)
 
 
+PANDAS = {
+    "Int64": ([1, None, 3, 4, 5], [1, 1, None, None, 3, 3, 4, 4, 5]),
+    "UInt8": ([1, 2, 3, 4, 5], [1, 1, 2, 2, 3, 3, 4, 4, 5]),
+    "Float64": ([1, None, 3, 4, 5], [1, None, None, None, 3, 3.5, 4, 4.5, 5]),
+    "Float32": ([1, 2, 3, 4, 5], [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]),
+    "boolean": ([True, None, False, True, True], [True, True, None, None, False, False, True, True, True]),
+    "string": (["a", None, "c", "d", "e"], ["a", "a", None, None, "c", "c", "d", "d", "e"]),
+    "category": (["a", None, "b", "b", "a"], ["a", "a", None, None, "b", "b", "b", "b", "a"]),
+    "timedelta64[us]": ([1, 2, 3, 4, 5], [1, 1, 2, 2, 3, 3, 4, 4, 5]),
+    "object": (["a", None, [1], [1, 2], "e"], ["a", "a", None, None, [1], [1], [1, 2], [1, 2], "e"]),
+    "int64[pyarrow]": ([1, None, 3, 4, 5], [1, 1, None, None, 3, 3, 4, 4, 5]),
+    "double[pyarrow]": ([1, 2, 3, 4, 5], [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", PANDAS)
+def test_columns_of_pandas_keep_their_types_and_missing_values(dtype):
+    pandas = pytest.importorskip("pandas")
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    values, wanted = PANDAS[dtype]
+    frame = pandas.DataFrame({"t": np.arange(5) * 0.1, "c": pandas.Series(values, dtype=dtype)})
+    got = tmaops.resample(frame, hz=20)["c"]
+    assert got.dtype == frame["c"].dtype
+    unit = pandas.Timedelta("1us")
+    assert [value / unit if "delta" in dtype else None if value is not None and value is pandas.NA or value is None or value != value else value for value in got] == wanted
+
+
+def test_times_of_pandas_may_be_of_nullable_and_zoned_types():
+    pandas = pytest.importorskip("pandas")
+    zoned = pandas.date_range("2026-03-29 00:59:59.9", periods=5, freq="100ms", tz="UTC").tz_convert("Europe/Berlin")  # the clock goes forward
+    for times in (pandas.array([0, 100, 200, 300, 400], dtype="Int64"), zoned, pandas.Series(zoned).astype("timestamp[us, tz=Europe/Berlin][pyarrow]")):
+        frame = pandas.DataFrame({"stamp": times, "x": np.arange(5.0)})
+        got = tmaops.resample(frame, hz=20, time_unit="ms") if frame["stamp"].dtype == "Int64" else tmaops.resample(frame, hz=20)
+        assert got["stamp"].dtype == frame["stamp"].dtype and len(got) == 9
+        assert got["stamp"][2] == frame["stamp"][1] and got["x"][3] == 1.5
+        assert got["stamp"][3] - got["stamp"][2] == got["stamp"][1] - got["stamp"][0]
+
+
+def test_what_has_no_data_is_missing_and_renamed_columns_keep_their_types():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"t": [0.0, 0.1, 0.9, 1.0], "label": pandas.Categorical(list("abcd")), "n": pandas.array([1, 2, 3, 4], dtype="Int8")})
+    got = tmaops.resample(frame, times=[0.05, 0.5, 0.95], max_gap=0.2, columns="state=label,count=n")
+    assert list(got.columns) == ["t", "state", "count", "valid"] and got["valid"].tolist() == [True, False, True]
+    assert got["state"].dtype == frame["label"].dtype and got["count"].dtype == "Int8"
+    assert got["state"].isna().tolist() == got["count"].isna().tolist() == [False, True, False]
+    assert (got["state"][2], got["count"][2]) == ("c", 3)
+    later = tmaops.resample(frame, times=[0.07, 0.97], mode={"label": "next", "n": "nearest"})
+    assert later["label"].tolist() == ["b", "d"] and later["n"].tolist() == [2, 4]
+
+
+def test_columns_of_polars_keep_their_types_zones_and_missing_values():
+    polars = pytest.importorskip("polars")
+    import datetime
+    import decimal
+
+    start = datetime.datetime(2026, 1, 1, 12)
+    stamps = [start + datetime.timedelta(milliseconds=100 * i) for i in range(5)]
+    columns = {
+        "t": polars.Series(np.arange(5) * 0.1),
+        "day": polars.Series([datetime.date(2026, 1, i + 1) for i in range(5)]),
+        "seen": polars.Series(stamps).dt.replace_time_zone("Asia/Tokyo"),
+        "lost": polars.Series([None, *stamps[1:]]),
+        "n": polars.Series([1, None, 3, 4, 5], dtype=polars.Int16),
+        "small": polars.Series([1, 2, 3, 4, 5], dtype=polars.UInt8),
+        "x": polars.Series([1.0, None, 3.0, 4.0, 5.0], dtype=polars.Float32),
+        "open": polars.Series([True, None, False, False, True]),
+        "label": polars.Series(["a", None, "b", "b", "a"], dtype=polars.Categorical),
+        "text": polars.Series(["a", None, "b", "b", "a"]),
+        "took": polars.Series([datetime.timedelta(seconds=i) for i in range(5)]),
+        "price": polars.Series([decimal.Decimal(i) for i in range(5)]),
+        "pose": polars.Series([{"a": 1.0, "b": "x"}] * 5),
+        "ragged": polars.Series([[1.0], [1.0, 2.0], [], [3.0], None]),
+        "state": polars.Series([[0.0, 1.0 * i] for i in range(5)]),
+        "eef_quat": polars.Series([[0.0, 0.0, 0.0, 1.0]] * 5, dtype=polars.Array(polars.Float64, 4)),
+    }
+    frame = polars.DataFrame(columns)
+    got, report = tmaops.resample(frame, hz=20, report=True)
+    assert got.schema == {**frame.schema, "valid": polars.Boolean} and report.time["name"] == "t"
+    assert dict(report.modes)["eef_quat"] == "slerp" and dict(report.modes)["state"] == "linear"
+    assert got["state"].to_list()[3] == [0.0, 1.5]
+    assert got["x"].to_list() == [1.0, None, None, None, 3.0, 3.5, 4.0, 4.5, 5.0]
+    before = [min(i // 2, 4) for i in range(9)]
+    for name in set(columns) - {"t", "x", "state", "eef_quat"}:
+        assert got[name].to_list() == [frame[name].to_list()[row] for row in before], name
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+def test_times_of_polars_keep_their_unit_and_zone(unit, zone):
+    polars = pytest.importorskip("polars")
+    import datetime
+
+    start = datetime.datetime(2026, 11, 1, 5, 59, 59, 900_000)  # in New York the clock goes back at 6:00 UTC
+    stamps = polars.Series([start + datetime.timedelta(milliseconds=100 * i) for i in range(5)], dtype=polars.Datetime(unit))
+    if zone:
+        stamps = stamps.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    frame = polars.DataFrame({"when": stamps, "x": np.arange(5.0)})
+    got = tmaops.resample(frame, hz=20)
+    assert got["when"].dtype == frame["when"].dtype and len(got) == 9
+    assert got["when"].gather_every(2).equals(frame["when"])
+    assert got["x"].to_list() == [i / 2 for i in range(9)]
+
+
 def test_torch_tensors_come_back_as_torch_tensors():
     torch = pytest.importorskip("torch")
     got = tmaops.resample({"t": torch.arange(4.0), "x": torch.arange(4.0, dtype=torch.bfloat16)[:, None]}, hz=2)
     assert got["x"].dtype is torch.bfloat16 and got["x"][1].item() == 0.5
+    assert got["valid"].dtype is torch.bool
 
 
 class Episodes:
@@ -103,10 +208,12 @@ class Episodes:
         return recording(11 + index)
 
 
-def test_forked_workers_of_a_data_loader_collate_episodes():
+@pytest.mark.parametrize("start, workers", [("fork", 2), ("spawn", 2), ("forkserver", 1), (None, 0)])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_workers_of_a_data_loader_collate_episodes(start, workers):
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(
-        Episodes(), batch_size=3, num_workers=2, collate_fn=tmaops.data.Resample(hz=20), multiprocessing_context="fork"
+        Episodes(), batch_size=3, num_workers=workers, collate_fn=tmaops.data.Resample(hz=20), multiprocessing_context=start
     )
     batches = list(loader)
     assert [batch["length"].tolist() for batch in batches] == [[21, 23, 25], [27, 29, 31]]
