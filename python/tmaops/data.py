@@ -1,40 +1,57 @@
 """Steps of data pipelines for robot data. They run in forked workers of data loaders, too.
 
     DataLoader(dataset, collate_fn=tmaops.data.Resample(hz=30))       # episodes of a batch at one rate, padded
-    pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a step over dictionaries, as LeRobot's processors have
+    pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a function over dictionaries; tmaops.lerobot has LeRobot's
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Dict, List
+from collections.abc import Iterator, Mapping
+from typing import Any, Dict, List, Tuple
 
 from ._columns import resample_columns
+from ._errors import invalid_value
 
 
 class ResampleStep:
-    """A function from a recording to the recording at other times.
+    """A function from a recording to the recording at other times, which may stand in a pipeline of such functions.
 
-    It may stand in a LeRobot processor pipeline: it is called with a transition or a dictionary of arrays, changes only
-    what has a row for every timestamp, and describes itself by `get_config`.
+    It takes a dictionary of arrays, of which some may stand in dictionaries of their own, as a transition of LeRobot has
+    them: {"observation": {"timestamp": (S), "observation.state": (S, 7)}, "action": (S, 7), "info": {}}. Every array with a
+    row for every timestamp is resampled, by the rule of its name, and takes its place again; everything else stays. Where
+    targets can have no data, "valid" stands beside the times. `tmaops.lerobot.ResampleStep` is the same as a step of LeRobot.
 
     Args:
-        key: where the recording lies in what the step is called with, as "observation"; None: it is what it is called with.
-        options: as for `tmaops.resample_columns` (hz, times, mode, max_gap, outside, ...).
+        options: as for `tmaops.resample_columns` (hz, times, time, mode, max_gap, outside, ...).
+
+    Raises:
+        tmaops.Error: as `tmaops.resample_columns`; a name that stands in two places.
     """
 
-    def __init__(self, *, key: str | None = None, **options: Any) -> None:
-        self.key = key
+    def __init__(self, **options: Any) -> None:
         self.options = options
 
     def __call__(self, transition: Any) -> Any:
-        if self.key is None:
+        if not isinstance(transition, Mapping):
             return resample_columns(transition, **self.options)
-        return {**transition, self.key: resample_columns(transition[self.key], **self.options)}
+        places: Dict[str, Tuple[Any, ...]] = {}
+        recording: Dict[str, Any] = {}
+        for path, value in _arrays(transition):
+            name = str(getattr(path[-1], "value", path[-1]))  # LeRobot's keys are members of an Enum
+            if name in places:
+                raise invalid_value("ResampleStep", f"'{name}' in two places", "names of their own")
+            places[name], recording[name] = path, value
+        made, report = resample_columns(recording, **{**self.options, "report": True})
+        result = {key: dict(value) if isinstance(value, Mapping) else value for key, value in transition.items()}
+        beside = places[report.time["name"]]
+        for name, value in made.items():
+            path = places.get(name, (*beside[:-1], name))
+            (result if len(path) == 1 else result[path[0]])[path[-1]] = value
+        return result
 
     def get_config(self) -> Dict[str, Any]:
-        """What makes an equal step: `ResampleStep(**step.get_config())`."""
-        return {"key": self.key, **self.options}
+        """What makes an equal step, as JSON can hold it: `ResampleStep(**step.get_config())`."""
+        return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in self.options.items()}
 
     def state_dict(self) -> Dict[str, Any]:
         """Nothing: the step learns nothing."""
@@ -49,6 +66,15 @@ class ResampleStep:
     def transform_features(self, features: Any) -> Any:
         """Names, types and shapes of a row stay as they are."""
         return features
+
+
+def _arrays(transition: Mapping) -> Iterator[Tuple[Tuple[Any, ...], Any]]:
+    """What can have a row for every timestamp, and where it stands: arrays, and lists of numbers or text."""
+    for key, value in transition.items():
+        for path, each in [((key, name), inner) for name, inner in value.items()] if isinstance(value, Mapping) else [((key,), value)]:
+            row = each[0] if isinstance(each, (list, tuple)) and each else None
+            if isinstance(row, (int, float, str)) or len(getattr(each, "shape", ())) > 0:
+                yield path, each
 
 
 class Resample:

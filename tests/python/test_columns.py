@@ -224,12 +224,54 @@ def test_workers_of_a_data_loader_collate_episodes(start, workers):
     assert len(batches[0]["task"]) == 3
 
 
-def test_a_step_describes_itself_and_changes_its_part():
-    step = tmaops.data.ResampleStep(key="observation", hz=20)
-    transition = {"observation": recording(), "action": 3}
-    got = tmaops.data.ResampleStep(**step.get_config())(transition)
-    assert got["action"] == 3 and len(got["observation"]["timestamp"]) == 21
-    assert len(transition["observation"]["timestamp"]) == 11
+class Aligned(Episodes):
+    """The step in the worker itself, and the library's own call behind it."""
+
+    def __getitem__(self, index):
+        found = tmaops.data.ResampleStep(hz=20)(super().__getitem__(index))
+        return tmaops.resample(found["observation.state"][None], found["timestamp"], np.array([0.1, 0.2]))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_workers_of_a_data_loader_call_the_tool_and_the_library(start):
+    torch = pytest.importorskip("torch")
+    tmaops.resample(np.zeros((64, 2000, 16)), np.arange(2000.0), np.arange(1999.0))  # the parent's threads exist
+    got = list(torch.utils.data.DataLoader(Aligned(), batch_size=6, num_workers=2, multiprocessing_context=start))
+    torch.testing.assert_close(got[0][0, 0, :, 1], torch.tensor([0.2, 0.4]))
+
+
+def transition():
+    """An episode as LeRobot's processors pass it on."""
+    found = recording()
+    times = found.pop("timestamp")
+    names = found.pop("joint_names")
+    action = np.stack([times, -times], 1)
+    return {"observation": {"timestamp": times, **found}, "action": action, "reward": 0.0, "done": False, "info": {"names": names, "who": {}}}
+
+
+def test_a_step_resamples_everything_that_has_rows_and_leaves_the_rest():
+    step = tmaops.data.ResampleStep(hz=20, mode={"action": "previous"})
+    before = transition()
+    got = step(before)
+    assert list(got) == list(before) and list(got["observation"])[:5] == list(before["observation"])
+    assert len(got["observation"]["timestamp"]) == len(got["action"]) == 21 and got["observation"]["valid"].all()
+    np.testing.assert_array_equal(got["action"][1], before["action"][0])
+    assert got["observation"]["task"][11] == "pick" and (got["reward"], got["done"]) == (0.0, False)
+    np.testing.assert_array_equal(got["info"]["names"], ["a", "b"])
+    assert len(before["observation"]["timestamp"]) == 11 and "valid" not in before["observation"]
+    flat = tmaops.data.ResampleStep(hz=20)(recording())
+    np.testing.assert_array_equal(flat["eef_quat"], tmaops.resample(recording(), hz=20)["eef_quat"])
+    with pytest.raises(ValueError, match="'gripper' in two places"):
+        step({**before, "gripper": np.zeros(11)})
+
+
+def test_a_step_describes_itself():
+    import json
+
+    step = tmaops.data.ResampleStep(times=np.array([0.25, 0.5]), max_gap=1.0)
+    again = tmaops.data.ResampleStep(**json.loads(json.dumps(step.get_config())))
+    np.testing.assert_array_equal(again(recording())["gripper"], step(recording())["gripper"])
     assert step.state_dict() == {}
 
 

@@ -1,12 +1,7 @@
 """Data sets written and read by LeRobot's own code (`pip install --no-deps lerobot` and what its data sets need).
-
-torchvision and accelerate, which LeRobot imports for images and training, have no part in this and may be missing.
 """
 
-import importlib.machinery
 import importlib.util
-import sys
-import types
 
 import known
 import numpy as np
@@ -14,35 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import tmaops.dataset
+from lerobot_own import lerobot_imports
 
 for needed in ("torch", "datasets", "lerobot"):
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"no {needed}", allow_module_level=True)
 
 
-def stand_in(name, **attributes):
-    module = types.ModuleType(name)
-    module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-    module.__dict__.update(attributes)
-    sys.modules[name] = module
-
-
 @pytest.fixture(scope="module")
 def own():
     """LeRobotDataset itself."""
-    before = set(sys.modules)
-    if importlib.util.find_spec("accelerate") is None:
-        stand_in("accelerate", Accelerator=object)
-    if importlib.util.find_spec("torchvision") is None:
-        stand_in("torchvision")
-        stand_in("torchvision.transforms", ToTensor=object)
-        sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
-    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+    with lerobot_imports():
+        from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
-    yield LeRobotDataset
-    for name in set(sys.modules) - before:
-        if name.split(".")[0] in ("torchvision", "accelerate"):
-            del sys.modules[name]
+        yield LeRobotDataset
 
 
 def motion(seconds):
