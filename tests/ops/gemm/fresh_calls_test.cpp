@@ -8,6 +8,12 @@
 
 #include "ops/gemm/gemm_case.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+// ThreadSanitizer does not see how oneDNN orders its threads, because that library is built without it.
+extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libdnnl.so"; }
+#endif
+
 namespace tmaops::test {
 namespace {
 
