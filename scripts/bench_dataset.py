@@ -61,6 +61,8 @@ def copy_file(pair: tuple[Path, Path]) -> None:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, use_threads=False)
             writer.write_table(table.slice(0, table.num_rows * HZ // FPS))  # as many rows as resampling writes
+    with open(pair[1], "rb") as written:
+        os.fsync(written.fileno())  # a job ends when its files are on the disk
 
 
 def read_and_write(source: Path, out: Path, workers: int) -> None:

@@ -28,8 +28,9 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
         return ticks * scale
     if not pa.types.is_floating(column.type):
         raise Refused(where, f"{column.type}", "numbers or Arrow timestamps")
-    # Through longdouble, since f64 cannot hold every nanosecond of a time since 1970.
-    seconds = column.to_numpy().astype(np.longdouble) * NANOSECONDS[unit or "s"]
+    # f64 holds the product of a float32 exactly. Of a float64 it cannot hold every nanosecond since 1970: longdouble can.
+    exact = np.longdouble if pa.types.is_float64(column.type) else np.float64
+    seconds = column.to_numpy().astype(exact) * NANOSECONDS[unit or "s"]
     if not np.isfinite(seconds).all():
         raise Refused(where, "a timestamp that is not finite", "finite timestamps")
     if seconds.size and np.abs(seconds).max() >= 2**63:
@@ -59,20 +60,22 @@ def rate(text: str | int | float | Fraction) -> Fraction:
     return hz
 
 
+def targets_in(first: int, last: int, hz: Fraction) -> int:
+    """How many of first + i / hz (i = 0, 1, ...), rounded, are at most `last` (nanoseconds)."""
+    period = 10**9 / hz
+    return max(0, -((2 * (first - last) - 1) * period.denominator // (2 * period.numerator)))
+
+
 def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.ndarray:
-    """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), `most` of them at most. Each is rounded by itself, so
+    """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), or `most` of them. Each is rounded by itself, so
     nothing drifts, and a sample that was rounded the same way lies on its target exactly.
     """
     period = 10**9 / hz
-    count = int((last - first) / period) + 2 if most is None else most  # one too many at least
-    index = np.arange(count, dtype=np.int64)
-    if count * period.numerator < 2**62:
-        half = period.denominator
-        offsets = (2 * index * period.numerator + half) // (2 * half)
-    else:
-        offsets = np.array([round(i * period) for i in range(count)], dtype=np.int64)
-    targets = first + offsets
-    return targets[targets <= last]
+    count = targets_in(first, last, hz) if most is None else most
+    fits = 2 * count * period.numerator < 2**62
+    index = np.arange(count, dtype=np.int64 if fits else object)
+    offsets = (2 * index * period.numerator + period.denominator) // (2 * period.denominator)
+    return first + offsets.astype(np.int64)
 
 
 def frame_times(times: np.ndarray, fps: Fraction, column: pa.DataType) -> np.ndarray | None:

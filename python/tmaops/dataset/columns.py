@@ -1,11 +1,13 @@
 """Resampling the columns of one episode, from Arrow to Arrow."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 
 import tmaops
+from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.rules import Rule, brackets, rows_of
 
@@ -21,8 +23,8 @@ def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
         raise Refused(where, "nulls inside lists", "whole lists that are null, or none")
     numbers = flat.to_numpy(zero_copy_only=False)
     if not pa.types.is_fixed_size_list(column.type):
-        lengths = np.unique(np.diff(column.offsets.to_numpy()))
-        if lengths.size > 1:
+        lengths = np.diff(column.offsets.to_numpy())
+        if (lengths != lengths[:1]).any():
             raise Refused(where, f"lists of {lengths.min()} to {lengths.max()} numbers", "lists of one length")
     return numbers.reshape(len(column), -1)
 
@@ -148,10 +150,12 @@ def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.n
     return empty if empty.any() else None
 
 
-def check_gaps(schema: pa.Schema, times: np.ndarray, targets: np.ndarray, max_gap: int | None, where: str) -> None:
+def check_gaps(schema: pa.Schema, times: np.ndarray, hz: Fraction, max_gap: int | None, where: str) -> None:
     """Refuses an episode with a gap beside a column that cannot be null."""
     stiff = next((field.name for field in schema if not field.nullable), None)
-    if stiff is not None and in_gaps(times, targets, max_gap) is not None:
+    if stiff is None or max_gap is None:
+        return
+    if in_gaps(times, clock.grid(int(times[0]), int(times[-1]), hz), max_gap) is not None:
         raise Refused(
             f"{where}: column '{stiff}'", "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null"
         )

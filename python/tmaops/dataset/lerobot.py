@@ -8,6 +8,7 @@ their frames, and an episode keeps its span of a video file.
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +70,16 @@ class LeRobot:
                 try:
                     column = table.column("timestamp").slice(run.first, run.rows)
                     times, was_exact = episode_times(column, fps, where)
-                    targets = clock.grid(int(times[0]), int(times[-1]), hz)
-                    check_gaps(gaps, times, targets, options.max_gap_ns(), where)
+                    check_gaps(gaps, times, hz, options.max_gap_ns(), where)
                     exact += was_exact
                 except Refused as error:
                     if not keep_going:
                         raise
                     failed[str(run.episode)] = str(error)
                     continue
-                kept.append([run.episode, number, run.first, run.rows, index, targets.size])
-                index, number, episodes = index + targets.size, number + 1, episodes + 1
+                count = clock.targets_in(int(times[0]), int(times[-1]), hz)
+                kept.append([run.episode, number, run.first, run.rows, index, count])
+                index, number, episodes = index + count, number + 1, episodes + 1
             if kept:
                 task = {"file": name, "episodes": kept, "stats": wanted, "input": fingerprint(path)}
                 units.append(Unit(name, task, size_of(path), [str(facts[0]) for facts in kept]))
@@ -111,6 +112,7 @@ class LeRobot:
         described: list[dict[str, Any]] = []
         wanted = [name for name in schema.names if name in unit.task["stats"]]
 
+        @cache
         def rule_of(name: str, kind: pa.DataType) -> Rule:
             return rules.of(name, kind, widths[name])
 

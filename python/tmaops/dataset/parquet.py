@@ -21,7 +21,7 @@ from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.places import fingerprint, size_of
 from tmaops.dataset.rules import Rule, Rules
 from tmaops.dataset.tables import (
-    Run, channels_by_column, channels_of_table, leaves_of, map_runs, parquet, read_columns, read_runs, runs_of, starts_of,
+    Run, channels_by_column, channels_of_table, columns_of, leaves_of, map_runs, parquet, read_columns, read_runs, runs_of, starts_of,
 )  # fmt: skip
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
@@ -86,9 +86,7 @@ class Layout:
         """The column that says how many steps an episode has and when: the times, else the smallest one."""
         if self.time is not None:
             return self.time
-        group = file.metadata.row_group(0) if file.metadata.num_row_groups else None
-        chunks = [group.column(i) for i in range(group.num_columns)] if group else []
-        chunks = [c for c in chunks if not self.lists or c.path_in_schema.split(".")[0] in self.lists]
+        chunks = [c for c in columns_of(file.metadata) if not self.lists or c.path_in_schema.split(".")[0] in self.lists]
         return min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else file.schema_arrow.names[0]
 
     def with_steps(self, row: pa.Table, steps: pa.Table) -> pa.Table:
@@ -205,8 +203,7 @@ class ParquetTables:
                             raise Refused(where, f"rows in {seen[run.episode]} and {name}", "an episode in one file")
                         times = layout.times(layout.steps(table, where), where)
                         clock.check_increasing(times, where)
-                        targets = clock.grid(int(times[0]), int(times[-1]), hz)
-                        check_gaps(stiff, times, targets, options.max_gap_ns(), where)
+                        check_gaps(stiff, times, hz, options.max_gap_ns(), where)
                     except Refused as error:
                         if not keep_going:
                             raise

@@ -167,10 +167,9 @@ def _fits(pattern: str, name: str, column: str, kind: pa.DataType | str) -> bool
 
 def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows at or before and at or after each target; both clamped to the episode. times (S) and targets (T) increase."""
-    last = times.size - 1
-    before = np.clip(np.searchsorted(times, targets, side="right") - 1, 0, last)
-    after = np.clip(np.searchsorted(times, targets, side="left"), 0, last)
-    return before, after
+    found = np.searchsorted(times, targets, side="right") - 1
+    before = np.maximum(found, 0)
+    return before, np.minimum(found + (times[before] != targets), times.size - 1)
 
 
 def rows_of(mode: str, times: np.ndarray, targets: np.ndarray) -> np.ndarray:

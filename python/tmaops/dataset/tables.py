@@ -15,6 +15,7 @@ from tmaops.dataset.rules import channels_of
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
+BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,16 @@ def starts_of(flags: pa.ChunkedArray, name: str) -> list[Run]:
     return [Run(f"{name}:{i}", int(a), int(b - a)) for i, (a, b) in enumerate(zip(starts, ends, strict=True))]
 
 
-def batches_of(file: pq.ParquetFile, name: str, rows: int, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    """A file in batches of at most so many rows; refuses by name what cannot be read."""
+def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """A file in batches: whole row groups where these are small. Refuses by name what cannot be read."""
     try:
-        yield from file.iter_batches(batch_size=rows, columns=columns, use_threads=False)
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            if group.total_byte_size <= ROW_GROUP_BYTES:
+                yield from file.read_row_group(number, columns=columns, use_threads=False).to_batches()
+            else:
+                rows = max(1, BATCH_BYTES * group.num_rows // group.total_byte_size)
+                yield from file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise Refused(name, str(error).split("\n")[0], "a readable Parquet file") from error
 
@@ -88,8 +95,7 @@ def read_runs(
     """The rows of each run in turn, with these or all columns, reading the file once and holding little more than one run."""
     held: list[pa.RecordBatch] = []
     held_first = held_rows = 0  # the first row that is held, and how many are
-    bytes_per_row = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)) // max(file.metadata.num_rows, 1)
-    batches = batches_of(file, name, max(1, min(65536, ROW_GROUP_BYTES // max(bytes_per_row, 1))), columns)
+    batches = batches_of(file, name, columns)
     for run in runs:
         while held_first + held_rows < run.first + run.rows:
             batch = next(batches, None)
@@ -107,12 +113,31 @@ def read_runs(
             held.pop(0)
 
 
+def columns_of(metadata: pq.FileMetaData | None) -> list[pq.ColumnChunkMetaData]:
+    """The columns of the first row group of a file; none where there is no file or no row."""
+    group = metadata.row_group(0) if metadata is not None and metadata.num_row_groups else None
+    return [group.column(i) for i in range(group.num_columns)] if group else []
+
+
+def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
+    """Whether to write the column with a dictionary: as its source, except for real numbers. Interpolated ones hardly
+    repeat: their dictionary takes most of the time of writing and makes the file larger.
+    """
+    return any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.physical_type not in ("FLOAT", "DOUBLE")
+
+
 class Writer:
     """Writes the tables of episodes to one Parquet file, in row groups of a size that does not depend on the machine."""
 
     def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
-        codec = "ZSTD" if like is None else "NONE" if like.num_row_groups == 0 else like.row_group(0).column(0).compression
-        self._writer = pq.ParquetWriter(path, schema, compression=codec if codec != "UNCOMPRESSED" else "NONE")
+        columns = columns_of(like)
+        codec = columns[0].compression if columns else "ZSTD" if like is None else "NONE"
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression=codec if codec != "UNCOMPRESSED" else "NONE",
+            use_dictionary=[c.path_in_schema for c in columns if _has_dictionary(c)] if columns else True,
+        )
         self._tables: list[pa.Table] = []
         self._bytes = 0
 
@@ -190,8 +215,7 @@ def channels_by_column(file: pq.ParquetFile) -> dict[str, int | None]:
 
 def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
     """Whether the lists of a column have one length and no nulls inside, as far as the file's statistics tell."""
-    group = metadata.row_group(0) if metadata.num_row_groups else None
-    paths = [group.column(i).path_in_schema for i in range(group.num_columns)] if group else []
+    paths = [column.path_in_schema for column in columns_of(metadata)]
     at = next((i for i, path in enumerate(paths) if path.startswith(f"{name}.list.")), None)
     for number in range(metadata.num_row_groups if at is not None else 0):
         rows, chunk = metadata.row_group(number).num_rows, metadata.row_group(number).column(at)
