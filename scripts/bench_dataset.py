@@ -147,14 +147,16 @@ def cpu_seconds() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def in_turn(methods: dict, runs: int, clock: Callable[[], float]) -> dict[str, list[float]]:
-    """Seconds of every run of every method."""
+def in_turn(methods: dict, runs: int, clock: Callable[[], float], out: Path | None = None) -> dict[str, list[float]]:
+    """Seconds of every run of every method; what it wrote to `out` is removed after each."""
     spent = {name: [] for name in methods}
-    for run in range(runs):
+    for _ in range(runs):
         for name, method in methods.items():
             begin = clock()
-            method(run)
+            method()
             spent[name].append(clock() - begin)
+            if out:
+                shutil.rmtree(out)
     return spent
 
 
@@ -186,17 +188,16 @@ def main() -> None:
         given = {"hz": HZ, "modes": modes, "workers": options.workers, "device": options.device}
         spent = in_turn(
             {
-                "tmaops": lambda run: tmaops.dataset.resample(source, folder / f"out{run}", **given),
-                "read and write alone": lambda run: read_and_write(source, folder / f"copy{run}", options.workers),
+                "tmaops": lambda: tmaops.dataset.resample(source, folder / "out", **given),
+                "read and write alone": lambda: read_and_write(source, folder / "out", options.workers),
             },
             options.runs,
             clock,
+            folder / "out",
         )
         size = sum(path.stat().st_size for path in files_of(source))
         for name, times in spent.items():
             rows.append(row(case, name, times) | {"bytes": size, "episodes": episodes, "mb_per_second": round(size / statistics.median(times) / 1e6, 1)})
-        for path in [*folder.glob("out*"), *folder.glob("copy*")]:
-            shutil.rmtree(path)
 
     def row(case: str, name: str, times: list[float]) -> dict:
         us = {"median": statistics.median(times) * 1e6, "min": min(times) * 1e6, "max": max(times) * 1e6}
@@ -209,6 +210,7 @@ def main() -> None:
         modes = {"observation.state": "linear"}
         tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device)
         made = np.concatenate([state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")])
+        shutil.rmtree(folder / "check")
         episodes = episodes_of(source)
         methods = {
             "tmaops": lambda e: by_tmaops(e, options.device), "NumPy": by_numpy, "pandas interpolate": by_pandas_interpolate,
@@ -219,7 +221,7 @@ def main() -> None:
             assert error < 2e-6, f"{name} differs by {error}"
         job(f"LeRobot, {options.episodes} episodes, job", source, options.episodes, modes)
         tmaops.set_num_threads(1)
-        spent = in_turn({name: (lambda run, m=method: m(episodes)) for name, method in methods.items()}, options.runs, clock)
+        spent = in_turn({name: (lambda m=method: m(episodes)) for name, method in methods.items()}, options.runs, clock)
         tmaops.set_num_threads(0)
         rows += [row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()]
         shutil.rmtree(source)

@@ -247,15 +247,19 @@ def _statistics(numbers: np.ndarray) -> dict[str, list]:
     rows = len(numbers)
     if rows == 0:
         return {key: [float("nan")] * numbers.shape[1] for key in ("min", "max", "mean", "std", *QUANTILES)}
-    ordered = np.sort(numbers, axis=0)
-    mean = numbers.mean(axis=0, dtype=np.float64)
-    values = {"min": ordered[0], "max": ordered[-1], "mean": mean, "std": np.sqrt(((numbers - mean) ** 2).mean(axis=0))}
+    columns = np.ascontiguousarray(numbers.T)
+    ordered = np.sort(columns, axis=1)
+    wide = columns.astype(np.float64)
+    mean = wide.mean(axis=1)
+    wide -= mean[:, None]
+    std = np.sqrt(np.einsum("ij,ij->i", wide, wide) / rows)
+    values = {"min": ordered[:, 0], "max": ordered[:, -1], "mean": mean, "std": std}
     for key, share in QUANTILES.items():
         at = share * (rows - 1)
         below = int(at)
         above = min(below + 1, rows - 1)
-        lower = ordered[below].astype(np.float64)
-        values[key] = lower + (at - below) * (ordered[above] - lower)
+        lower = ordered[:, below].astype(np.float64)
+        values[key] = lower + (at - below) * (ordered[:, above] - lower)
     return {key: value.astype(np.float64).tolist() for key, value in values.items()}
 
 
