@@ -12,6 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
+
 import tmaops
 import tmaops.torch as ops
 
@@ -318,6 +322,38 @@ def calls(given):
         lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]),
         lambda value: torch.ops.tmaops.ms_deform_attn(value, flat, *given[1:]),
     )
+
+
+def test_what_watches_operators_sees_those_with_gradients(device):
+    """Plain calls go to an operator with fewer arguments, where nobody watches."""
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    value, locations, weights = inputs(device)
+    plain = ops.ms_deform_attn(value, LEVELS, locations, weights)
+    with Watch():
+        torch.testing.assert_close(ops.ms_deform_attn(value, LEVELS, locations, weights), plain, rtol=0, atol=0)
+    assert torch.ops.tmaops.ms_deform_attn.default in seen
+    traced = make_fx(lambda value: ops.ms_deform_attn(value, LEVELS, locations, weights))(value)
+    assert torch.ops.tmaops.ms_deform_attn.default in [node.target for node in traced.graph.nodes]
+
+
+def test_plain_calls_take_fake_and_meta_tensors(device):
+    given = inputs(device)
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(tensor) for tensor in given]
+        assert ops.ms_deform_attn(fakes[0], LEVELS, *fakes[1:]).shape == (2, 7, 8)
+    for tensors in (fakes, [tensor.to("meta") for tensor in given]):  # without the mode, too
+        got = ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:])
+        assert got.shape == (2, 7, 8) and got.device == tensors[0].device
+    tensor_of_levels = torch.tensor(LEVELS, device=device)
+    wanted = ops.ms_deform_attn(given[0], LEVELS, *given[1:])
+    for levels in (tuple(LEVELS), tensor_of_levels, [list(level) for level in LEVELS]):
+        torch.testing.assert_close(ops.ms_deform_attn(given[0], levels, *given[1:]), wanted, rtol=0, atol=0)
 
 
 def test_vmap_is_refused(device):
