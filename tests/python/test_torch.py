@@ -2,7 +2,9 @@
 
 import copy
 import os
+import pathlib
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -354,6 +356,14 @@ def test_plain_calls_take_fake_and_meta_tensors(device):
     wanted = ops.ms_deform_attn(given[0], LEVELS, *given[1:])
     for levels in (tuple(LEVELS), tensor_of_levels, [list(level) for level in LEVELS]):
         torch.testing.assert_close(ops.ms_deform_attn(given[0], levels, *given[1:]), wanted, rtol=0, atol=0)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the script compiles a loop in C")
+def test_the_script_of_the_overhead_runs(device):
+    script = pathlib.Path(__file__).parents[2] / "scripts" / "bench_overhead.py"
+    run = subprocess.run([sys.executable, str(script), "--device", device, "--rounds", "2", "--calls", "2"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "C ABI, fresh" in run.stdout and "gradients recorded" in run.stdout
 
 
 def test_vmap_is_refused(device):
