@@ -18,7 +18,6 @@ import torch
 
 import tmaops
 import tmaops.torch as ops
-from tmaops import _ms_deform_attn
 from tmaops._library import library
 
 SOURCE = """
@@ -66,7 +65,7 @@ def main():
     recorded = [tensor.clone().requires_grad_() for tensor in (value, locations, weights)]
     out = torch.empty(1, options.queries, 256, device=options.device)
     flat = [side for level in levels for side in level]
-    call = _ms_deform_attn._call(value, levels, locations, weights, None, None, "bilinear", False, None, None, False, out, False, None, None)
+    call = tmaops.plan_ms_deform_attn(value, levels, locations, weights, out=out)._call
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream if options.device != "cpu" else None)
     entry = ctypes.cast(library.tmaops_ms_deform_attn, ctypes.c_void_p)
 

@@ -42,9 +42,9 @@ def reference():
             if not (inspect.isfunction(thing) or inspect.isclass(thing)):
                 continue
             lines += [f"### {name}", "", "```python", signature(name, thing), "```", "```text", inspect.getdoc(thing) or "", "```", ""]
-            forward = getattr(thing, "forward", None) if inspect.isclass(thing) else None
-            if forward is not None:
-                lines += ["```python", signature(f"{name}.forward", forward), "```", "```text", inspect.getdoc(forward) or "", "```", ""]
+            for method, function in vars(thing).items() if inspect.isclass(thing) else ():
+                if inspect.isfunction(function) and not method.startswith("_"):
+                    lines += ["```python", signature(f"{name}.{method}", function), "```", "```text", inspect.getdoc(function) or "", "```", ""]
     return "\n".join(lines)
 
 

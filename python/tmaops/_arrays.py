@@ -215,9 +215,43 @@ def stream_of(array: Any, stream: Any) -> int | None:
     return None
 
 
+def address(array: Array) -> int | None:
+    """Where the first element lies; None for null."""
+    return (array.tensor.data or 0) + array.tensor.byte_offset or None
+
+
+def same_fields(array: Array, other: Array) -> bool:
+    """Whether all but the memory is equal to the last field. Arrays of one layout may differ in fields that mean the same."""
+    mine, others = array.tensor, other.tensor
+    rank = mine.ndim
+    if array.dtype != other.dtype or rank != others.ndim or mine.shape[:rank] != others.shape[:rank]:
+        return False
+    if mine.device_type != others.device_type or mine.device_index != others.device_index:
+        return False
+    if mine.strides and others.strides:
+        return bool(mine.strides[:rank] == others.strides[:rank])
+    return not mine.strides and not others.strides
+
+
+def layout(array: Array) -> str:
+    """Everything about an array but its memory: "float32 (4, 3), strides (3, 1), on cuda 0"."""
+    shape, strides = array.shape, [1]
+    if array.tensor.strides:
+        strides = array.tensor.strides[: array.tensor.ndim]
+    else:
+        for extent in reversed(shape[1:]):
+            strides.insert(0, strides[0] * extent)
+    place = f"cuda {array.tensor.device_index}" if array.on_gpu else "the host"
+    shown = ", ".join("-" if extent < 2 else str(stride) for extent, stride in zip(shape, strides))
+    return f"{array.dtype} {shape}, strides ({shown}), on {place}"
+
+
 def reference(array: Array | None) -> Any:
     """A pointer for the C interface; null for None."""
     return None if array is None else pointer(array.tensor)
 
 
-__all__ = ["Array", "POINTER", "dtype_name", "handed_back", "is_array", "new", "read", "reference", "stream_of", "writable"]
+__all__ = [
+    "Array", "POINTER", "address", "dtype_name", "handed_back", "is_array", "layout", "new", "read", "reference", "same_fields", "stream_of",
+    "writable",
+]  # fmt: skip

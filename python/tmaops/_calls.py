@@ -4,34 +4,55 @@ from __future__ import annotations
 
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional
 
 from . import _arrays as arrays
+from ._errors import invalid_value
 from ._library import check, library
 
-
-# For each output the caller's array or None, and what the library writes; None and None for one that is not wanted.
-Outputs = Sequence[Tuple[Any, Optional[arrays.Array]]]
+Tensors = Dict[str, Optional[arrays.Array]]
 
 
 class Call:
-    """Arguments of an operator that are checked by the library, its outputs, and what must stay alive."""
+    """Arguments of an operator that are checked by the library, its tensors and outputs, and what must stay alive.
 
-    def __init__(self, name: str, arguments: tuple, first: arrays.Array, outputs: Outputs, keep: Any, single: bool = True) -> None:
+    `tensors` are in the order of tmaops_plan_rebind, None where there is none; `leading` names the one whose library and device
+    count. `outputs` has for each of them that is written the caller's array, or None for one that was made here.
+    """
+
+    def __init__(
+        self, name: str, arguments: tuple, tensors: Tensors, leading: str, outputs: Dict[str, Any], keep: Any, single: bool = True
+    ) -> None:
         self.name = name
         self.arguments = arguments
-        self.first = first
+        self.tensors = {what: tensor for what, tensor in tensors.items() if tensor is not None}
+        self.leading = leading
         self.outputs = outputs
         self.keep = keep
         self.single = single
 
+    @property
+    def first(self) -> arrays.Array:
+        return self.tensors[self.leading]
+
     def results(self) -> Any:
         """What the caller gets: the arrays that the caller gave, new ones as the caller's library has them, None as None."""
-        found = tuple(
-            None if made is None else given if given is not None else arrays.handed_back(self.first, made.source)
-            for given, made in self.outputs
-        )
-        return found[0] if self.single else found
+        found = []
+        for what, given in self.outputs.items():
+            made = self.tensors.get(what)
+            found.append(None if made is None else given if given is not None else arrays.handed_back(self.first, made.source))
+        return found[0] if self.single else tuple(found)
+
+    def replacement(self, what: str, array: Any) -> arrays.Array:
+        """The array as a tensor that may stand in the place of the one of this name."""
+        where, old = f"{self.name}: {what}", self.tensors.get(what)
+        if old is None:
+            raise invalid_value(where, "an array", "one of " + ", ".join(self.tensors))
+        address = arrays.stream_of(array, None)
+        new = (arrays.writable if what in self.outputs else arrays.read)(where, array, address)
+        if not arrays.same_fields(new, old) and arrays.layout(new) != arrays.layout(old):
+            raise invalid_value(where, arrays.layout(new), arrays.layout(old) + ", as when the plan was made")
+        return new
 
     def run(self, stream: Any) -> Any:
         address = arrays.stream_of(self.first.source, stream)
@@ -42,8 +63,8 @@ class Call:
 class Plan:
     """A call whose checks and host work are done. `run()` does it again with what then lies in the same arrays.
 
-    A plan keeps the arrays that it was made of. Runs on the host by several threads follow one another. A run on a GPU
-    allocates nothing and waits for nothing, so it can be captured into a CUDA graph.
+    A plan keeps the arrays that it was made of; `rebind()` gives it others. Runs on the host by several threads follow one
+    another. A run on a GPU allocates nothing and waits for nothing, so it can be captured into a CUDA graph.
 
     Attributes:
         variant (str): name of the variant that runs, as ``"simd"``.
@@ -68,6 +89,33 @@ class Plan:
             with self._lock:
                 check(library.tmaops_plan_run(self._handle, address))
         return call.results()
+
+    def rebind(self, **tensors: Any) -> Plan:
+        """Lets the plan read and write other arrays from its next run on, in less time than a new plan takes.
+
+        Args:
+            tensors: arrays by the names that they had when the plan was made: ``plan.rebind(a=a2, out=d2)``. The gradients of
+                `plan_ms_deform_attn_backward` are grad_value, grad_sampling_locations and grad_attention_weights. Each has the shape,
+                strides, element type and device of the array that it replaces; those not named stay.
+
+        Returns:
+            The plan itself.
+
+        Raises:
+            tmaops.Error: E018 for a name that the plan has not, and for another layout; E019 for an address on a GPU that is not
+                aligned as the old one was, E015 for an output that overlaps an input. The plan is then as it was.
+        """
+        call = self._call
+        if call is None:
+            raise ValueError("this plan is closed")
+        new = {what: call.replacement(what, array) for what, array in tensors.items()}
+        bound = {**call.tensors, **new}
+        addresses = (c_void_p * len(bound))(*(arrays.address(array) for array in bound.values()))
+        with self._lock:
+            check(library.tmaops_plan_rebind(self._handle, addresses, len(bound)))
+            call.tensors = bound
+            call.outputs.update((what, array) for what, array in tensors.items() if what in call.outputs)
+        return self
 
     @property
     def output(self) -> Any:

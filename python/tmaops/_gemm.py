@@ -48,7 +48,8 @@ def _call(
         tuning=encoded(tuning),
     )
     arguments = (arrays.reference(left), arrays.reference(right), arrays.reference(result), ctypes.byref(options))
-    return Call("gemm", arguments, left, [(out, result)], (left, right, added, offset, result, options))
+    tensors = {"a": left, "b": right, "out": result, "c": added if options.beta != 0 else None, "bias": offset}
+    return Call("gemm", arguments, tensors, "a", {"out": out}, options)
 
 
 def gemm(

@@ -154,6 +154,7 @@ def _declare(library: ctypes.CDLL) -> None:
     library.tmaops_resample_violations.argtypes = [tensor, tensor, POINTER(UniformGrid), tensor, POINTER(ResampleOptions), stream]
     library.tmaops_last_error.restype = POINTER(ErrorParts)
     library.tmaops_plan_run.argtypes = [c_void_p, stream]
+    library.tmaops_plan_rebind.argtypes = [c_void_p, POINTER(c_void_p), c_int64]
     for name in ("variant", "config"):
         getattr(library, f"tmaops_plan_{name}").argtypes = [c_void_p]
         getattr(library, f"tmaops_plan_{name}").restype = c_char_p

@@ -97,8 +97,11 @@ def _call(
         arrays.reference(values), *level_shapes.arguments(), arrays.reference(locations), arrays.reference(weights),
         arrays.reference(result), ctypes.byref(options),
     )  # fmt: skip
-    kept = (values, locations, weights, references, mask, level_shapes, options)
-    return Call("ms_deform_attn", arguments, values, [(out, result)], kept)
+    tensors = {
+        "value": values, "sampling_locations": locations, "attention_weights": weights, "out": result, "reference_points": references,
+        "padding_mask": mask,
+    }  # fmt: skip
+    return Call("ms_deform_attn", arguments, tensors, "value", {"out": out}, (level_shapes, options))
 
 
 def ms_deform_attn(
@@ -189,7 +192,9 @@ def _backward_call(
     arguments = (
         first, *level_shapes.arguments(), locations, weights, grad, ctypes.byref(written), ctypes.byref(options),
     )  # fmt: skip
-    return Call(name, arguments, inputs[0], list(zip(given, gradients)), (inputs, written, level_shapes, options), single=False)
+    names = ("grad_value", "grad_sampling_locations", "grad_attention_weights")
+    tensors = dict(zip(("value", "sampling_locations", "attention_weights", "grad_output", *names), [*inputs, *gradients]))
+    return Call(name, arguments, tensors, "value", dict(zip(names, given)), (written, level_shapes, options), single=False)
 
 
 def ms_deform_attn_backward(

@@ -7,7 +7,7 @@ from ctypes import c_int64
 from typing import Any, NamedTuple, Sequence
 
 from . import _arrays as arrays
-from ._calls import Call, Outputs, Plan, output
+from ._calls import Call, Plan, Tensors, output
 from ._errors import invalid_value
 from ._gemm import choice
 from ._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
@@ -116,14 +116,16 @@ def _call(
     )  # fmt: skip
     shape = _shape(source, problem)
     result = output("resample: output", out, source, shape, source.dtype or "float32", stream)
-    outputs: Outputs = [(out, result)]
+    tensors: Tensors = {"values": source, "source_times": problem.times, "target_times": problem.targets, "out": result}
+    outputs = {"out": out}
     if valid is not None and valid is not False:
         given = None if valid is True else valid
         mask = output("resample: valid", given, source, shape[:-1], "bool", stream)
         problem.options.valid = arrays.reference(mask)
-        outputs = [(out, result), (given, mask)]
+        tensors["valid"] = mask
+        outputs["valid"] = given
     arguments = (arrays.reference(source), *problem.arguments(), arrays.reference(result), ctypes.byref(problem.options))
-    return Call("resample", arguments, source, outputs, (source, problem), single=len(outputs) == 1)
+    return Call("resample", arguments, tensors, "values", outputs, problem, single=len(outputs) == 1)
 
 
 def resample(
@@ -206,7 +208,8 @@ def _backward_call(
     batch = () if problem.options.source_offset_count else grad.shape[:1]
     result = output(f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream)
     arguments = (*problem.arguments(), arrays.reference(grad), arrays.reference(result), ctypes.byref(problem.options))
-    return Call(name, arguments, grad, [(out, result)], (grad, problem))
+    tensors: Tensors = {"source_times": problem.times, "target_times": problem.targets, "grad_output": grad, "out": result}
+    return Call(name, arguments, tensors, "grad_output", {"out": out}, problem)
 
 
 def resample_backward(

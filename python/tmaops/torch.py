@@ -15,6 +15,7 @@ from run to run.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import os
@@ -81,15 +82,35 @@ def _needs_gradient(arguments: Sequence[object]) -> bool:
     return False
 
 
-def _call(name: str, *arguments: object) -> Tensor:
-    """The operator, with its errors as tmaops.Error."""
-    operator = getattr(torch.ops.tmaops, name).default
+_operators = {name: getattr(torch.ops.tmaops, name).default for name in _SCHEMAS}
+_defaults = {
+    name: tuple(argument.default_value for argument in operator._schema.arguments if argument.has_default_value())
+    for name, operator in _operators.items()
+}
+_forward_ad = torch.autograd.forward_ad
+_functorch_level = torch._C._functorch.peek_interpreter_stack
+_modes = torch._C._len_torch_dispatch_stack
+_BelowAutograd = torch._C._AutoDispatchBelowAutograd
+
+
+# Operators for calls that record no gradient and leave every option at its default. Torch converts fewer arguments for them, and
+# whole numbers sooner than sizes that may be symbols. They have no autograd.
+_eager = {"ms_deform_attn": torch.ops.tmaops.ms_deform_attn_eager.default._op} if native else {}
+
+
+def _call(name: str, arguments: Tuple[Any, ...], options: Tuple[object, ...]) -> Tensor:
+    """The operator, with its errors as tmaops.Error. `options` are all arguments that have a default."""
+    operator = _operators[name]
     if torch.compiler.is_compiling():
-        return operator(*arguments)
-    plain = torch.autograd.forward_ad._current_level < 0 and torch._C._functorch.peek_interpreter_stack() is None
+        return operator(*arguments, *options)
+    usual = options == _defaults[name]  # torch needs time to convert each of them
+    if not usual:
+        arguments += options
     try:
-        if plain and not _needs_gradient(arguments):
-            with torch._C._AutoDispatchBelowAutograd():  # spares the way through Python that gradients take
+        if _forward_ad._current_level < 0 and _functorch_level() is None and not _needs_gradient(arguments):
+            if usual and name in _eager and not _modes():
+                return _eager[name](*arguments)
+            with _BelowAutograd():  # spares the way through Python that gradients take
                 return operator(*arguments)
         return operator(*arguments)
     except Error:
@@ -103,13 +124,12 @@ def _call(name: str, *arguments: object) -> Tensor:
 
 def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
     """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
-    operator = getattr(torch.ops.tmaops, name).default
-    defaults = tuple(argument.default_value for argument in operator._schema.arguments)
+    operator, defaults = _operators[name], tuple(argument.default_value for argument in _operators[name]._schema.arguments)
 
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
-            with torch._C._AutoDispatchBelowAutograd():
+            with _BelowAutograd():
                 output = operator(*arguments)
             context(ctx, arguments, output)
             return output
@@ -118,13 +138,13 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
 
     def kernel(*given: object) -> Any:
         arguments = given + defaults[len(given) :]
-        if torch.autograd.forward_ad._current_level >= 0:
+        if _forward_ad._current_level >= 0:
             _refuse_tangents(name, arguments)
         if _needs_gradient(arguments):
             if torch._C._are_functorch_transforms_active():
                 raise NotImplementedError(f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad")
             return Gradient.apply(*arguments)
-        with torch._C._AutoDispatchBelowAutograd():
+        with _BelowAutograd():
             return operator(*arguments)
 
     _library.impl(name, kernel, "Autograd")
@@ -133,7 +153,7 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
 
 def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
     for tensor in arguments:
-        if isinstance(tensor, Tensor) and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        if isinstance(tensor, Tensor) and _forward_ad.unpack_dual(tensor).tangent is not None:
             raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
 
 
@@ -191,13 +211,16 @@ _register("ms_deform_attn", _attention)
 _register("ms_deform_attn_backward", _attention_backward)
 
 
-@torch.library.register_fake("tmaops::ms_deform_attn")
-def _(
+def _attention_fake(
     value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear",
     spatial_shapes=None, level_starts=None, out_dtype=None,
 ):  # fmt: skip
     shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
+
+
+for _name in ("ms_deform_attn", *(name + "_eager" for name in _eager)):
+    torch.library.register_fake(f"tmaops::{_name}")(_attention_fake)
 
 
 @torch.library.register_fake("tmaops::ms_deform_attn_backward")
@@ -230,9 +253,9 @@ def _attention_gradient(ctx, grad):
 
 
 def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
-    if isinstance(levels, Tensor):
+    if type(levels) is not list and isinstance(levels, Tensor):  # asking about the type of a list costs more than the list
         levels = levels.tolist()
-    return [side for level in levels for side in level]
+    return list(itertools.chain.from_iterable(levels))
 
 
 def ms_deform_attn(
@@ -262,12 +285,14 @@ def ms_deform_attn(
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
-    if isinstance(level_start_index, Tensor) and not there:
+    if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()
     return _call(
-        "ms_deform_attn", value, [] if there else _flat_levels(levels), sampling_locations, attention_weights,
-        None if there else level_start_index, points_per_level, sampling, levels if there else None,
-        level_start_index if there else None, out_dtype,
+        "ms_deform_attn", (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights),
+        (
+            None if there else level_start_index, points_per_level, sampling, levels if there else None,
+            level_start_index if there else None, out_dtype,
+        ),
     )  # fmt: skip
 
 
@@ -349,8 +374,9 @@ def resample(
         tmaops.Error: as tmaops.resample. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
     return _call(
-        "resample", values, source_times, target_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
-    )
+        "resample", (values, source_times, target_times),
+        (interpolation, outside, duplicates, max_gap, source_offsets, target_offsets),
+    )  # fmt: skip
 
 
 # --- matrix multiplication -------------------------------------------------------------------------------------------
@@ -424,7 +450,7 @@ def gemm(
     Raises:
         tmaops.Error: as tmaops.gemm. NotImplementedError under vmap and in forward mode.
     """
-    return _call("gemm", a, b, bias, activation, out_dtype)
+    return _call("gemm", (a, b), (bias, activation, out_dtype))
 
 
 def linear(

@@ -1,6 +1,6 @@
 // The operators of tmaops.torch on torch's stable ABI: one library for torch 2.10 and newer, on CPU and CUDA.
-// Schemas, fakes and gradients are registered in python/tmaops/torch.py; here are the kernels, which hand torch's tensors
-// to the C interface. libtmaops.so is in the process already: Python loads it first.
+// Schemas, fakes and gradients are registered in python/tmaops/torch.py, but for the schema of ms_deform_attn_eager; here are
+// the kernels, which hand torch's tensors to the C interface. libtmaops.so is in the process already: Python loads it first.
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -100,13 +101,16 @@ int number_of(const Text& value, std::initializer_list<const char*> known, const
 }
 
 /// A new tensor on the device of `like`. torch::stable::new_empty would go through the dispatcher, boxed.
-Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType> dtype = {}) {
-  Integers strides(shape.size(), 1);
-  for (std::size_t d = shape.size(); d > 1; --d) strides[d - 2] = strides[d - 1] * std::max<int64_t>(shape[d - 1], 1);
+Tensor empty(const Tensor& like, std::span<const int64_t> shape, std::optional<ScalarType> dtype = {}) {
+  constexpr std::size_t kMostDimensions = 8;  // the library takes no more
+  if (shape.size() > kMostDimensions) fail("a tensor of more than 8 dimensions");
+  int64_t strides[kMostDimensions];
+  int64_t step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= std::max<int64_t>(shape[d], 1)) strides[d] = step;
   int32_t device = 0;
   AtenTensorHandle made = nullptr;
   if (aoti_torch_get_device_type(like.get(), &device) != AOTI_TORCH_SUCCESS ||
-      aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(), strides.data(),
+      aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(), strides,
                                static_cast<int32_t>(dtype.value_or(like.scalar_type())), device, like.get_device_index(),
                                &made) != AOTI_TORCH_SUCCESS)
     fail("torch could not allocate an output");
@@ -115,34 +119,35 @@ Tensor empty(const Tensor& like, const Integers& shape, std::optional<ScalarType
 
 // --- multi-scale deformable attention --------------------------------------------------------------------------------
 
-/// Options and levels, with what they point to.
+/// Options and levels. They point into the arguments, which must stay.
 struct Attention {
   Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
             const Text& sampling, const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& starts_tensor)
-      : shapes_there(spatial_shapes), starts_there(starts_tensor) {
+      : shapes(reinterpret_cast<const tmaops_level_shape*>(levels.data())),
+        count(static_cast<int64_t>(levels.size() / 2)),
+        shapes_there(spatial_shapes),
+        starts_there(starts_tensor) {
     if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
-    for (std::size_t l = 0; l < levels.size(); l += 2) shapes.push_back({levels[l], levels[l + 1]});
     options.sampling = number_of(sampling, {"bilinear", "nearest"}, "sampling");
     options.spatial_shapes = shapes_there.pointer;
     options.level_starts = starts_there.pointer;
     if (level_starts) {
-      starts = *level_starts;
-      if (starts.size() != shapes.size()) fail("level_start_index: not one number for each level");
-      options.level_start_index = starts.data();
+      if (static_cast<int64_t>(level_starts->size()) != count) fail("level_start_index: not one number for each level");
+      options.level_start_index = level_starts->data();
     }
     if (points) {
       counts.assign(points->begin(), points->end());
-      const auto there = spatial_shapes && spatial_shapes->dim() > 0 ? static_cast<std::size_t>(spatial_shapes->size(0)) : 0;
-      if (counts.size() != (spatial_shapes ? there : shapes.size())) fail("points_per_level: not one number for each level");
+      const int64_t there = spatial_shapes && spatial_shapes->dim() > 0 ? spatial_shapes->size(0) : 0;
+      if (static_cast<int64_t>(counts.size()) != (spatial_shapes ? there : count)) fail("points_per_level: not one number for each level");
       options.points_per_level = counts.data();
     }
   }
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
-  int64_t count() const { return static_cast<int64_t>(shapes.size()); }
 
-  std::vector<tmaops_level_shape> shapes{};
-  Integers starts{};
+  static_assert(sizeof(tmaops_level_shape) == 2 * sizeof(int64_t));
+  const tmaops_level_shape* shapes;
+  int64_t count;
   std::vector<int32_t> counts{};
   OptionalView shapes_there;
   OptionalView starts_there;
@@ -157,14 +162,20 @@ Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor&
   TMAOPS_FUNCTION(ms_deform_attn);
   const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
   const bool ranks = value.dim() == 4 && sampling_locations.dim() > 1;  // else the library says what is wrong
-  const Tensor output =
-      empty(value, ranks ? Integers{value.size(0), sampling_locations.size(1), value.size(2) * value.size(3)} : Integers{},
-            out_dtype);
+  int64_t shape[3] = {};
+  if (ranks) shape[0] = value.size(0), shape[1] = sampling_locations.size(1), shape[2] = value.size(2) * value.size(3);
+  const Tensor output = empty(value, std::span(shape, ranks ? 3 : 0), out_dtype);
   const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
                       result = view(output);
-  check(ms_deform_attn(&values, attention.shapes.data(), attention.count(), &locations, &weights, &result, &attention.options,
+  check(ms_deform_attn(&values, attention.shapes, attention.count, &locations, &weights, &result, &attention.options,
                        stream_of(value)));
   return output;
+}
+
+/// With every option at its default. Torch converts fewer arguments for it, and `int[]` sooner than `SymInt[]`.
+Tensor ms_deform_attn_eager(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+                            const Tensor& attention_weights) {
+  return ms_deform_attn(value, levels, sampling_locations, attention_weights, {}, {}, "bilinear", {}, {}, {});
 }
 
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
@@ -176,7 +187,8 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
   Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
   attention.options.deterministic = deterministic;
   const auto gradient = [&](const Tensor& input, int64_t bit) {
-    return empty(input, (needed & bit) != 0 ? Integers(input.sizes().begin(), input.sizes().end()) : Integers{0});
+    static constexpr int64_t kNothing[] = {0};
+    return empty(input, (needed & bit) != 0 ? std::span(input.sizes().data(), input.sizes().size()) : std::span(kNothing, 1));
   };
   const Tensor grad_value = gradient(value, 1), grad_locations = gradient(sampling_locations, 2),
                grad_weights = gradient(attention_weights, 4);
@@ -185,7 +197,7 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
   const tmaops_tensor written[] = {view(grad_value), view(grad_locations), view(grad_weights)};
   const auto wanted = [&](int index) { return (needed >> index & 1) != 0 ? &written[index] : nullptr; };
   const tmaops_ms_deform_attn_gradients gradients{wanted(0), wanted(1), wanted(2)};
-  check(ms_deform_attn_backward(&values, attention.shapes.data(), attention.count(), &locations, &weights, &grad, &gradients,
+  check(ms_deform_attn_backward(&values, attention.shapes, attention.count, &locations, &weights, &grad, &gradients,
                                 &attention.options, stream_of(value)));
   return {grad_value, grad_locations, grad_weights};
 }
@@ -271,8 +283,14 @@ Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias,
 
 }  // namespace
 
+STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
+  library.def(
+      "ms_deform_attn_eager(Tensor value, int[] levels, Tensor sampling_locations, Tensor attention_weights) -> Tensor");
+}
+
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
   library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
+  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager));
   library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
   library.impl("resample", TORCH_BOX(&resample));
   library.impl("resample_backward", TORCH_BOX(&resample_backward));
@@ -281,6 +299,7 @@ STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
 
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CUDA, library) {
   library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
+  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager));
   library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
   library.impl("resample", TORCH_BOX(&resample));
   library.impl("resample_backward", TORCH_BOX(&resample_backward));

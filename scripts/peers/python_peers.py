@@ -198,6 +198,44 @@ def grid_sample_chain(value, locations, weights, levels):
     return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous().to(dtype)
 
 
+def make_separate_steps(case):
+    """Fused steps by PyTorch, one after the other, and then the attention by tmaops, which must be installed beside it."""
+    try:
+        import tmaops
+        from tmaops.torch import ms_deform_attn
+    except ImportError as error:
+        raise Refused("the package tmaops: install its wheel beside torch") from error
+    tmaops.set_num_threads(torch.get_num_threads())
+    parameters, steps = case.parameters, case.parameters.fused.split("+")
+    if steps == ["none"] or "border" in steps:
+        raise Refused("fused steps other than border")
+    if case.dtypes["sampling_locations"] in ("f16", "bf16"):
+        raise Refused("f32 or f64 locations: 16 bits are too coarse for those between the steps")
+    levels = [tuple(level) for level in parameters.levels]
+    out_dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}[case.dtypes["output"]]
+
+    def call(value, locations, weights, reference=None, mask=None):
+        if mask is not None:
+            value = value.masked_fill(mask[..., None, None], 0)
+        if "softmax" in steps:
+            weights = weights.flatten(-2).softmax(-1).view(weights.shape)
+        if "reference_points" in steps:
+            sides = locations.new_tensor([[width, height] for height, width in levels])
+            locations = reference[:, :, None, :, None] + locations / sides[:, None]
+        if "reference_boxes" in steps:
+            reach = reference[:, :, None, :, None, 2:] * (parameters.offset_scale / locations.shape[-2])
+            locations = reference[:, :, None, :, None, :2] + locations * reach
+        return {"output": ms_deform_attn(value, levels, locations, weights, out_dtype=out_dtype)}
+
+    calls = []
+    for number in range(case.sets):
+        inputs = [case.torch(number, name) for name in ("value", "sampling_locations", "attention_weights")]
+        reference = case.torch(number, "reference_points") if "reference_points" in case.dtypes else None
+        mask = case.torch(number, "padding_mask").bool() if "mask" in steps else None
+        calls.append(lambda inputs=inputs, reference=reference, mask=mask: call(*inputs, reference, mask))
+    return calls
+
+
 def make_ms_deform_attn(case, function):
     levels = [tuple(level) for level in case.parameters.levels]
     calls = []
@@ -328,8 +366,12 @@ def make(case, peer):
     if case.operator in ("ms_deform_attn", "ms_deform_attn_backward"):
         if case.parameters.sampling != "bilinear":
             raise Refused("bilinear sampling: this chain rounds to another pixel")
+        if peer == "separate_steps":
+            return make_separate_steps(case)
         if case.parameters.fused != "none":
             raise Refused("nothing fused in: this chain takes weights and locations")
+        if case.dtypes["value"] != case.dtypes.get("output", case.dtypes.get("grad_output")):
+            raise Refused("an output of the value's type")
         maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
         return maker(case, compiled(grid_sample_chain))
     if case.operator == "resample":

@@ -46,3 +46,24 @@ def test_plans_of_jax_arrays_give_what_each_run_wrote():
     jax = pytest.importorskip("jax")
     plan = tmaops.plan_gemm(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 2)))
     np.testing.assert_array_equal(plan.run(), np.full((2, 2), 3))
+
+
+def test_a_plan_of_torch_tensors_can_be_rebound():
+    torch = pytest.importorskip("torch")
+    a, b, out = torch.randn(4, 5), torch.randn(5, 3), torch.empty(4, 3)
+    plan = tmaops.plan_gemm(a, b)
+    other = torch.randn(4, 5)
+    assert plan.rebind(a=other, out=out).run() is out
+    torch.testing.assert_close(out, other @ b)
+    with pytest.raises(ValueError, match=r"gemm: b.*\n.*strides \(1, 5\)"):
+        plan.rebind(b=torch.randn(3, 5).t())
+    with pytest.raises(ValueError, match="requires gradients"):
+        plan.rebind(b=torch.randn(5, 3, requires_grad=True))
+
+
+def test_a_plan_of_jax_arrays_can_be_rebound():
+    jax = pytest.importorskip("jax")
+    plan = tmaops.plan_gemm(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 2)))
+    got = plan.rebind(a=2 * jax.numpy.ones((2, 3))).run()
+    assert isinstance(got, jax.Array)
+    np.testing.assert_array_equal(got, np.full((2, 2), 6))

@@ -1,5 +1,8 @@
 """The operators on NumPy arrays, against NumPy."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -176,6 +179,103 @@ def test_a_plan_runs_again_on_what_lies_in_its_arrays():
         assert plan.variant in repr(plan)
     with pytest.raises(ValueError, match="closed"):
         plan.run()
+
+
+def test_a_plan_can_be_given_other_arrays():
+    a, b, bias, c = random(4, 5), random(5, 3, seed=1), random(3, seed=2), random(4, 3, seed=3)
+    plan = tmaops.plan_gemm(a, b, bias=bias, c=c)
+    first = plan.run()
+    kept = first.copy()
+    a2, d2 = random(4, 5, seed=4), np.empty((4, 3), "f4")
+    assert plan.rebind(a=a2, out=d2) is plan
+    assert plan.run() is d2 and plan.output is d2
+    np.testing.assert_allclose(d2, a2 @ b + bias + c, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(first, kept)
+    bias2, c2 = random(3, seed=5), random(4, 3, seed=6)
+    np.testing.assert_allclose(plan.rebind(bias=bias2, c=c2).run(), a2 @ b + bias2 + c2, rtol=1e-5, atol=1e-5)
+
+
+def test_a_plan_without_c_has_none_to_rebind():
+    c = random(4, 3)
+    plan = tmaops.plan_gemm(random(4, 5), random(5, 3), c=c, beta=0)
+    plan.rebind(a=random(4, 5, seed=6))
+    with pytest.raises(tmaops.Error, match="gemm: c") as caught:
+        plan.rebind(c=c)
+    assert caught.value.needed == "one of a, b, out"
+
+
+def test_what_cannot_be_rebound_leaves_the_plan_as_it_was():
+    a, b = random(4, 4), random(4, 4, seed=1)
+    plan = tmaops.plan_gemm(a, b)
+    wide = random(8, 4)
+    for name, array in (
+        ("a", random(4, 5)), ("a", a.astype("f8")), ("a", np.asfortranarray(a)), ("a", wide[::2]), ("x", a), ("bias", a[0]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"gemm: {name}") as caught:
+            plan.rebind(**{"b": wide[:4], name: array})
+        assert caught.value.code == 18
+    with pytest.raises(tmaops.Error) as caught:
+        plan.rebind(out=a)
+    assert caught.value.name == "overlap"
+    read_only = random(4, 4)
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        plan.rebind(out=read_only)
+    np.testing.assert_allclose(plan.run(), a @ b, rtol=1e-5, atol=1e-6)
+    plan.close()
+    with pytest.raises(ValueError, match="closed"):
+        plan.rebind(a=a)
+
+
+def test_a_rebound_plan_keeps_its_new_arrays_and_lets_go_of_the_old_ones():
+    a, b = random(4, 4), random(4, 4, seed=1)
+    plan = tmaops.plan_gemm(a, b)
+    old = weakref.ref(a)
+    plan.rebind(a=random(4, 4, seed=2))
+    del a
+    gc.collect()
+    assert old() is None
+    np.testing.assert_allclose(plan.run(), random(4, 4, seed=2) @ b, rtol=1e-5, atol=1e-6)
+
+
+def test_plans_of_every_operator_can_be_rebound():
+    def again(arrays):
+        return {name: random(*array.shape, dtype="float64", seed=9) for name, array in arrays.items()}
+
+    value, locations, weights = attention_inputs()
+    references, mask = np.random.default_rng(2).uniform(size=(2, 7, 2, 2)), np.zeros((2, value.shape[1]), bool)
+    arrays = {"value": value, "sampling_locations": locations, "attention_weights": weights}
+    fused = {"reference_points": references, "padding_mask": mask}
+    plan = tmaops.plan_ms_deform_attn(levels=LEVELS, **arrays, **fused, softmax=True)
+    new = again(arrays) | {"reference_points": references + 0.1, "padding_mask": ~mask}
+    assert not plan.rebind(padding_mask=~mask).run().any()
+    new["padding_mask"][:, ::2] = False
+    np.testing.assert_array_equal(plan.rebind(**new).run(), tmaops.ms_deform_attn(levels=LEVELS, **new, softmax=True))
+
+    arrays["grad_output"] = random(2, 7, 8, dtype="float64")
+    backward = tmaops.plan_ms_deform_attn_backward(levels=LEVELS, **arrays, needed=(True, False, True))
+    new = again(arrays)
+    wanted = tmaops.ms_deform_attn_backward(levels=LEVELS, **new)
+    grad_value = np.empty_like(value)
+    got = backward.rebind(**new, grad_value=grad_value).run()
+    assert got[0] is grad_value and got[1] is None
+    np.testing.assert_array_equal(got[0], wanted[0])
+    np.testing.assert_array_equal(got[2], wanted[2])
+    with pytest.raises(ValueError, match="grad_sampling_locations"):
+        backward.rebind(grad_sampling_locations=np.empty_like(locations))
+
+    values, times, targets = random(2, 9, 3), np.arange(9.0), np.array([0.5, 30.25])
+    resampling = tmaops.plan_resample(values, times, targets, outside="nan", valid=True)
+    new = {"values": random(2, 9, 3, seed=9), "source_times": times * 2, "target_times": targets[::-1].copy()}
+    valid = np.empty((2, 2), bool)
+    for planned, called in zip(resampling.rebind(**new, valid=valid).run(), tmaops.resample(**new, outside="nan", valid=True)):
+        np.testing.assert_array_equal(planned, called)
+    assert resampling.output[1] is valid
+    gridded = tmaops.plan_resample(values, times, grid=(0.0, 0.5, 4))
+    np.testing.assert_array_equal(gridded.rebind(values=new["values"]).run(), tmaops.resample(new["values"], times, grid=(0.0, 0.5, 4)))
+    back = tmaops.plan_resample_backward(random(2, 2, 3), times, targets)
+    gradient = {"grad_output": random(2, 2, 3, seed=9), "source_times": times * 2}
+    np.testing.assert_array_equal(back.rebind(**gradient).run(), tmaops.resample_backward(target_times=targets, **gradient))
 
 
 def test_every_operator_has_a_plan():

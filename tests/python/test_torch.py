@@ -2,7 +2,9 @@
 
 import copy
 import os
+import pathlib
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -11,6 +13,10 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import tmaops
 import tmaops.torch as ops
@@ -318,6 +324,46 @@ def calls(given):
         lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]),
         lambda value: torch.ops.tmaops.ms_deform_attn(value, flat, *given[1:]),
     )
+
+
+def test_what_watches_operators_sees_those_with_gradients(device):
+    """Plain calls go to an operator with fewer arguments, where nobody watches."""
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    value, locations, weights = inputs(device)
+    plain = ops.ms_deform_attn(value, LEVELS, locations, weights)
+    with Watch():
+        torch.testing.assert_close(ops.ms_deform_attn(value, LEVELS, locations, weights), plain, rtol=0, atol=0)
+    assert torch.ops.tmaops.ms_deform_attn.default in seen
+    traced = make_fx(lambda value: ops.ms_deform_attn(value, LEVELS, locations, weights))(value)
+    assert torch.ops.tmaops.ms_deform_attn.default in [node.target for node in traced.graph.nodes]
+
+
+def test_plain_calls_take_fake_and_meta_tensors(device):
+    given = inputs(device)
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(tensor) for tensor in given]
+        assert ops.ms_deform_attn(fakes[0], LEVELS, *fakes[1:]).shape == (2, 7, 8)
+    for tensors in (fakes, [tensor.to("meta") for tensor in given]):  # without the mode, too
+        got = ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:])
+        assert got.shape == (2, 7, 8) and got.device == tensors[0].device
+    tensor_of_levels = torch.tensor(LEVELS, device=device)
+    wanted = ops.ms_deform_attn(given[0], LEVELS, *given[1:])
+    for levels in (tuple(LEVELS), tensor_of_levels, [list(level) for level in LEVELS]):
+        torch.testing.assert_close(ops.ms_deform_attn(given[0], levels, *given[1:]), wanted, rtol=0, atol=0)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the script compiles a loop in C")
+def test_the_script_of_the_overhead_runs(device):
+    script = pathlib.Path(__file__).parents[2] / "scripts" / "bench_overhead.py"
+    run = subprocess.run([sys.executable, str(script), "--device", device, "--rounds", "2", "--calls", "2"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "C ABI, fresh" in run.stdout and "gradients recorded" in run.stdout
 
 
 def test_vmap_is_refused(device):

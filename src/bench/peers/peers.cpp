@@ -36,6 +36,7 @@ constexpr Peer kPeers[] = {
     {"cute_v1", is_gemm_on_gpu, make_cute_v1},
     {"cute_v2", is_gemm_on_gpu, make_cute_v2},
     {"grid_sample", [](std::string_view op, bool) { return op.starts_with("ms_deform_attn"); }, nullptr},
+    {"separate_steps", [](std::string_view op, bool) { return op == "ms_deform_attn"; }, nullptr},
     // An attention by PyTorch is called grid_sample.
     {"torch_eager", [](std::string_view op, bool) { return op == "gemm" || op == "resample"; }, nullptr},
     {"torch_compile",

@@ -31,11 +31,11 @@ std::vector<TensorSpec> tensors(const Case& c) {
                    Layout::contiguous({c.batch, c.queries, levels, c.fused.reference_components})});
   if (c.fused.mask) all.push_back({"padding_mask", DType::u8, Layout::contiguous({c.batch, c.value_length()})});
   if (!c.backward) {
-    all.push_back({"output", c.dtype, output, true});
+    all.push_back({"output", c.output_dtype, output, true});
     return all;
   }
   const DType gradient = c.dtype == DType::f64 ? DType::f64 : DType::f32;
-  all.push_back({"grad_output", c.dtype, output});
+  all.push_back({"grad_output", c.output_dtype, output});
   all.push_back({"grad_value", gradient, all[0].layout, true});
   all.push_back({"grad_sampling_locations", gradient, all[1].layout, true});
   all.push_back({"grad_attention_weights", gradient, all[2].layout, true});
@@ -48,6 +48,7 @@ CaseInfo describe(const Settings& problem, const Case& c, const std::vector<Tens
                 .dtype = std::string(to_string(c.dtype)),
                 .problem = problem.to_text(),
                 .device = device};
+  if (c.output_dtype != c.dtype) made.dtype += "->" + std::string(to_string(c.output_dtype));
   for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'. With
   // nearest sampling 1, and backward the same for each of the two gradients.
@@ -72,7 +73,8 @@ class MsDeformAttnWorkload : public Workload {
     return {{"levels", levels},
             {"sampling", case_.sampling == Sampling::nearest ? "nearest" : "bilinear"},
             {"direction", case_.backward ? "backward" : "forward"},
-            {"fused", case_.fused.text()}};
+            {"fused", case_.fused.text()},
+            {"offset_scale", case_.fused.offset_scale}};
   }
   Call bind(const std::string& variant, int set, Launch launch) const override;
   Call fresh(const std::string& variant, int set, Launch launch) const override;
@@ -86,7 +88,7 @@ class MsDeformAttnWorkload : public Workload {
   /// gradient to a location is a difference of such values times the width.
   double tolerance() const override {
     if (case_.dtype == DType::f64) return 1e-11;
-    return case_.backward ? 5e-5 : std::max(2e-5, rounding_tolerance(case_.dtype));
+    return case_.backward ? 5e-5 : std::max(2e-5, rounding_tolerance(case_.output_dtype));
   }
 
  public:
@@ -102,6 +104,7 @@ class MsDeformAttnWorkload : public Workload {
     made.sampling = case_.sampling;
     made.deterministic = case_.deterministic;
     made.softmax = case_.fused.softmax;
+    made.offset_scale = case_.fused.offset_scale;
     if (case_.fused.reference_components != 0) made.reference_points = tensor("reference_points", set);
     if (case_.fused.mask) made.padding_mask = tensor("padding_mask", set);
     made.bordered_value = case_.fused.border;

@@ -155,7 +155,8 @@ std::string FusedSteps::text() const {
 
 MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   problem.only({"case", "batch", "heads", "channels", "levels", "points", "queries", "locations", "dtype",
-                "location_dtype", "sampling", "direction", "deterministic", "fused", "variant", "version"});
+                "location_dtype", "output_dtype", "sampling", "direction", "deterministic", "fused", "offset_scale",
+                "variant", "version"});
   MsDeformAttnCase made;
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
   made.deterministic = problem.boolean("deterministic", false);
@@ -164,8 +165,17 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   if (const Setting* fused = problem.find("fused")) made.fused = read_fused(problem, *fused);
   if (made.fused != FusedSteps{} && made.backward)
     problem.fail(ErrorCode::bad_value, *problem.find("fused"), "direction: forward; the backward pass fuses no steps");
+  if (const Setting* scale = problem.find("offset_scale")) {
+    if (made.fused.reference_components != 4)
+      problem.fail(ErrorCode::bad_value, *scale, "fused: reference_boxes; it is their factor");
+    made.fused.offset_scale = problem.number("offset_scale", 0.5, 1e-3, 1e3);
+  }
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.location_dtype = problem.dtype("location_dtype", made.dtype, {DType::f16, DType::bf16, DType::f32, DType::f64});
+  made.output_dtype = made.dtype;
+  if (problem.has("output_dtype"))
+    made.output_dtype = size_of(made.dtype) == 2 ? problem.dtype("output_dtype", made.dtype, {made.dtype, DType::f32})
+                                                 : problem.dtype("output_dtype", made.dtype, {made.dtype});
   made.sampling =
       problem.choice("sampling", "bilinear", {"bilinear", "nearest"}) == 1 ? Sampling::nearest : Sampling::bilinear;
   if (const Setting* named = problem.find("case")) {
@@ -180,6 +190,7 @@ MsDeformAttnCase read_ms_deform_attn_case(const Settings& problem) {
   if (made.sampling == Sampling::nearest) made.name += " nearest";
   if (made.deterministic) made.name += " deterministic";
   if (made.fused != FusedSteps{}) made.name += " fused=" + made.fused.text();
+  if (problem.has("offset_scale")) made.name += fmt::format(" offset_scale={}", made.fused.offset_scale);
   return made;
 }
 

@@ -22,8 +22,9 @@ struct FusedSteps {
   int reference_components = 0;  // 2: points, 4: boxes, 0: none
   bool mask = false;
   bool border = false;
+  double offset_scale = 0.5;  // of boxes
 
-  std::string text() const;  // "softmax+mask", "none"
+  std::string text() const;  // "softmax+mask", "none"; without the scale
   bool operator==(const FusedSteps&) const = default;
 };
 
@@ -39,6 +40,7 @@ struct MsDeformAttnCase {
   bool raster_queries = true;  // reference points of detr locations: raster order, or random
   DType dtype = DType::f32;
   DType location_dtype = DType::f32;  // of locations and weights
+  DType output_dtype = DType::f32;    // of the output, or backward of its gradient
   Sampling sampling = Sampling::bilinear;
   bool backward = false;
   bool deterministic = false;  // backward

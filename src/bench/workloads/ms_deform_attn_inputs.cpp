@@ -53,7 +53,7 @@ void fill_locations(const MsDeformAttnCase& c, const TensorView& locations, cons
           const double origin = components == 0 ? 0 : box[axis];
           const double unit = components == 0   ? 1
                               : components == 2 ? 1 / extent
-                                                : box[axis + 2] / 2 / static_cast<double>(c.points);
+                                                : box[axis + 2] * c.fused.offset_scale / static_cast<double>(c.points);
           for (int attempt = 0; attempt < 8; ++attempt) {
             const double offset = random.normal() * random.uniform(2, 4) / extent;
             const double location = c.locations == Locations::uniform ? random.uniform() : centre[axis] + offset;

@@ -36,6 +36,41 @@ TEST(Cases, names_are_those_of_the_anchors) {
   EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "mask+softmax"}})),
             "enc1/detr fused=softmax+mask");
   EXPECT_EQ(name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "none"}})), "enc1/detr");
+  EXPECT_EQ(name_of(problem("ms_deform_attn",
+                            {{"case", "enc1/detr"}, {"fused", "reference_boxes"}, {"offset_scale", "0.25"}})),
+            "enc1/detr fused=reference_boxes offset_scale=0.25");
+}
+
+TEST(Cases, an_attention_may_have_an_output_that_is_wider_than_its_values) {
+  for (const auto& [direction, name] : {std::pair{"forward", "output"}, std::pair{"backward", "grad_output"}}) {
+    const auto workload = make_workload(
+        problem("ms_deform_attn",
+                {{"case", "dec1/detr"}, {"dtype", "bf16"}, {"output_dtype", "f32"}, {"direction", direction}}),
+        {});
+    EXPECT_EQ(workload->tensor("value", 0).dtype, DType::bf16);
+    EXPECT_EQ(workload->tensor(name, 0).dtype, DType::f32);
+    EXPECT_EQ(workload->info().dtype, "bf16->f32");
+  }
+}
+
+TEST(Cases, a_larger_offset_scale_makes_smaller_offsets_to_the_same_locations) {
+  const auto offsets = [](const char* scale) {
+    const auto workload = make_workload(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                                   {"queries", "75"},
+                                                                   {"locations", "detr"},
+                                                                   {"dtype", "f64"},
+                                                                   {"fused", "reference_boxes"},
+                                                                   {"offset_scale", scale}}),
+                                        {});
+    workload->prepare(1, 1);
+    const TensorView stored = workload->tensor("sampling_locations", 0);
+    const auto* data = static_cast<const double*>(stored.data);
+    return std::vector<double>(data, data + stored.size());
+  };
+  const std::vector<double> small = offsets("0.25");
+  const std::vector<double> large = offsets("4");
+  ASSERT_EQ(small.size(), large.size());
+  for (std::size_t i = 0; i < small.size(); ++i) EXPECT_NEAR(small[i], 16 * large[i], 1e-12 * std::abs(small[i]));
 }
 
 TEST(Cases, shapes_are_those_of_the_anchors) {
@@ -121,6 +156,18 @@ TEST(Cases, mistakes_are_named_with_their_place) {
       },
       "direction: forward");
   expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "softmax"}, {"offset_scale", "2"}}));
+      },
+      "reference_boxes");
+  expect_error(
+      ErrorCode::bad_value,
+      [] {
+        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"dtype", "f32"}, {"output_dtype", "f16"}}));
+      },
+      "output_dtype", "f32");
+  expect_error(
       ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }
 
@@ -174,6 +221,19 @@ TEST(Cases, every_cpu_variant_passes_on_small_cases) {
                                                     {"locations", "detr"},
                                                     {"sampling", sampling},
                                                     {"fused", fused}}));
+  for (const char* scale : {"0.25", "2"})
+    problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                  {"queries", "75"},
+                                                  {"locations", "detr"},
+                                                  {"fused", "softmax+reference_boxes"},
+                                                  {"offset_scale", scale}}));
+  for (const char* dtype : {"f16", "bf16"})
+    for (const char* direction : {"forward", "backward"})
+      problems.push_back(problem("ms_deform_attn", {{"levels", "9x7 4x3"},
+                                                    {"queries", "75"},
+                                                    {"dtype", dtype},
+                                                    {"output_dtype", "f32"},
+                                                    {"direction", direction}}));
   problems.push_back(problem("gemm", {{"size", "24"}, {"batch", "3"}, {"dtype", "bf16"}, {"out", "f32"}}));
   RunOptions options;
   options.time = false;
