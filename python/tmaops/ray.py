@@ -19,7 +19,7 @@ from tmaops.dataset.job import Options, Report, Unit, _begin_worker, options_of,
 from tmaops.dataset.job import resample as resample_here
 from tmaops.dataset.parquet import Layout, Resampler
 from tmaops.dataset.places import is_local, place
-from tmaops.dataset.tables import channels_of_table
+from tmaops.dataset.tables import Run, channels_of_table
 
 
 def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any] | Refused:
@@ -61,9 +61,9 @@ class _Episodes:
         self._options, self._layout = options, Layout(time, options.time_unit, episode, None, [], None)
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        label = f"episode {table.column(self._layout.episode)[0].as_py()}"
         table = table.sort_by(self._layout.time)
-        return Resampler(self._layout, self._options, channels_of_table(table)).episode(table, label)
+        run = Run(table.column(self._layout.episode)[0].as_py(), 0, table.num_rows)
+        return Resampler(self._layout, self._options, channels_of_table(table)).episodes([run], table)
 
 
 def resample(

@@ -1,6 +1,7 @@
 """Resampling the columns of one episode, from Arrow to Arrow."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -115,30 +116,74 @@ def resample_column(
     return _like(result, column.type, missing)
 
 
-def resample_episode(
+@dataclass(frozen=True)
+class Episode:
+    """times (S) and targets (T): int64 nanoseconds that increase, the targets within the times. where: its name in messages."""
+
+    times: np.ndarray
+    targets: np.ndarray
+    where: str
+
+
+def resample_episodes(
     table: pa.Table,
-    times: np.ndarray,
-    targets: np.ndarray,
+    episodes: list[Episode],
     rule_of: Callable[[str, pa.DataType], Rule],
     max_gap: int | None = None,
-    where: str = "",
     device: str = "cpu",
 ) -> pa.Table:
-    """An episode's table at its targets: same columns, order, types and metadata; nulls where max_gap leaves no data.
+    """Episodes whose rows follow one another, each at its targets: same columns, order, types and metadata.
 
-    times and targets: int64 nanoseconds that increase. max_gap: nanoseconds; targets strictly between two rows further
-    apart have no data. The fields of a struct are columns with names of their own ("observation.state").
+    max_gap: nanoseconds; targets strictly between two rows further apart have no data, which is null. The fields of a struct
+    are columns with names of their own ("observation.state").
     """
+    try:
+        return _together(table, episodes, rule_of, max_gap, device)
+    except Refused:
+        if len(episodes) == 1:
+            raise
+    parts, first = [], 0  # one by one, so that the message names the episode
+    for episode in episodes:
+        parts.append(_together(table.slice(first, episode.times.size), [episode], rule_of, max_gap, device))
+        first += episode.times.size
+    return pa.concat_tables(parts)
+
+
+def _together(
+    table: pa.Table, episodes: list[Episode], rule_of: Callable, max_gap: int | None, device: str
+) -> pa.Table:
+    times, targets = _one_clock(episodes)
     empty = in_gaps(times, targets, max_gap)
 
     def resampled(column: pa.ChunkedArray, field: pa.Field, above: str) -> pa.ChunkedArray | pa.Array:
         name = above + field.name
         if pa.types.is_struct(field.type):
             return _resample_struct(column, times, targets, empty, lambda child, inner: resampled(child, inner, f"{name}."))
-        return resample_column(column, rule_of(name, field.type), times, targets, empty, f"{where}column '{name}'", device)
+        rule, where = rule_of(name, field.type), f"{episodes[0].where}: column '{name}'"
+        if len(episodes) == 1 or not (column.null_count or rule.sees_the_ends):
+            return resample_column(column, rule, times, targets, empty, where, device)
+        chunks, row, target = [], 0, 0
+        for episode in episodes:
+            own, gaps = column.slice(row, episode.times.size), None if empty is None else empty[target : target + episode.targets.size]
+            made = resample_column(own, rule, episode.times, episode.targets, gaps, where, device)
+            chunks += made.chunks if isinstance(made, pa.ChunkedArray) else [made]
+            row, target = row + episode.times.size, target + episode.targets.size
+        return pa.chunked_array(chunks, field.type)
 
     columns = [resampled(column, field, "") for column, field in zip(table.columns, table.schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _one_clock(episodes: list[Episode]) -> tuple[np.ndarray, np.ndarray]:
+    """Times and targets of episodes one after the other, moved so that all increase: a target keeps the samples around it."""
+    if len(episodes) == 1:
+        return episodes[0].times, episodes[0].targets
+    times, targets, begin = [], [], 0
+    for episode in episodes:
+        times.append(episode.times + (begin - episode.times[0]))
+        targets.append(episode.targets + (begin - episode.times[0]))
+        begin = times[-1][-1] + 1
+    return np.concatenate(times), np.concatenate(targets)
 
 
 def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.ndarray | None:

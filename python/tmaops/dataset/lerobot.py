@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import check_gaps, resample_episode
+from tmaops.dataset.columns import Episode, check_gaps, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
@@ -116,25 +116,28 @@ class LeRobot:
         def rule_of(name: str, kind: pa.DataType) -> Rule:
             return rules.of(name, kind, widths[name])
 
-        def work(run: Run, table: pa.Table) -> pa.Table:
-            episode, index, rows = facts[run.episode]
-            where = f"episode {episode}: "
-            times, _ = episode_times(table.column("timestamp"), fps, where)
-            targets = clock.grid(int(times[0]), int(times[-1]), hz)
-            data = [name for name in schema.names if name not in COUNTED]
-            made = resample_episode(table.select(data), times, targets, rule_of, options.max_gap_ns(), where, options.device)
+        data = [name for name in schema.names if name not in COUNTED]
+
+        def work(runs: list[Run], table: pa.Table) -> pa.Table:
+            episodes, counted, first = [], [], 0
+            for run in runs:
+                was, index, rows = facts[run.episode]
+                times, _ = episode_times(table.column("timestamp").slice(first, run.rows), fps, f"episode {was}")
+                targets = clock.grid(int(times[0]), int(times[-1]), hz)
+                episodes.append(Episode(times, targets, f"episode {was}"))
+                frames = np.arange(rows)
+                counted.append((times[0] / 1e9 + frames / float(hz), frames, np.full(rows, run.episode), frames + index))
+                first += run.rows
+            made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
-            counted = {
-                "timestamp": times[0] / 1e9 + np.arange(rows) / float(hz),
-                "frame_index": np.arange(rows),
-                "episode_index": np.full(rows, run.episode),
-                "index": np.arange(index, index + rows),
-            }
-            for name in COUNTED:
+            for name, parts in zip(COUNTED, zip(*counted, strict=True), strict=True):
                 kind = schema.field(name).type
-                columns[name] = pa.array(counted[name].astype(kind.to_pandas_dtype()), type=kind)
+                columns[name] = pa.array(np.concatenate(parts).astype(kind.to_pandas_dtype()), type=kind)
             out = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-            described.append({"was": episode, "episode": run.episode, "index": index, "rows": rows, "stats": stats_of(out, wanted)})
+            ends = np.cumsum([facts[run.episode][2] for run in runs])
+            for run, stats in zip(runs, stats_of(out, wanted, ends), strict=True):
+                was, index, rows = facts[run.episode]
+                described.append({"was": was, "episode": run.episode, "index": index, "rows": rows, "stats": stats})
             return out
 
         runs = [Run(number, first, rows) for _, number, first, rows, _, _ in unit.task["episodes"]]
@@ -223,22 +226,23 @@ def episode_times(column: pa.ChunkedArray, fps: Fraction, where: str) -> tuple[n
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 
 
-def stats_of(table: pa.Table, wanted: list[str]) -> dict[str, dict[str, list]]:
-    """min, max, mean, std, count and quantiles of columns over the rows of an episode, as LeRobot has them.
+def stats_of(table: pa.Table, wanted: list[str], ends: np.ndarray) -> list[dict[str, dict[str, list]]]:
+    """min, max, mean, std, count and quantiles of columns over the rows of each episode, as LeRobot has them.
 
-    NaN is no value. Columns that hold no numbers have no statistics.
+    ends: of the rows of each episode. NaN is no value. Columns that hold no numbers have no statistics.
     """
-    found = {}
+    found: list[dict[str, dict[str, list]]] = [{} for _ in ends]
     for name in wanted:
-        numbers = _numbers(table.column(name))
-        if numbers is None:
+        values = _numbers(table.column(name))
+        if values is None:
             continue
-        if np.isnan(numbers.sum(dtype=np.float64)):
-            parts = [_statistics(column[~np.isnan(column)].reshape(-1, 1)) for column in numbers.T]
-            found[name] = {key: [part[key][0] for part in parts] for key in parts[0]}
-        else:
-            found[name] = _statistics(numbers)
-        found[name]["count"] = [len(numbers)]
+        for stats, numbers in zip(found, np.split(values, ends[:-1]), strict=True):
+            if np.isnan(numbers.sum(dtype=np.float64)):
+                parts = [_statistics(column[~np.isnan(column)].reshape(-1, 1)) for column in numbers.T]
+                stats[name] = {key: [part[key][0] for part in parts] for key in parts[0]}
+            else:
+                stats[name] = _statistics(numbers)
+            stats[name]["count"] = [len(numbers)]
     return found
 
 

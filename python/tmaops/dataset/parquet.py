@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import check_gaps, real_numbers, resample_episode
+from tmaops.dataset.columns import Episode, check_gaps, real_numbers, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
@@ -231,7 +231,7 @@ class ParquetTables:
         _, widths = self._columns(file, layout)
         resampler = Resampler(layout, options, widths)
         runs = [Run(episode, first, rows) for episode, first, rows in unit.task["runs"]]
-        read, written = map_runs(path, target, runs, lambda run, table: resampler.episode(table, f"episode {run.episode}"))
+        read, written = map_runs(path, target, runs, resampler.episodes)
         if layout.lists:  # rows are episodes
             read, written = resampler.read, resampler.written
         return {"episodes": len(runs), "rows_read": read, "rows_written": written}
@@ -270,23 +270,33 @@ class Resampler:
         self._rules, self._hz = Rules(dict(options.modes)), clock.rate(options.hz)
         self.read = self.written = 0  # steps so far
 
-    def episode(self, rows: pa.Table, where: str) -> pa.Table:
-        """The rows of an episode, resampled: same columns, order, types and metadata."""
+    def episodes(self, runs: list[Run], rows: pa.Table) -> pa.Table:
+        """The rows of some episodes, resampled: same columns, order, types and metadata."""
+        if self._layout.lists:
+            return pa.concat_tables(self._episodes([run], rows.slice(i, 1)) for i, run in enumerate(runs))
+        return self._episodes(runs, rows)
+
+    def _episodes(self, runs: list[Run], rows: pa.Table) -> pa.Table:
         layout = self._layout
-        steps = layout.steps(rows, where)
-        times = layout.times(steps, where)
-        clock.check_increasing(times, where)
-        targets = clock.grid(int(times[0]), int(times[-1]), self._hz)
+        steps = layout.steps(rows, f"episode {runs[0].episode}")
+        episodes, first = [], 0
+        for run in runs:
+            where = f"episode {run.episode}"
+            times = layout.times(steps if layout.lists else steps.slice(first, run.rows), where)
+            clock.check_increasing(times, where)
+            episodes.append(Episode(times, clock.grid(int(times[0]), int(times[-1]), self._hz), where))
+            first += run.rows
         kept = [name for name in steps.column_names if name not in layout.counted()]
-        made = resample_episode(
-            steps.select(kept), times, targets, self._rule, self._options.max_gap_ns(), f"{where}: ", self._options.device
-        )
+        made = resample_episodes(steps.select(kept), episodes, self._rule, self._options.max_gap_ns(), self._options.device)
         columns = {name: made.column(name) for name in kept}
         if layout.time:
-            columns[layout.time] = times_like(targets, steps.schema.field(layout.time).type, layout.unit)
+            kind = steps.schema.field(layout.time).type
+            columns[layout.time] = times_like(np.concatenate([e.targets for e in episodes]), kind, layout.unit)
         if layout.episode:
-            columns[layout.episode] = steps.column(layout.episode).take(pa.array(np.zeros(targets.size, np.int64)))
-        self.read, self.written = self.read + times.size, self.written + targets.size
+            begins = np.cumsum([0, *(e.times.size for e in episodes[:-1])])
+            same = np.repeat(begins, [e.targets.size for e in episodes])
+            columns[layout.episode] = steps.column(layout.episode).take(pa.array(same))
+        self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
         return layout.with_steps(rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema))
 
     def _rule(self, name: str, kind: pa.DataType) -> Rule:

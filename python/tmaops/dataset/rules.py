@@ -38,6 +38,11 @@ class Rule:
         """The mode, where every row is taken as it is; None where numbers are computed."""
         return self.parts[0].mode if self.parts[0].mode in TAKEN else None
 
+    @property
+    def sees_the_ends(self) -> bool:
+        """Whether a target depends on more than the samples around it: on where its episode begins and ends."""
+        return any(part.mode in ("cubic", "final") for part in self.parts)
+
     def text(self) -> str:
         if len(self.parts) == 1:
             return self.parts[0].mode

@@ -120,10 +120,12 @@ def columns_of(metadata: pq.FileMetaData | None) -> list[pq.ColumnChunkMetaData]
 
 
 def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
-    """Whether to write the column with a dictionary: as its source, except for real numbers. Interpolated ones hardly
-    repeat: their dictionary takes most of the time of writing and makes the file larger.
+    """Whether to write a column with a dictionary: where its source has one that makes it smaller. One of numbers that hardly
+    repeat takes most of the time of writing, and makes the file larger.
     """
-    return any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.physical_type not in ("FLOAT", "DOUBLE")
+    width = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}.get(column.physical_type, 0)
+    plain = column.num_values * width or column.total_uncompressed_size + 1  # of texts and bytes it is not known
+    return any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
 
 
 class Writer:
@@ -229,18 +231,36 @@ def map_runs(
     source: Path,
     target: Path,
     runs: list[Run],
-    work: Callable[[Run, pa.Table], pa.Table],
+    work: Callable[[list[Run], pa.Table], pa.Table],
     schema: pa.Schema | None = None,
 ) -> tuple[int, int]:
-    """Writes work(run, rows) of every run to `target`. Returns the rows read and written."""
+    """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
+    Returns the rows read and written.
+    """
     file = parquet(source)
     writer = Writer(target, schema or file.schema_arrow, file.metadata)
     read = written = 0
     try:
-        for run, table in read_runs(file, str(source), runs):
-            made = work(run, table)
+        for group, table in read_runs(file, str(source), _grouped(runs, BATCH_BYTES // max(_bytes_per_row(file.metadata), 1))):
+            made = work(group.episode, table)
             writer.add(made)
             read, written = read + table.num_rows, written + made.num_rows
     finally:
         writer.close()
     return read, written
+
+
+def _bytes_per_row(metadata: pq.FileMetaData) -> int:
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) // max(metadata.num_rows, 1)
+
+
+def _grouped(runs: list[Run], most: int) -> list[Run]:
+    """Runs that follow one another, as one run of at most so many rows or of one episode; its episode is their list."""
+    groups: list[Run] = []
+    for run in runs:
+        last = groups[-1] if groups else None
+        if last and last.first + last.rows == run.first and last.rows + run.rows <= most:
+            groups[-1] = Run([*last.episode, run], last.first, last.rows + run.rows)
+        else:
+            groups.append(Run([run], run.first, run.rows))
+    return groups
