@@ -22,7 +22,7 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(source):
-    tmaops.dataset.resample(source, source.parent / "whole", hz=137, workers=1)
+    tmaops.dataset.resample(source, source.parent / "whole", hz=2000, workers=1)
     return digests(source.parent / "whole")
 
 
@@ -49,7 +49,7 @@ def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
 
         killer = threading.Thread(target=kill)
         killer.start()
-        report = tmaops.ray.resample_files(source, tmp_path / "out", hz=137)
+        report = tmaops.ray.resample_files(source, tmp_path / "out", hz=2000)
         killer.join()
         assert report.done and report.episodes == 32
         assert 3 <= seen[0] < 16, "the node was killed too late to matter"
@@ -87,7 +87,7 @@ def test_datatrove_runs_every_share_and_again_only_what_is_missing(source, whole
 
     from tmaops.dataset.datatrove import Resample
 
-    step = Resample(source, tmp_path / "out", hz=137)
+    step = Resample(source, tmp_path / "out", hz=2000)
     executor = LocalPipelineExecutor([step], tasks=4, workers=2, start_method="spawn", logging_dir=str(tmp_path / "logs"))
     executor.run()
     assert digests(tmp_path / "out") == whole
