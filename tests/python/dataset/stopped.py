@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from tmaops.dataset import cli, job
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without
 digest, seen = job.file_digest, []
 
 def wait(path):
