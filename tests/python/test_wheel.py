@@ -79,8 +79,9 @@ def test_pip_install_of_the_sources_gives_the_same_package():
     module, revision, library = run.stdout.split()
     assert module.startswith(folder) and library.startswith(folder)
     assert revision == tmaops.revision()
-    files = {str(file) for file in importlib.metadata.distribution("tmaops").files if str(file).endswith((".py", ".so", ".json", ".typed"))}
-    assert not [file for file in files if not (pathlib.Path(folder) / file).exists()]
+    files = [str(file) for file in importlib.metadata.distribution("tmaops").files]
+    package = [file for file in files if file.endswith((".py", ".so", ".json", ".typed")) and ".dist-info/" not in file]
+    assert package and not [file for file in package if not (pathlib.Path(folder) / file).exists()]
 
 
 def test_a_client_passes_a_strict_type_check(tmp_path):
