@@ -119,7 +119,7 @@ class LeRobot:
         data = [name for name in schema.names if name not in COUNTED]
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
-            episodes, counted, first = [], [], 0
+            episodes, counted, notes, first = [], [], [], 0
             for run in runs:
                 was, index, rows = facts[run.episode]
                 times, _ = episode_times(table.column("timestamp").slice(first, run.rows), fps, f"episode {was}")
@@ -127,6 +127,7 @@ class LeRobot:
                 episodes.append(Episode(times, targets, f"episode {was}"))
                 frames = np.arange(rows)
                 counted.append((times[0] / 1e9 + frames / float(hz), frames, np.full(rows, run.episode), frames + index))
+                notes.append({"was": was, "episode": run.episode, "index": index, "rows": rows})
                 first += run.rows
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
@@ -134,10 +135,8 @@ class LeRobot:
                 kind = schema.field(name).type
                 columns[name] = pa.array(np.concatenate(parts).astype(kind.to_pandas_dtype()), type=kind)
             out = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-            ends = np.cumsum([facts[run.episode][2] for run in runs])
-            for run, stats in zip(runs, stats_of(out, wanted, ends), strict=True):
-                was, index, rows = facts[run.episode]
-                described.append({"was": was, "episode": run.episode, "index": index, "rows": rows, "stats": stats})
+            ends = np.cumsum([note["rows"] for note in notes])
+            described.extend(note | {"stats": stats} for note, stats in zip(notes, stats_of(out, wanted, ends), strict=True))
             return out
 
         runs = [Run(number, first, rows) for _, number, first, rows, _, _ in unit.task["episodes"]]

@@ -16,6 +16,7 @@ from tmaops.dataset.rules import channels_of
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
 BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
+BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> It
     try:
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
-            if group.total_byte_size <= ROW_GROUP_BYTES:
+            if group.total_byte_size <= ROW_GROUP_BYTES and group.num_rows <= BATCH_ROWS:
                 yield from file.read_row_group(number, columns=columns, use_threads=False).to_batches()
             else:
-                rows = max(1, BATCH_BYTES * group.num_rows // group.total_byte_size)
-                yield from file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False)
+                rows = min(BATCH_ROWS, BATCH_BYTES * group.num_rows // group.total_byte_size)
+                yield from file.iter_batches(max(rows, 1), row_groups=[number], columns=columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise Refused(name, str(error).split("\n")[0], "a readable Parquet file") from error
 
@@ -241,7 +242,7 @@ def map_runs(
     writer = Writer(target, schema or file.schema_arrow, file.metadata)
     read = written = 0
     try:
-        for group, table in read_runs(file, str(source), _grouped(runs, BATCH_BYTES // max(_bytes_per_row(file.metadata), 1))):
+        for group, table in read_runs(file, str(source), _grouped(runs, _batch_rows(file.metadata))):
             made = work(group.episode, table)
             writer.add(made)
             read, written = read + table.num_rows, written + made.num_rows
@@ -250,8 +251,10 @@ def map_runs(
     return read, written
 
 
-def _bytes_per_row(metadata: pq.FileMetaData) -> int:
-    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) // max(metadata.num_rows, 1)
+def _batch_rows(metadata: pq.FileMetaData) -> int:
+    """The rows of a file that are resampled together."""
+    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(size, 1))
 
 
 def _grouped(runs: list[Run], most: int) -> list[Run]:

@@ -10,6 +10,7 @@ import pytest
 
 import tmaops.dataset
 from tmaops.dataset import Refused
+from tmaops.dataset.tables import BATCH_ROWS, Run, batches_of, map_runs, parquet
 
 
 def table_of(times_ns, episodes, rng):
@@ -103,3 +104,17 @@ def test_float32_seconds_are_warned_about(tmp_path):
     pq.write_table(pa.table({"t": pa.array(np.arange(50, dtype=np.float32) / 10), "x": np.arange(50.0)}), tmp_path / "in.parquet")
     report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
     assert any("float seconds" in warning for warning in report.warnings)
+
+
+def test_rows_of_a_dictionary_that_shrinks_the_file_are_read_in_bounded_parts(tmp_path):
+    rows = 4 * BATCH_ROWS
+    text = pa.array(["x" * 1000]).take(pa.array(np.zeros(rows, np.int64)))
+    table = pa.table({"time": np.arange(rows) / 50, "episode": np.arange(rows) // 100, "text": text})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=rows)
+    file = parquet(tmp_path / "in.parquet")
+    assert file.metadata.row_group(0).total_byte_size < 32 << 20 < text.nbytes
+    assert max(batch.num_rows for batch in batches_of(file, "in", None)) <= BATCH_ROWS
+    seen = []
+    runs = [Run(i, 100 * i, 100) for i in range(rows // 100)]
+    map_runs(tmp_path / "in.parquet", tmp_path / "out.parquet", runs, lambda group, part: seen.append(part.num_rows) or part.slice(0, 1))
+    assert max(seen) <= BATCH_ROWS and sum(seen) == 100 * len(runs)
