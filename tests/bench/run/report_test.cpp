@@ -239,7 +239,7 @@ class Compare : public testing::Test {
   static Change change(double median, double spread = 0.1) {
     Report report;
     report.rows.push_back(row("tmaops", Kind::variant, median, spread));
-    return compare(to_json(report, Json::object()), base()).front().change;
+    return compare(bench::to_json(report, Json::object()), base()).front().change;
   }
 };
 
@@ -255,7 +255,7 @@ TEST_F(Compare, only_variants_beyond_the_share_are_regressions) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 130));
   report.rows.push_back(row("onednn", Kind::peer, 200));
-  const auto differences = compare(to_json(report, Json::object()), base());
+  const auto differences = compare(bench::to_json(report, Json::object()), base());
   const auto slower = regressions(differences, 0.05);
   ASSERT_EQ(slower.size(), 1u);
   EXPECT_EQ(slower[0].row.implementation, "tmaops");
@@ -266,7 +266,7 @@ TEST_F(Compare, only_variants_beyond_the_share_are_regressions) {
 TEST_F(Compare, rows_of_one_file_only_are_named) {
   Report report;
   report.rows.push_back(row("blocked", Kind::variant, 1));
-  const auto differences = compare(to_json(report, Json::object()), base());
+  const auto differences = compare(bench::to_json(report, Json::object()), base());
   ASSERT_EQ(differences.size(), 3u);
   EXPECT_EQ(differences[0].change, Change::added);
   EXPECT_EQ(differences[1].change, Change::missing);
