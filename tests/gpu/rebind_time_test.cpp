@@ -52,7 +52,7 @@ TEST(GpuRebindTime, of_every_operator_is_below_two_microseconds) {
     const void* inputs[] = {value.view().data, locations.view().data, weights.view().data, output.view().data};
     expect_soon("ms_deform_attn",
                 plan_ms_deform_attn(value.view(), levels, locations.view(), weights.view(), output.view()),
-                {inputs, inputs + 4});
+                std::vector<const void*>(inputs, inputs + 4));
     if (dtype == DType::f16) continue;
     std::vector<const void*> all(inputs, inputs + 4);
     for (const Mirror* grad : {&grad_value, &grad_locations, &grad_weights}) all.push_back(grad->view().data);
