@@ -151,20 +151,25 @@ TEST_F(GemmSelect, without_wgmma_every_product_goes_to_mma_sync) {
                                    with_b(problem(1000, 24, 333), Order::column), problem(8192, 8192, 8192)}) {
       const std::string_view name = select(product, device, "", "off").variant->name;
       EXPECT_EQ(name == "mma_sync", device.compute_capability != 90) << device.name << " " << product.text();
-      EXPECT_EQ(select(product, device, "mma_sync", "off").name(), "mma_sync/128x128");
+      EXPECT_EQ(select(product, device, "mma_sync", "off").variant->name, "mma_sync");
     }
   }
 }
 
+TEST_F(GemmSelect, mma_sync_takes_the_small_tile_where_it_makes_one_wave) {
+  for (const std::int64_t n : {64, 256, 1024}) EXPECT_EQ(named("mma_sync", problem(n, n, n)).name(), "mma_sync/64x128");
+  for (const std::int64_t n : {2048, 4096, 8192}) EXPECT_EQ(named("mma_sync", problem(n, n, n)).name(), "mma_sync/128x128");
+}
+
 TEST_F(GemmSelect, mma_sync_is_expected_to_take_longer_than_the_wgmma_that_takes_every_problem) {
   const Config wgmma = named("wgmma_cp_async", problem(64, 64, 64)).config;
-  const Config mma = named("mma_sync", problem(64, 64, 64)).config;
   for (const std::int64_t m : {1, 64, 65, 128, 129, 1000, 4096, 8448, 100000})
     for (const std::int64_t n : {1, 128, 1000, 8192})
       for (const std::int64_t k : {0, 1, 64, 1000, 4096})
         for (const int alignment : {2, 128}) {
           Problem product = problem(m, n, k);
           product.a.alignment = product.b.alignment = alignment;
+          const Config mma = named("mma_sync", product).config;
           EXPECT_LT(*estimate(wgmma, product, hopper()), *estimate(mma, product, hopper())) << product.text();
         }
 }

@@ -84,11 +84,31 @@ class ThreadTile {
       for (int line = 0; line < kLines; line += kLinesAtOnce)
         *reinterpret_cast<uint4*>(to + line * kLine) = elements(source(line), count(line));
     }
-    at_ += k_step_;
-    (major == Major::k ? inner_left_ : outer_left_) -= kDepth;
+    advance();
+  }
+  /// Half of the next tile where the width is 16, without a branch: the compiler puts the copies between other work. `whole`:
+  /// every tile lies inside the matrix. The halves are fetched in order.
+  template <int half, bool whole>
+  __device__ __forceinline__ void fetch_half(unsigned char* tile) {
+    constexpr int kBegin = half * kLines / 2;
+    const unsigned char* from = source(kBegin);
+#pragma unroll
+    for (int line = kBegin; line < kBegin + kLines / 2; line += kLinesAtOnce) {
+      unsigned char* const to = tile + place_ + line * kLine;
+      if constexpr (whole)
+        device::copy_async_16(to, from);
+      else
+        device::copy_async_16(to, from, static_cast<std::uint32_t>(2 * count(line)));
+      from += outer_step_;
+    }
+    if constexpr (half == 1) advance();
   }
 
  private:
+  __device__ __forceinline__ void advance() {
+    at_ += k_step_;
+    (major == Major::k ? inner_left_ : outer_left_) -= kDepth;
+  }
   __device__ __forceinline__ const unsigned char* source(int line) const {
     return at_ + line % kPanelLines / kLinesAtOnce * outer_step_ + line / kPanelLines * kPanelElements * inner_stride_;
   }

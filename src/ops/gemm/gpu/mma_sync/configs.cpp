@@ -1,4 +1,4 @@
-// What it takes, and its tile.
+// What it takes, and its tiles.
 #include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/shared/tile_order.hpp"
 
@@ -6,15 +6,16 @@ namespace tmaops::ops::gemm::mma_sync {
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_extents(problem); !support) return support;
-  if (!TileOrder(row_major_form(problem), 128, 128).fits() || problem.batch > INT32_MAX)
+  if (!TileOrder(row_major_form(problem), 64, 128).fits() || problem.batch > INT32_MAX)
     return Support::no("needs fewer than 2^31 tiles");
   return Support::yes();
 }
 
-/// The cost is not fitted to launches: it is above that of wgmma_cp_async for every problem, so that this variant is
-/// chosen only where there is no wgmma.
+/// The costs are not fitted to launches: they are above that of wgmma_cp_async for every problem, so that this variant
+/// is chosen only where there is no wgmma.
 std::vector<Config> configs(const Problem&, const DeviceInfo&) {
-  return {{.rows = 128, .columns = 128, .cost = {.start = 1.6, .finish = 1.0, .step = 1.1}}};
+  return {{.rows = 128, .columns = 128, .cost = {.start = 1.6, .finish = 1.0, .step = 1.1}},
+          {.rows = 64, .columns = 128, .cost = {.start = 1.6, .finish = 0.6, .step = 0.75}}};
 }
 
 }  // namespace tmaops::ops::gemm::mma_sync
