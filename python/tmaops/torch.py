@@ -15,12 +15,13 @@ from run to run.
 
 from __future__ import annotations
 
+import array
 import itertools
 import logging
 import math
 import os
 import pathlib
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -87,15 +88,11 @@ _defaults = {
     name: tuple(argument.default_value for argument in operator._schema.arguments if argument.has_default_value())
     for name, operator in _operators.items()
 }
+_functions: Dict[str, Any] = {}  # the autograd.Function of each operator with a gradient
 _forward_ad = torch.autograd.forward_ad
 _functorch_level = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
 _BelowAutograd = torch._C._AutoDispatchBelowAutograd
-
-
-# Operators for calls that record no gradient and leave every option at its default. Torch converts fewer arguments for them, and
-# whole numbers sooner than sizes that may be symbols. They have no autograd.
-_eager = {"ms_deform_attn": torch.ops.tmaops.ms_deform_attn_eager.default._op} if native else {}
 
 
 def _call(name: str, arguments: Tuple[Any, ...], options: Tuple[object, ...]) -> Tensor:
@@ -107,30 +104,37 @@ def _call(name: str, arguments: Tuple[Any, ...], options: Tuple[object, ...]) ->
     if not usual:
         arguments += options
     try:
-        if _forward_ad._current_level < 0 and _functorch_level() is None and not _needs_gradient(arguments):
-            if usual and name in _eager and not _modes():
-                return _eager[name](*arguments)
-            with _BelowAutograd():  # spares the way through Python that gradients take
+        if _forward_ad._current_level < 0 and _functorch_level() is None and not _modes():  # torch's way to `kernel` takes longer
+            if _needs_gradient(arguments):
+                return _functions[name].apply(*arguments, *(options if usual else ()))
+            with _BelowAutograd():
                 return operator(*arguments)
         return operator(*arguments)
     except Error:
         raise
     except RuntimeError as error:
-        last = library.tmaops_last_error().contents
-        if last.code and last.number.decode() in str(error):
-            check(last.code)
+        _raise_as_error(error)
         raise
+
+
+def _raise_as_error(error: RuntimeError) -> None:
+    """Raises the library's error that torch passes on in words; returns where it is another."""
+    last = library.tmaops_last_error().contents
+    if last.code and last.number.decode() in str(error):
+        check(last.code)
 
 
 def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
     """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
     operator, defaults = _operators[name], tuple(argument.default_value for argument in _operators[name]._schema.arguments)
+    options = _defaults[name]
+    required = len(defaults) - len(options)
 
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
             with _BelowAutograd():
-                output = operator(*arguments)
+                output = operator(*(arguments[:required] if arguments[required:] == options else arguments))
             context(ctx, arguments, output)
             return output
 
@@ -147,6 +151,7 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
         with _BelowAutograd():
             return operator(*arguments)
 
+    _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
     torch.library.register_vmap(f"tmaops::{name}", _vmap_rule(name))
 
@@ -219,8 +224,7 @@ def _attention_fake(
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
 
-for _name in ("ms_deform_attn", *(name + "_eager" for name in _eager)):
-    torch.library.register_fake(f"tmaops::{_name}")(_attention_fake)
+torch.library.register_fake("tmaops::ms_deform_attn")(_attention_fake)
 
 
 @torch.library.register_fake("tmaops::ms_deform_attn_backward")
@@ -258,6 +262,42 @@ def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
     return list(itertools.chain.from_iterable(levels))
 
 
+# An operator for calls that record no gradient and leave every option at its default: torch needs time to convert each argument.
+# It has no autograd and no fake.
+_eager = torch.ops.tmaops.ms_deform_attn_eager.default._op if native else None
+_level_arrays: Dict[Tuple[Any, ...], Tuple[array.array, int, int]] = {}  # of a list of levels: its numbers, their address, its length
+
+
+def _level_array(levels: Tuple[Any, ...]) -> Tuple[array.array, int, int]:
+    flat = _flat_levels(levels)
+    if len(flat) != 2 * len(levels) or not all(type(side) is int for side in flat):  # tensors may change
+        raise TypeError("levels: not a pair of whole numbers for each level")
+    numbers = array.array("q", flat)
+    if len(_level_arrays) >= 1024:
+        _level_arrays.clear()
+    made = _level_arrays[levels] = numbers, numbers.buffer_info()[0], len(levels)
+    return made
+
+
+def _called_directly(value: Tensor, levels: Sequence[Sequence[int]], locations: Tensor, weights: Tensor) -> Optional[Tensor]:
+    """What the operator gives, where nothing is recorded or traced and torch's dispatcher would add nothing; else None."""
+    try:
+        if (
+            torch.compiler.is_compiling() or _modes() or _forward_ad._current_level >= 0 or _functorch_level() is not None
+            or (value.requires_grad or locations.requires_grad or weights.requires_grad) and torch.is_grad_enabled()
+        ):  # fmt: skip
+            return None
+        key = tuple(levels)
+        entry = _level_arrays.get(key) or _level_array(key)  # held until the call returns
+    except (AttributeError, OverflowError, TypeError):  # lists cannot be keys; for other arguments torch has the words
+        return None
+    try:
+        return _eager(value, entry[1], entry[2], locations, weights)
+    except RuntimeError as error:
+        _raise_as_error(error)
+        raise
+
+
 def ms_deform_attn(
     value: Tensor, levels: Union[Tensor, Sequence[Sequence[int]]], sampling_locations: Tensor, attention_weights: Tensor, *,
     level_start_index: Union[None, Tensor, Sequence[int]] = None, points_per_level: Optional[Sequence[int]] = None,
@@ -284,6 +324,11 @@ def ms_deform_attn(
     Raises:
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
+    if level_start_index is None and points_per_level is None and out_dtype is None and sampling == "bilinear":
+        if _eager is not None and type(levels) in (list, tuple):
+            output = _called_directly(value, levels, sampling_locations, attention_weights)
+            if output is not None:
+                return output
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
     if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()

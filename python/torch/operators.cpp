@@ -154,28 +154,36 @@ struct Attention {
   tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
 };
 
-Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
-                      const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
-                      const std::optional<Integers>& points_per_level, const Text& sampling,
-                      const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts,
-                      std::optional<ScalarType> out_dtype) {
+Tensor attend(const Tensor& value, const tmaops_level_shape* levels, int64_t count, const Tensor& sampling_locations,
+              const Tensor& attention_weights, const tmaops_ms_deform_attn_options& options,
+              std::optional<ScalarType> out_dtype) {
   TMAOPS_FUNCTION(ms_deform_attn);
-  const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
   const bool ranks = value.dim() == 4 && sampling_locations.dim() > 1;  // else the library says what is wrong
   int64_t shape[3] = {};
   if (ranks) shape[0] = value.size(0), shape[1] = sampling_locations.size(1), shape[2] = value.size(2) * value.size(3);
   const Tensor output = empty(value, std::span(shape, ranks ? 3 : 0), out_dtype);
   const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
                       result = view(output);
-  check(ms_deform_attn(&values, attention.shapes, attention.count, &locations, &weights, &result, &attention.options,
-                       stream_of(value)));
+  check(ms_deform_attn(&values, levels, count, &locations, &weights, &result, &options, stream_of(value)));
   return output;
 }
 
-/// With every option at its default. Torch converts fewer arguments for it, and `int[]` sooner than `SymInt[]`.
-Tensor ms_deform_attn_eager(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+                      const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
+                      const std::optional<Integers>& points_per_level, const Text& sampling,
+                      const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts,
+                      std::optional<ScalarType> out_dtype) {
+  const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
+  return attend(value, attention.shapes, attention.count, sampling_locations, attention_weights, attention.options, out_dtype);
+}
+
+/// With every option at its default, and `count` levels at an address that the caller keeps: torch takes longer to convert
+/// a list than to allocate a tensor.
+Tensor ms_deform_attn_eager(const Tensor& value, int64_t levels, int64_t count, const Tensor& sampling_locations,
                             const Tensor& attention_weights) {
-  return ms_deform_attn(value, levels, sampling_locations, attention_weights, {}, {}, "bilinear", {}, {}, {});
+  static constexpr tmaops_ms_deform_attn_options kDefault = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
+  return attend(value, reinterpret_cast<const tmaops_level_shape*>(levels), count, sampling_locations, attention_weights,
+                kDefault, {});
 }
 
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
@@ -285,7 +293,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias,
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
   library.def(
-      "ms_deform_attn_eager(Tensor value, int[] levels, Tensor sampling_locations, Tensor attention_weights) -> Tensor");
+      "ms_deform_attn_eager(Tensor value, int levels, int count, Tensor sampling_locations, Tensor attention_weights) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
