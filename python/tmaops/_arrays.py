@@ -166,7 +166,7 @@ def new(like: Array, shape: tuple[int, ...], dtype: str) -> Any:
         with array.device:
             return cupy.empty(shape, dtype=_numpy_dtype(dtype))
     if module in ("jax", "jaxlib") and like.on_gpu:
-        raise invalid_value("a JAX array", "one on a GPU", "JAX arrays on the host; on a GPU pass CuPy or torch arrays and out=")
+        return sys.modules["jax"].numpy.empty(shape, dtype=_numpy_dtype(dtype), device=array.device).block_until_ready()
     if module in ("numpy", "jax", "jaxlib") or not hasattr(array, "__array_namespace__"):
         if like.on_gpu:
             raise invalid_value("out", f"nothing, and {module} cannot allocate", "out=, an array on the inputs' device")
@@ -177,11 +177,18 @@ def new(like: Array, shape: tuple[int, ...], dtype: str) -> Any:
     return namespace.empty(shape, dtype=getattr(namespace, dtype), device=array.device)
 
 
-def handed_back(like: Array, array: Any) -> Any:
-    """A new output as the caller's library has arrays: JAX's are made of NumPy's, because they cannot be written to."""
-    if module_of(like.source) in ("jax", "jaxlib") and module_of(array) == "numpy":
-        return sys.modules["jax"].numpy.asarray(array)
-    return array
+def handed_back(like: Array, array: Any, stream: int | None) -> Any:
+    """A new output, written on `stream`, as the caller's library has arrays. JAX's never change and wait for no stream of others,
+    so they are copies of what has been written."""
+    if module_of(like.source) not in ("jax", "jaxlib"):
+        return array
+    numpy = sys.modules["jax"].numpy
+    if not like.on_gpu:
+        return numpy.asarray(array)
+    code = ctypes.CDLL("libcuda.so.1").cuStreamSynchronize(c_void_p(stream))
+    if code:
+        raise RuntimeError(f"tmaops: waiting for the GPU failed with error {code} of cuStreamSynchronize")
+    return numpy.array(array, copy=True).block_until_ready()
 
 
 def _numpy_dtype(name: str) -> Any:

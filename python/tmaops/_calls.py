@@ -35,12 +35,12 @@ class Call:
     def first(self) -> arrays.Array:
         return self.tensors[self.leading]
 
-    def results(self) -> Any:
-        """What the caller gets: the arrays that the caller gave, new ones as the caller's library has them, None as None."""
+    def results(self, stream: int | None = None) -> Any:
+        """What the caller gets of a run on `stream`: the arrays that the caller gave, new ones as the caller's library has them, None as None."""
         found = []
         for what, given in self.outputs.items():
             made = self.tensors.get(what)
-            found.append(None if made is None else given if given is not None else arrays.handed_back(self.first, made.source))
+            found.append(None if made is None else given if given is not None else arrays.handed_back(self.first, made.source, stream))
         return found[0] if self.single else tuple(found)
 
     def replacement(self, what: str, array: Any) -> arrays.Array:
@@ -57,7 +57,7 @@ class Call:
     def run(self, stream: Any) -> Any:
         address = arrays.stream_of(self.first.source, stream)
         check(getattr(library, f"tmaops_{self.name}")(*self.arguments, address))
-        return self.results()
+        return self.results(address)
 
 
 class Plan:
@@ -88,7 +88,7 @@ class Plan:
         else:
             with self._lock:
                 check(library.tmaops_plan_run(self._handle, address))
-        return call.results()
+        return call.results(address)
 
     def rebind(self, **tensors: Any) -> Plan:
         """Lets the plan read and write other arrays from its next run on, in less time than a new plan takes.

@@ -27,8 +27,15 @@ def test_an_array_with_dlpack_alone_is_read_and_written():
     np.testing.assert_array_equal(out, a @ a.T)
 
 
-def test_jax_arrays_give_jax_arrays():
-    jax = pytest.importorskip("jax")
+@pytest.fixture
+def jax():
+    """With new arrays on the host."""
+    found = pytest.importorskip("jax")
+    with found.default_device(found.devices("cpu")[0]):
+        yield found
+
+
+def test_jax_arrays_give_jax_arrays(jax):
     a, b = jax.numpy.arange(6.0).reshape(2, 3), jax.numpy.ones((3, 2))
     got = tmaops.gemm(a, b)
     assert isinstance(got, jax.Array)
@@ -42,8 +49,28 @@ def test_jax_arrays_give_jax_arrays():
         tmaops.gemm(a, b, out=jax.numpy.zeros((2, 2)))
 
 
-def test_plans_of_jax_arrays_give_what_each_run_wrote():
+def test_jax_arrays_on_a_gpu_give_such_arrays(device):
     jax = pytest.importorskip("jax")
+    there = [one for one in jax.devices() if one.platform == "gpu"] if device == "cuda" else []
+    if not there:
+        pytest.skip("needs --device cuda and JAX with a GPU")
+    random = np.random.default_rng(1)
+    given = [random.standard_normal(shape).astype(np.float32) for shape in ((64, 96), (96, 32), (64, 96))]
+    a, b, other = (jax.device_put(array.astype(jax.numpy.bfloat16), there[0]) for array in given)
+    wanted = [np.float64(left) @ np.float64(b) for left in (a, other)]
+    got = tmaops.gemm(a, b)
+    assert isinstance(got, jax.Array) and got.devices() == {there[0]} and got.dtype == jax.numpy.bfloat16
+    np.testing.assert_allclose(np.float64(got), wanted[0], atol=0.2)
+    plan = tmaops.plan_gemm(a * 1, b)
+    first = plan.run()
+    second = plan.rebind(a=other).run()
+    np.testing.assert_array_equal(np.float64(first), np.float64(got))  # is not written again
+    np.testing.assert_allclose(np.float64(second), wanted[1], atol=0.2)
+    with pytest.raises(ValueError, match="JAX"):
+        tmaops.gemm(a, b, out=got)
+
+
+def test_plans_of_jax_arrays_give_what_each_run_wrote(jax):
     plan = tmaops.plan_gemm(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 2)))
     np.testing.assert_array_equal(plan.run(), np.full((2, 2), 3))
 
@@ -61,8 +88,7 @@ def test_a_plan_of_torch_tensors_can_be_rebound():
         plan.rebind(b=torch.randn(5, 3, requires_grad=True))
 
 
-def test_a_plan_of_jax_arrays_can_be_rebound():
-    jax = pytest.importorskip("jax")
+def test_a_plan_of_jax_arrays_can_be_rebound(jax):
     plan = tmaops.plan_gemm(jax.numpy.ones((2, 3)), jax.numpy.ones((3, 2)))
     got = plan.rebind(a=2 * jax.numpy.ones((2, 3))).run()
     assert isinstance(got, jax.Array)
