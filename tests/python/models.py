@@ -203,10 +203,10 @@ def scramble(model):
 
 
 def outputs(result):
-    """The floating-point tensors of a model's output without infinities."""
+    """The floating-point tensors of a model's output, but for those with infinities or the largest number of a type."""
     for value in result.values():
         for tensor in value if isinstance(value, (tuple, list)) else [value]:
-            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.isfinite().all():
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and (tensor.abs() < 6e4).all():  # f16 ends at 65504
                 yield tensor
 
 
