@@ -5,8 +5,9 @@
 
 A model has its default configuration and random weights; nothing is downloaded. The two ways take turns, and the medians of --rounds
 turns are written, with the 10th and 90th percentile. A training step is a forward pass and the gradients of all parameters, without an
-optimizer, at batch 1. Outputs are compared with those of the model's own code in f64 before anything is timed: tmaops may be no
-farther from them than twice the model's own code in the same types, or 1e-3.
+optimizer. Outputs are compared with those of the model's own code in f64 before anything is timed: tmaops may be no
+farther from them than twice the model's own code in the same types, or 1e-3. A model that fails is not timed, and the exit status
+is then 1.
 
 Peak memory is torch's on a GPU (weights included), and the resident memory of the whole process on the CPU.
 scripts/update_tables.py makes the table in docs/python.md of the file.
@@ -15,6 +16,7 @@ import argparse
 import copy
 import ctypes
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -33,6 +35,10 @@ import tmaops.compat.transformers as compat  # noqa: E402
 
 SIZES = {"deformable_detr": (800, 1066), "grounding_dino": (800, 1066), "mask2former": (384, 512)}
 DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+class Wrong(Exception):
+    """Outputs that are too far from those in f64."""
 
 
 class Memory:
@@ -73,8 +79,20 @@ def step(model, given, autocast, training):
 
 
 def distance(got, wanted):
-    difference = sum((mine.detach().float() - theirs.float()).square().sum() for mine, theirs in zip(got, wanted))
-    return (difference / sum(theirs.float().square().sum() for theirs in wanted)).sqrt().item()
+    """The largest relative distance of an output, as a norm over its values in order of size: models that select queries put equals
+    in another order. The largest numbers of a type, which stand for what is masked, are left out."""
+
+    def ordered(tensor):
+        return tensor.detach().double().flatten().clamp(-1e6, 1e6).sort().values
+
+    if len(got) != len(wanted):  # one has infinities where the other has none
+        return math.nan
+    found = 0.0
+    for mine, theirs in zip(got, wanted):
+        theirs, mine = ordered(theirs), ordered(mine)
+        there = theirs.abs() < 1e6
+        found = max(found, ((mine - theirs)[there].norm() / theirs[there].norm().clamp_min(1e-12)).item())
+    return found
 
 
 def row_pair(name, model, given, dtype, training, exact, options):
@@ -110,14 +128,15 @@ def row_pair(name, model, given, dtype, training, exact, options):
                 rows["mib"].append(memory.peak())
         own, ours = found["own"], found["tmaops"]
         if ours["calls"] < 1 or not ours["error"] <= max(2 * own["error"], 1e-3):
-            raise SystemExit(f"{name} {dtype}: tmaops is {ours['error']:.2g} from f64, the model's own code {own['error']:.2g}: not timed")
+            raise Wrong(f"{name} {dtype}: tmaops is {ours['error']:.2g} from f64, the model's own code {own['error']:.2g}: not timed")
         if len(ours["ms"]) >= 3 and time.perf_counter() > deadline:
             break
-    height, width = given["pixel_values"].shape[-2:]
+    images, _, height, width = given["pixel_values"].shape
+    batch = "" if images == 1 else f"{images} x "
     for implementation, rows in found.items():
         deciles = statistics.quantiles(rows["ms"], n=10, method="inclusive")
         yield {
-            "case": f"{name} {height}x{width}", "step": "training" if training else "inference", "dtype": dtype,
+            "case": f"{name} {batch}{height}x{width}", "step": "training" if training else "inference", "dtype": dtype,
             "implementation": implementation, "device": options.device,
             "ms": {"median": round(statistics.median(rows["ms"]), 3), "p10": round(deciles[0], 3), "p90": round(deciles[-1], 3), "samples": len(rows["ms"])},
             "peak_mib": max(rows["mib"]) if None not in rows["mib"] else None,
@@ -131,13 +150,19 @@ def measured(name, options):
     models.scramble(model)
     model = model.to(options.device)
     height, width = (options.size, options.size) if options.size else SIZES.get(name, (640, 640))
-    given = models.inputs(name, height, width, batch=1, device=options.device)
-    wide = models.inputs(name, height, width, batch=1, device=options.device, dtype=torch.float64)
+    given = models.inputs(name, height, width, batch=options.batch, device=options.device)
+    wide = models.inputs(name, height, width, batch=options.batch, device=options.device, dtype=torch.float64)
     exact = [tensor.detach().clone() for tensor in step(copy.deepcopy(model).double(), wide, None, False)]
     for training in (False, True):
         for dtype in options.dtypes:
-            for row in row_pair(name, model, given, dtype, training, exact, options):
-                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB"
+            try:
+                rows = list(row_pair(name, model, given, dtype, training, exact, options))
+            except Wrong as wrong:
+                options.failed.append(str(wrong))
+                print(wrong, file=sys.stderr)
+                continue
+            for row in rows:
+                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
                 print(f"{row['case']:28} {row['step']:10} {dtype:5} {row['implementation']:7} {shown}", file=sys.stderr)
                 yield row
 
@@ -156,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--models", default=",".join(models.WHOLE), type=lambda text: text.split(","))
+    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--size", type=int, help="side of the image in pixels; by default the usual one of the model")
     parser.add_argument("--dtypes", type=lambda text: text.split(","), help="f32, f16, bf16: the latter by autocast; default f32,f16, on the CPU f32,bf16")
     parser.add_argument("--rounds", type=int, default=15)
@@ -167,16 +193,18 @@ def main():
     if options.output is None:
         place = "cpu" if options.device == "cpu" else torch.cuda.get_device_name().split()[-1].lower()
         options.output = ROOT / "results" / place / "models.json"
+    options.failed = []
     rows = [row for name in options.models for row in measured(name, options)]
     document = {
-        "schema": 1, "status": "complete", "machine": machine(options.device), "revision": tmaops.revision(),
-        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]]), "batch": 1},
+        "schema": 1, "status": "incomplete" if options.failed else "complete", "machine": machine(options.device), "revision": tmaops.revision(),
+        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]]), "batch": options.batch},
     }  # fmt: skip
     head = json.dumps(document, indent=2)[:-2]
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    return 1 if options.failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
