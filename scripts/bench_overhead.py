@@ -4,7 +4,8 @@
   bench_overhead.py [--device cuda] [--queries 12]
 
 The C loop calls tmaops_ms_deform_attn of the installed package with everything prepared, as a fresh call each time. On a GPU the
-time is that of enqueueing. Rows are interleaved, and the median of --rounds rounds is printed, with the 10th and 90th percentile.
+time is that of enqueueing. The row of empty_like is what torch takes to call an operator of one argument, which only allocates
+the output. Rows are interleaved, and the median of --rounds rounds is printed, with the 10th and 90th percentile.
 """
 import argparse
 import ctypes
@@ -82,6 +83,7 @@ def main():
         loop = compiled_loop(pathlib.Path(folder))
         rows = {
             "C ABI, fresh": lambda repeats: loop(entry, *call.arguments, stream, ctypes.c_int(repeats)),
+            "torch.ops.aten.empty_like": timed(lambda: torch.ops.aten.empty_like.default._op(out)),
             "torch.ops.tmaops.ms_deform_attn": timed(lambda: torch.ops.tmaops.ms_deform_attn.default(value, flat, locations, weights)),
             "tmaops.torch.ms_deform_attn": timed(lambda: ops.ms_deform_attn(value, levels, locations, weights)),
             "tmaops.torch, gradients recorded": timed(lambda: ops.ms_deform_attn(recorded[0], levels, *recorded[1:])),
