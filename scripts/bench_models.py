@@ -18,6 +18,7 @@ import ctypes
 import json
 import math
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -191,8 +192,9 @@ def main():
     options = parser.parse_args()
     options.dtypes = options.dtypes or (["f32", "bf16"] if options.device == "cpu" else ["f32", "f16"])
     if options.output is None:
-        place = "cpu" if options.device == "cpu" else torch.cuda.get_device_name().split()[-1].lower()
-        options.output = ROOT / "results" / place / "models.json"
+        found = re.search(r"\b[A-Z]+\d+\w*", torch.cuda.get_device_name()) if options.device != "cpu" else None  # "NVIDIA H100 80GB HBM3"
+        place = "cpu" if options.device == "cpu" else found[0].lower() if found else "gpu"
+        options.output = ROOT / "results" / place / ("models.json" if options.batch == 1 else f"models_batch{options.batch}.json")
     options.failed = []
     rows = [row for name in options.models for row in measured(name, options)]
     document = {
