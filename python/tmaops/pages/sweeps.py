@@ -81,10 +81,11 @@ def draw_sweeps(page: Page, rows: List[Row]) -> None:
     choices = []
     for (run, dtype, temperature), group in grouped(rows, lambda row: (row.run.name, row.dtype, row.temperature)).items():
         for sweep in sweeps(group):
-            for measure, value in _MEASURES.items():
-                plot = _sweep_plot(titled(run, sweep.fixed, dtype, temperature), sweep, measure, value)
+            held = titled(sweep.fixed, dtype, temperature)
+            for measure in _MEASURES:
+                plot = _sweep_plot(titled(run, sweep.fixed, dtype, temperature), sweep, measure)
                 if plot:
-                    choices.append((run, f"{titled(sweep.fixed, dtype, temperature)}: {measure} over {sweep.over}", plot))
+                    choices.append((run, f"{held}: {measure} over {sweep.over}", plot))
     if choices:
         page.heading("Sweeps")
         page.add(
@@ -99,7 +100,14 @@ def _is_dependent(name: str) -> bool:
     return name.endswith("_pdl")
 
 
-def _sweep_plot(title: str, sweep: Any, measure: str, value: Any) -> Optional[Dict[str, Any]]:
+def sweep_plots(rows: List[Row], measure: str) -> List[Tuple[Sweep, str, Dict[str, Any]]]:
+    """Every sweep of rows of one type and temperature, with what is held and its plot of a measure."""
+    plots = [(sweep, sweep.fixed, _sweep_plot(sweep.fixed, sweep, measure)) for sweep in sweeps(rows)]
+    return [(sweep, held, plot) for sweep, held, plot in plots if plot]
+
+
+def _sweep_plot(title: str, sweep: Any, measure: str) -> Optional[Dict[str, Any]]:
+    value = _MEASURES[measure]
     traces, xs, ys = [], [], []
     names = sorted(sweep.lines, key=_is_dependent)
     colored = list(dict.fromkeys(name.partition("_pdl")[0] for name in names))
