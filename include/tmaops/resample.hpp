@@ -65,6 +65,12 @@ struct ResampleOptions {
   /// Optional (B, T) u8, or (sum) when ragged: 1 where the output is interpolated or held from data, 0 where it is NaN
   /// by policy (outside with Outside::nan, inside a gap, no samples).
   TensorView valid{};
+  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
+  /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
+  /// somewhere or does not end at the number of rows, every output is then NaN and invalid, and every gradient NaN.
+  /// Runs of one plan that reads them on a GPU must follow one another.
+  ConstTensorView source_offset_tensor{};
+  ConstTensorView target_offset_tensor{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
   /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
   /// and waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
@@ -96,7 +102,8 @@ TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, c
                          TensorView output, const ResampleOptions& options = {});
 
 /// The plan of a resampling: its checks and host work are done once. (The checks of the times themselves are part of
-/// run().) The tensors must outlive it, the offsets need not.
+/// run().) The tensors must outlive it, the offsets need not, unless they lie on a GPU: each run reads those, and
+/// rebind() takes them behind `valid`.
 TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
                               TensorView output, const ResampleOptions& options = {});
 TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
@@ -146,12 +153,13 @@ enum class ResampleViolation : std::uint8_t {
   target_not_finite,
   target_outside,    // targets outside the samples, where Outside::error forbids it
   empty_trajectory,  // trajectories with targets and no samples, unless Outside::nan
+  bad_offsets,       // offsets on a GPU that break a rule of theirs; nothing else is then counted
 };
-inline constexpr std::int64_t kResampleViolations = 6;
+inline constexpr std::int64_t kResampleViolations = 7;
 
-/// counts[k] = how often the times break rule k of ResampleViolation; counts (6) i64, contiguous, on the device of the
-/// times. Times and options as for resample(); the policies and offsets are what is used of the options. Trajectories
-/// without targets are not looked at. On a GPU the counting is enqueued on options.stream and nothing waits for it: the
+/// counts[k] = how often the times break rule k of ResampleViolation; counts (7) i64, contiguous, on the device of the
+/// times, or (6) without the last. Times and options as for resample(); the policies and offsets are what is used of the
+/// options. Trajectories without targets are not looked at. On a GPU the counting is enqueued on options.stream and nothing waits for it: the
 /// counts are there once the stream has come that far.
 /// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
 /// null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.

@@ -349,10 +349,17 @@ typedef struct tmaops_resample_options {
   const tmaops_tensor* valid;  // optional output: (B, T) or (rows), u8 or bool; 0 where output is NaN by policy, else 1
   const char* variant;
   const tmaops_allocator* allocator;
+  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
+  /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
+  /// somewhere or does not end at the number of rows, every output is then NaN and invalid, and every gradient NaN.
+  /// A plan keeps a copy of those on the host. Those on a GPU are read by each run, and tmaops_plan_rebind takes them; runs
+  /// of such a plan must follow one another.
+  const tmaops_tensor* source_offset_tensor;
+  const tmaops_tensor* target_offset_tensor;
 } tmaops_resample_options;
 
 #define TMAOPS_RESAMPLE_OPTIONS \
-  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL }
+  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
@@ -402,7 +409,7 @@ TMAOPS_API int tmaops_resample_backward_workspace(const tmaops_tensor* source_ti
                                                   const tmaops_tensor* grad_values,
                                                   const tmaops_resample_options* options, size_t* bytes);
 
-/// What tmaops_resample_violations counts: the index of each of its 6 counters.
+/// What tmaops_resample_violations counts: the index of each of its 7 counters.
 enum {
   tmaops_violation_source_not_finite,  // stamps that are NaN or infinite
   tmaops_violation_source_not_sorted,  // stamps before the one in front of them
@@ -410,11 +417,12 @@ enum {
   tmaops_violation_target_not_finite,
   tmaops_violation_target_outside,    // targets outside the samples, when outside is error
   tmaops_violation_empty_trajectory,  // trajectories with targets and without samples, unless outside is nan
+  tmaops_violation_bad_offsets,       // offsets on a GPU that break a rule of theirs; nothing else is then counted
   tmaops_violation_count
 };
 
-/// counts[k] = how often the times break rule k, where they lie. counts: (6) i64, contiguous, on the device of the
-/// times. Times, offsets and policies as for resample. Errors: shape_mismatch, unsupported_dtype, dtype_mismatch,
+/// counts[k] = how often the times break rule k, where they lie. counts: (7) i64, contiguous, on the device of the
+/// times, or (6) without the last. Times, offsets and policies as for resample. Errors: shape_mismatch, unsupported_dtype, dtype_mismatch,
 /// device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses,
 /// out_of_memory, and those of the device (E07x, E081).
 TMAOPS_API int tmaops_resample_violations(const tmaops_tensor* source_times, const tmaops_tensor* target_times,

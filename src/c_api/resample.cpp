@@ -33,6 +33,8 @@ ResampleArguments resample_options(const Arguments& read, const tmaops_resample_
                   .source_offsets = read.list("source_offsets", options.source_offsets, options.source_offset_count),
                   .target_offsets = read.list("target_offsets", options.target_offsets, options.target_offset_count),
                   .valid = read.optional_tensor("valid", options.valid),
+                  .source_offset_tensor = read.optional_tensor("source_offset_tensor", options.source_offset_tensor),
+                  .target_offset_tensor = read.optional_tensor("target_offset_tensor", options.target_offset_tensor),
                   .variant = text(options.variant),
                   .dependent_launch = options.dependent_launch != 0,
                   .stream = stream,

@@ -1,8 +1,10 @@
 // Every operator through the C interface gives what the C++ function gives, bit by bit, and a plan the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -354,6 +356,43 @@ TEST(COperators, resample_takes_packed_rows_groups_gaps_and_a_mask) {
   tmaops_plan_destroy(plan);
 }
 
+TEST(COperators, resample_takes_offsets_as_tensors) {
+  Packed lists, call;
+  std::ranges::copy(lists.values.values, call.values.values.begin());
+  expect_done(tmaops_resample(lists.values, lists.source_times, lists.target_times, nullptr, lists.output, &lists.given,
+                              nullptr));
+  CTensor<std::int64_t> source({3}, {0, 3, 5}), target({3}, {0, 2, 4});
+  call.given.source_offsets = call.given.target_offsets = nullptr;
+  call.given.source_offset_count = call.given.target_offset_count = 0;
+  call.given.source_offset_tensor = source;
+  call.given.target_offset_tensor = target;
+  const auto run = [&] {
+    return tmaops_resample(call.values, call.source_times, call.target_times, nullptr, call.output, &call.given,
+                           nullptr);
+  };
+  expect_done(run());
+  EXPECT_EQ(call.valid.values, lists.valid.values);
+  EXPECT_EQ(std::memcmp(call.output.values.data(), lists.output.values.data(), 24 * sizeof(float)), 0);
+  target.values[2] = 3;
+  expect_failed(run(), tmaops_error_bad_offsets, "resample: target_offset_tensor");
+  call.given.source_offsets = call.source_offsets.data();
+  call.given.source_offset_count = 3;
+  expect_failed(run(), tmaops_error_bad_parameter, "resample: source_offset_tensor");
+
+  CTensor<double> gradient({4, 6}, std::vector<double>(24, 1)), want({5, 6}), got({5, 6});
+  tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
+  options.source_offsets = lists.source_offsets.data();
+  options.target_offsets = lists.target_offsets.data();
+  options.source_offset_count = options.target_offset_count = 3;
+  expect_done(tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, want, &options, nullptr));
+  options = TMAOPS_RESAMPLE_OPTIONS;
+  options.source_offset_tensor = source;
+  options.target_offset_tensor = target;
+  target.values[2] = 4;
+  expect_done(tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, got, &options, nullptr));
+  EXPECT_EQ(got.values, want.values);
+}
+
 TEST(COperators, resample_takes_a_grid_in_the_unit_of_the_times) {
   CTensor<double> values({1, 2, 1}, {0, 10}), seconds({2}, {0, 10}), output({1, 3, 1});
   CTensor<std::int64_t> nanoseconds({2}, {0, 10});
@@ -423,6 +462,7 @@ TEST(COperators, resample_violations_counts_by_the_constants) {
   EXPECT_EQ(counts.values[tmaops_violation_target_not_finite], 1);
   EXPECT_EQ(counts.values[tmaops_violation_target_outside], 1);
   EXPECT_EQ(counts.values[tmaops_violation_empty_trajectory], 0);
+  EXPECT_EQ(counts.values[tmaops_violation_bad_offsets], 0);
   options.duplicates = tmaops_duplicates_last;
   const tmaops_uniform_grid grid{{0, 0}, {1, 0}, 4};
   expect_done(tmaops_resample_violations(times, nullptr, &grid, counts, &options, nullptr));

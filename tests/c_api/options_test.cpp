@@ -32,6 +32,8 @@ static_assert(offsetof(tmaops_resample_options, channel_group_count) == 32);
 static_assert(offsetof(tmaops_resample_options, max_gap) == 40 &&
               offsetof(tmaops_resample_options, source_offsets) == 56);
 static_assert(offsetof(tmaops_resample_options, valid) == 88 && offsetof(tmaops_resample_options, variant) == 96);
+static_assert(offsetof(tmaops_resample_options, source_offset_tensor) == 112 &&
+              offsetof(tmaops_resample_options, target_offset_tensor) == 120);
 static_assert(sizeof(tmaops_uniform_grid) == 40 && sizeof(tmaops_channel_group) == 24);
 static_assert(sizeof(tmaops_level_shape) == 16 && sizeof(tmaops_ms_deform_attn_gradients) == 24);
 static_assert(offsetof(tmaops_error, number) == 8 && offsetof(tmaops_error, message) == 56);

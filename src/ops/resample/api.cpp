@@ -59,16 +59,39 @@ void count_violations(const ConstTensorView& source_times, const Targets& target
   });
 }
 
+/// The tensors of offsets that a plan reads in every run. It has a copy of those on the host.
+struct OffsetTensors {
+  ConstTensorView source{};
+  ConstTensorView target{};
+};
+OffsetTensors offsets_on_device(const ops::resample::Problem& problem, const ResampleOptions& options) {
+  OffsetTensors tensors;
+  if (problem.source_offsets_on_device) tensors.source = options.source_offset_tensor;
+  if (problem.target_offsets_on_device) tensors.target = options.target_offset_tensor;
+  return tensors;
+}
+template <class To>
+void set_source_offsets(To& to, void* data) {
+  to.timeline.source_offsets = static_cast<const std::int64_t*>(data);
+}
+template <class To>
+void set_target_offsets(To& to, void* data) {
+  to.timeline.target_offsets = static_cast<const std::int64_t*>(data);
+}
+
 Plan plan_forward(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
                   const TensorView& output, const ResampleOptions& options) {
   using To = ops::resample::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
+    const OffsetTensors offsets = offsets_on_device(problem, options);
     return make_plan(choice, problem, call, memory,
                      {{"values", values, [](To& to, void* data) { to.values.data = data; }},
                       {"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
                       {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
                       {"output", output, [](To& to, void* data) { to.output.data = data; }, true},
-                      {"valid", options.valid, [](To& to, void* data) { to.valid.data = data; }, true}});
+                      {"valid", options.valid, [](To& to, void* data) { to.valid.data = data; }, true},
+                      {"source_offset_tensor", offsets.source, set_source_offsets<To>},
+                      {"target_offset_tensor", offsets.target, set_target_offsets<To>}});
   };
   return with_resample(values, source_times, targets, output, options, plan);
 }
@@ -77,11 +100,14 @@ Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, 
                    const TensorView& grad_values, const ResampleOptions& options) {
   using To = ops::resample_backward::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
+    const OffsetTensors offsets = offsets_on_device(problem, options);
     return make_plan(choice, problem, call, memory,
                      {{"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
                       {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
                       {"grad_output", grad_output, [](To& to, void* data) { to.grad_output.data = data; }},
-                      {"grad_values", grad_values, [](To& to, void* data) { to.grad_values.data = data; }, true}});
+                      {"grad_values", grad_values, [](To& to, void* data) { to.grad_values.data = data; }, true},
+                      {"source_offset_tensor", offsets.source, set_source_offsets<To>},
+                      {"target_offset_tensor", offsets.target, set_target_offsets<To>}});
   };
   return with_backward(source_times, targets, grad_output, grad_values, options, plan);
 }

@@ -65,11 +65,53 @@ void check_unit(const ArgumentChecks& checks, std::string_view argument, DType t
 
 }  // namespace
 
-void check_offsets(const ArgumentChecks& checks, std::string_view argument, std::span<const std::int64_t> offsets,
+PackedOffsets packed_offsets(std::span<const std::int64_t> list, const ConstTensorView& tensor) {
+  if (!tensor.given())
+    return {.given = !list.empty(), .trajectories = static_cast<std::int64_t>(list.size()) - 1, .known = list};
+  PackedOffsets offsets{.given = true,
+                        .on_device = tensor.device.type != DeviceType::cpu,
+                        .trajectories = tensor.shape[0] - 1};
+  if (!offsets.on_device)
+    offsets.known = {static_cast<const std::int64_t*>(tensor.data), static_cast<std::size_t>(tensor.shape[0])};
+  return offsets;
+}
+
+void check_offset_tensors(const ArgumentChecks& checks, const ResampleOptions& options, std::string_view rows_name,
+                          const ConstTensorView& rows) {
+  const auto check = [&](std::string_view name, const ConstTensorView& tensor, std::string_view list_name,
+                         std::span<const std::int64_t> list) {
+    checks.view(name, tensor);
+    if (!tensor.given()) return;
+    if (!list.empty())
+      checks.fail(ErrorCode::bad_parameter, name, "given beside " + std::string(list_name), "one of them");
+    checks.rank(name, tensor, {1}, "(B + 1)");
+    checks.dtype(name, tensor, {DType::i64});
+    checks.same_device(name, tensor, rows_name, rows);
+    checks.memory(name, tensor);
+    if (!tensor.is_contiguous())
+      checks.fail(ErrorCode::bad_strides, name, "gaps between the elements", "a contiguous (B + 1)");
+  };
+  checks.list("source_offsets", options.source_offsets);
+  checks.list("target_offsets", options.target_offsets);
+  check("source_offset_tensor", options.source_offset_tensor, "source_offsets", options.source_offsets);
+  check("target_offset_tensor", options.target_offset_tensor, "target_offsets", options.target_offsets);
+}
+
+void check_apart_from_offsets(const ArgumentChecks& checks, std::string_view output, const ConstTensorView& tensor,
+                              const ResampleOptions& options) {
+  for (const auto& [name, offsets] :
+       {std::pair<std::string_view, const ConstTensorView&>{"source_offset_tensor", options.source_offset_tensor},
+        {"target_offset_tensor", options.target_offset_tensor}})
+    if (offsets.given()) checks.no_overlap(output, tensor, name, offsets);
+}
+
+void check_offsets(const ArgumentChecks& checks, std::string_view argument, const PackedOffsets& given,
                    std::int64_t rows) {
-  if (offsets.size() < 2 && !(offsets.size() == 1 && rows == 0))
-    checks.fail(ErrorCode::bad_offsets, argument, std::to_string(offsets.size()) + " offsets",
+  if (given.trajectories < 1 && !(given.trajectories == 0 && rows == 0))
+    checks.fail(ErrorCode::bad_offsets, argument, std::to_string(given.trajectories + 1) + " offsets",
                 "B + 1 offsets for B trajectories");
+  if (given.on_device) return;
+  const std::span<const std::int64_t> offsets = given.known;
   if (offsets.front() != 0)
     checks.fail(ErrorCode::bad_offsets, argument, "a first offset of " + std::to_string(offsets.front()), "0");
   for (std::size_t i = 1; i < offsets.size(); ++i)

@@ -20,8 +20,29 @@ double as_double(const std::variant<double, std::int64_t>& number);
 /// Whole nanoseconds; a double only when it is 0, which a default-made grid has.
 std::int64_t as_nanoseconds(const std::variant<double, std::int64_t>& number);
 
+/// The offsets of packed rows as a call gives them.
+struct PackedOffsets {
+  bool given = false;
+  bool on_device = false;
+  std::int64_t trajectories = 0;
+  std::span<const std::int64_t> known{};  // B + 1, unless they are on the device
+};
+/// From an option's list and its tensor, which check_offset_tensor() has seen.
+PackedOffsets packed_offsets(std::span<const std::int64_t> list, const ConstTensorView& tensor);
+inline PackedOffsets source_offsets_of(const ResampleOptions& options) {
+  return packed_offsets(options.source_offsets, options.source_offset_tensor);
+}
+inline PackedOffsets target_offsets_of(const ResampleOptions& options) {
+  return packed_offsets(options.target_offsets, options.target_offset_tensor);
+}
+/// What can be said about the tensors of offsets without reading them. `rows` is a tensor of the call.
+void check_offset_tensors(const ArgumentChecks& checks, const ResampleOptions& options, std::string_view rows_name,
+                          const ConstTensorView& rows);
+/// The output shares no memory with them.
+void check_apart_from_offsets(const ArgumentChecks& checks, std::string_view output, const ConstTensorView& tensor,
+                              const ResampleOptions& options);
 /// Offsets of packed rows: B + 1 numbers from 0 up to `rows`, never decreasing.
-void check_offsets(const ArgumentChecks& checks, std::string_view argument, std::span<const std::int64_t> offsets,
+void check_offsets(const ArgumentChecks& checks, std::string_view argument, const PackedOffsets& offsets,
                    std::int64_t rows);
 /// The groups, which cover every channel once and in order; one of all channels where the options name none.
 std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int64_t channels,

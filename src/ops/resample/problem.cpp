@@ -77,13 +77,19 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
                        const Targets& targets, const ResampleOptions& options) {
   const ArgumentChecks checks(op);
   checks.views({{rows_name, rows}, {made_name, made}, {"source_times", source_times}, {"target_times", targets.times}});
-  checks.list("source_offsets", options.source_offsets);
-  checks.list("target_offsets", options.target_offsets);
+  check_offset_tensors(checks, options, rows_name, rows);
   checks.list("channel_groups", options.channel_groups);
+  const PackedOffsets source_offsets = source_offsets_of(options);
+  const PackedOffsets target_offsets = target_offsets_of(options);
+  const auto name = [](const ConstTensorView& tensor, std::string_view tensor_name, std::string_view list_name) {
+    return tensor.given() ? tensor_name : list_name;
+  };
   Problem problem;
   problem.op = op;
-  problem.packed_source = !options.source_offsets.empty();
-  problem.packed_target = !options.target_offsets.empty();
+  problem.packed_source = source_offsets.given;
+  problem.packed_target = target_offsets.given;
+  problem.source_offsets_on_device = source_offsets.on_device;
+  problem.target_offsets_on_device = target_offsets.on_device;
   problem.uniform_grid = targets.grid.has_value();
 
   checks.rank(rows_name, rows, {problem.packed_source ? 2 : 3}, problem.packed_source ? "(rows, D)" : "(B, S, D)");
@@ -95,12 +101,14 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
   problem.source = rows.shape[problem.packed_source ? 0 : 1];
   problem.channels = rows.shape[problem.packed_source ? 1 : 2];
   if (problem.packed_source) {
-    problem.batch = static_cast<std::int64_t>(options.source_offsets.size()) - 1;
-    check_offsets(checks, "source_offsets", options.source_offsets, problem.source);
+    problem.batch = source_offsets.trajectories;
+    check_offsets(checks, name(options.source_offset_tensor, "source_offset_tensor", "source_offsets"), source_offsets,
+                  problem.source);
     checks.shape("source_times", source_times, {problem.source}, "(rows)");
-    for (std::size_t i = 1; i < options.source_offsets.size(); ++i)
+    if (source_offsets.on_device) problem.longest_source = problem.source;
+    for (std::size_t i = 1; i < source_offsets.known.size(); ++i)
       problem.longest_source =
-          std::max(problem.longest_source, options.source_offsets[i] - options.source_offsets[i - 1]);
+          std::max(problem.longest_source, source_offsets.known[i] - source_offsets.known[i - 1]);
   } else {
     problem.batch = rows.shape[0];
     problem.longest_source = problem.source;
@@ -113,14 +121,15 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
   }
 
   if (problem.packed_target) {
+    const std::string_view argument = name(options.target_offset_tensor, "target_offset_tensor", "target_offsets");
     if (problem.uniform_grid)
-      checks.fail(ErrorCode::bad_parameter, "target_offsets", "offsets together with a uniform grid",
+      checks.fail(ErrorCode::bad_parameter, argument, "offsets together with a uniform grid",
                   "a grid is the same for every trajectory: leave the offsets out, or give target_times");
     problem.target = made.shape[0];
-    if (static_cast<std::int64_t>(options.target_offsets.size()) - 1 != problem.batch)
-      checks.fail(ErrorCode::bad_offsets, "target_offsets", std::to_string(options.target_offsets.size()) + " offsets",
+    if (target_offsets.trajectories != problem.batch)
+      checks.fail(ErrorCode::bad_offsets, argument, std::to_string(target_offsets.trajectories + 1) + " offsets",
                   std::to_string(problem.batch + 1) + " for " + std::to_string(problem.batch) + " trajectories");
-    check_offsets(checks, "target_offsets", options.target_offsets, problem.target);
+    check_offsets(checks, argument, target_offsets, problem.target);
     checks.shape(made_name, made, {problem.target, problem.channels}, "(rows, D)");
   } else {
     if (problem.uniform_grid) check_grid(checks, problem.times, *targets.grid);
@@ -178,9 +187,10 @@ Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets) {
 }
 
 std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options) {
-  if (options.source_offsets.empty() && options.target_offsets.empty()) return nullptr;
-  return std::make_shared<const Offsets>(Offsets{{options.source_offsets.begin(), options.source_offsets.end()},
-                                                 {options.target_offsets.begin(), options.target_offsets.end()}});
+  const std::span<const std::int64_t> source = source_offsets_of(options).known;
+  const std::span<const std::int64_t> target = target_offsets_of(options).known;
+  if (source.empty() && target.empty()) return nullptr;
+  return std::make_shared<const Offsets>(Offsets{{source.begin(), source.end()}, {target.begin(), target.end()}});
 }
 
 Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
@@ -190,8 +200,14 @@ Timeline make_timeline(const Problem& problem, const ConstTensorView& source_tim
   line.batch = problem.batch;
   line.source_rows = problem.source;
   line.target_rows = problem.target;
-  line.source_offsets = problem.packed_source ? offsets->source.data() : nullptr;
-  line.target_offsets = problem.packed_target ? offsets->target.data() : nullptr;
+  const auto first_of = [](bool packed, bool on_device, const ConstTensorView& tensor, const auto& known) {
+    if (!packed) return static_cast<const std::int64_t*>(nullptr);
+    return on_device ? static_cast<const std::int64_t*>(tensor.data) : known();
+  };
+  line.source_offsets = first_of(problem.packed_source, problem.source_offsets_on_device, options.source_offset_tensor,
+                                 [&] { return offsets->source.data(); });
+  line.target_offsets = first_of(problem.packed_target, problem.target_offsets_on_device, options.target_offset_tensor,
+                                 [&] { return offsets->target.data(); });
   line.source = problem.shared_source_times ? Rows{source_times.data, 0, source_times.strides[0], 0, nullptr}
                                             : make_rows(source_times, line.source_offsets);
   line.uniform_grid = problem.uniform_grid;
@@ -225,6 +241,7 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
   checks.no_overlap("output", output, "values", values);
   checks.no_overlap("output", output, "source_times", source_times);
   if (!problem.uniform_grid) checks.no_overlap("output", output, "target_times", targets.times);
+  check_apart_from_offsets(checks, "output", output, options);
   if (const ConstTensorView valid = options.valid; valid.given()) {
     problem.valid_mask = true;
     checks.dtype("valid", valid, {DType::u8});
@@ -239,6 +256,7 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
                                       {"source_times", source_times}})
       checks.no_overlap("valid", valid, name, other);
     if (!problem.uniform_grid) checks.no_overlap("valid", valid, "target_times", targets.times);
+    check_apart_from_offsets(checks, "valid", valid, options);
   }
   return problem;
 }

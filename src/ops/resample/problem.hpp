@@ -52,6 +52,8 @@ struct Problem {
   std::int64_t channels = 0;
   bool packed_source = false;
   bool packed_target = false;
+  bool source_offsets_on_device = false;  // they are not known here, and longest_source is a limit
+  bool target_offsets_on_device = false;
   bool shared_source_times = false;
   bool shared_target_times = false;
   bool uniform_grid = false;
@@ -81,6 +83,8 @@ struct Problem {
   bool dependent_launch = false;
   Device device{};
 
+  /// Whether only the device knows which rows are a trajectory's.
+  bool offsets_on_device() const { return source_offsets_on_device || target_offsets_on_device; }
   /// Bytes of a row of values.
   std::int64_t row_bytes() const { return channels * static_cast<std::int64_t>(size_of(values)); }
 
@@ -112,7 +116,7 @@ struct Timeline {
   std::int64_t batch = 0;
   std::int64_t source_rows = 0;  // per trajectory, when not packed
   std::int64_t target_rows = 0;
-  const std::int64_t* source_offsets = nullptr;  // packed: B + 1 row offsets
+  const std::int64_t* source_offsets = nullptr;  // packed: B + 1 row offsets, where the problem says
   const std::int64_t* target_offsets = nullptr;
   Rows source{};
   Rows target{};  // unused with a grid
@@ -137,7 +141,7 @@ struct Timeline {
   constexpr std::int64_t target_total() const { return target_begin(batch); }
 };
 
-/// The offsets of packed rows, which the addresses of a call point into.
+/// The offsets of packed rows that are known here, which the addresses of a call point into.
 struct Offsets {
   std::vector<std::int64_t> source;
   std::vector<std::int64_t> target;
@@ -150,7 +154,7 @@ struct Arguments {
   Rows output{};  // data is written
   Rows valid{};   // data null: not wanted
   bool dependent_launch = false;
-  std::shared_ptr<const Offsets> offsets{};  // null when nothing is packed
+  std::shared_ptr<const Offsets> offsets{};  // null when none are known here
   Workspace* workspace = nullptr;
 };
 
@@ -183,7 +187,7 @@ Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceIn
 Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,
                        std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
                        const Targets& targets, const ResampleOptions& options);
-/// A copy of the offsets that the options name; null when there are none.
+/// A copy of the offsets that are known here; null when there are none.
 std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options);
 Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
                        const ResampleOptions& options, const Offsets* offsets);

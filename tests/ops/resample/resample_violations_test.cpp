@@ -22,23 +22,23 @@ Counts counted(const std::vector<double>& x, const std::vector<double>& q, const
 }
 
 TEST(ResampleViolations, counts_each_kind) {
-  EXPECT_EQ(counted({0, 1, 2}, {0.5, 5}), (Counts{0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(counted({0, NAN, 2, INFINITY}, {0.5}), (Counts{2, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5, NAN}), (Counts{0, 1, 1, 1, 0, 0}));
-  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5}, {.duplicates = Duplicates::last}), (Counts{0, 1, 0, 0, 0, 0}));
-  EXPECT_EQ(counted({0, 1}, {-1, 0, 1, 2}, {.outside = Outside::error}), (Counts{0, 0, 0, 0, 2, 0}));
+  EXPECT_EQ(counted({0, 1, 2}, {0.5, 5}), (Counts{0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, NAN, 2, INFINITY}, {0.5}), (Counts{2, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5, NAN}), (Counts{0, 1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(counted({0, 3, 2, 2}, {0.5}, {.duplicates = Duplicates::last}), (Counts{0, 1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({0, 1}, {-1, 0, 1, 2}, {.outside = Outside::error}), (Counts{0, 0, 0, 0, 2, 0, 0}));
 }
 
 TEST(ResampleViolations, trajectories_without_targets_are_not_looked_at) {
-  EXPECT_EQ(counted({1, 0, NAN}, {}), (Counts{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({1, 0, NAN}, {}), (Counts{0, 0, 0, 0, 0, 0, 0}));
   const std::vector<std::int64_t> source_offsets{0, 0, 2, 4};
   const std::vector<std::int64_t> target_offsets{0, 1, 1, 2};
   ResampleOptions options;
   options.source_offsets = source_offsets;
   options.target_offsets = target_offsets;
-  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 1, 0}));
   options.outside = Outside::nan;
-  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counted({1, 0, 0, 1}, {0, 0}, options), (Counts{0, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST(ResampleViolations, shared_timestamps_count_once_for_each_trajectory) {
@@ -60,7 +60,14 @@ TEST(ResampleViolations, a_grid_has_no_violations_of_its_own) {
   options.outside = Outside::error;
   resample_violations(view(x.data(), {3}), UniformGrid{0.5, 1.0, 3}, view(counts.data(), {kResampleViolations}),
                       options);
-  EXPECT_EQ(counts, (Counts{0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(counts, (Counts{0, 0, 0, 0, 1, 0, 0}));
+}
+
+TEST(ResampleViolations, leaves_the_last_counter_out_where_there_is_none) {
+  const std::vector<double> x{0, 2, 1};
+  Counts counts(7, -1);
+  resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(counts.data(), {6}));
+  EXPECT_EQ(counts, (Counts{0, 1, 0, 0, 0, 0, -1}));
 }
 
 TEST(ResampleViolations, refuses_counts_of_another_shape_or_type) {
@@ -69,10 +76,13 @@ TEST(ResampleViolations, refuses_counts_of_another_shape_or_type) {
   expect_error(
       ErrorCode::shape_mismatch,
       [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(counts.data(), {5})); }, "counts");
-  std::vector<float> wrong(6);
+  expect_error(
+      ErrorCode::shape_mismatch,
+      [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(counts.data(), {1, 5})); }, "counts");
+  std::vector<float> wrong(7);
   expect_error(
       ErrorCode::unsupported_dtype,
-      [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(wrong.data(), {6})); }, "counts");
+      [&] { resample_violations(view(x.data(), {3}), view(x.data(), {3}), view(wrong.data(), {7})); }, "counts");
 }
 
 }  // namespace

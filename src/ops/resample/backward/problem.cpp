@@ -2,6 +2,7 @@
 #include "ops/resample/backward/problem.hpp"
 
 #include "core/checks.hpp"
+#include "ops/resample/options.hpp"
 
 namespace tmaops::ops::resample_backward {
 
@@ -31,6 +32,7 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   checks.no_overlap("grad_values", grad_values, "grad_output", grad_output);
   checks.no_overlap("grad_values", grad_values, "source_times", source_times);
   if (!problem.uniform_grid) checks.no_overlap("grad_values", grad_values, "target_times", targets.times);
+  resample::check_apart_from_offsets(checks, "grad_values", grad_values, options);
   return problem;
 }
 

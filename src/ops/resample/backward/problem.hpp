@@ -19,7 +19,7 @@ struct Arguments {
   Rows grad_output{};
   Rows grad_values{};  // data is written
   bool dependent_launch = false;
-  std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+  std::shared_ptr<const resample::Offsets> offsets{};  // null when none are known here
   Workspace* workspace = nullptr;
 };
 

@@ -24,7 +24,8 @@ Call make_call(const Problem& problem, const Arguments& arguments) {
   call.channels = problem.channels;
   call.group_count = static_cast<int>(problem.groups.size());
   if (!problem.groups.empty()) call.interpolation = problem.groups.front().interpolation;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
+  if (problem.target_offsets_on_device) call.longest_target = problem.target;
+  for (std::int64_t b = 0; b < problem.batch && !problem.target_offsets_on_device; ++b) {
     call.longest_target = std::max(call.longest_target, arguments.timeline.target_count(b));
     if (!problem.packed_target) break;
   }

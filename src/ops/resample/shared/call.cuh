@@ -10,7 +10,8 @@
 
 namespace tmaops::ops::resample::gpu {
 
-/// The call for kernels. The work allocates device memory for packed rows and for several channel groups only.
+/// The call for kernels. The work allocates device memory for packed rows and for several channel groups only. Offsets
+/// that are on the device already stay what they are there.
 inline Call device_call(Work& work, const Problem& problem, const Arguments& arguments) {
   Call call = make_call(problem, arguments);
   std::vector<unsigned char> tables;
@@ -20,18 +21,20 @@ inline Call device_call(Work& work, const Problem& problem, const Arguments& arg
     tables.insert(tables.end(), bytes, bytes + table.size() * sizeof(table[0]));
     return at;
   };
-  const std::size_t source_at = problem.packed_source ? append(arguments.offsets->source) : 0;
-  const std::size_t target_at = problem.packed_target ? append(arguments.offsets->target) : 0;
+  const bool source_table = problem.packed_source && !problem.source_offsets_on_device;
+  const bool target_table = problem.packed_target && !problem.target_offsets_on_device;
+  const std::size_t source_at = source_table ? append(arguments.offsets->source) : 0;
+  const std::size_t target_at = target_table ? append(arguments.offsets->target) : 0;
   const std::size_t groups_at = problem.groups.size() > 1 ? append(problem.groups) : 0;
   if (tables.empty()) return call;
 
   const unsigned char* device = upload(work, tables);
   const auto offsets = [&](std::size_t at) { return reinterpret_cast<const std::int64_t*>(device + at); };
-  if (problem.packed_source) {
+  if (source_table) {
     call.line.source_offsets = call.values.offsets = offsets(source_at);
     if (call.line.source.offsets) call.line.source.offsets = call.line.source_offsets;
   }
-  if (problem.packed_target) {
+  if (target_table) {
     call.line.target_offsets = call.output.offsets = offsets(target_at);
     if (call.line.target.offsets) call.line.target.offsets = call.line.target_offsets;
     if (call.valid.offsets) call.valid.offsets = call.line.target_offsets;

@@ -5,6 +5,7 @@
 namespace tmaops::ops::resample::gpu {
 
 Support supports_rows(const Problem& problem) {
+  if (problem.offsets_on_device()) return Support::no("needs the offsets of packed rows on the host");
   if (problem.values == DType::f64) return Support::no("computes in f32, the values are f64");
   if (!problem.unit_channel_stride) return Support::no("needs channels next to one another");
   if (problem.channels == 0) return Support::no("needs at least one channel");

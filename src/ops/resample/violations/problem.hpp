@@ -15,8 +15,9 @@ struct Problem : resample::Problem {
 /// The data of one call. The tensors must outlive it.
 struct Arguments {
   Timeline timeline{};
-  std::int64_t* counts = nullptr;                      // kResampleViolations, written
-  std::shared_ptr<const resample::Offsets> offsets{};  // null when nothing is packed
+  std::int64_t* counts = nullptr;                      // written
+  std::int64_t counters = kResampleViolations;         // of them
+  std::shared_ptr<const resample::Offsets> offsets{};  // null when none are known here
   Workspace* workspace = nullptr;
 };
 

@@ -37,7 +37,7 @@ void count(const Timeline& line, std::int64_t* counts) {
 }
 
 void run_times(const Problem& problem, const Arguments& arguments) {
-  std::fill_n(arguments.counts, kResampleViolations, 0);
+  std::fill_n(arguments.counts, arguments.counters, 0);
   resample::visit_time_type(problem.times,
                             [&]<class Time>(Time*) { count<Time>(arguments.timeline, arguments.counts); });
 }

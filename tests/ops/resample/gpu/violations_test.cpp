@@ -38,7 +38,7 @@ std::vector<std::int64_t> counted(const Times& times, const ResampleOptions& opt
 
 TEST(GpuResampleViolations, none_in_good_times) {
   TMAOPS_NEEDS_GPU();
-  EXPECT_EQ(counted({}, {}), std::vector<std::int64_t>(6, 0));
+  EXPECT_EQ(counted({}, {}), std::vector<std::int64_t>(7, 0));
 }
 
 TEST(GpuResampleViolations, every_kind_is_counted) {
@@ -63,6 +63,7 @@ TEST(GpuResampleViolations, every_kind_is_counted) {
   EXPECT_EQ(counts[3], 1);
   EXPECT_EQ(counts[4], 696 + 2);
   EXPECT_EQ(counts[5], 0);
+  EXPECT_EQ(counts[6], 0);
   options.outside = Outside::hold;
   options.duplicates = Duplicates::last;
   const std::vector<std::int64_t> lenient = counted(times, options);

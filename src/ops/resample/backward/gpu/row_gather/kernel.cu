@@ -2,11 +2,14 @@
 // these are and their weights follow from the timestamps of the sample and its two neighbours alone, so nothing is
 // searched twice and nothing is stored in between. Sums run over the targets in their order, whatever the grid is:
 // bit-identical from run to run. Where targets are not sorted, every warp looks at all of them.
+#include <bit>
+
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/backward/shared/call.hpp"
 #include "ops/resample/shared/any_types.cuh"
+#include "ops/resample/shared/device_offsets.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
 
@@ -24,8 +27,15 @@ constexpr Index kBlocksPerTrajectory = 64;  // at most: each looks whether the t
 
 struct Job {
   Call call;  // values: grad_values, written; output: grad_output, read
-  Index samples_per_warp;
+  Index samples_per_warp;  // more where that takes more than 2^warp_shift warps for a trajectory
+  int warp_shift;
 };
+
+/// So that 2^warp_shift warps take a trajectory.
+constexpr Index samples_per_warp(Index samples, int warp_shift, Index least) {
+  const Index spread = (samples + (Index{1} << warp_shift) - 1) >> warp_shift;
+  return spread > least ? spread : least;
+}
 
 /// The targets of one trajectory.
 template <class Time>
@@ -119,8 +129,11 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   const Index b = static_cast<Index>(blockIdx.z) * gridDim.y + blockIdx.y;
   if (b >= line.batch) return;
   const Index samples = line.source_count(b);
-  const Index tile = job.samples_per_warp * kWarps;
+  const Index per_warp = samples_per_warp(samples, job.warp_shift, job.samples_per_warp);
+  const Index tile = per_warp * kWarps;
   if (static_cast<Index>(blockIdx.x) * tile >= samples) return;
+  const Index first = static_cast<Index>(blockIdx.x) * tile + device::warp_index() * per_warp;
+  const Index end = min(first + per_warp, samples);
   const TargetTimes<Time> targets{line, b, line.target_count(b)};
   const bool ordered = sorted(targets);
 
@@ -131,8 +144,6 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   const auto* gradient = static_cast<const In*>(call.output.data) + call.output.first(b);
   auto* made = static_cast<Out*>(const_cast<void*>(call.values.data)) + call.values.first(b);
   const int lane = device::lane_index();
-  const Index first = static_cast<Index>(blockIdx.x) * tile + device::warp_index() * job.samples_per_warp;
-  const Index end = min(first + job.samples_per_warp, samples);
   Index begin = 0;
   for (Index s = first; s < end; ++s) {
     const Sample<Time> sample{s, samples, timestamp(s - 1), timestamp(s), timestamp(s + 1)};
@@ -182,14 +193,29 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
-  const Call call = device_call(work, problem, forward_arguments(arguments));
-  const Index per_block =
-      std::max(kLeastSamples * kWarps, (problem.longest_source + kBlocksPerTrajectory - 1) / kBlocksPerTrajectory);
-  const Index per_warp = (per_block + kWarps - 1) / kWarps;
-  const Index tiles = (problem.longest_source + per_warp * kWarps - 1) / (per_warp * kWarps);
+  const Rows& to = arguments.grad_values;
+  const Elements gradients{.data = static_cast<unsigned char*>(const_cast<void*>(to.data)),
+                           .trajectories = problem.packed_source ? 1 : problem.batch,
+                           .rows = problem.source,
+                           .channels = problem.channels,
+                           .trajectory_stride = to.trajectory_stride,
+                           .row_stride = to.row_stride,
+                           .channel_stride = to.channel_stride,
+                           .size = static_cast<Index>(size_of(problem.values))};
+  const Call call = any_offsets_call(work, problem, forward_arguments(arguments),
+                                     {.wrong = WrongOffsets::nothing,
+                                      .poisoned = gradients,
+                                      .dependent_launch = arguments.dependent_launch});
+  const bool known = !problem.source_offsets_on_device;
+  const Index longest = known ? problem.longest_source : expected_rows(problem.source, problem.batch);
+  constexpr int kMostShift = std::bit_width(static_cast<unsigned>(kBlocksPerTrajectory * kWarps)) - 1;
+  const Index per_warp = samples_per_warp(longest, kMostShift, kLeastSamples);
+  const Index needed = (longest + per_warp * kWarps - 1) / (per_warp * kWarps);
+  const auto tiles = known ? needed : static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(needed)));
+  const int warp_shift = known ? kMostShift : std::bit_width(static_cast<std::uint64_t>(tiles * kWarps)) - 1;
   const LaunchShape shape{
       .grid = tile_grid(tiles, problem.batch), .block = kThreads, .dependent = arguments.dependent_launch};
-  const Job job{call, per_warp};
+  const Job job{call, per_warp, warp_shift};
   const bool chunks = problem.values == problem.output && problem.groups.size() == 1 && problem.unit_channel_stride &&
                       problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0;
   with_any_types(problem, [&]<class Time, class Out>(Time*, Out*) {

@@ -6,6 +6,7 @@
 #include "device/warp.cuh"
 #include "ops/resample/forward/shared/curves.cuh"
 #include "ops/resample/shared/any_types.cuh"
+#include "ops/resample/shared/device_offsets.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
 
@@ -130,7 +131,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const std::int64_t targets = problem.packed_target ? problem.target : problem.batch * problem.target;
   if (targets == 0) return work;
-  const Call call = device_call(work, problem, arguments);
+  const Call call = any_offsets_call(work, problem, arguments, {.dependent_launch = arguments.dependent_launch});
   const std::int64_t blocks = (targets * std::max<std::int64_t>(problem.channels, 1) + kThreads - 1) / kThreads;
   const LaunchShape shape{
       .grid = static_cast<unsigned>(blocks), .block = kThreads, .dependent = arguments.dependent_launch};

@@ -1,7 +1,7 @@
 // Counts on the device what is wrong with times: one thread per timestamp and target, sums per warp, and one addition
 // to the counter per warp that found something. Sums of integers, so their order does not matter.
 #include "device/warp.cuh"
-#include "ops/resample/shared/call.cuh"
+#include "ops/resample/shared/device_offsets.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/violations/problem.hpp"
 
@@ -33,42 +33,56 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const Timeline& line = job.line;
   const std::int64_t b = static_cast<std::int64_t>(blockIdx.z) * gridDim.y + blockIdx.y;
   if (b >= line.batch) return;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t targets = line.target_count(b);
   if (targets == 0) return;
   const std::int64_t samples = line.source_count(b);
   const auto* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
   const auto timestamp = [&](std::int64_t k) { return __ldg(timestamps + k * line.source.row_stride); };
 
-  const bool sample = i < samples;
-  const Time x = sample ? timestamp(i) : Time{};
-  const Time earlier = sample && i > 0 ? timestamp(i - 1) : x;
-  const bool pair = sample && i > 0;
-  add(job, ResampleViolation::source_not_finite, sample && !is_finite(x));
-  add(job, ResampleViolation::source_not_sorted, pair && x < earlier);
-  add(job, ResampleViolation::source_duplicate, pair && x == earlier && line.duplicates == Duplicates::error);
+  // As many blocks as a trajectory of the expected length has, which is the longest one where that is known.
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads; first < max(samples, targets);
+       first += static_cast<std::int64_t>(gridDim.x) * kThreads) {
+    const std::int64_t i = first + threadIdx.x;
+    const bool sample = i < samples;
+    const Time x = sample ? timestamp(i) : Time{};
+    const Time earlier = sample && i > 0 ? timestamp(i - 1) : x;
+    const bool pair = sample && i > 0;
+    add(job, ResampleViolation::source_not_finite, sample && !is_finite(x));
+    add(job, ResampleViolation::source_not_sorted, pair && x < earlier);
+    add(job, ResampleViolation::source_duplicate, pair && x == earlier && line.duplicates == Duplicates::error);
 
-  const bool target = i < targets;
-  const Time q = target ? target_time<Time>(line, b, i) : Time{};
-  add(job, ResampleViolation::target_not_finite, target && !is_finite(q));
-  add(job, ResampleViolation::target_outside,
-      target && samples > 0 && line.outside == Outside::error && (q < timestamp(0) || q > timestamp(samples - 1)));
-  add(job, ResampleViolation::empty_trajectory, i == 0 && samples == 0 && line.outside != Outside::nan);
+    const bool target = i < targets;
+    const Time q = target ? target_time<Time>(line, b, i) : Time{};
+    add(job, ResampleViolation::target_not_finite, target && !is_finite(q));
+    add(job, ResampleViolation::target_outside,
+        target && samples > 0 && line.outside == Outside::error && (q < timestamp(0) || q > timestamp(samples - 1)));
+    add(job, ResampleViolation::empty_trajectory, i == 0 && samples == 0 && line.outside != Outside::nan);
+  }
 }
 
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
-  work.add_memset(arguments.counts, 0, kResampleViolations * sizeof(std::int64_t));
+  work.add_memset(arguments.counts, 0, static_cast<std::size_t>(arguments.counters) * sizeof(std::int64_t));
   resample::Arguments times;
   times.timeline = arguments.timeline;
   times.offsets = arguments.offsets;
-  const Call call = device_call(work, problem, times);
-  const std::int64_t longest = std::max(problem.longest_source, call.longest_target);
+  auto* const counts = reinterpret_cast<unsigned long long*>(arguments.counts);
+  constexpr auto kBadOffsets = static_cast<std::int64_t>(ResampleViolation::bad_offsets);
+  const Call call =
+      any_offsets_call(work, problem, times,
+                       {.wrong = WrongOffsets::nothing,
+                        .counted = arguments.counters > kBadOffsets ? counts + kBadOffsets : nullptr});
+  const auto longest_of = [&](bool known, std::int64_t longest, std::int64_t rows) {
+    return known ? longest : expected_rows(rows, problem.batch);
+  };
+  const std::int64_t longest =
+      std::max(longest_of(!problem.source_offsets_on_device, problem.longest_source, problem.source),
+               longest_of(!problem.target_offsets_on_device, call.longest_target, problem.target));
   if (longest == 0 || problem.batch == 0) return work;
   const LaunchShape shape{.grid = tile_grid((longest + kThreads - 1) / kThreads, problem.batch), .block = kThreads};
-  const Job job{call.line, reinterpret_cast<unsigned long long*>(arguments.counts)};
+  const Job job{call.line, counts};
   resample::visit_time_type(problem.times, [&]<class Time>(Time*) { work.add(kernel<Time>, shape, job); });
   return work;
 }
