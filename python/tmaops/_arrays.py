@@ -49,6 +49,14 @@ def is_array(array: Any) -> bool:
     return any(hasattr(array, name) for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__"))
 
 
+def lies_on_gpu(array: Any) -> bool:
+    """Whether it is an array on a GPU, of any type."""
+    device = getattr(array, "__dlpack_device__", None)
+    if device is not None:
+        return int(device()[0]) not in (CPU, CUDA_HOST)
+    return hasattr(array, "__cuda_array_interface__")
+
+
 def _make(data: int, device: tuple[int, int], shape: Any, strides: Any, code: tuple[int, int]) -> Tensor:
     rank = len(shape)
     if rank > 8:

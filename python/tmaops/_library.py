@@ -101,6 +101,9 @@ class ResampleOptions(Structure):
         ("target_offset_count", c_int64),
         ("valid", POINTER(Tensor)),
         ("variant", c_char_p),
+        ("allocator", c_void_p),
+        ("source_offset_tensor", POINTER(Tensor)),
+        ("target_offset_tensor", POINTER(Tensor)),
     ]
 
 

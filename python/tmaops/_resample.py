@@ -17,7 +17,32 @@ _OUTSIDE = ("hold", "nan", "extrapolate", "error")
 _DUPLICATES = ("error", "last")
 _VIOLATIONS = (
     "source_not_finite", "source_not_sorted", "source_duplicate", "target_not_finite", "target_outside", "empty_trajectory",
+    "bad_offsets",
 )  # fmt: skip
+
+
+class _Offsets(NamedTuple):
+    """Offsets of packed rows: a copy of those on the host, or an array on a GPU, which nobody waits for."""
+
+    known: Any = None
+    there: arrays.Array | None = None
+
+    @property
+    def given(self) -> bool:
+        return self.known is not None or self.there is not None
+
+    @property
+    def trajectories(self) -> int:
+        if self.there is not None:
+            return max((self.there.shape or (0,))[0] - 1, 0)
+        return max(len(self.known) - 1, 0)
+
+
+def _offsets(where: str, offsets: Any, address: int | None) -> _Offsets:
+    if arrays.lies_on_gpu(offsets):
+        return _Offsets(there=arrays.read(where, offsets, address))
+    known = integers(offsets, c_int64)
+    return _Offsets(known if known else None)  # an empty list is none
 
 
 class _Problem(NamedTuple):
@@ -28,7 +53,13 @@ class _Problem(NamedTuple):
     grid: UniformGrid | None
     options: ResampleOptions
     count: int  # targets of a trajectory, or rows of packed ones
-    packed: bool
+    source_offsets: _Offsets
+    target_offsets: _Offsets
+
+    @property
+    def offset_tensors(self) -> Tensors:
+        """Those that a plan reads in every run."""
+        return {"source_offsets": self.source_offsets.there, "target_offsets": self.target_offsets.there}
 
     def arguments(self) -> tuple:
         return (
@@ -74,7 +105,9 @@ def _problem(
         start, period, count = grid
         where = f"{name}: grid"
         uniform = UniformGrid(_time(where, start, whole), _time(where, period, whole), int(count))
-    source, target, channels = integers(source_offsets, c_int64), integers(target_offsets, c_int64), _groups(groups)
+    channels = _groups(groups)
+    source = _offsets(f"{name}: source_offsets", source_offsets, address)
+    target = _offsets(f"{name}: target_offsets", target_offsets, address)
     options = ResampleOptions(
         size=ctypes.sizeof(ResampleOptions),
         interpolation=choice(f"{name}: interpolation", interpolation, _INTERPOLATIONS),
@@ -84,23 +117,25 @@ def _problem(
         channel_groups=channels,
         channel_group_count=0 if channels is None else len(channels),
         max_gap=Time() if max_gap is None else _time(f"{name}: max_gap", max_gap, whole),
-        source_offsets=source,
-        source_offset_count=0 if source is None else len(source),
-        target_offsets=target,
-        target_offset_count=0 if target is None else len(target),
+        source_offsets=source.known,
+        source_offset_count=0 if source.known is None else len(source.known),
+        target_offsets=target.known,
+        target_offset_count=0 if target.known is None else len(target.known),
         valid=arrays.reference(valid),
         variant=encoded(variant),
+        source_offset_tensor=arrays.reference(source.there),
+        target_offset_tensor=arrays.reference(target.there),
     )
-    return _Problem(times, targets, uniform, options, int(count), target is not None)
+    return _Problem(times, targets, uniform, options, int(count), source, target)
 
 
 def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
     """Shape of the output."""
     channels = values.shape[-1:] or (0,)
-    if problem.packed:
+    if problem.target_offsets.given:
         return (problem.count, *channels)
-    batch = problem.options.source_offset_count - 1 if problem.options.source_offset_count else (values.shape or (0,))[0]
-    return (max(batch, 0), problem.count, *channels)
+    batch = problem.source_offsets.trajectories if problem.source_offsets.given else (values.shape or (0,))[0]
+    return (batch, problem.count, *channels)
 
 
 def _call(
@@ -124,6 +159,7 @@ def _call(
         problem.options.valid = arrays.reference(mask)
         tensors["valid"] = mask
         outputs["valid"] = given
+    tensors.update(problem.offset_tensors)
     arguments = (arrays.reference(source), *problem.arguments(), arrays.reference(result), ctypes.byref(problem.options))
     return Call("resample", arguments, tensors, "values", outputs, problem, single=len(outputs) == 1)
 
@@ -149,7 +185,9 @@ def resample(
         outside: targets before the first or after the last sample: "hold" that sample, "nan", "extrapolate", or "error".
         duplicates: two samples at one time are an "error", or a step where the "last" wins.
         max_gap: samples further apart than this have nothing between them (NaN); in the unit of the times.
-        source_offsets, target_offsets: B + 1 offsets of packed trajectories, from 0 to the number of rows, on the host.
+        source_offsets, target_offsets: B + 1 offsets of packed trajectories, from 0 to the number of rows. An i64 array on the
+            GPU of `values` stays there: nothing waits for it, and only variants that take everything run. Where it does not begin
+            at 0, decreases somewhere or does not end at the number of rows, every output is then NaN and invalid.
         out: (B, T, D) or packed (rows, D) to write; else a new array of the library of `values`.
         valid: True for a mask, or a u8 or bool array (B, T) or (rows) to write: false where the output is NaN by policy.
         dependent_launch, variant, stream: as for `tmaops.gemm`.
@@ -205,10 +243,11 @@ def _backward_call(
         target_offsets, None, dependent_launch, variant, address,
     )  # fmt: skip
     rows = samples if samples is not None else (problem.times.shape or (0,))[-1]
-    batch = () if problem.options.source_offset_count else grad.shape[:1]
+    batch = () if problem.source_offsets.given else grad.shape[:1]
     result = output(f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream)
     arguments = (*problem.arguments(), arrays.reference(grad), arrays.reference(result), ctypes.byref(problem.options))
     tensors: Tensors = {"source_times": problem.times, "target_times": problem.targets, "grad_output": grad, "out": result}
+    tensors.update(problem.offset_tensors)
     return Call(name, arguments, tensors, "grad_output", {"out": out}, problem)
 
 
@@ -228,7 +267,7 @@ def resample_backward(
         All others: as for `resample`.
 
     Returns:
-        The gradient; the same bits from run to run.
+        The gradient; the same bits from run to run. NaN where offsets on a GPU are wrong.
 
     Raises:
         tmaops.Error: as `resample`; E018 for "cubic" and "slerp".
@@ -263,7 +302,8 @@ def resample_violations(
 
     Returns:
         {"source_not_finite", "source_not_sorted", "source_duplicate" (unless duplicates is "last"), "target_not_finite",
-        "target_outside" (with outside "error"), "empty_trajectory" (unless outside is "nan")}, each with a number.
+        "target_outside" (with outside "error"), "empty_trajectory" (unless outside is "nan"), "bad_offsets" (of offsets on a
+        GPU, and nothing else is then counted)}, each with a number.
 
     Raises:
         tmaops.Error: E010, E011 and E012 (TypeErrors), E018, E024, E025, E039 (ValueErrors), E07x (RuntimeErrors).

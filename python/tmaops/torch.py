@@ -39,9 +39,11 @@ _SCHEMAS = {
     "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, int needed, bool deterministic, "
     "Tensor? spatial_shapes=None, Tensor? level_starts=None) -> (Tensor, Tensor, Tensor)",
     "resample": "(Tensor values, Tensor source_times, Tensor target_times, str interpolation='linear', str outside='hold', "
-    "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None) -> Tensor",
+    "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None, "
+    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None) -> Tensor",
     "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples, str interpolation, "
-    "str outside, str duplicates, float? max_gap, int[]? source_offsets, int[]? target_offsets) -> Tensor",
+    "str outside, str duplicates, float? max_gap, int[]? source_offsets, int[]? target_offsets, "
+    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None) -> Tensor",
     "gemm": "(Tensor a, Tensor b, Tensor? bias=None, str activation='none', ScalarType? out_dtype=None) -> Tensor",
 }
 for _name, _schema in _SCHEMAS.items():
@@ -344,24 +346,31 @@ def ms_deform_attn(
 # --- resampling ------------------------------------------------------------------------------------------------------
 
 
+def _one_of(offsets, tensor):
+    return offsets if tensor is None else tensor
+
+
 @torch.no_grad()
 def _resampled(
     values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
-    source_offsets=None, target_offsets=None,
+    source_offsets=None, target_offsets=None, source_offset_tensor=None, target_offset_tensor=None,
 ):  # fmt: skip
     return _resample.resample(
         values, source_times, target_times, interpolation=interpolation, outside=outside, duplicates=duplicates,
-        max_gap=max_gap, source_offsets=source_offsets, target_offsets=target_offsets,
+        max_gap=max_gap, source_offsets=_one_of(source_offsets, source_offset_tensor),
+        target_offsets=_one_of(target_offsets, target_offset_tensor),
     )  # fmt: skip
 
 
 @torch.no_grad()
 def _resampled_backward(
-    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets
-):
+    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets,
+    source_offset_tensor=None, target_offset_tensor=None,
+):  # fmt: skip
     return _resample.resample_backward(
         grad_output, source_times, target_times, samples=samples, interpolation=interpolation, outside=outside,
-        duplicates=duplicates, max_gap=max_gap, source_offsets=source_offsets, target_offsets=target_offsets,
+        duplicates=duplicates, max_gap=max_gap, source_offsets=_one_of(source_offsets, source_offset_tensor),
+        target_offsets=_one_of(target_offsets, target_offset_tensor),
     )  # fmt: skip
 
 
@@ -372,37 +381,50 @@ _register("resample_backward", _resampled_backward)
 @torch.library.register_fake("tmaops::resample")
 def _(
     values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
-    source_offsets=None, target_offsets=None,
+    source_offsets=None, target_offsets=None, source_offset_tensor=None, target_offset_tensor=None,
 ):  # fmt: skip
     targets = target_times.shape[-1]
-    if target_offsets is not None:
+    if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
-    batch = values.shape[0] if source_offsets is None else len(source_offsets) - 1
+    if source_offset_tensor is not None:
+        batch = source_offset_tensor.shape[0] - 1
+    else:
+        batch = values.shape[0] if source_offsets is None else len(source_offsets) - 1
     return values.new_empty((batch, targets, values.shape[-1]))
 
 
 @torch.library.register_fake("tmaops::resample_backward")
-def _(grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets):
-    batch = () if source_offsets is not None else grad_output.shape[:1]
+def _(
+    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets,
+    source_offset_tensor=None, target_offset_tensor=None,
+):  # fmt: skip
+    batch = grad_output.shape[:1] if source_offsets is None and source_offset_tensor is None else ()
     return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
 
 
 def _resample_context(ctx, inputs, output) -> None:
-    values, source_times, target_times, *ctx.options = inputs
+    values, source_times, target_times, *ctx.options, source_offsets, target_offsets = inputs
     ctx.samples = values.shape[-2]
-    ctx.save_for_backward(source_times, target_times)
+    ctx.save_for_backward(source_times, target_times, source_offsets, target_offsets)
 
 
 def _resample_gradient(ctx, grad):
-    source_times, target_times = ctx.saved_tensors
-    gradient = torch.ops.tmaops.resample_backward(grad, source_times, target_times, ctx.samples, *ctx.options)
-    return (gradient,) + (None,) * 8
+    source_times, target_times, *offsets = ctx.saved_tensors
+    gradient = torch.ops.tmaops.resample_backward(grad, source_times, target_times, ctx.samples, *ctx.options, *offsets)
+    return (gradient,) + (None,) * 10
+
+
+def _listed(offsets, values):
+    """Offsets as a list or as a tensor. One on the host beside values on a GPU becomes a list."""
+    if isinstance(offsets, Tensor):
+        return (None, offsets) if offsets.is_cuda or not values.is_cuda else (offsets.tolist(), None)
+    return offsets, None
 
 
 def resample(
     values: Tensor, source_times: Tensor, target_times: Tensor, *, interpolation: str = "linear", outside: str = "hold",
-    duplicates: str = "error", max_gap: Optional[float] = None, source_offsets: Optional[Sequence[int]] = None,
-    target_offsets: Optional[Sequence[int]] = None,
+    duplicates: str = "error", max_gap: Optional[float] = None, source_offsets: Union[Sequence[int], Tensor, None] = None,
+    target_offsets: Union[Sequence[int], Tensor, None] = None,
 ) -> Tensor:  # fmt: skip
     """Values of trajectories at other times, with the gradient to the values.
 
@@ -410,6 +432,7 @@ def resample(
         values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64.
         source_times, target_times: (B, S) and (B, T), or (S) and (T) for all, or packed; f32 or f64 seconds, or i64 nanoseconds.
         max_gap: in the unit of the times.
+        source_offsets, target_offsets: lists, or i64 tensors, which nothing waits for on a GPU.
         Others: as for tmaops.resample. "cubic" and "slerp" have no gradient.
 
     Returns:
@@ -418,9 +441,11 @@ def resample(
     Raises:
         tmaops.Error: as tmaops.resample. NotImplementedError under vmap, in forward mode, and for second derivatives.
     """
+    source, source_tensor = _listed(source_offsets, values)
+    target, target_tensor = _listed(target_offsets, values)
     return _call(
         "resample", (values, source_times, target_times),
-        (interpolation, outside, duplicates, max_gap, source_offsets, target_offsets),
+        (interpolation, outside, duplicates, max_gap, source, target, source_tensor, target_tensor),
     )  # fmt: skip
 
 

@@ -212,10 +212,22 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
 
 // --- resampling ------------------------------------------------------------------------------------------------------
 
+/// Offsets of packed rows as a list or a tensor.
+struct Offsets {
+  Offsets(const std::optional<Integers>& given, const std::optional<Tensor>& tensor)
+      : list(given), view(tensor), trajectories(tensor  ? (tensor->dim() == 0 ? 0 : tensor->size(0)) - 1
+                                                : given ? static_cast<int64_t>(given->size()) - 1
+                                                        : 0) {}
+  explicit operator bool() const { return list || view.pointer != nullptr; }
+
+  const std::optional<Integers>& list;
+  OptionalView view;
+  int64_t trajectories;
+};
+
 tmaops_resample_options resample_options(const Tensor& times, const Text& interpolation, const Text& outside,
-                                         const Text& duplicates, std::optional<double> max_gap,
-                                         const std::optional<Integers>& source_offsets,
-                                         const std::optional<Integers>& target_offsets) {
+                                         const Text& duplicates, std::optional<double> max_gap, const Offsets& source,
+                                         const Offsets& target) {
   tmaops_resample_options options{};
   options.size = sizeof options;
   options.interpolation = number_of(interpolation, {"linear", "previous", "next", "nearest", "cubic", "slerp"}, "interpolation");
@@ -225,14 +237,16 @@ tmaops_resample_options resample_options(const Tensor& times, const Text& interp
     options.max_gap.nanoseconds = std::llround(*max_gap);
   else if (max_gap)
     options.max_gap.seconds = *max_gap;
-  if (source_offsets) {
-    options.source_offsets = source_offsets->data();
-    options.source_offset_count = static_cast<int64_t>(source_offsets->size());
+  if (source.list) {
+    options.source_offsets = source.list->data();
+    options.source_offset_count = static_cast<int64_t>(source.list->size());
   }
-  if (target_offsets) {
-    options.target_offsets = target_offsets->data();
-    options.target_offset_count = static_cast<int64_t>(target_offsets->size());
+  if (target.list) {
+    options.target_offsets = target.list->data();
+    options.target_offset_count = static_cast<int64_t>(target.list->size());
   }
+  options.source_offset_tensor = source.view.pointer;
+  options.target_offset_tensor = target.view.pointer;
   return options;
 }
 
@@ -240,13 +254,14 @@ int64_t last_extent(const Tensor& tensor) { return tensor.dim() == 0 ? 0 : tenso
 
 Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& target_times, const Text& interpolation,
                 const Text& outside, const Text& duplicates, std::optional<double> max_gap,
-                const std::optional<Integers>& source_offsets, const std::optional<Integers>& target_offsets) {
+                const std::optional<Integers>& source_offsets, const std::optional<Integers>& target_offsets,
+                const std::optional<Tensor>& source_offset_tensor, const std::optional<Tensor>& target_offset_tensor) {
   TMAOPS_FUNCTION(resample);
-  const auto options =
-      resample_options(source_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets);
+  const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
+  const auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
   Integers shape{last_extent(target_times), last_extent(values)};
-  if (!target_offsets) {
-    const int64_t batch = source_offsets ? options.source_offset_count - 1 : values.dim() == 0 ? 0 : values.size(0);
+  if (!of_target) {
+    const int64_t batch = of_source ? of_source.trajectories : values.dim() == 0 ? 0 : values.size(0);
     shape.insert(shape.begin(), batch < 0 ? 0 : batch);
   }
   const Tensor output = empty(values, shape);
@@ -258,12 +273,14 @@ Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& 
 Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, const Tensor& target_times, int64_t samples,
                          const Text& interpolation, const Text& outside, const Text& duplicates,
                          std::optional<double> max_gap, const std::optional<Integers>& source_offsets,
-                         const std::optional<Integers>& target_offsets) {
+                         const std::optional<Integers>& target_offsets,
+                         const std::optional<Tensor>& source_offset_tensor,
+                         const std::optional<Tensor>& target_offset_tensor) {
   TMAOPS_FUNCTION(resample_backward);
-  const auto options =
-      resample_options(source_times, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets);
+  const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
+  const auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
   Integers shape{samples, last_extent(grad_output)};
-  if (!source_offsets) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
+  if (!of_source) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
   const Tensor gradient = empty(grad_output, shape);
   const tmaops_tensor grad = view(grad_output), times = view(source_times), targets = view(target_times),
                       result = view(gradient);

@@ -156,6 +156,39 @@ def test_resampling_of_packed_trajectories():
     np.testing.assert_array_equal(got[:, 0], [0.5, 2.5, 3.5])
 
 
+class OnAGpu:
+    """Offsets at an address of a GPU that is not there: who reads them dies."""
+
+    __cuda_array_interface__ = {"data": (1 << 44, False), "shape": (3,), "typestr": "<i8", "version": 3}
+
+
+def test_resampling_takes_offsets_of_any_kind_on_the_host():
+    values, times, targets = random(5, 2), np.array([0, 1, 0, 1, 2.0]), np.array([0.5, 0.5, 1.5])
+    wanted = tmaops.resample(values, times, targets, source_offsets=[0, 2, 5], target_offsets=[0, 1, 3])
+    for kind in ("i8", "i4", "u2"):
+        source, target = np.array([0, 2, 5], kind), np.array([0, 1, 3], kind)
+        np.testing.assert_array_equal(tmaops.resample(values, times, targets, source_offsets=source, target_offsets=target), wanted)
+    plan = tmaops.plan_resample(values, times, targets, source_offsets=source, target_offsets=target)
+    source[:] = 7
+    np.testing.assert_array_equal(plan.run(), wanted)
+    gridded = tmaops.resample(values, times, grid=(0.0, 0.5, 3), source_offsets=np.array([0, 2, 5]))
+    assert gridded.shape == (2, 3, 2)
+
+
+def test_offsets_on_a_gpu_are_not_copied_to_the_host():
+    values, times, targets = random(5, 2), np.array([0, 1, 0, 1, 2.0]), np.array([0.5, 0.5, 1.5])
+    for argument in ("source_offsets", "target_offsets"):
+        offsets = {"source_offsets": [0, 2, 5], "target_offsets": [0, 1, 3], argument: OnAGpu()}
+        for call in (tmaops.resample, tmaops.plan_resample):
+            with pytest.raises(ValueError, match=argument[:-1] + "_tensor") as caught:
+                call(values, times, targets, **offsets)
+            assert caught.value.code == 13 and caught.value.got == "cuda:0"
+        with pytest.raises(ValueError, match=argument[:-1] + "_tensor"):
+            tmaops.resample_backward(random(3, 2), times, targets, **offsets)
+        with pytest.raises(ValueError, match=argument[:-1] + "_tensor"):
+            tmaops.resample_violations(times, targets, **offsets)
+
+
 def test_gradient_of_resampling_is_its_transpose():
     times, targets = np.array([0, 1, 3.0]), np.array([0.25, 2.0, 2.5, 9])
     matrix = tmaops.resample(np.eye(3)[None], times, targets)[0]
@@ -168,6 +201,7 @@ def test_violations_are_counted():
     assert counts["source_not_sorted"] == 1
     assert counts["source_not_finite"] == 1
     assert counts["target_outside"] == 0
+    assert counts["bad_offsets"] == 0
 
 
 def test_a_plan_runs_again_on_what_lies_in_its_arrays():

@@ -69,6 +69,70 @@ def test_attention_and_its_gradients_agree_with_grid_sample(device, f64):
         torch.testing.assert_close(mine, theirs)
 
 
+def packed(device, dtype=torch.float32):
+    """Values of three trajectories of 3, 0 and 2 samples, their times, targets and offsets."""
+    values = torch.randn(5, 4, device=device, dtype=dtype, requires_grad=True)
+    times, targets = torch.tensor([0.0, 1, 3, 0, 1], device=device), torch.tensor([0.5, 2.5, 2, 0.25], device=device)
+    return values, times, targets, torch.tensor([0, 3, 3, 5], device=device), torch.tensor([0, 3, 3, 4], device=device)
+
+
+def test_offsets_of_packed_rows_may_be_tensors(device):
+    values, times, targets, source, target = packed(device)
+    lists = {"source_offsets": source.tolist(), "target_offsets": target.tolist()}
+    wanted = ops.resample(values, times, targets, **lists)
+    grad = torch.randn_like(wanted)
+    (wanted_grad,) = torch.autograd.grad(wanted, values, grad)
+    for given in ((source, target), (source.cpu(), target.cpu()), (lists["source_offsets"], target)):
+        offsets = dict(zip(lists, given))
+        got = ops.resample(values, times, targets, **offsets)
+        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(torch.autograd.grad(got, values, grad)[0], wanted_grad)
+        plain = tmaops.resample(values.detach(), times, targets, **offsets)
+        torch.testing.assert_close(plain, wanted.detach())
+        assert sum(tmaops.resample_violations(times, targets, **offsets).values()) == 0
+    unpacked = ops.resample(values, times, targets[:2], outside="nan", source_offsets=source)
+    assert unpacked.shape == (3, 2, 4)
+    assert ops.resample(values.reshape(1, 5, 4), times.sort().values, targets, duplicates="last").shape == (1, 4, 4)
+    compiled = torch.compile(
+        lambda *tensors: ops.resample(*tensors[:3], source_offsets=tensors[3], target_offsets=tensors[4]), backend="aot_eager",
+        fullgraph=True,
+    )  # fmt: skip
+    torch.testing.assert_close(compiled(values, times, targets, source, target), wanted)
+
+
+def test_offsets_on_a_gpu_are_read_there(cuda):
+    values, times, targets, source, target = (tensor.detach() for tensor in packed(cuda))
+    known = {"source_offsets": source.tolist(), "target_offsets": target.tolist()}
+    wanted = tmaops.resample(values, times, targets, **known, variant="element_search")
+    given = {"source_offsets": source, "target_offsets": target}
+    plan = tmaops.plan_resample(values, times, targets, **given)
+    assert plan.variant == "element_search"
+    torch.testing.assert_close(plan.run(), wanted, atol=0, rtol=0)
+    grad = torch.randn_like(wanted)
+    backward = tmaops.resample_backward(grad, times, targets, samples=5, **known, variant="row_gather")
+    torch.testing.assert_close(tmaops.resample_backward(grad, times, targets, samples=5, **given), backward, atol=0, rtol=0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # a wait or a copy to the host would fail here
+        captured = ops.resample(values, times, targets, **given)
+        gradient = tmaops.resample_backward(grad, times, targets, samples=5, **given)
+    graph.replay()
+    torch.testing.assert_close(captured, wanted, atol=0, rtol=0)
+    torch.testing.assert_close(gradient, backward, atol=0, rtol=0)
+    target.copy_(torch.tensor([0, 1, 3, 4], device=cuda))
+    graph.replay()
+    known["target_offsets"] = [0, 1, 3, 4]
+    wanted = tmaops.resample(values, times, targets, **known, variant="element_search")
+    assert wanted.isnan().any() and not wanted.isnan().all()  # the trajectory without samples has targets now
+    torch.testing.assert_close(captured, wanted, atol=0, rtol=0, equal_nan=True)
+    target.copy_(torch.tensor([0, 5, 3, 4], device=cuda))
+    graph.replay()
+    assert captured.isnan().all() and gradient.isnan().all()
+    assert plan.run().isnan().all()
+    assert tmaops.resample_violations(times, targets, **given)["bad_offsets"] == 1
+    assert not plan.rebind(target_offsets=torch.tensor([0, 3, 3, 4], device=cuda)).run().isnan().any()
+
+
 def test_opcheck_passes(device):
     given = inputs(device)
     flat = [side for level in LEVELS for side in level]
@@ -76,6 +140,10 @@ def test_opcheck_passes(device):
     torch.library.opcheck(
         torch.ops.tmaops.resample,
         (torch.randn(2, 5, 3, device=device, requires_grad=True), torch.arange(5.0, device=device), torch.rand(4, device=device)),
+    )
+    values, times, targets, source, target = packed(device)
+    torch.library.opcheck(
+        torch.ops.tmaops.resample, (values, times, targets), {"source_offset_tensor": source, "target_offset_tensor": target}
     )
     half = torch.float32 if device == "cpu" else torch.float16
     a, b = torch.randn(4, 5, device=device, dtype=half, requires_grad=True), torch.randn(5, 3, device=device, dtype=half)
