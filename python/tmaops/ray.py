@@ -15,7 +15,7 @@ import pyarrow as pa
 import ray
 
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import Options, Report, Unit, _begin_worker, options_of, run_unit
+from tmaops.dataset.job import Options, Report, Unit, begin_worker, options_of, run_unit
 from tmaops.dataset.job import resample as resample_here
 from tmaops.dataset.parquet import Layout, Resampler
 from tmaops.dataset.places import is_local, place
@@ -24,7 +24,7 @@ from tmaops.dataset.tables import Run, channels_of_table
 
 def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any] | Refused:
     """One unit on any node. Written whole under its own name, so that a retry after a lost node does no harm."""
-    _begin_worker()
+    begin_worker()
     try:
         return run_unit(source, options, unit, out)
     except Refused as error:
@@ -32,9 +32,9 @@ def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> d
 
 
 def run_on_cluster(
-    source: Path, options: Options, units: list[Unit], out: Path, workers: int
+    source: Path, options: Options, units: list[Unit], out: Path
 ) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
-    """The runner of a cluster whose nodes all see input and output. `workers` is not used."""
+    """The runner of a cluster whose nodes all see input and output."""
     task = ray.remote(max_retries=-1, num_gpus=0 if options.device == "cpu" else 1)(_unit_on_cluster)
     waiting = {task.remote(source, options, unit, out): unit for unit in units}
     while waiting:
@@ -57,7 +57,7 @@ class _Episodes:
     """One episode at a time; an actor, so that what it holds (a GPU's context) lives once."""
 
     def __init__(self, options: Options, time: str, episode: str):
-        _begin_worker()
+        begin_worker()
         self._options, self._layout = options, Layout(time, options.time_unit, episode, None, [], None)
 
     def __call__(self, table: pa.Table) -> pa.Table:

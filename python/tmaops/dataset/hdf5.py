@@ -152,8 +152,11 @@ def _read(item: h5py.Dataset, rows: Any, where: str) -> np.ndarray:
 class Hdf5:
     """One unit per file."""
 
+    def files(self, source: Path) -> list[Path]:
+        return [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")])
+
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        files = [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")])
+        files = self.files(source)
         units: list[Unit] = []
         columns: dict[str, Rule] = {}
         kinds: dict[str, str] = {}
@@ -236,7 +239,7 @@ class Hdf5:
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Seen]]:
         """Every demonstration with its streams, for inspect()."""
         rules = Rules()
-        for path in [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")]):
+        for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
             try:
                 file = _open(path)

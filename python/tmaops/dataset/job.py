@@ -1,16 +1,13 @@
 """One run over a data set: units of work on all cores, each written whole, so that a stopped run can go on."""
 
 import contextlib
+import functools
 import hashlib
 import json
-import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +17,7 @@ from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.places import is_local, make_folder, move, place, remove_tree, whole, write_whole
 from tmaops.dataset.rules import Rule
+from tmaops.dataset.workers import Workers
 
 if TYPE_CHECKING:
     from tmaops.dataset.inspect import Stream
@@ -165,9 +163,10 @@ class Plan:
 class Format(Protocol):
     """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
 
-    episodes() yields the streams of every episode for inspect(), and says in `unreadable` what it could not read.
+    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for inspect(), and says in `unreadable` what it could not read.
     """
 
+    def files(self, source: Path) -> list[Path]: ...
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
@@ -195,9 +194,11 @@ class Report:
 class Progress:
     """A line on stderr every second or so; nothing where stderr is no terminal, but the last."""
 
-    def __init__(self, units: list[Unit], quiet: bool):
-        self._total = sum(unit.source_bytes for unit in units)
+    def __init__(self, quiet: bool):
         self._quiet = quiet
+
+    def begin(self, units: list[Unit]) -> None:
+        self._total = sum(unit.source_bytes for unit in units)
         self._begin, self._last = time.monotonic(), 0.0
         self._bytes = self._episodes = 0
 
@@ -252,15 +253,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _begin_worker() -> None:
+def begin_worker(kind: Format | None = None) -> None:
+    """Leaves the other cores to the other workers. kind: its module is imported by now."""
     import pyarrow as pa
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the run
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     import tmaops
 
-    tmaops.set_num_threads(1)  # the units are the parallel work
+    tmaops.set_num_threads(1)
 
 
 def run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
@@ -289,36 +290,26 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
 
 
 #: Runs units in any order and yields each with its result, or with the error that refused it.
-Runner = Callable[[Path, Options, list[Unit], Path, int], Iterator[tuple[Unit, "dict[str, Any] | Refused"]]]
+Runner = Callable[[Path, Options, list[Unit], Path], Iterator[tuple[Unit, "dict[str, Any] | Refused"]]]
 
 
-def run_here(
-    source: Path, options: Options, units: list[Unit], out: Path, workers: int
+def _run_here(
+    workers: Workers, source: Path, options: Options, units: list[Unit], out: Path
 ) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
-    """The runner of one machine: processes, or this one where one is enough."""
-    if workers == 1 or len(units) <= 1:
-        for unit in units:
-            try:
-                yield unit, run_unit(source, options, unit, out)
-            except Refused as error:
-                yield unit, error
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(units)), mp_context=context, initializer=_begin_worker)
+    """The runner of one machine."""
+    import tmaops
+
+    before = tmaops.num_threads()
+    if workers.count > 1:
+        tmaops.set_num_threads(1)  # the units are the parallel work
     try:
-        waiting: dict[Future, Unit] = {pool.submit(run_unit, source, options, u, out): u for u in units}
-        while waiting:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                unit = waiting.pop(future)
-                error = future.exception()
-                if isinstance(error, BrokenProcessPool):
-                    raise Refused("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
-                if error is not None and not isinstance(error, Refused):
-                    raise error
-                yield unit, error if error is not None else future.result()
+        yield from workers.map(functools.partial(_run_unit_of, source, options, out), units)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        tmaops.set_num_threads(before)
+
+
+def _run_unit_of(source: Path, options: Options, out: Path, unit: Unit) -> dict[str, Any]:
+    return run_unit(source, options, unit, out)
 
 
 def resample(
@@ -340,7 +331,7 @@ def resample(
     shard: tuple[int, int] = (0, 1),
     workers: int | None = None,
     quiet: bool = True,
-    runner: Runner = run_here,
+    runner: Runner | None = None,
 ) -> Report:
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
     (of MCAP: Parquet tables).
@@ -356,8 +347,8 @@ def resample(
     input_hz: samples per second of episodes without timestamps. device: "cpu", "cuda" (through torch), or "auto".
     resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
     stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
-    run that finds all of them done ends the job. workers: processes; all cores by default. runner: what runs the
-    units; tmaops.ray has one for a cluster.
+    run that finds all of them done ends the job. workers: this process and children; all cores by default. runner: what
+    runs the units elsewhere; tmaops.ray has one for a cluster.
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
     source, out = place(source), place(out)
@@ -377,6 +368,30 @@ def resample(
     _claim(partial, source, options, resume or shard[1] > 1)
     kind = format_of(source)
     report = Report()
+    with contextlib.ExitStack() as stack:
+        if runner is None:
+            count = min(workers or len(os.sched_getaffinity(0)), len(kind.files(source)))
+            runner = functools.partial(_run_here, stack.enter_context(Workers(count, functools.partial(begin_worker, kind))))
+        plan, found = _do_units(kind, source, options, keep_going, shard, partial, Progress(quiet), runner, report)
+    every = [found.get(unit.path) or _done(unit, partial) for unit in plan.units]
+    if all(result is not None for result in every):
+        report.done = _end(kind, source, options, plan, every, partial, out, report)
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+def _do_units(
+    kind: Format,
+    source: Path,
+    options: Options,
+    keep_going: bool,
+    shard: tuple[int, int],
+    out: Path,
+    progress: Progress,
+    runner: Runner,
+    report: Report,
+) -> tuple[Plan, dict[str, dict[str, Any]]]:
+    """Plans, and does all units of this shard that are not done: the plan, and the results of its units by their paths."""
     left_out: set[str] = set()
     while True:  # once, and again without the episodes that failed
         plan = kind.plan(source, options, keep_going, left_out)
@@ -384,13 +399,13 @@ def resample(
         for unit in plan.units:
             unit.kind = kind
         mine = [unit for i, unit in enumerate(plan.units) if i % shard[1] == shard[0]]
-        found = {unit.path: result for unit in mine if (result := _done(unit, partial)) is not None}
+        found = {unit.path: result for unit in mine if (result := _done(unit, out)) is not None}
         report.reused = max(report.reused, len(found))
         todo = sorted((u for u in mine if u.path not in found), key=lambda u: -u.source_bytes)
-        progress = Progress(todo, quiet)
+        progress.begin(todo)
         again = False
         try:
-            for unit, result in runner(source, options, todo, partial, workers or os.cpu_count() or 1):
+            for unit, result in runner(source, options, todo, out):
                 if isinstance(result, Refused):
                     episode = result.where.split(": ")[0]
                     named = episode.startswith("episode ")  # else the file cannot be read
@@ -412,11 +427,7 @@ def resample(
     report.rows_written = sum(r["rows_written"] for r in found.values())
     report.source_bytes = sum(unit.source_bytes for unit in mine)
     report.units, report.notes, report.warnings, report.columns = len(mine), plan.notes, plan.warnings, plan.explained
-    every = [_done(unit, partial) for unit in plan.units]
-    if all(result is not None for result in every):
-        report.done = _end(kind, source, options, plan, every, partial, out, report)
-    report.seconds = time.monotonic() - begin
-    return report
+    return plan, found
 
 
 def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **given: Any) -> Options:

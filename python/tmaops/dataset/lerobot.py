@@ -34,6 +34,9 @@ LAYOUT = Layout("timestamp", "s", "episode_index", None, [], None)
 class LeRobot:
     """One unit per data file. Where an episode begins in the whole set follows from the times alone."""
 
+    def files(self, source: Path) -> list[Path]:
+        return sorted((source / "data").glob("*/*.parquet"))
+
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         info = read_info(source)
         hz, fps = clock.rate(options.hz), clock.rate(info["fps"])
@@ -41,7 +44,7 @@ class LeRobot:
         warnings: list[str] = []
         if info.get("codebase_version", "")[:3] != "v3.":
             raise Refused(str(source), f"codebase_version {info.get('codebase_version')}", "v3.0: convert it with LeRobot")
-        files = sorted((source / "data").glob("*/*.parquet"))
+        files = self.files(source)
         if not files:
             raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/file-*.parquet")
         options.check_streams([])
@@ -175,7 +178,7 @@ class LeRobot:
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
         rules = self._rules(Options("1"), read_info(source), None)
-        for path in sorted((source / "data").glob("*/*.parquet")):
+        for path in self.files(source):
             yield from streams_of(path, LAYOUT, None, rules, COUNTED, unreadable)
 
     def _rules(self, options: Options, info: dict[str, Any], schema: pa.Schema | None) -> Rules:

@@ -114,8 +114,11 @@ def _columns(name: str, topic: Topic, where: str) -> Iterator[tuple[str, pa.Chun
 class Mcap:
     """One unit, a Parquet table, per recording."""
 
+    def files(self, source: Path) -> list[Path]:
+        return [source] if source.is_file() else sorted(source.rglob("*.mcap"))
+
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        files = [source] if source.is_file() else sorted(source.rglob("*.mcap"))
+        files = self.files(source)
         units: list[Unit] = []
         columns: dict[str, Rule] = {}
         kinds: dict[str, pa.DataType] = {}
@@ -178,7 +181,7 @@ class Mcap:
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every recording with its topics, for inspect()."""
-        for path in [source] if source.is_file() else sorted(source.rglob("*.mcap")):
+        for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
             try:
                 topics, lost = read(path)

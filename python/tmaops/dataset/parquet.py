@@ -155,8 +155,11 @@ def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> 
 class ParquetTables:
     """One unit per file. An episode lies in one file."""
 
+    def files(self, source: Path) -> list[Path]:
+        return [source] if source.is_file() else sorted(source.rglob("*.parquet"))
+
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        files = _files(source)
+        files = self.files(source)
         units: list[Unit] = []
         columns: dict[str, Rule] = {}
         failed: dict[str, str] = {}
@@ -241,7 +244,7 @@ class ParquetTables:
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
-        for path in _files(source):
+        for path in self.files(source):
             try:
                 file = parquet(path)
                 layout, _ = layout_of(file, options)
@@ -301,10 +304,6 @@ class Resampler:
 
     def _rule(self, name: str, kind: pa.DataType) -> Rule:
         return self._rules.of(name, kind, self._widths[name])
-
-
-def _files(source: Path) -> list[Path]:
-    return [source] if source.is_file() else sorted(source.rglob("*.parquet"))
 
 
 def _name(path: Path, source: Path) -> str:

@@ -155,26 +155,47 @@ def test_progress_says_episodes_bytes_and_the_time_left(source, tmp_path):
 
 
 def workers_of(parent):
-    """The processes that the pool of a process started."""
+    """The child processes that do units of work."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             above = int(entry.read_text().rsplit(")", 1)[1].split()[1])
-            if above == parent and b"spawn_main" in (entry.parent / "cmdline").read_bytes():
+            if above == parent and b"tmaops.dataset.workers" in (entry.parent / "cmdline").read_bytes():
                 found.append(int(entry.parent.name))
     return found
 
 
-def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path):
-    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "10000", "--workers", "2"]
+@pytest.mark.parametrize("delay", [0, 0.05, 0.6])
+def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path, delay):
+    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "10000", "--workers", "3"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     end, workers = time.monotonic() + 60, []
     while len(workers) < 2 and time.monotonic() < end:
         workers = workers_of(process.pid)
-    time.sleep(0.1)  # Python's pool can wait forever when a worker dies while it starts the next one
+    time.sleep(delay)  # while it starts, or while it works
     os.kill(workers[0], signal.SIGKILL)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 2 and "killed" in said and "--resume" in said
+    assert tmaops.dataset.resample(source, tmp_path / "out", hz=10000, workers=1, resume=True).done
+
+
+def test_a_program_without_a_main_guard_and_with_its_own_path_has_workers(source, whole, tmp_path):
+    program = "import sys, tmaops.dataset\nsys.path.insert(0, '/nowhere')\ntmaops.dataset.resample(*sys.argv[1:], hz=137, workers=3)\n"
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run([sys.executable, tmp_path / "program.py", source, tmp_path / "out"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr
+    assert digests(tmp_path / "out") == whole
+
+
+def test_ctrl_c_ends_a_run_with_several_workers(source, tmp_path):
+    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "10000", "--workers", "3"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list((tmp_path / "out.partial").glob("data/*/file-*.parquet")):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the children get it, too
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and said.strip() == "interrupted; --resume goes on from here"
+    assert not workers_of(process.pid) and not list((tmp_path / "out.partial").rglob(".*.tmp"))
     assert tmaops.dataset.resample(source, tmp_path / "out", hz=10000, workers=1, resume=True).done
 
 

@@ -1,0 +1,164 @@
+"""Workers of one machine: a thread of this process, and child processes that start while this one still plans.
+
+A child is a new interpreter, which imports this package alone. It does not run the caller's main module again, and does not
+inherit the state of the caller's threads, as a fork would.
+"""
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, Pipe
+from multiprocessing.spawn import get_executable
+from typing import Any
+
+from tmaops.dataset.errors import Refused
+
+_CHILD = "import sys; sys.path[:] = sys.argv[2:]; from tmaops.dataset.workers import serve; serve(int(sys.argv[1]))"
+
+
+class Workers:
+    """So many workers for map(); `begin` is called in each child before its first task. A context manager."""
+
+    def __init__(self, count: int, begin: Callable[[], None]):
+        self.count = count
+        self._children = [_Child(begin) for _ in range(count - 1)]
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.end()
+
+    def map(self, work: Callable[[Any], Any], tasks: list[Any]) -> Iterator[tuple[Any, Any]]:
+        """Does work(task) of all tasks in any order, and yields each task with the result, or with the Refused that it raised.
+
+        Other errors are raised here. Tasks that run when the caller stops are ended first.
+        """
+        if not self._children or len(tasks) <= 1:
+            for task in tasks:
+                yield task, _tried(work, task)
+            return
+        waiting = deque(tasks)
+        results: queue.SimpleQueue = queue.SimpleQueue()
+
+        def drain(do: Callable[[Any], Any], ready: Callable[[], bool]) -> None:
+            try:
+                while ready() and waiting:
+                    with contextlib.suppress(IndexError):  # another one took the last task
+                        task = waiting.popleft()
+                        results.put((task, do(task)))
+            except BaseException as error:
+                results.put((None, error))
+
+        lanes = [threading.Thread(target=drain, args=(lambda task: _tried(work, task), lambda: True))]
+        for child in self._children:
+            lanes.append(threading.Thread(target=drain, args=(lambda task, child=child: child.do(work, task), child.ready)))
+        for lane in lanes:
+            lane.start()
+        try:
+            for _ in tasks:
+                task, result = results.get()
+                if task is None:
+                    raise result
+                yield task, result
+        finally:
+            waiting.clear()
+            for child in self._children:
+                child.stop_waiting()
+            for lane in lanes:
+                lane.join()
+
+
+def _tried(work: Callable[[Any], Any], task: Any) -> Any:
+    try:
+        return work(task)
+    except Refused as error:
+        return error
+
+
+class _Child:
+    """A process that does one task at a time."""
+
+    def __init__(self, begin: Callable[[], None]):
+        self._connection, theirs = Pipe()
+        command = [os.fsdecode(get_executable()), "-c", _CHILD, str(theirs.fileno()), *sys.path]
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # the child inherits it: Ctrl-C is for the parent
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            theirs.close()
+        self._connection.send(begin)
+        self._ready = False
+        self._given_up = False
+
+    def ready(self) -> bool:
+        """Waits until the process has imported what it needs. False where it is no longer wanted."""
+        if not self._ready:
+            try:
+                self._ready = self._connection.recv()
+            except (EOFError, OSError):
+                if not self._given_up:
+                    raise _dead() from None
+        return self._ready
+
+    def do(self, work: Callable[[Any], Any], task: Any) -> Any:
+        try:
+            self._connection.send((work, task))
+            result, remote = self._connection.recv()
+        except (EOFError, OSError):
+            raise _dead() from None
+        if remote is not None and not isinstance(result, Refused):
+            raise result from RuntimeError(f"in a worker process:\n{remote}")
+        return result
+
+    def stop_waiting(self) -> None:
+        """Ends a process that has not begun."""
+        if not self._ready:
+            self._given_up = True
+            self._process.kill()
+
+    def end(self) -> None:
+        self._connection.close()
+        if not self._ready:
+            self._process.kill()
+        self._process.wait()
+
+
+def _dead() -> Refused:
+    return Refused("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
+
+
+def serve(descriptor: int) -> None:
+    """The child: tasks from the connection, until it is closed."""
+    connection = Connection(descriptor)
+    with contextlib.suppress(EOFError, OSError):
+        connection.recv()()
+        connection.send(True)
+        while True:
+            work, task = connection.recv()
+            try:
+                answer = (work(task), None)
+            except BaseException as error:
+                answer = (error, traceback.format_exc())
+            connection.send_bytes(_pickled(*answer))
+    os._exit(0)  # nothing is left to be written, and tearing down the libraries takes time
+
+
+def _pickled(result: Any, remote: str | None) -> bytes:
+    try:
+        made = pickle.dumps((result, remote))
+        if remote is not None:
+            pickle.loads(made)  # some errors of libraries can be packed and not unpacked
+        return made
+    except Exception:
+        return pickle.dumps((RuntimeError(str(result)), remote or traceback.format_exc()))
