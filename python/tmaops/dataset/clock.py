@@ -38,6 +38,12 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
     return np.rint(seconds).astype(np.int64)
 
 
+def all_increase(times: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether the timestamps (S) increase in each of N episodes of so many rows, and each has a row."""
+    falls = np.flatnonzero(times[1:] <= times[:-1]) + 1
+    return bool(rows.all()) and bool(np.isin(falls, np.cumsum(rows)).all())
+
+
 def check_increasing(times: np.ndarray, where: str) -> None:
     """Refuses an episode without rows and timestamps (S, nanoseconds) that do not increase."""
     if times.size == 0:
@@ -70,19 +76,53 @@ def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.nda
     """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), or `most` of them. Each is rounded by itself, so
     nothing drifts, and a sample that was rounded the same way lies on its target exactly.
     """
+    return first + _offsets(hz, targets_in(first, last, hz) if most is None else most)
+
+
+def grids(first: np.ndarray, last: np.ndarray, hz: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """The grid() of each of N episodes, one after the other, and how many targets each has (N)."""
     period = 10**9 / hz
-    count = targets_in(first, last, hz) if most is None else most
+    fits = 2 * (int((last - first).max(initial=0)) + 1) * period.denominator < 2**62
+    twice = 2 * (last - first).astype(np.int64 if fits else object) + 1
+    counts = (-(-twice * period.denominator // (2 * period.numerator))).astype(np.int64)
+    return np.repeat(first, counts) + _offsets(hz, int(counts.max(initial=0)))[places(counts)], counts
+
+
+def places(counts: np.ndarray) -> np.ndarray:
+    """0, 1, ... in each of N episodes of so many rows, one after the other."""
+    begins = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(begins, counts)
+
+
+_KEPT = 1 << 20  # offsets of a rate that are kept
+_known: dict[Fraction, np.ndarray] = {}
+
+
+def _offsets(hz: Fraction, count: int) -> np.ndarray:
+    """i / hz for i = 0, 1, ..., count - 1 (nanoseconds), rounded."""
+    known = _known.get(hz)
+    if known is not None and known.size >= count:
+        return known[:count]
+    period = 10**9 / hz
     fits = 2 * count * period.numerator < 2**62
     index = np.arange(count, dtype=np.int64 if fits else object)
-    offsets = (2 * index * period.numerator + period.denominator) // (2 * period.denominator)
-    return first + offsets.astype(np.int64)
+    offsets = ((2 * index * period.numerator + period.denominator) // (2 * period.denominator)).astype(np.int64)
+    if count <= _KEPT:
+        offsets.setflags(write=False)
+        _known[hz] = offsets
+    return offsets
 
 
-def frame_times(times: np.ndarray, fps: Fraction, column: pa.DataType) -> np.ndarray | None:
-    """The exact times first + i / fps where an episode's stored ones are these, rounded by their type; else None."""
-    if times.size == 0:
-        return None
-    exact = grid(int(times[0]), 2**63 - 1, fps, times.size)
+def frame_times(times: np.ndarray, rows: np.ndarray, fps: Fraction, column: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
+    """The times (S, nanoseconds) of N episodes of so many rows, and which are (N) first + i / fps, rounded by the type of
+    their column: the times of those are taken so exactly.
+    """
+    begins = np.cumsum(rows) - rows
+    exact = np.repeat(times[begins], rows) + _offsets(fps, int(rows.max()))[places(rows)]
     digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
     resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
-    return exact if (np.abs(times - exact) <= resolution).all() else None
+    close = np.abs(times - exact) <= resolution
+    if close.all():
+        return exact, np.ones(rows.size, bool)
+    which = np.logical_and.reduceat(close, begins)
+    return np.where(np.repeat(which, rows), exact, times), which

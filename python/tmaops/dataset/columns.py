@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 import tmaops
-from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.rules import Rule, brackets, rows_of
 
@@ -30,7 +29,7 @@ def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
     return numbers.reshape(len(column), -1)
 
 
-def _like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> pa.Array:
+def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> pa.Array:
     """Numbers (T, channels) as an Arrow array of the type that the column has; null where `missing`."""
     if pa.types.is_floating(kind):
         return pa.array(numbers[:, 0], type=kind, mask=missing)
@@ -70,14 +69,82 @@ def compute_parts(
     return result
 
 
-def _resample_struct(
-    column: pa.ChunkedArray, times: np.ndarray, targets: np.ndarray, empty: np.ndarray | None, resample_field: Callable
-) -> pa.StructArray:
+@dataclass(frozen=True)
+class Episodes:
+    """N episodes whose rows follow one another.
+
+    times (S) and targets (T): int64 nanoseconds that increase in each episode, its targets within its times. rows and counts
+    (N): how many samples and targets each has. names: in messages.
+    """
+
+    times: np.ndarray
+    targets: np.ndarray
+    rows: np.ndarray
+    counts: np.ndarray
+    names: list[str]
+
+    def each(self) -> "list[Episodes]":
+        """One by one."""
+        times, targets = np.split(self.times, np.cumsum(self.rows)[:-1]), np.split(self.targets, np.cumsum(self.counts)[:-1])
+        return [one_episode(*parts) for parts in zip(times, targets, self.names, strict=True)]
+
+    @cached_property
+    def begins(self) -> np.ndarray:
+        """The first row of each (N)."""
+        return np.cumsum(self.rows) - self.rows
+
+
+def one_episode(times: np.ndarray, targets: np.ndarray, name: str) -> Episodes:
+    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name])
+
+
+class Clock:
+    """What the columns of some episodes share: their times (S) and targets (T), moved so that all increase, and the rows around
+    each target. empty (T): targets without data, which become null; None where there are none.
+    """
+
+    def __init__(self, episodes: Episodes, max_gap: int | None = None):
+        self.episodes, self._max_gap = episodes, max_gap
+        self.times, self.targets = episodes.times, episodes.targets
+        if len(episodes.names) > 1:
+            first, last = self.times[episodes.begins], self.times[episodes.begins + episodes.rows - 1]
+            spans = last - first + 1
+            moved = np.cumsum(spans) - spans - first
+            self.times, self.targets = self.times + np.repeat(moved, episodes.rows), self.targets + np.repeat(moved, episodes.counts)
+        self.empty = None
+        if max_gap is not None:
+            before, after = self.around
+            empty = self.times[after] - self.times[before] > max_gap
+            self.empty = empty if empty.any() else None
+        self._rows: dict[str, np.ndarray] = {}
+
+    @cached_property
+    def around(self) -> tuple[np.ndarray, np.ndarray]:
+        return brackets(self.times, self.targets)
+
+    @cached_property
+    def each(self) -> "list[Clock]":
+        """The clocks of the episodes one by one."""
+        return [Clock(episode, self._max_gap) for episode in self.episodes.each()]
+
+    def rows(self, mode: str) -> np.ndarray:
+        """The row that each target takes."""
+        if mode not in self._rows:
+            rows = rows_of("previous" if mode == "final" else mode, self.times, self.targets, self.around)
+            if mode == "final":
+                rows = rows.copy()
+                has = self.episodes.counts > 0
+                rows[np.cumsum(self.episodes.counts)[has] - 1] = (self.episodes.begins + self.episodes.rows - 1)[has]
+            self._rows[mode] = rows
+        return self._rows[mode]
+
+
+def _resample_struct(column: pa.ChunkedArray, clock: Clock, resample_field: Callable) -> pa.StructArray:
     """A struct whose fields are resampled each by its own rule; a struct that is null is taken as `previous`."""
     fields = list(column.type)
     parts = [_one(resample_field(child, field)) for child, field in zip(column.flatten(), fields, strict=True)]
-    missing = column.is_null().to_numpy()[rows_of("previous", times, targets)]
-    missing = missing if empty is None else missing | empty
+    missing = column.is_null().to_numpy()[clock.rows("previous")]
+    missing = missing if clock.empty is None else missing | clock.empty
     return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array(missing))
 
 
@@ -86,26 +153,25 @@ def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def resample_column(
-    column: pa.ChunkedArray,
-    rule: Rule,
-    times: np.ndarray,
-    targets: np.ndarray,
-    empty: np.ndarray | None = None,
-    where: str = "column",
-    device: str = "cpu",
+    column: pa.ChunkedArray, rule: Rule, clock: Clock, where: str = "column", device: str = "cpu"
 ) -> pa.ChunkedArray | pa.Array:
-    """One column of an episode at its targets, in the type that it has.
+    """One column at the targets of a clock, in the type that it has.
 
-    times (S) and targets (T): int64 nanoseconds that increase. empty (T): targets without data, which become null.
     A null row of real numbers has no value: a target strictly between it and a neighbour is null.
     """
     if rule.taken:
-        rows = pa.array(rows_of(rule.taken, times, targets), mask=empty)
-        return column.take(rows)
-    missing = empty
+        return column.take(pa.array(clock.rows(rule.taken), mask=clock.empty))
+    if len(clock.episodes.names) > 1 and (column.null_count or rule.sees_the_ends):
+        chunks, row = [], 0
+        for own in clock.each:
+            made = resample_column(column.slice(row, own.times.size), rule, own, where, device)
+            chunks += made.chunks if isinstance(made, pa.ChunkedArray) else [made]
+            row += own.times.size
+        return pa.chunked_array(chunks, column.type)
+    missing, times, targets = clock.empty, clock.times, clock.targets
     if column.null_count:
         null = column.is_null().to_numpy()
-        before, after = brackets(times, targets)
+        before, after = clock.around
         gone = (null[before] & (targets != times[after])) | (null[after] & (targets != times[before]))
         missing = gone if missing is None else missing | gone
         present = np.flatnonzero(~null)
@@ -113,26 +179,17 @@ def resample_column(
             return pa.nulls(targets.size, column.type)
         column, times = column.take(pa.array(present)), times[present]
     result = compute_parts(real_numbers(column, where), rule, times, targets, device, where)
-    return _like(result, column.type, missing)
-
-
-@dataclass(frozen=True)
-class Episode:
-    """times (S) and targets (T): int64 nanoseconds that increase, the targets within the times. where: its name in messages."""
-
-    times: np.ndarray
-    targets: np.ndarray
-    where: str
+    return like(result, column.type, missing)
 
 
 def resample_episodes(
     table: pa.Table,
-    episodes: list[Episode],
+    episodes: Episodes,
     rule_of: Callable[[str, pa.DataType], Rule],
     max_gap: int | None = None,
     device: str = "cpu",
 ) -> pa.Table:
-    """Episodes whose rows follow one another, each at its targets: same columns, order, types and metadata.
+    """The rows of episodes at their targets: same columns, order, types and metadata.
 
     max_gap: nanoseconds; targets strictly between two rows further apart have no data, which is null. The fields of a struct
     are columns with names of their own ("observation.state").
@@ -140,50 +197,26 @@ def resample_episodes(
     try:
         return _together(table, episodes, rule_of, max_gap, device)
     except Refused:
-        if len(episodes) == 1:
+        if len(episodes.names) == 1:
             raise
     parts, first = [], 0  # one by one, so that the message names the episode
-    for episode in episodes:
-        parts.append(_together(table.slice(first, episode.times.size), [episode], rule_of, max_gap, device))
+    for episode in episodes.each():
+        parts.append(_together(table.slice(first, episode.times.size), episode, rule_of, max_gap, device))
         first += episode.times.size
     return pa.concat_tables(parts)
 
 
-def _together(
-    table: pa.Table, episodes: list[Episode], rule_of: Callable, max_gap: int | None, device: str
-) -> pa.Table:
-    times, targets = _one_clock(episodes)
-    empty = in_gaps(times, targets, max_gap)
+def _together(table: pa.Table, episodes: Episodes, rule_of: Callable, max_gap: int | None, device: str) -> pa.Table:
+    clock = Clock(episodes, max_gap)
 
     def resampled(column: pa.ChunkedArray, field: pa.Field, above: str) -> pa.ChunkedArray | pa.Array:
         name = above + field.name
         if pa.types.is_struct(field.type):
-            return _resample_struct(column, times, targets, empty, lambda child, inner: resampled(child, inner, f"{name}."))
-        rule, where = rule_of(name, field.type), f"{episodes[0].where}: column '{name}'"
-        if len(episodes) == 1 or not (column.null_count or rule.sees_the_ends):
-            return resample_column(column, rule, times, targets, empty, where, device)
-        chunks, row, target = [], 0, 0
-        for episode in episodes:
-            own, gaps = column.slice(row, episode.times.size), None if empty is None else empty[target : target + episode.targets.size]
-            made = resample_column(own, rule, episode.times, episode.targets, gaps, where, device)
-            chunks += made.chunks if isinstance(made, pa.ChunkedArray) else [made]
-            row, target = row + episode.times.size, target + episode.targets.size
-        return pa.chunked_array(chunks, field.type)
+            return _resample_struct(column, clock, lambda child, inner: resampled(child, inner, f"{name}."))
+        return resample_column(column, rule_of(name, field.type), clock, f"{episodes.names[0]}: column '{name}'", device)
 
     columns = [resampled(column, field, "") for column, field in zip(table.columns, table.schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=table.schema)
-
-
-def _one_clock(episodes: list[Episode]) -> tuple[np.ndarray, np.ndarray]:
-    """Times and targets of episodes one after the other, moved so that all increase: a target keeps the samples around it."""
-    if len(episodes) == 1:
-        return episodes[0].times, episodes[0].targets
-    times, targets, begin = [], [], 0
-    for episode in episodes:
-        times.append(episode.times + (begin - episode.times[0]))
-        targets.append(episode.targets + (begin - episode.times[0]))
-        begin = times[-1][-1] + 1
-    return np.concatenate(times), np.concatenate(targets)
 
 
 def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.ndarray | None:
@@ -195,12 +228,10 @@ def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.n
     return empty if empty.any() else None
 
 
-def check_gaps(schema: pa.Schema, times: np.ndarray, hz: Fraction, max_gap: int | None, where: str) -> None:
+def check_gaps(schema: pa.Schema, episodes: Episodes, max_gap: int | None) -> None:
     """Refuses an episode with a gap beside a column that cannot be null."""
     stiff = next((field.name for field in schema if not field.nullable), None)
-    if stiff is None or max_gap is None:
-        return
-    if in_gaps(times, clock.grid(int(times[0]), int(times[-1]), hz), max_gap) is not None:
+    if stiff is not None and max_gap is not None and Clock(episodes, max_gap).empty is not None:
         raise Refused(
-            f"{where}: column '{stiff}'", "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null"
+            f"{episodes.names[0]}: column '{stiff}'", "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null"
         )

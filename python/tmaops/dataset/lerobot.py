@@ -5,8 +5,11 @@ meta/stats.json, meta/tasks.parquet, meta/episodes/chunk-*/file-*.parquet, video
 their frames, and an episode keeps its span of a video file.
 """
 
+import base64
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import Episode, check_gaps, resample_episodes
+from tmaops.dataset.columns import Episodes, check_gaps, like, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.parquet import Layout, streams_of
 from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
 from tmaops.dataset.rules import Rule, Rules
-from tmaops.dataset.tables import Run, channels_by_column, leaves_of, map_runs, parquet, read_columns, runs_of
+from tmaops.dataset.tables import BATCH_ROWS, Run, channels_by_column, grouped, leaves_of, map_runs, parquet, read_columns, runs_of
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -65,24 +68,14 @@ class LeRobot:
                     raise
                 failed[name] = str(error)
                 continue
+            if left_out:
+                runs = [run for run in runs if str(run.episode) not in left_out]
             kept = []
-            for run in runs:
-                where = f"episode {run.episode}"
-                if str(run.episode) in left_out:
-                    continue
-                try:
-                    column = table.column("timestamp").slice(run.first, run.rows)
-                    times, was_exact = episode_times(column, fps, where)
-                    check_gaps(gaps, times, hz, options.max_gap_ns(), where)
-                    exact += was_exact
-                except Refused as error:
-                    if not keep_going:
-                        raise
-                    failed[str(run.episode)] = str(error)
-                    continue
-                count = clock.targets_in(int(times[0]), int(times[-1]), hz)
-                kept.append([run.episode, number, run.first, run.rows, index, count])
-                index, number, episodes = index + count, number + 1, episodes + 1
+            for group in grouped(runs, BATCH_ROWS):
+                stamps = table.column("timestamp").slice(group.first, group.rows)
+                for run, frames, was_exact in self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None):
+                    kept.append([run.episode, number, run.first, run.rows, index, frames])
+                    index, number, episodes, exact = index + frames, number + 1, episodes + 1, exact + was_exact
             if kept:
                 task = {"file": name, "episodes": kept, "stats": wanted, "input": fingerprint(path)}
                 units.append(Unit(name, task, size_of(path), [str(facts[0]) for facts in kept]))
@@ -103,6 +96,28 @@ class LeRobot:
             notes.append(f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames")
         return Plan(units, episodes, columns, notes, warnings, failed)
 
+    def _frames(
+        self, runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction, gaps: pa.Schema, options: Options, failed: dict | None
+    ) -> Iterator[tuple[Run, int, bool]]:
+        """Runs that follow one another with their number of targets, and whether their times are frame / fps.
+
+        failed: takes what is refused, run by run; None: a refusal is raised.
+        """
+        try:
+            episodes, exact = episodes_of(runs, stamps, fps, hz)
+            check_gaps(gaps, episodes, options.max_gap_ns())
+        except Refused as error:
+            if len(runs) > 1:
+                first = runs[0].first
+                for run in runs:
+                    yield from self._frames([run], stamps.slice(run.first - first, run.rows), fps, hz, gaps, options, failed)
+            elif failed is None:
+                raise
+            else:
+                failed[str(runs[0].episode)] = str(error)
+            return
+        yield from zip(runs, episodes.counts.tolist(), exact.tolist(), strict=True)
+
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
         hz, fps = clock.rate(options.hz), clock.rate(info["fps"])
@@ -111,52 +126,48 @@ class LeRobot:
         schema = file.schema_arrow
         rules = self._rules(options, info, schema)
         widths = channels_by_column(file)
-        facts = {number: (episode, index, rows) for episode, number, _, _, index, rows in unit.task["episodes"]}
-        described: list[dict[str, Any]] = []
-        wanted = [name for name in schema.names if name in unit.task["stats"]]
+        wanted = {name: keys for name, keys in unit.task["stats"].items() if name in schema.names}
+        stats: list[dict[str, dict[str, np.ndarray]]] = []
 
         @cache
         def rule_of(name: str, kind: pa.DataType) -> Rule:
             return rules.of(name, kind, widths[name])
 
         data = [name for name in schema.names if name not in COUNTED]
+        was, number, firsts, rows, index, counts = zip(*unit.task["episodes"], strict=True)
+        at = dict(zip(number, range(len(number)), strict=True))
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
-            episodes, counted, notes, first = [], [], [], 0
-            for run in runs:
-                was, index, rows = facts[run.episode]
-                times, _ = episode_times(table.column("timestamp").slice(first, run.rows), fps, f"episode {was}")
-                targets = clock.grid(int(times[0]), int(times[-1]), hz)
-                episodes.append(Episode(times, targets, f"episode {was}"))
-                frames = np.arange(rows)
-                counted.append((times[0] / 1e9 + frames / float(hz), frames, np.full(rows, run.episode), frames + index))
-                notes.append({"was": was, "episode": run.episode, "index": index, "rows": rows})
-                first += run.rows
+            which = slice(at[runs[0].episode], at[runs[-1].episode] + 1)
+            episodes, _ = episodes_of([run._replace(episode=w) for run, w in zip(runs, was[which], strict=True)], table.column("timestamp"), fps, hz)
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
-            for name, parts in zip(COUNTED, zip(*counted, strict=True), strict=True):
+            frames = clock.places(episodes.counts)
+            begins = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts)
+            counted = (begins + frames / float(hz), frames, np.repeat(number[which], episodes.counts), frames + np.repeat(index[which], episodes.counts))
+            for name, numbers in zip(COUNTED, counted, strict=True):
                 kind = schema.field(name).type
-                columns[name] = pa.array(np.concatenate(parts).astype(kind.to_pandas_dtype()), type=kind)
+                columns[name] = pa.array(numbers.astype(kind.to_pandas_dtype()), type=kind)
             out = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-            ends = np.cumsum([note["rows"] for note in notes])
-            described.extend(note | {"stats": stats} for note, stats in zip(notes, stats_of(out, wanted, ends), strict=True))
+            stats.append(stats_of(out, wanted, episodes.counts))
             return out
 
-        runs = [Run(number, first, rows) for _, number, first, rows, _, _ in unit.task["episodes"]]
-        read, written = map_runs(path, target, runs, work)
+        runs = list(map(Run, number, firsts, rows))
+        read, written = map_runs(path, target, runs, work, [*data, "timestamp"])
+        described = {"was": was, "episode": number, "index": index, "rows": counts, "stats": packed(stats)}
         return {"episodes": len(runs), "rows_read": read, "rows_written": written, "described": described}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Writes meta/: the rate, episodes with their new places and statistics, the statistics of all; links videos."""
-        described = {d["was"]: d for result in results for d in result["described"]}
-        described = dict(sorted(described.items()))
+        described = Described.of([result["described"] for result in results])
         info = read_info(source)
         hz = clock.rate(options.hz)
         info["fps"] = _number(hz)
-        info["total_episodes"] = len(described)
-        info["total_frames"] = sum(d["rows"] for d in described.values())
-        if len(info.get("splits", {})) == 1 and len(described) != plan.episodes + len(plan.failed):
-            info["splits"] = {name: f"0:{len(described)}" for name in info["splits"]}
+        count = described.was.size
+        info["total_episodes"] = count
+        info["total_frames"] = int(described.rows.sum())
+        if len(info.get("splits", {})) == 1 and count != plan.episodes + len(plan.failed):
+            info["splits"] = {name: f"0:{count}" for name in info["splits"]}
         for feature in info["features"].values():
             if feature["dtype"] != "video" and "fps" in feature:
                 feature["fps"] = _number(hz)
@@ -217,56 +228,110 @@ def read_info(source: Path) -> dict[str, Any]:
     return info
 
 
-def episode_times(column: pa.ChunkedArray, fps: Fraction, where: str) -> tuple[np.ndarray, bool]:
-    """The times (S, nanoseconds) of an episode, and whether they are frame / fps: then they are taken so, exactly."""
-    stored = clock.nanoseconds(column, "s", where)
-    clock.check_increasing(stored, where)
-    exact = clock.frame_times(stored, fps, column.type)
-    return (stored, False) if exact is None else (exact, True)
-
-
-QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
-
-
-def stats_of(table: pa.Table, wanted: list[str], ends: np.ndarray) -> list[dict[str, dict[str, list]]]:
-    """min, max, mean, std, count and quantiles of columns over the rows of each episode, as LeRobot has them.
-
-    ends: of the rows of each episode. NaN is no value. Columns that hold no numbers have no statistics.
+def episodes_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction) -> tuple[Episodes, np.ndarray]:
+    """Runs that follow one another with their stored timestamps as episodes, and which (N) are stored as frame / fps: their
+    times are taken so, exactly.
     """
-    found: list[dict[str, dict[str, list]]] = [{} for _ in ends]
-    for name in wanted:
-        values = _numbers(table.column(name))
-        if values is None:
-            continue
-        for stats, numbers in zip(found, np.split(values, ends[:-1]), strict=True):
-            if np.isnan(numbers.sum(dtype=np.float64)):
-                parts = [_statistics(column[~np.isnan(column)].reshape(-1, 1)) for column in numbers.T]
-                stats[name] = {key: [part[key][0] for part in parts] for key in parts[0]}
-            else:
-                stats[name] = _statistics(numbers)
-            stats[name]["count"] = [len(numbers)]
+    names = [f"episode {run.episode}" for run in runs]
+    rows = np.array([run.rows for run in runs])
+    stored = clock.nanoseconds(stamps, "s", names[0])
+    if not clock.all_increase(stored, rows):
+        for name, times in zip(names, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
+            clock.check_increasing(times, name)
+    times, exact = clock.frame_times(stored, rows, fps, stamps.type)
+    ends = np.cumsum(rows)
+    targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
+    return Episodes(times, targets, rows, counts, names), exact
+
+
+QUANTILES = re.compile(r"q\d\d")
+
+
+def stats_of(table: pa.Table, wanted: dict[str, list[str]], rows: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """min, max, mean, std, count and the wanted quantiles of columns, as LeRobot has them: name -> key -> (N, channels), of N
+    episodes of so many rows.
+
+    NaN is no value. Columns that hold no numbers have no statistics.
+    """
+    found = {}
+    for name, keys in wanted.items():
+        numbers = _numbers(table.column(name))
+        if numbers is not None:
+            quantiles = {key: int(key[1:]) / 100 for key in keys if QUANTILES.fullmatch(key)}
+            found[name] = _statistics(np.ascontiguousarray(numbers.T), rows, quantiles) | {"count": rows[:, None]}
     return found
 
 
-def _statistics(numbers: np.ndarray) -> dict[str, list]:
-    """Of the columns of (S, channels); NaN where there is no row."""
-    rows = len(numbers)
-    if rows == 0:
-        return {key: [float("nan")] * numbers.shape[1] for key in ("min", "max", "mean", "std", *QUANTILES)}
-    columns = np.ascontiguousarray(numbers.T)
-    ordered = np.sort(columns, axis=1)
+def _statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float]) -> dict[str, np.ndarray]:
+    """Of (channels, S) numbers of N episodes of so many rows, at least one each: key -> (N, channels)."""
+    begins = np.cumsum(rows) - rows
     wide = columns.astype(np.float64)
-    mean = wide.mean(axis=1)
-    wide -= mean[:, None]
-    std = np.sqrt(np.einsum("ij,ij->i", wide, wide) / rows)
-    values = {"min": ordered[:, 0], "max": ordered[:, -1], "mean": mean, "std": std}
-    for key, share in QUANTILES.items():
-        at = share * (rows - 1)
-        below = int(at)
-        above = min(below + 1, rows - 1)
-        lower = ordered[:, below].astype(np.float64)
-        values[key] = lower + (at - below) * (ordered[:, above] - lower)
-    return {key: value.astype(np.float64).tolist() for key, value in values.items()}
+    mean = np.add.reduceat(wide, begins, axis=1) / rows
+    wide -= np.repeat(mean, rows, axis=1)
+    np.square(wide, out=wide)
+    values = {
+        "min": np.minimum.reduceat(columns, begins, axis=1),
+        "max": np.maximum.reduceat(columns, begins, axis=1),
+        "mean": mean,
+        "std": np.sqrt(np.add.reduceat(wide, begins, axis=1) / rows),
+    }
+    values |= {key: np.empty_like(mean) for key in quantiles}
+    for episode, (first, count) in enumerate(zip(begins.tolist(), rows.tolist(), strict=True) if quantiles else ()):
+        ordered = np.sort(columns[:, first : first + count], axis=1)
+        for key, share in quantiles.items():
+            values[key][:, episode] = _quantile(ordered, share)
+    for channel, episode in zip(*np.nonzero(np.isnan(mean)), strict=True):
+        numbers = columns[channel, begins[episode] : begins[episode] + rows[episode]]
+        numbers = numbers[~np.isnan(numbers)]
+        alone = _statistics(numbers[None], np.array([numbers.size]), quantiles) if 0 < numbers.size < rows[episode] else {}
+        for key, value in values.items():
+            if alone or not numbers.size:
+                value[channel, episode] = alone[key][0, 0] if alone else np.nan
+    return {key: value.T.astype(np.float64) for key, value in values.items()}
+
+
+def _quantile(ordered: np.ndarray, share: float) -> np.ndarray:
+    """Of the rows of (channels, S), which are in order: linear between the two numbers around it."""
+    at = share * (ordered.shape[1] - 1)
+    below = int(at)
+    lower = ordered[:, below].astype(np.float64)
+    return lower + (at - below) * (ordered[:, min(below + 1, ordered.shape[1] - 1)] - lower)
+
+
+def packed(parts: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, str]]:
+    """Statistics of the episodes of a file as text: the bytes of float64 in base64. Of features that all parts have."""
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    return {name: {key: _text(np.concatenate([part[name][key] for part in parts])) for key in parts[0][name]} for name in names}
+
+
+def _text(numbers: np.ndarray) -> str:
+    return base64.b64encode(numbers.astype("<f8").tobytes()).decode()
+
+
+@dataclass
+class Described:
+    """The episodes of the result, in the order of the source: their old and new numbers, their first frames, how many frames they
+    have, and the statistics of features by key (N, channels).
+    """
+
+    was: np.ndarray
+    episode: np.ndarray
+    index: np.ndarray
+    rows: np.ndarray
+    stats: dict[str, dict[str, np.ndarray]]
+
+    @staticmethod
+    def of(parts: list[dict[str, Any]]) -> "Described":
+        """From what the units say."""
+        facts = [np.concatenate([part[key] for part in parts]) for key in ("was", "episode", "index", "rows")]
+        order = np.argsort(facts[0], kind="stable")
+        stats: dict[str, dict[str, np.ndarray]] = {}
+        for name in [name for name in parts[0]["stats"] if all(name in part["stats"] for part in parts)]:
+            stats[name] = {}
+            for key in parts[0]["stats"][name]:
+                numbers = [np.frombuffer(base64.b64decode(p["stats"][name][key]), "<f8").reshape(len(p["was"]), -1) for p in parts]
+                stats[name][key] = np.concatenate(numbers)[order]
+        return Described(*(fact[order] for fact in facts), stats)
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
@@ -285,90 +350,83 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
     return flat.reshape(rows, -1) if flat.size % rows == 0 else None
 
 
-def features_with_stats(source: Path) -> list[str]:
-    """The features whose statistics stand in meta/, of all or of each episode."""
-    names = set()
+def features_with_stats(source: Path) -> dict[str, list[str]]:
+    """The features whose statistics stand in meta/, of all or of each episode, with the keys of these."""
+    found: dict[str, set[str]] = {}
     stats = source / "meta" / "stats.json"
     if stats.is_file():
-        names.update(json.loads(stats.read_text(encoding="utf-8")))
+        found = {name: set(keys) for name, keys in json.loads(stats.read_text(encoding="utf-8")).items()}
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet"))[:1]:
-        parts = [name.split("/") for name in parquet(path).schema_arrow.names]
-        names.update("/".join(part[1:-1]) for part in parts if part[0] == "stats")
-    return sorted(names)
+        for parts in (name.split("/") for name in parquet(path).schema_arrow.names):
+            if parts[0] == "stats":
+                found.setdefault("/".join(parts[1:-1]), set()).add(parts[-1])
+    return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def pooled(parts: list[dict[str, Any]]) -> dict[str, list]:
-    """Statistics of several episodes as one: pooled mean and deviation, quantiles weighted by their counts."""
-    arrays = [{key: np.asarray(value, np.float64) for key, value in part.items()} for part in parts]
-    counts = np.stack([a["count"] for a in arrays])
-    total = counts.sum(axis=0)
-    weight = counts.reshape(counts.shape[:1] + (1,) * arrays[0]["mean"].ndim) / total
-    mean = (np.stack([a["mean"] for a in arrays]) * weight).sum(axis=0)
-    spread = np.stack([a["std"] ** 2 + (a["mean"] - mean) ** 2 for a in arrays])
+def pooled(stats: dict[str, np.ndarray]) -> dict[str, list]:
+    """Statistics of N episodes as one: pooled mean and deviation, quantiles weighted by their counts."""
+    counts = stats["count"]
+    total = counts.sum()
+    weight = counts / total
+    mean = (stats["mean"] * weight).sum(axis=0)
     result = {
-        "min": np.min([a["min"] for a in arrays], axis=0),
-        "max": np.max([a["max"] for a in arrays], axis=0),
+        "min": stats["min"].min(axis=0),
+        "max": stats["max"].max(axis=0),
         "mean": mean,
-        "std": np.sqrt((spread * weight).sum(axis=0)),
+        "std": np.sqrt(((stats["std"] ** 2 + (stats["mean"] - mean) ** 2) * weight).sum(axis=0)),
     }
-    for key in arrays[0]:
-        if key[:1] == "q" and key[1:].isdigit() and all(key in a for a in arrays):
-            result[key] = (np.stack([a[key] for a in arrays]) * weight).sum(axis=0)
-    return {key: value.tolist() for key, value in result.items()} | {"count": [int(total[0])]}
+    result |= {key: (values * weight).sum(axis=0) for key, values in stats.items() if QUANTILES.fullmatch(key)}
+    return {key: value.tolist() for key, value in result.items()} | {"count": [int(total)]}
 
 
-def new_stats(path: Path, described: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def new_stats(path: Path, described: Described) -> dict[str, Any]:
     """meta/stats.json for the new data, with the keys that the old one has; of images and videos the old numbers."""
     old = json.loads(path.read_text(encoding="utf-8"))
     new = {}
     for name, numbers in old.items():
-        parts = [d["stats"][name] for d in described.values() if name in d["stats"]]
-        if not parts:
-            new[name] = numbers
-            continue
-        made = pooled(parts)
+        made = pooled(described.stats[name]) if name in described.stats else numbers
         new[name] = {key: made[key] for key in numbers if key in made}
     return new
 
 
-def new_episodes(source: Path, out: Path, described: dict[int, dict[str, Any]]) -> None:
+def new_episodes(source: Path, out: Path, described: Described) -> None:
     """meta/episodes: the rows of kept episodes with their new numbers, places and statistics; all else as it was."""
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet")):
         table = pq.ParquetFile(opened(path)).read(use_threads=False)
-        was = table.column("episode_index").to_pylist()
-        table = table.filter(pa.array([episode in described for episode in was]))
-        facts = [described[episode] for episode in was if episode in described]
-        replaced: dict[str, list] = {
-            "episode_index": [f["episode"] for f in facts],
-            "length": [f["rows"] for f in facts],
-            "dataset_from_index": [f["index"] for f in facts],
-            "dataset_to_index": [f["index"] + f["rows"] for f in facts],
+        was = table.column("episode_index").to_numpy()
+        at = np.minimum(np.searchsorted(described.was, was), described.was.size - 1)
+        kept = described.was[at] == was
+        table, at = table.filter(pa.array(kept)), at[kept]
+        replaced = {
+            "episode_index": described.episode[at],
+            "length": described.rows[at],
+            "dataset_from_index": described.index[at],
+            "dataset_to_index": described.index[at] + described.rows[at],
         }
         for name in table.column_names:
             parts = name.split("/")
-            if parts[0] == "stats" and len(parts) >= 3:
-                feature, key = "/".join(parts[1:-1]), parts[-1]
-                if all(feature in f["stats"] and key in f["stats"][feature] for f in facts):
-                    replaced[name] = [f["stats"][feature][key] for f in facts]
+            found = described.stats.get("/".join(parts[1:-1]), {}) if parts[0] == "stats" else {}
+            if parts[-1] in found:
+                replaced[name] = found[parts[-1]][at]
         for name, values in replaced.items():
-            at = table.schema.get_field_index(name)
-            if at >= 0:
-                field = table.schema.field(at)
-                table = table.set_column(at, field, pa.array(_whole_if(values, field.type), type=field.type))
+            place = table.schema.get_field_index(name)
+            if place >= 0:
+                field = table.schema.field(place)
+                table = table.set_column(place, field, _column(values, field.type))
         with whole(out / str(path.relative_to(source))) as target:
             pq.write_table(table, target, compression="snappy")
 
 
-def _whole_if(values: list, kind: pa.DataType) -> list:
-    """Statistics of integers and booleans are stored as such by LeRobot: round what goes into an integer column."""
-    value_type = kind
-    while pa.types.is_list(value_type) or pa.types.is_fixed_size_list(value_type):
-        value_type = value_type.value_type
-    if pa.types.is_integer(value_type):
-        return [[round(v) for v in value] if isinstance(value, list) else round(value) for value in values]
-    if pa.types.is_boolean(value_type):
-        return [[bool(v) for v in value] if isinstance(value, list) else bool(value) for value in values]
-    return values
+def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Numbers (N) or (N, channels) as a column. Statistics of integers and booleans are stored as such by LeRobot."""
+    inner = kind
+    while pa.types.is_list(inner) or pa.types.is_fixed_size_list(inner) or pa.types.is_large_list(inner):
+        inner = inner.value_type
+    if pa.types.is_integer(inner) or pa.types.is_boolean(inner):
+        values = np.rint(values).astype(inner.to_pandas_dtype())
+    if inner != kind and kind.value_type == inner and values.ndim == 2:
+        return like(values, kind, None)
+    return pa.array(values.tolist(), type=kind)
 
 
 def _number(value: Fraction) -> int | float:

@@ -15,7 +15,7 @@ from mcap.reader import NonSeekingReader
 from mcap_ros2.decoder import DecoderFactory
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import in_gaps, real_numbers, resample_column
+from tmaops.dataset.columns import Clock, one_episode, real_numbers, resample_column
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
@@ -166,12 +166,12 @@ class Mcap:
         rows = 0
         for title, topic in sorted(topics.items()):
             times, order = _sorted_times(topic, f"{where}: {title}", options.latency_ns(title))
-            empty = in_gaps(times, targets, options.max_gap_ns(title))
+            ticks = Clock(one_episode(times, targets, where), options.max_gap_ns(title))
             rows += times.size
             for column, data in _columns(title, topic, where):
                 rule = rules.of(column, data.type, channels_of(data.type))
                 sorted_data = data.take(pa.array(order))
-                made[column] = resample_column(sorted_data, rule, times, targets, empty, f"{where}: {column}", options.device)
+                made[column] = resample_column(sorted_data, rule, ticks, f"{where}: {column}", options.device)
         table = pa.table(made)
         write_table(table, target)
         return {"episodes": 1, "rows_read": rows, "rows_written": table.num_rows}

@@ -6,6 +6,7 @@ whose steps are a list of structs (`steps`) or lists beside each other.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import Episode, check_gaps, real_numbers, resample_episodes
+from tmaops.dataset.columns import Episodes, check_gaps, real_numbers, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Stream
 from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.places import fingerprint, size_of
 from tmaops.dataset.rules import Rule, Rules
 from tmaops.dataset.tables import (
-    Run, channels_by_column, channels_of_table, columns_of, leaves_of, map_runs, parquet, read_columns, read_runs, runs_of, starts_of,
+    BATCH_ROWS, Run, channels_by_column, channels_of_table, columns_of, grouped, leaves_of, map_runs, parquet, read_columns, read_runs,
+    runs_of, starts_of,
 )  # fmt: skip
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
@@ -65,11 +67,24 @@ class Layout:
         """Columns that are not resampled."""
         return (self.time, self.episode)
 
-    def times(self, steps: pa.Table, where: str) -> np.ndarray:
-        """The times (S, nanoseconds) of an episode's steps."""
+    def times(self, steps: pa.Table, where: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """The times (S, nanoseconds) of the steps of an episode, or of several with so many rows each."""
         if self.time is None:
-            return clock.grid(0, 2**62, clock.rate(self.input_hz), steps.num_rows)
+            times = clock.grid(0, 2**62, clock.rate(self.input_hz), steps.num_rows)
+            return times if rows is None else times[clock.places(rows)]
         return clock.nanoseconds(steps.column(self.time), self.unit, where)
+
+    def episodes(self, runs: list[Run], steps: pa.Table, hz: Fraction) -> Episodes:
+        """The steps of runs that follow one another as episodes at their targets; of lists that of one run."""
+        names = [f"episode {run.episode}" for run in runs]
+        rows = np.array([run.rows for run in runs] if not self.lists else [steps.num_rows])
+        times = self.times(steps, names[0], rows)
+        if not clock.all_increase(times, rows):
+            for name, own in zip(names, np.split(times, np.cumsum(rows)[:-1]), strict=True):
+                clock.check_increasing(own, name)
+        ends = np.cumsum(rows)
+        targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
+        return Episodes(times, targets, rows, counts, names)
 
     def steps(self, row: pa.Table, where: str) -> pa.Table:
         """The steps of an episode as the rows of a table: its own rows, or the lists of its only row."""
@@ -197,24 +212,13 @@ class ParquetTables:
             kept, labels = [], []
             try:
                 runs = episodes_of(file, path, name, layout)
-                for run, table in read_runs(file, name, runs, [layout.counting_column(file)]):
-                    where = f"episode {run.episode}"
-                    if str(run.episode) in left_out:
-                        continue
-                    try:
-                        if run.episode in seen and layout.episode:
-                            raise Refused(where, f"rows in {seen[run.episode]} and {name}", "an episode in one file")
-                        times = layout.times(layout.steps(table, where), where)
-                        clock.check_increasing(times, where)
-                        check_gaps(stiff, times, hz, options.max_gap_ns(), where)
-                    except Refused as error:
-                        if not keep_going:
-                            raise
-                        failed[str(run.episode)] = str(error)
-                        continue
-                    seen[run.episode] = name
-                    kept.append([run.episode if isinstance(run.episode, str) else str(run.episode), run.first, run.rows])
-                    labels.append(str(run.episode))
+                if left_out:
+                    runs = [run for run in runs if str(run.episode) not in left_out]
+                groups = grouped(runs, 0 if layout.lists else BATCH_ROWS)
+                for group, table in read_runs(file, name, groups, [layout.counting_column(file)]):
+                    for run in self._accepted(group.episode, table, layout, hz, stiff, options, seen, name, failed if keep_going else None):
+                        kept.append([run.episode if isinstance(run.episode, str) else str(run.episode), run.first, run.rows])
+                        labels.append(kept[-1][0])
             except Refused as error:
                 if not keep_going:
                     raise
@@ -226,6 +230,41 @@ class ParquetTables:
         if not files:
             raise Refused(str(source), "no Parquet files", "at least one")
         return Plan(units, episodes, columns, notes, warnings, failed, {key: value for key, value in found.items() if value})
+
+    def _accepted(
+        self,
+        runs: list[Run],
+        rows: pa.Table,
+        layout: Layout,
+        hz: Fraction,
+        stiff: pa.Schema,
+        options: Options,
+        seen: dict[object, str],
+        name: str,
+        failed: dict[str, str] | None,
+    ) -> Iterator[Run]:
+        """Runs that follow one another and can be resampled. seen: takes their episodes with the file's name.
+
+        failed: takes what is refused, run by run; None: a refusal is raised.
+        """
+        try:
+            twice = next((run.episode for run in runs if run.episode in seen), None) if layout.episode else None
+            if twice is not None:
+                raise Refused(f"episode {twice}", f"rows in {seen[twice]} and {name}", "an episode in one file")
+            check_gaps(stiff, layout.episodes(runs, layout.steps(rows, f"episode {runs[0].episode}"), hz), options.max_gap_ns())
+        except Refused as error:
+            if len(runs) > 1:
+                first = runs[0].first
+                for run in runs:
+                    own = rows.slice(run.first - first, run.rows)
+                    yield from self._accepted([run], own, layout, hz, stiff, options, seen, name, failed)
+            elif failed is None:
+                raise
+            else:
+                failed[str(runs[0].episode)] = str(error)
+            return
+        seen.update((run.episode, name) for run in runs)
+        yield from runs
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
@@ -282,22 +321,15 @@ class Resampler:
     def _episodes(self, runs: list[Run], rows: pa.Table) -> pa.Table:
         layout = self._layout
         steps = layout.steps(rows, f"episode {runs[0].episode}")
-        episodes, first = [], 0
-        for run in runs:
-            where = f"episode {run.episode}"
-            times = layout.times(steps if layout.lists else steps.slice(first, run.rows), where)
-            clock.check_increasing(times, where)
-            episodes.append(Episode(times, clock.grid(int(times[0]), int(times[-1]), self._hz), where))
-            first += run.rows
+        episodes = layout.episodes(runs, steps, self._hz)
         kept = [name for name in steps.column_names if name not in layout.counted()]
         made = resample_episodes(steps.select(kept), episodes, self._rule, self._options.max_gap_ns(), self._options.device)
         columns = {name: made.column(name) for name in kept}
         if layout.time:
             kind = steps.schema.field(layout.time).type
-            columns[layout.time] = times_like(np.concatenate([e.targets for e in episodes]), kind, layout.unit)
+            columns[layout.time] = times_like(episodes.targets, kind, layout.unit)
         if layout.episode:
-            begins = np.cumsum([0, *(e.times.size for e in episodes[:-1])])
-            same = np.repeat(begins, [e.targets.size for e in episodes])
+            same = np.repeat(episodes.begins, episodes.counts)
             columns[layout.episode] = steps.column(layout.episode).take(pa.array(same))
         self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
         return layout.with_steps(rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema))

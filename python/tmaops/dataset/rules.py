@@ -177,9 +177,11 @@ def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.nda
     return before, np.minimum(found + (times[before] != targets), times.size - 1)
 
 
-def rows_of(mode: str, times: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final."""
-    before, after = brackets(times, targets)
+def rows_of(mode: str, times: np.ndarray, targets: np.ndarray, around: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+    """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final, where the last
+    target takes the last row. around: their brackets(), where they are known.
+    """
+    before, after = brackets(times, targets) if around is None else around
     if mode == "previous":
         return before
     if mode == "next":

@@ -1,8 +1,9 @@
 """Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,7 @@ BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
 BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The rows of one episode in one file."""
 
     episode: object  # the value of the episode column; 0 where there is none
@@ -57,13 +57,11 @@ def runs_of(column: pa.ChunkedArray, where: str) -> list[Run]:
         values = values.dictionary_decode()
     changes = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
     starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    ends = np.append(starts[1:], len(values))
-    runs = [Run(values[int(a)].as_py(), int(a), int(b - a)) for a, b in zip(starts, ends, strict=True)]
-    seen = set()
-    for run in runs:
-        if run.episode in seen:
-            raise Refused(where, f"episode {run.episode!r} in two places", "the rows of an episode one after the other")
-        seen.add(run.episode)
+    rows = np.diff(starts, append=len(values))
+    runs = list(map(Run, values.take(pa.array(starts)).to_pylist(), starts.tolist(), rows.tolist()))
+    if len({run.episode for run in runs}) < len(runs):
+        twice = next(episode for episode, times in Counter(run.episode for run in runs).items() if times > 1)
+        raise Refused(where, f"episode {twice!r} in two places", "the rows of an episode one after the other")
     return runs
 
 
@@ -233,16 +231,16 @@ def map_runs(
     target: Path,
     runs: list[Run],
     work: Callable[[list[Run], pa.Table], pa.Table],
-    schema: pa.Schema | None = None,
+    columns: list[str] | None = None,
 ) -> tuple[int, int]:
     """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
-    Returns the rows read and written.
+    columns: those that work() looks at; all without it. Returns the rows read and written.
     """
     file = parquet(source)
-    writer = Writer(target, schema or file.schema_arrow, file.metadata)
+    writer = Writer(target, file.schema_arrow, file.metadata)
     read = written = 0
     try:
-        for group, table in read_runs(file, str(source), _grouped(runs, _batch_rows(file.metadata))):
+        for group, table in read_runs(file, str(source), grouped(runs, _batch_rows(file.metadata)), columns):
             made = work(group.episode, table)
             writer.add(made)
             read, written = read + table.num_rows, written + made.num_rows
@@ -257,13 +255,14 @@ def _batch_rows(metadata: pq.FileMetaData) -> int:
     return min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(size, 1))
 
 
-def _grouped(runs: list[Run], most: int) -> list[Run]:
+def grouped(runs: list[Run], most: int) -> list[Run]:
     """Runs that follow one another, as one run of at most so many rows or of one episode; its episode is their list."""
-    groups: list[Run] = []
+    groups: list[list[Run]] = []
+    first = end = 0
     for run in runs:
-        last = groups[-1] if groups else None
-        if last and last.first + last.rows == run.first and last.rows + run.rows <= most:
-            groups[-1] = Run([*last.episode, run], last.first, last.rows + run.rows)
-        else:
-            groups.append(Run([run], run.first, run.rows))
-    return groups
+        if not groups or end != run.first or run.first + run.rows - first > most:
+            groups.append([])
+            first = run.first
+        groups[-1].append(run)
+        end = run.first + run.rows
+    return [Run(group, group[0].first, sum(run.rows for run in group)) for group in groups]

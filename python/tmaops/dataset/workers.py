@@ -5,6 +5,7 @@ inherit the state of the caller's threads, as a fork would.
 """
 
 import contextlib
+import functools
 import os
 import pickle
 import queue
@@ -59,9 +60,9 @@ class Workers:
             except BaseException as error:
                 results.put((None, error))
 
-        lanes = [threading.Thread(target=drain, args=(lambda task: _tried(work, task), lambda: True))]
-        for child in self._children:
-            lanes.append(threading.Thread(target=drain, args=(lambda task, child=child: child.do(work, task), child.ready)))
+        ways = [(functools.partial(child.do, work), child.ready) for child in self._children]
+        ways.append((functools.partial(_tried, work), lambda: True))
+        lanes = [threading.Thread(name="worker", target=drain, args=way) for way in ways]
         for lane in lanes:
             lane.start()
         try:

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 from tmaops.dataset import clock
-from tmaops.dataset.columns import Episode, resample_episodes
+from tmaops.dataset.columns import Episodes, one_episode, resample_episodes
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.lerobot import stats_of
 from tmaops.dataset.rules import Rules
 from tmaops.dataset.tables import channels_of_table
 
@@ -19,8 +20,13 @@ def episodes_of(random, count, hz):
     for number in range(count):
         rows = int(random.integers(1, 40))
         times = int(random.integers(0, 2 * 10**18)) + np.cumsum(random.integers(1, 10**8, rows))
-        made.append(Episode(times, clock.grid(int(times[0]), int(times[-1]), clock.rate(hz)), f"episode {number}"))
+        made.append(one_episode(times, clock.grid(int(times[0]), int(times[-1]), clock.rate(hz)), f"episode {number}"))
     return made
+
+
+def together_of(episodes):
+    parts = [np.concatenate([getattr(e, name) for e in episodes]) for name in ("times", "targets", "rows", "counts")]
+    return Episodes(*parts, [e.names[0] for e in episodes])
 
 
 def rows_of(random, episodes):
@@ -45,10 +51,10 @@ def test_episodes_together_are_as_one_by_one(seed, max_gap):
     def rule_of(name, kind):
         return rules.of(name, kind, widths[name])
 
-    together = resample_episodes(table, episodes, rule_of, max_gap)
+    together = resample_episodes(table, together_of(episodes), rule_of, max_gap)
     first, parts = 0, []
     for episode in episodes:
-        parts.append(resample_episodes(table.slice(first, episode.times.size), [episode], rule_of, max_gap))
+        parts.append(resample_episodes(table.slice(first, episode.times.size), episode, rule_of, max_gap))
         first += episode.times.size
     assert together.schema == table.schema
     assert together.combine_chunks().equals(pa.concat_tables(parts).combine_chunks())
@@ -56,10 +62,42 @@ def test_episodes_together_are_as_one_by_one(seed, max_gap):
 
 def test_a_refusal_names_the_episode():
     times = np.arange(5) * 10**8
-    episodes = [Episode(times, times, f"episode {number}") for number in (4, 7, 9)]
+    episodes = [one_episode(times, times, f"episode {number}") for number in (4, 7, 9)]
     quaternions = np.tile(np.float32([0, 0, 0, 1]), (15, 1))
     quaternions[7] = 0
     table = pa.table({"q": pa.FixedSizeListArray.from_arrays(pa.array(quaternions.reshape(-1)), 4)})
     rules = Rules({"q": "slerp"})
     with pytest.raises(Refused, match="episode 7: column 'q'"):
-        resample_episodes(table, episodes, lambda name, kind: rules.of(name, kind, 4))
+        resample_episodes(table, together_of(episodes), lambda name, kind: rules.of(name, kind, 4))
+
+
+def test_statistics_of_episodes_together_are_those_of_numpy():
+    random = np.random.default_rng(3)
+    rows = random.integers(1, 60, 50)
+    values = random.standard_normal((int(rows.sum()), 3)).astype(np.float32)
+    values[rows[0] : rows[0] + rows[1], 1] = np.nan  # no value at all in episode 1
+    values[::17, 2] = np.nan
+    table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), 3), "name": ["a"] * len(values)})
+    made = stats_of(table, {"x": ["min", "q01", "q90"], "name": ["min"]}, rows)
+    assert list(made) == ["x"]
+    for episode, own in enumerate(np.split(values.astype(np.float64), np.cumsum(rows)[:-1])):
+        for channel in range(3):
+            numbers = own[~np.isnan(own[:, channel]), channel]
+            wanted = {"min": np.min, "max": np.max, "mean": np.mean, "std": np.std, "q01": lambda x: np.quantile(x, 0.01), "q90": lambda x: np.quantile(x, 0.9)}
+            for key, function in wanted.items():
+                expected = function(numbers) if numbers.size else np.nan
+                np.testing.assert_allclose(made["x"][key][episode, channel], expected, rtol=1e-12, atol=1e-12, err_msg=f"{key} of {episode}")
+        assert made["x"]["count"][episode] == len(own)
+
+
+@pytest.mark.parametrize("hz", ["30", "30000/1001", "0.001", "999999937"])
+def test_grids_together_are_as_one_by_one(hz):
+    random = np.random.default_rng(4)
+    first = random.integers(-(10**17), 10**18, 20)
+    last = first + random.integers(0, 10**7 if hz == "999999937" else 10**11, 20)
+    targets, counts = clock.grids(first, last, clock.rate(hz))
+    parts = [clock.grid(int(a), int(b), clock.rate(hz)) for a, b in zip(first, last, strict=True)]
+    assert counts.tolist() == [part.size for part in parts]
+    np.testing.assert_array_equal(targets, np.concatenate(parts))
+    for a, b, part in zip(first, last, parts, strict=True):
+        assert part[0] == a and part[-1] <= b < a + round(part.size * 10**9 / clock.rate(hz))
