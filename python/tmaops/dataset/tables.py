@@ -1,5 +1,6 @@
 """Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -127,17 +128,28 @@ def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
     return any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
 
 
+def _codec(column: pq.ColumnChunkMetaData) -> str:
+    """The codec of a column of the source, and none where it does not make much text or bytes smaller: encoded images."""
+    large = column.physical_type == "BYTE_ARRAY" and column.total_uncompressed_size >= 1 << 16
+    in_vain = large and column.total_compressed_size > 0.98 * column.total_uncompressed_size
+    return "NONE" if in_vain or column.compression == "UNCOMPRESSED" else column.compression
+
+
+def _paths(column: pq.ColumnChunkMetaData) -> set[str]:
+    """The path of a column in its source, and as Arrow writes it: older files call the elements of a list otherwise."""
+    return {column.path_in_schema, re.sub(r"\.list\.[^.]+", ".list.element", column.path_in_schema)}
+
+
 class Writer:
     """Writes the tables of episodes to one Parquet file, in row groups of a size that does not depend on the machine."""
 
     def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
         columns = columns_of(like)
-        codec = columns[0].compression if columns else "ZSTD" if like is None else "NONE"
         self._writer = pq.ParquetWriter(
             path,
             schema,
-            compression=codec if codec != "UNCOMPRESSED" else "NONE",
-            use_dictionary=[c.path_in_schema for c in columns if _has_dictionary(c)] if columns else True,
+            compression={name: _codec(c) for c in columns for name in _paths(c)} or ("ZSTD" if like is None else "NONE"),
+            use_dictionary=[name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True,
         )
         self._tables: list[pa.Table] = []
         self._bytes = 0

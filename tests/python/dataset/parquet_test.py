@@ -118,3 +118,22 @@ def test_rows_of_a_dictionary_that_shrinks_the_file_are_read_in_bounded_parts(tm
     runs = [Run(i, 100 * i, 100) for i in range(rows // 100)]
     map_runs(tmp_path / "in.parquet", tmp_path / "out.parquet", runs, lambda group, part: seen.append(part.num_rows) or part.slice(0, 1))
     assert max(seen) <= BATCH_ROWS and sum(seen) == 100 * len(runs)
+
+
+def test_images_that_no_codec_shrinks_are_written_without_and_old_names_of_list_elements_keep_theirs(tmp_path):
+    random = np.random.default_rng(1)
+    table = pa.table({
+        "time": np.arange(400) / 50,
+        "image": pa.array([random.bytes(500) for _ in range(400)]),
+        "text": pa.array(["a text that repeats itself " * 20] * 200 + [f"text {i} " * 100 for i in range(200)]),
+        "list": pa.array([[float(i // 50), 1.0] for i in range(400)], pa.list_(pa.float32())),
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", use_compliant_nested_type=False, use_dictionary=["list.list.item"])
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=50, workers=1)
+    group = pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0)
+    found = {group.column(i).path_in_schema: group.column(i) for i in range(4)}
+    assert {path: column.compression for path, column in found.items()} == {
+        "time": "ZSTD", "image": "UNCOMPRESSED", "text": "ZSTD", "list.list.element": "ZSTD",
+    }  # fmt: skip
+    assert found["list.list.element"].has_dictionary_page and not found["text"].has_dictionary_page
+    assert pq.read_table(tmp_path / "out.parquet").equals(table)
