@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -249,8 +250,12 @@ def format_of(source: Path) -> Format:
 
 
 def file_digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a new file, which goes to the disk meanwhile."""
+    with open(path, "rb") as file, ThreadPoolExecutor(1) as beside:
+        flushed = beside.submit(os.fsync, file.fileno())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        flushed.result()
+    return digest
 
 
 def begin_worker(kind: Format | None = None) -> None:
