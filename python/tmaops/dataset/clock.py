@@ -40,8 +40,9 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
 
 def all_increase(times: np.ndarray, rows: np.ndarray) -> bool:
     """Whether the timestamps (S) increase in each of N episodes of so many rows, and each has a row."""
-    falls = np.flatnonzero(times[1:] <= times[:-1]) + 1
-    return bool(rows.all()) and bool(np.isin(falls, np.cumsum(rows)).all())
+    rises = times[1:] > times[:-1]
+    rises[np.cumsum(rows)[:-1] - 1] = True  # to the next episode
+    return bool(rows.all() and rises.all())
 
 
 def check_increasing(times: np.ndarray, where: str) -> None:
@@ -72,6 +73,14 @@ def targets_in(first: int, last: int, hz: Fraction) -> int:
     return max(0, -((2 * (first - last) - 1) * period.denominator // (2 * period.numerator)))
 
 
+def targets_in_each(first: np.ndarray, last: np.ndarray, hz: Fraction) -> np.ndarray:
+    """targets_in() of each of N episodes."""
+    period = 10**9 / hz
+    fits = 2 * (int((last - first).max(initial=0)) + 1) * period.denominator < 2**62
+    twice = 2 * (last - first).astype(np.int64 if fits else object) + 1
+    return (-(-twice * period.denominator // (2 * period.numerator))).astype(np.int64)
+
+
 def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.ndarray:
     """first + i / hz for i = 0, 1, ..., up to last (nanoseconds), or `most` of them. Each is rounded by itself, so
     nothing drifts, and a sample that was rounded the same way lies on its target exactly.
@@ -81,10 +90,7 @@ def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.nda
 
 def grids(first: np.ndarray, last: np.ndarray, hz: Fraction) -> tuple[np.ndarray, np.ndarray]:
     """The grid() of each of N episodes, one after the other, and how many targets each has (N)."""
-    period = 10**9 / hz
-    fits = 2 * (int((last - first).max(initial=0)) + 1) * period.denominator < 2**62
-    twice = 2 * (last - first).astype(np.int64 if fits else object) + 1
-    counts = (-(-twice * period.denominator // (2 * period.numerator))).astype(np.int64)
+    counts = targets_in_each(first, last, hz)
     return np.repeat(first, counts) + _offsets(hz, int(counts.max(initial=0)))[places(counts)], counts
 
 

@@ -104,8 +104,11 @@ class LeRobot:
         failed: takes what is refused, run by run; None: a refusal is raised.
         """
         try:
-            episodes, exact = episodes_of(runs, stamps, fps, hz)
-            check_gaps(gaps, episodes, options.max_gap_ns())
+            times, rows, exact = times_of(runs, stamps, fps)
+            ends = np.cumsum(rows)
+            counts = clock.targets_in_each(times[ends - rows], times[ends - 1], hz)
+            if options.max_gap:
+                check_gaps(gaps, episodes_of(runs, stamps, fps, hz), options.max_gap_ns())
         except Refused as error:
             if len(runs) > 1:
                 first = runs[0].first
@@ -116,7 +119,7 @@ class LeRobot:
             else:
                 failed[str(runs[0].episode)] = str(error)
             return
-        yield from zip(runs, episodes.counts.tolist(), exact.tolist(), strict=True)
+        yield from zip(runs, counts.tolist(), exact.tolist(), strict=True)
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
@@ -139,7 +142,7 @@ class LeRobot:
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
             which = slice(at[runs[0].episode], at[runs[-1].episode] + 1)
-            episodes, _ = episodes_of([run._replace(episode=w) for run, w in zip(runs, was[which], strict=True)], table.column("timestamp"), fps, hz)
+            episodes = episodes_of([run._replace(episode=w) for run, w in zip(runs, was[which], strict=True)], table.column("timestamp"), fps, hz)
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
@@ -228,20 +231,25 @@ def read_info(source: Path) -> dict[str, Any]:
     return info
 
 
-def episodes_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction) -> tuple[Episodes, np.ndarray]:
-    """Runs that follow one another with their stored timestamps as episodes, and which (N) are stored as frame / fps: their
-    times are taken so, exactly.
+def times_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The times (S, nanoseconds) of runs that follow one another by their stored timestamps, the rows of each (N), and which (N)
+    are stored as frame / fps: their times are taken so, exactly.
     """
-    names = [f"episode {run.episode}" for run in runs]
     rows = np.array([run.rows for run in runs])
-    stored = clock.nanoseconds(stamps, "s", names[0])
+    stored = clock.nanoseconds(stamps, "s", f"episode {runs[0].episode}")
     if not clock.all_increase(stored, rows):
-        for name, times in zip(names, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
-            clock.check_increasing(times, name)
+        for run, times in zip(runs, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
+            clock.check_increasing(times, f"episode {run.episode}")
     times, exact = clock.frame_times(stored, rows, fps, stamps.type)
+    return times, rows, exact
+
+
+def episodes_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction) -> Episodes:
+    """Runs that follow one another as episodes at their targets."""
+    times, rows, _ = times_of(runs, stamps, fps)
     ends = np.cumsum(rows)
     targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
-    return Episodes(times, targets, rows, counts, names), exact
+    return Episodes(times, targets, rows, counts, [f"episode {run.episode}" for run in runs])
 
 
 QUANTILES = re.compile(r"q\d\d")

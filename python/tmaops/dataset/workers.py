@@ -94,7 +94,8 @@ class _Child:
         command = [os.fsdecode(get_executable()), "-c", _CHILD, str(theirs.fileno()), *sys.path]
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # the child inherits it: Ctrl-C is for the parent
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # NumPy starts its threads when it is imported
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
