@@ -91,7 +91,12 @@ def grid(first: int, last: int, hz: Fraction, most: int | None = None) -> np.nda
 def grids(first: np.ndarray, last: np.ndarray, hz: Fraction) -> tuple[np.ndarray, np.ndarray]:
     """The grid() of each of N episodes, one after the other, and how many targets each has (N)."""
     counts = targets_in_each(first, last, hz)
-    return np.repeat(first, counts) + _offsets(hz, int(counts.max(initial=0)))[places(counts)], counts
+    return frames(first, counts, hz), counts
+
+
+def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
+    """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
+    return np.repeat(first, rows) + _offsets(fps, int(rows.max(initial=0)))[places(rows)]
 
 
 def places(counts: np.ndarray) -> np.ndarray:
@@ -124,7 +129,7 @@ def frame_times(times: np.ndarray, rows: np.ndarray, fps: Fraction, column: pa.D
     their column: the times of those are taken so exactly.
     """
     begins = np.cumsum(rows) - rows
-    exact = np.repeat(times[begins], rows) + _offsets(fps, int(rows.max()))[places(rows)]
+    exact = frames(times[begins], rows, fps)
     digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
     resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
     close = np.abs(times - exact) <= resolution

@@ -27,7 +27,9 @@ from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.parquet import Layout, streams_of
 from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
 from tmaops.dataset.rules import Rule, Rules
-from tmaops.dataset.tables import BATCH_ROWS, Run, channels_by_column, grouped, leaves_of, map_runs, parquet, read_columns, runs_of
+from tmaops.dataset.tables import (
+    BATCH_ROWS, Run, Writer, channels_by_column, grouped, leaves_of, map_runs, parquet, read_columns, runs_of,
+)  # fmt: skip
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -73,9 +75,9 @@ class LeRobot:
             kept = []
             for group in grouped(runs, BATCH_ROWS):
                 stamps = table.column("timestamp").slice(group.first, group.rows)
-                for run, frames, was_exact in self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None):
-                    kept.append([run.episode, number, run.first, run.rows, index, frames])
-                    index, number, episodes, exact = index + frames, number + 1, episodes + 1, exact + was_exact
+                for run, count, begin in self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None):
+                    kept.append([run.episode, number, run.first, run.rows, index, count, begin])
+                    index, number, episodes, exact = index + count, number + 1, episodes + 1, exact + (begin is not None)
             if kept:
                 task = {"file": name, "episodes": kept, "stats": wanted, "input": fingerprint(path)}
                 units.append(Unit(name, task, size_of(path), [str(facts[0]) for facts in kept]))
@@ -98,15 +100,16 @@ class LeRobot:
 
     def _frames(
         self, runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction, gaps: pa.Schema, options: Options, failed: dict | None
-    ) -> Iterator[tuple[Run, int, bool]]:
-        """Runs that follow one another with their number of targets, and whether their times are frame / fps.
+    ) -> Iterator[tuple[Run, int, int | None]]:
+        """Runs that follow one another with their number of targets, and the first time where all are this + frame / fps.
 
         failed: takes what is refused, run by run; None: a refusal is raised.
         """
         try:
             times, rows, exact = times_of(runs, stamps, fps)
             ends = np.cumsum(rows)
-            counts = clock.targets_in_each(times[ends - rows], times[ends - 1], hz)
+            begins = times[ends - rows]
+            counts = clock.targets_in_each(begins, times[ends - 1], hz)
             if options.max_gap:
                 check_gaps(gaps, episodes_of(runs, stamps, fps, hz), options.max_gap_ns())
         except Refused as error:
@@ -119,7 +122,7 @@ class LeRobot:
             else:
                 failed[str(runs[0].episode)] = str(error)
             return
-        yield from zip(runs, counts.tolist(), exact.tolist(), strict=True)
+        yield from zip(runs, counts.tolist(), np.where(exact, begins, None).tolist(), strict=True)
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
@@ -137,17 +140,19 @@ class LeRobot:
             return rules.of(name, kind, widths[name])
 
         data = [name for name in schema.names if name not in COUNTED]
-        was, number, firsts, rows, index, counts = zip(*unit.task["episodes"], strict=True)
+        was, number, firsts, rows, index, counts, begins = zip(*unit.task["episodes"], strict=True)
         at = dict(zip(number, range(len(number)), strict=True))
+        stored = None in begins  # else the times follow from the first ones
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
             which = slice(at[runs[0].episode], at[runs[-1].episode] + 1)
-            episodes = episodes_of([run._replace(episode=w) for run, w in zip(runs, was[which], strict=True)], table.column("timestamp"), fps, hz)
+            named = [run._replace(episode=episode) for run, episode in zip(runs, was[which], strict=True)]
+            episodes = episodes_of(named, table.column("timestamp") if stored else begins[which], fps, hz)
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
-            begins = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts)
-            counted = (begins + frames / float(hz), frames, np.repeat(number[which], episodes.counts), frames + np.repeat(index[which], episodes.counts))
+            seconds = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts) + frames / float(hz)
+            counted = (seconds, frames, np.repeat(number[which], episodes.counts), frames + np.repeat(index[which], episodes.counts))
             for name, numbers in zip(COUNTED, counted, strict=True):
                 kind = schema.field(name).type
                 columns[name] = pa.array(numbers.astype(kind.to_pandas_dtype()), type=kind)
@@ -156,7 +161,7 @@ class LeRobot:
             return out
 
         runs = list(map(Run, number, firsts, rows))
-        read, written = map_runs(path, target, runs, work, [*data, "timestamp"])
+        read, written = map_runs(path, target, runs, work, [*data, "timestamp"] if stored else data)
         described = {"was": was, "episode": number, "index": index, "rows": counts, "stats": packed(stats)}
         return {"episodes": len(runs), "rows_read": read, "rows_written": written, "described": described}
 
@@ -244,9 +249,13 @@ def times_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction) -> tuple[n
     return times, rows, exact
 
 
-def episodes_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction) -> Episodes:
-    """Runs that follow one another as episodes at their targets."""
-    times, rows, _ = times_of(runs, stamps, fps)
+def episodes_of(runs: list[Run], stamps: pa.ChunkedArray | tuple[int, ...], fps: Fraction, hz: Fraction) -> Episodes:
+    """Runs that follow one another as episodes at their targets, by their stored timestamps or by their first times."""
+    if isinstance(stamps, tuple):
+        rows = np.array([run.rows for run in runs])
+        times = clock.frames(np.array(stamps), rows, fps)
+    else:
+        times, rows, _ = times_of(runs, stamps, fps)
     ends = np.cumsum(rows)
     targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
     return Episodes(times, targets, rows, counts, [f"episode {run.episode}" for run in runs])
@@ -273,15 +282,18 @@ def stats_of(table: pa.Table, wanted: dict[str, list[str]], rows: np.ndarray) ->
 def _statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float]) -> dict[str, np.ndarray]:
     """Of (channels, S) numbers of N episodes of so many rows, at least one each: key -> (N, channels)."""
     begins = np.cumsum(rows) - rows
-    wide = columns.astype(np.float64)
-    mean = np.add.reduceat(wide, begins, axis=1) / rows
-    wide -= np.repeat(mean, rows, axis=1)
-    np.square(wide, out=wide)
+    mean, std = np.empty((2, len(columns), rows.size))
+    for own, channel in enumerate(columns):  # one by one, so that its copies stay in a cache
+        wide = channel.astype(np.float64)
+        mean[own] = np.add.reduceat(wide, begins) / rows
+        wide -= np.repeat(mean[own], rows)
+        np.square(wide, out=wide)
+        std[own] = np.sqrt(np.add.reduceat(wide, begins) / rows)
     values = {
         "min": np.minimum.reduceat(columns, begins, axis=1),
         "max": np.maximum.reduceat(columns, begins, axis=1),
         "mean": mean,
-        "std": np.sqrt(np.add.reduceat(wide, begins, axis=1) / rows),
+        "std": std,
     }
     values |= {key: np.empty_like(mean) for key in quantiles}
     for episode, (first, count) in enumerate(zip(begins.tolist(), rows.tolist(), strict=True) if quantiles else ()):
@@ -400,7 +412,8 @@ def new_stats(path: Path, described: Described) -> dict[str, Any]:
 def new_episodes(source: Path, out: Path, described: Described) -> None:
     """meta/episodes: the rows of kept episodes with their new numbers, places and statistics; all else as it was."""
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet")):
-        table = pq.ParquetFile(opened(path)).read(use_threads=False)
+        file = pq.ParquetFile(opened(path))
+        table = file.read(use_threads=False)
         was = table.column("episode_index").to_numpy()
         at = np.minimum(np.searchsorted(described.was, was), described.was.size - 1)
         kept = described.was[at] == was
@@ -422,7 +435,9 @@ def new_episodes(source: Path, out: Path, described: Described) -> None:
                 field = table.schema.field(place)
                 table = table.set_column(place, field, _column(values, field.type))
         with whole(out / str(path.relative_to(source))) as target:
-            pq.write_table(table, target, compression="snappy")
+            writer = Writer(target, table.schema, file.metadata)
+            writer.add(table)
+            writer.close()
 
 
 def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
