@@ -204,14 +204,18 @@ def main() -> None:
         made = {"operator": "dataset", "case": case, "dtype": "f32", "device": options.device, "temperature": "files", "implementation": name, "us": us}
         return made | ({"selected": options.device} if name == "tmaops" else {})
 
-    try:
-        source = folder / "in"
-        example.write(source, [options.frames] * options.episodes, FPS, files=options.workers * 4, noise=0.01)
-        modes = {"observation.state": "linear"}
+    def resampled(source: Path, modes: dict[str, str]) -> np.ndarray:
+        """The states of the job's result."""
         tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device)
         made = np.concatenate([state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")])
         shutil.rmtree(folder / "check")
-        episodes = episodes_of(source)
+        return made
+
+    try:
+        source, short = folder / "in", folder / "short"
+        example.write(source, [options.frames] * options.episodes, FPS, files=options.workers * 4, noise=0.01)
+        modes = {"observation.state": "linear"}
+        made, episodes = resampled(source, modes), episodes_of(source)
         methods = {
             "tmaops": lambda e: by_tmaops(e, options.device), "NumPy": by_numpy, "pandas interpolate": by_pandas_interpolate,
             "pandas merge_asof": by_pandas_merge, "polars join_asof": by_polars,
@@ -225,6 +229,12 @@ def main() -> None:
         tmaops.set_num_threads(0)
         rows += [row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()]
         shutil.rmtree(source)
+        number, frames = 5 * options.episodes, max(options.frames // 20, 2)
+        example.write(short, [frames] * number, FPS, files=options.workers * 4, noise=0.01)
+        error = float(np.abs(np.concatenate(by_numpy(episodes_of(short))) - resampled(short, modes)).max())
+        assert error < 2e-6, f"short episodes differ by {error}"
+        job(f"LeRobot, {number} episodes of {frames} frames, job", short, number, modes)
+        shutil.rmtree(short)
         count = max(options.episodes // 25, 1)
         write_images(folder / "images", count, 500, options.workers * 4)
         job(f"Parquet with images, {count} episodes, job", folder / "images", count, {})
