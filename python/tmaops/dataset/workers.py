@@ -1,11 +1,10 @@
-"""Workers of one machine: a thread of this process, and child processes that start while this one still plans.
+"""Workers of one machine: this process, and children that start while it still plans.
 
 A child is a new interpreter, which imports this package alone. It does not run the caller's main module again, and does not
 inherit the state of the caller's threads, as a fork would.
 """
 
 import contextlib
-import functools
 import os
 import pickle
 import queue
@@ -42,7 +41,8 @@ class Workers:
     def map(self, work: Callable[[Any], Any], tasks: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Does work(task) of all tasks in any order, and yields each task with the result, or with the Refused that it raised.
 
-        Other errors are raised here. Tasks that run when the caller stops are ended first.
+        Other errors are raised here. Tasks of children that run when the caller stops are ended first. This thread does its
+        share: memory of other threads goes back to the system after each task, and comes anew.
         """
         if not self._children or len(tasks) <= 1:
             for task in tasks:
@@ -51,26 +51,30 @@ class Workers:
         waiting = deque(tasks)
         results: queue.SimpleQueue = queue.SimpleQueue()
 
-        def drain(do: Callable[[Any], Any], ready: Callable[[], bool]) -> None:
+        def drain(child: _Child) -> None:
             try:
-                while ready() and waiting:
+                while child.ready() and waiting:
                     with contextlib.suppress(IndexError):  # another one took the last task
                         task = waiting.popleft()
-                        results.put((task, do(task)))
+                        results.put((task, child.do(work, task)))
             except BaseException as error:
                 results.put((None, error))
 
-        ways = [(functools.partial(child.do, work), child.ready) for child in self._children]
-        ways.append((functools.partial(_tried, work), lambda: True))
-        lanes = [threading.Thread(name="worker", target=drain, args=way) for way in ways]
+        lanes = [threading.Thread(name="worker", target=drain, args=(child,)) for child in self._children]
         for lane in lanes:
             lane.start()
+        left = len(tasks)
         try:
-            for _ in tasks:
-                task, result = results.get()
-                if task is None:
-                    raise result
-                yield task, result
+            while left:
+                with contextlib.suppress(IndexError):
+                    task = waiting.popleft()
+                    results.put((task, _tried(work, task)))
+                while left and (not waiting or not results.empty()):
+                    task, result = results.get()
+                    if task is None:
+                        raise result
+                    left -= 1
+                    yield task, result
         finally:
             waiting.clear()
             for child in self._children:
