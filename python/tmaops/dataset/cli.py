@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes")
     run.add_argument("--keep-going", action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)")
     run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
-    run.add_argument("--workers", type=int, help="processes; all cores by default")
+    run.add_argument("--workers", type=int, help="processes, this one among them; all cores by default")
     run.add_argument("--explain", action="store_true", help="print what would be done, and do nothing")
     run.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
     run.add_argument("--quiet", action="store_true")
