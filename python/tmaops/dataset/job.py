@@ -164,7 +164,8 @@ class Plan:
 class Format(Protocol):
     """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
 
-    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for inspect(), and says in `unreadable` what it could not read.
+    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for
+    inspect(), and says in `unreadable` what it could not read.
     """
 
     def files(self, source: Path) -> list[Path]: ...
@@ -310,7 +311,8 @@ def _run_here(
     try:
         yield from workers.map(functools.partial(_run_unit_of, source, options, out), units)
     finally:
-        tmaops.set_num_threads(before)
+        if workers.count > 1:
+            tmaops.set_num_threads(before)
 
 
 def _run_unit_of(source: Path, options: Options, out: Path, unit: Unit) -> dict[str, Any]:
