@@ -227,9 +227,9 @@ def test_compiled_calls_take_changing_sizes_without_recompiling(device):
             got = step(given[0], torch.empty(1, *sides), *given[1:])
         wanted = 2 * by_grid_sample(given[0], levels, *given[1:])
         torch.testing.assert_close(got, wanted)
-        grad = torch.randn_like(wanted)
+        grad = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(turn)).to(wanted)
         for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
-            torch.testing.assert_close(mine, theirs)
+            torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)  # f32 sums in another order
 
 
 def test_export_keeps_the_operator(device):
