@@ -10,6 +10,7 @@ a time is the median of its runs. The result has the rows that update_tables.py 
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -220,6 +221,7 @@ def main() -> None:
             "tmaops": lambda e: by_tmaops(e, options.device), "NumPy": by_numpy, "pandas interpolate": by_pandas_interpolate,
             "pandas merge_asof": by_pandas_merge, "polars join_asof": by_polars,
         }  # fmt: skip
+        methods = {name: method for name, method in methods.items() if importlib.util.find_spec(name.split()[0].lower())}  # what is installed
         for name, method in methods.items():
             error = float(np.abs(np.concatenate(method(episodes)) - made).max())
             assert error < 2e-6, f"{name} differs by {error}"

@@ -51,7 +51,8 @@ def compute(values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: st
             return tmaops.resample(*arrays, interpolation=mode)[0]
         import torch
 
-        return tmaops.resample(*(torch.from_numpy(array).to(device) for array in arrays), interpolation=mode)[0].cpu().numpy()
+        there = [torch.from_numpy(np.require(array, requirements="W")).to(device) for array in arrays]  # torch warns of read-only ones
+        return tmaops.resample(*there, interpolation=mode)[0].cpu().numpy()
     except tmaops.InvalidValue as error:
         raise Refused(where, error.got, error.needed) from error
 
