@@ -67,6 +67,7 @@ class ArgumentChecks {
 struct ByteRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
+  bool empty() const { return first == last; }
 };
 ByteRange byte_range(const ConstTensorView& tensor);
 

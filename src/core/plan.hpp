@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/checks.hpp"
 #include "core/registry.hpp"
 #include "core/work.hpp"
 #include "core/workspace.hpp"
@@ -32,6 +33,7 @@ struct Plan::State {
     std::string_view name;
     ConstTensorView view;  // with the address of now
     std::size_t alignment = 1;  // on a GPU that of the address when the plan was made, bytes, at most 128
+    ByteRange range{};          // empty for a tensor without elements
   };
   /// Tensors that share no memory, and of which one is written.
   struct Apart {
