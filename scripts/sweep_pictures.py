@@ -11,7 +11,7 @@ import tempfile
 
 from tmaops.pages.page import Page, write_page
 from tmaops.pages.report import read
-from tmaops.pages.sweeps import sweep_plots
+from tmaops.pages.sweeps import sweep_plot, sweeps
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PICTURES = {  # file of results/, what is swept and held, measure
@@ -23,7 +23,8 @@ PICTURES = {  # file of results/, what is swept and held, measure
 
 def draw(browser, target, source, over, held, measure):
     run = read(ROOT / "results" / source)
-    [plot] = [plot for swept, title, plot in sweep_plots(run.rows, measure) if swept.over == over and held in title]
+    [sweep] = [sweep for sweep in sweeps(run.rows) if sweep.over == over and held in sweep.fixed]
+    plot = sweep_plot(sweep.fixed, sweep, measure)
     with tempfile.TemporaryDirectory() as folder:
         page, path = Page(f"{measure} over {over}"), pathlib.Path(folder) / "plot.html"
         page.plot(("", "", plot))

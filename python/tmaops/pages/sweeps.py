@@ -83,7 +83,7 @@ def draw_sweeps(page: Page, rows: List[Row]) -> None:
         for sweep in sweeps(group):
             held = titled(sweep.fixed, dtype, temperature)
             for measure in _MEASURES:
-                plot = _sweep_plot(titled(run, sweep.fixed, dtype, temperature), sweep, measure)
+                plot = sweep_plot(titled(run, sweep.fixed, dtype, temperature), sweep, measure)
                 if plot:
                     choices.append((run, f"{held}: {measure} over {sweep.over}", plot))
     if choices:
@@ -100,13 +100,8 @@ def _is_dependent(name: str) -> bool:
     return name.endswith("_pdl")
 
 
-def sweep_plots(rows: List[Row], measure: str) -> List[Tuple[Sweep, str, Dict[str, Any]]]:
-    """Every sweep of rows of one type and temperature, with what is held and its plot of a measure."""
-    plots = [(sweep, sweep.fixed, _sweep_plot(sweep.fixed, sweep, measure)) for sweep in sweeps(rows)]
-    return [(sweep, held, plot) for sweep, held, plot in plots if plot]
-
-
-def _sweep_plot(title: str, sweep: Any, measure: str) -> Optional[Dict[str, Any]]:
+def sweep_plot(title: str, sweep: Sweep, measure: str) -> Optional[Dict[str, Any]]:
+    """A line per implementation of what is measured, "time, microseconds" for example; None where no row has it."""
     value = _MEASURES[measure]
     traces, xs, ys = [], [], []
     names = sorted(sweep.lines, key=_is_dependent)
