@@ -1,7 +1,7 @@
-// Version 0: mma.sync fed by the threads themselves, on every GPU since compute capability 8.0. Four warps compute a
-// quarter of the tile of D each from a ring of stages, which all threads fill by cp.async ahead of the product. A warp
-// reads the operands of its next products before it issues those at hand. It takes every problem: any strides, any
-// alignment, K = 0.
+// Version 0: mma.sync fed by the threads themselves, on every GPU since compute capability 8.0. Each of four warps
+// computes a quarter of the tile of D. All threads fill a ring of stages by cp.async, ahead of the product. A warp reads
+// the operands of its next products before it issues those at hand. It takes every problem: any strides, any alignment,
+// K = 0.
 #include <utility>
 
 #include "device/matrix.cuh"
@@ -102,17 +102,18 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[rows / 32 * kBlockS
   constexpr int kRowBlocks = rows / 32;
   const Fragments<Operand::a, a_major, rows / 2> warp_rows(device::warp_index() / 2);
   const Fragments<Operand::b, b_major, kWarpColumns> warp_columns(device::warp_index() % 2);
-  const auto fetch_half = [&]<int half>(auto& operand, unsigned char* to) {
-    if constexpr (copies != Copies::any)
-      operand.template fetch_half<half, copies == Copies::whole>(to);
-    else if constexpr (half == 0)
-      operand.fetch(to);
-  };
   const auto fetch_part = [&]<int part>(Stage<rows>& to) {  // a quarter of a stage; the parts in order
+    const auto fetch = [](auto& operand, unsigned char* tile) {
+      constexpr int kHalf = part % 2;
+      if constexpr (copies != Copies::any)
+        operand.template fetch_half<kHalf, copies == Copies::whole>(tile);
+      else if constexpr (kHalf == 0)
+        operand.fetch(tile);
+    };
     if constexpr (part < 2)
-      fetch_half.template operator()<part>(a, to.a);
+      fetch(a, to.a);
     else
-      fetch_half.template operator()<part - 2>(b, to.b);
+      fetch(b, to.b);
   };
   const auto for_steps = [](const auto& body) {
     [&]<int... steps>(std::integer_sequence<int, steps...>) {
