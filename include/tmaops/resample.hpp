@@ -67,7 +67,7 @@ struct ResampleOptions {
   TensorView valid{};
   /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
   /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
-  /// somewhere or does not end at the number of rows, every output is then NaN and invalid, and every gradient NaN.
+  /// somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is NaN.
   /// Runs of one plan that reads them on a GPU must follow one another.
   ConstTensorView source_offset_tensor{};
   ConstTensorView target_offset_tensor{};
@@ -159,8 +159,8 @@ inline constexpr std::int64_t kResampleViolations = 7;
 
 /// counts[k] = how often the times break rule k of ResampleViolation; counts (7) i64, contiguous, on the device of the
 /// times, or (6) without the last. Times and options as for resample(); the policies and offsets are what is used of the
-/// options. Trajectories without targets are not looked at. On a GPU the counting is enqueued on options.stream and nothing waits for it: the
-/// counts are there once the stream has come that far.
+/// options. Trajectories without targets are not looked at. On a GPU the counting is enqueued on options.stream, and
+/// nothing waits for it: the counts are there once the stream has come that far.
 /// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
 /// null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
 TMAOPS_API void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,

@@ -351,7 +351,7 @@ typedef struct tmaops_resample_options {
   const tmaops_allocator* allocator;
   /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
   /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
-  /// somewhere or does not end at the number of rows, every output is then NaN and invalid, and every gradient NaN.
+  /// somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is NaN.
   /// A plan keeps a copy of those on the host. Those on a GPU are read by each run, and tmaops_plan_rebind takes them; runs
   /// of such a plan must follow one another.
   const tmaops_tensor* source_offset_tensor;
@@ -422,9 +422,9 @@ enum {
 };
 
 /// counts[k] = how often the times break rule k, where they lie. counts: (7) i64, contiguous, on the device of the
-/// times, or (6) without the last. Times, offsets and policies as for resample. Errors: shape_mismatch, unsupported_dtype, dtype_mismatch,
-/// device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses,
-/// out_of_memory, and those of the device (E07x, E081).
+/// times, or (6) without the last. Times, offsets and policies as for resample. Errors: shape_mismatch,
+/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets,
+/// unknown_variant, variant_refuses, out_of_memory, and those of the device (E07x, E081).
 TMAOPS_API int tmaops_resample_violations(const tmaops_tensor* source_times, const tmaops_tensor* target_times,
                                           const tmaops_uniform_grid* grid, const tmaops_tensor* counts,
                                           const tmaops_resample_options* options, tmaops_stream stream);

@@ -20,7 +20,7 @@ struct OffsetJob {
   std::int64_t* target_table;  // null: not wanted
   WrongOffsets wrong;
   Elements poisoned;            // set to NaN where offsets are wrong
-  unsigned long long* counted;  // null, or where the number of wrong offsets is added
+  unsigned long long* counted;  // where the number of wrong offsets is added; may be null
 };
 
 inline constexpr int kOffsetThreads = 1024;
