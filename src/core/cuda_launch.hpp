@@ -50,6 +50,10 @@ class RelaxedCapture {
 void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,
                        void** parameters);
 
+/// Clusters of a kernel that run at the same time on the current device: not every group of multiprocessors can form
+/// one. The grid of the shape does not matter. Each answer is looked up once. Throws Error cuda_failed.
+int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel);
+
 namespace detail {
 template <class... Parameter, class... Given>
 void launch_typed(std::string_view where, const LaunchShape& shape, Stream stream, void (*kernel)(Parameter...),

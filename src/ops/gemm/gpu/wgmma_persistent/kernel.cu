@@ -231,26 +231,6 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   device::cluster_sync();  // the other block still signals this one's barriers
 }
 
-/// Clusters that run at the same time: not every pair of multiprocessors can form one.
-template <class T, int n, Major a_major, Major b_major>
-int resident_clusters(int cluster) {
-  const auto* function = reinterpret_cast<const void*>(&kernel<T, n, a_major, b_major>);
-  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage<n>)),
-             kSite.where);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(cluster));
-  config.blockDim = dim3(kSpecializedThreads);
-  config.dynamicSmemBytes = sizeof(Storage<n>);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  int clusters = 0;
-  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, function, &config), kSite.where);
-  return clusters;
-}
-
 /// Calls fn.template operator()<T, n, major of A, major of B>().
 template <class Fn>
 void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
@@ -277,17 +257,19 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     Job job{.parts = make_specialized_job<n>(
                 call, {.b_extent = Shared::by_depth ? n : n / cluster, .b_depth = Shared::depth}),
             .walk = walk_of(call.problem, cluster, n)};
-    const int resident = resident_clusters<T, n, a, b>(cluster);
+    LaunchShape shape{.grid = static_cast<unsigned>(cluster),
+                      .block = kSpecializedThreads,
+                      .shared_bytes = sizeof(Storage<n>),
+                      .cluster = static_cast<unsigned>(cluster),
+                      .dependent = arguments.dependent_launch};
+    const int resident =
+        resident_clusters(kSite.where, shape, reinterpret_cast<const void*>(&kernel<T, n, a, b>));
     if constexpr (kMayCut<n>) {
       cut_last_wave(job.walk, resident, n / kPieceColumns);
       const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);
       job.map_piece = tma::encode_valid(piece.spec, given.device.index);
     }
-    const LaunchShape shape{.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps)),
-                            .block = kSpecializedThreads,
-                            .shared_bytes = sizeof(Storage<n>),
-                            .cluster = static_cast<unsigned>(cluster),
-                            .dependent = arguments.dependent_launch};
+    shape.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps));
     work.add(kernel<T, n, a, b>, shape, job);
   });
   return work;
