@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 
 import tmaops
 import tmaops.dataset
-from tmaops.dataset import example
-from tmaops.dataset.columns import compute
+from tmaops.dataset import columns, example
 
 FPS, HZ = 50, 30
 IMAGE_BYTES = 20_000
@@ -97,7 +96,7 @@ def by_numpy(episodes: list) -> list[np.ndarray]:
 
 
 def by_tmaops(episodes: list, device: str = "cpu") -> list[np.ndarray]:
-    return [compute(x, t, targets_of(t), "linear", device, "") for t, x in episodes]
+    return [columns.compute(x, t, targets_of(t), "linear", device, "") for t, x in episodes]
 
 
 def by_pandas_interpolate(episodes: list) -> list[np.ndarray]:
@@ -158,6 +157,31 @@ def in_turn(methods: dict, runs: int, clock: Callable[[], float], out: Path | No
             spent[name].append(clock() - begin)
             if out:
                 shutil.rmtree(out)
+    return spent
+
+
+def job_of_one_worker(resample: Callable[[], object], runs: int, clock: Callable[[], float], out: Path) -> dict[str, list[float]]:
+    """Seconds of a job in this process alone, and those of its calls of the operator, with the copies to a GPU and back."""
+    spent: dict[str, list[float]] = {"tmaops": [], "its resampling": []}
+    compute, computing = columns.compute, [0.0]
+
+    def timed(*given: object) -> np.ndarray:
+        begin = clock()
+        made = compute(*given)
+        computing[0] += clock() - begin
+        return made
+
+    columns.compute = timed
+    try:
+        for run in range(runs + 1):
+            computing[0], begin = 0.0, clock()
+            resample()
+            if run > 0:  # the first makes the context of a GPU
+                spent["tmaops"].append(clock() - begin)
+                spent["its resampling"].append(computing[0])
+            shutil.rmtree(out)
+    finally:
+        columns.compute = compute
     return spent
 
 
@@ -226,6 +250,9 @@ def main() -> None:
             error = float(np.abs(np.concatenate(method(episodes)) - made).max())
             assert error < 2e-6, f"{name} differs by {error}"
         job(f"LeRobot, {options.episodes} episodes, job", source, options.episodes, modes)
+        alone = {"hz": HZ, "modes": modes, "workers": 1, "device": options.device}
+        spent = job_of_one_worker(lambda: tmaops.dataset.resample(source, folder / "out", **alone), options.runs, clock, folder / "out")
+        rows += [row(f"LeRobot, {options.episodes} episodes, job of one worker", name, times) for name, times in spent.items()]
         tmaops.set_num_threads(1)
         spent = in_turn({name: (lambda m=method: m(episodes)) for name, method in methods.items()}, options.runs, clock)
         tmaops.set_num_threads(0)
