@@ -35,31 +35,6 @@ void allow_shared_memory(std::string_view where, const void* kernel, int bytes) 
   most = bytes;
 }
 
-/// A launch as the runtime takes it.
-struct RuntimeLaunch {
-  explicit RuntimeLaunch(const LaunchShape& shape) {
-    config.gridDim = to_dim3(shape.grid);
-    config.blockDim = to_dim3(shape.block);
-    config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
-    config.attrs = attributes.data();
-    if (shape.cluster > 1) {
-      cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
-      attribute.id = cudaLaunchAttributeClusterDimension;
-      attribute.val.clusterDim = {shape.cluster, 1, 1};
-    }
-    if (shape.dependent) {
-      cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
-      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      attribute.val.programmaticStreamSerializationAllowed = 1;
-    }
-  }
-  RuntimeLaunch(const RuntimeLaunch&) = delete;  // the configuration holds an address of its own attributes
-  RuntimeLaunch& operator=(const RuntimeLaunch&) = delete;
-
-  cudaLaunchConfig_t config{};
-  std::array<cudaLaunchAttribute, 2> attributes{};
-};
-
 void run_memset(std::string_view where, const Work::Memset& memset, Stream stream) {
   check_cuda(cudaMemsetAsync(memset.to, memset.byte, memset.bytes, static_cast<cudaStream_t>(stream)), where);
 }
@@ -236,9 +211,28 @@ class RepeatedOnDevice : public RepeatedWork {
 void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,
                        void** parameters) {
   allow_shared_memory(where, kernel, shape.shared_bytes);
-  RuntimeLaunch launch(shape);
-  launch.config.stream = static_cast<cudaStream_t>(stream);
-  check_cuda(cudaLaunchKernelExC(&launch.config, kernel, parameters), where);
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (shape.cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = shape.cluster;
+    attributes[count].val.clusterDim.y = 1;
+    attributes[count].val.clusterDim.z = 1;
+    ++count;
+  }
+  if (shape.dependent) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count].val.programmaticStreamSerializationAllowed = 1;
+    ++count;
+  }
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = to_dim3(shape.grid);
+  launch.blockDim = to_dim3(shape.block);
+  launch.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
+  launch.stream = static_cast<cudaStream_t>(stream);
+  launch.attrs = attributes.data();
+  launch.numAttrs = count;
+  check_cuda(cudaLaunchKernelExC(&launch, kernel, parameters), where);
 }
 
 int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel) {
@@ -250,11 +244,17 @@ int resident_clusters(std::string_view where, const LaunchShape& shape, const vo
   const std::tuple key{kernel, shape.cluster, device};
   if (const auto found = known.find(key); found != known.end()) return found->second;
   allow_shared_memory(where, kernel, shape.shared_bytes);
-  LaunchShape alone = shape;
-  alone.dependent = false;
-  const RuntimeLaunch launch(alone);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {shape.cluster, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = to_dim3(shape.grid);
+  config.blockDim = to_dim3(shape.block);
+  config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
   int clusters = 0;
-  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config), where);
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), where);
   return known[key] = clusters;
 }
 

@@ -1,8 +1,10 @@
 """Resampling the columns of one episode, from Arrow to Arrow."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,9 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.rules import Rule, brackets, rows_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
@@ -49,12 +54,18 @@ def compute(values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: st
     try:
         if device == "cpu":
             return tmaops.resample(*arrays, interpolation=mode)[0]
-        import torch
-
-        there = [torch.from_numpy(np.require(array, requirements="W")).to(device) for array in arrays]  # torch warns of read-only ones
+        there = [_on_gpu(array, device) for array in arrays]
         return tmaops.resample(*there, interpolation=mode)[0].cpu().numpy()
     except tmaops.InvalidValue as error:
         raise Refused(where, error.got, error.needed) from error
+
+
+def _on_gpu(array: np.ndarray, device: str) -> "torch.Tensor":
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of memory of Arrow, which is read-only and only read here
+        return torch.from_numpy(array).to(device)
 
 
 def compute_parts(
