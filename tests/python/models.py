@@ -202,12 +202,17 @@ def scramble(model):
             parameter.add_(scale * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype).to(parameter))
 
 
-def outputs(result):
-    """The floating-point tensors of a model's output, but for those with infinities or the largest number of a type."""
+def floats(result):
+    """The floating-point tensors of a model's output."""
     for value in result.values():
         for tensor in value if isinstance(value, (tuple, list)) else [value]:
-            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and (tensor.abs() < 6e4).all():  # f16 ends at 65504
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
                 yield tensor
+
+
+def outputs(result):
+    """Those without infinities or the largest number of a type."""
+    return [tensor for tensor in floats(result) if (tensor.abs() < 6e4).all()]  # f16 ends at 65504
 
 
 def loss(tensors):
