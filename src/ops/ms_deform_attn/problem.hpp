@@ -59,6 +59,8 @@ struct Problem {
   bool planned = false;          // for many runs: a variant may keep memory of the device for them
   Device device{};
 
+  /// The output has no elements.
+  bool empty() const { return batch * queries * heads * channels == 0; }
   /// Whether another step is fused into the operator. A border is a matter of the layout alone.
   bool fused() const { return softmax || reference_components != 0 || masked; }
   /// The problem in the syntax of the configuration.

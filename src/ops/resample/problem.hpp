@@ -83,6 +83,8 @@ struct Problem {
   bool dependent_launch = false;
   Device device{};
 
+  /// There are no targets.
+  bool empty() const { return batch == 0 || target == 0; }
   /// Whether only the device knows which rows are a trajectory's.
   bool offsets_on_device() const { return source_offsets_on_device || target_offsets_on_device; }
   /// Bytes of a row of values.

@@ -121,7 +121,6 @@ void one_query(const Problem& problem, const Arguments& arguments, std::int64_t 
 }
 
 void run(const Problem& problem, const Arguments& arguments) {
-  if (problem.batch == 0) return;
   parallel_for(problem.batch * problem.queries, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) one_query(problem, arguments, i / problem.queries, i % problem.queries);
   });

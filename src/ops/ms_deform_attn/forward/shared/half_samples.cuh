@@ -135,4 +135,15 @@ __device__ __forceinline__ void store_half_sums(const Call& call, const Item& it
   device::store_16_l2(output_channel<__half>(call, item, d), device::pack_16<__half>(wide));
 }
 
+/// The work of a kernel with four threads per item.
+inline Work half_work(const LaunchSite& site, void (*kernel)(Call), int threads, const Problem& problem,
+                      const Arguments& arguments, std::size_t shared_bytes = 0) {
+  const Call call = forward_call(problem, arguments);
+  LaunchShape shape = one_group_each(call.items, threads, kHalfLaneBits, arguments.dependent_launch);
+  shape.shared_bytes = static_cast<int>(shared_bytes);
+  Work work(site, problem.device);
+  work.add(kernel, shape, call);
+  return work;
+}
+
 }  // namespace tmaops::ops::ms_deform_attn::gpu

@@ -10,7 +10,6 @@ template <class Storage, class Add>
 Work plain_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const PlainCut& cut,
                 const Add& add) {
   Work work(site, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   const PlainTile tile = make_plain_tile(problem, arguments, cut);
   const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
                           .block = static_cast<unsigned>(cut.threads),

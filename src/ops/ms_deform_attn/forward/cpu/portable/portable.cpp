@@ -122,7 +122,6 @@ void run_of(const Problem& problem, const Arguments& arguments) {
 }
 
 void run(const Problem& problem, const Arguments& arguments) {
-  if (problem.batch == 0) return;
   with_float_type(problem.value_dtype, [&]<class Stored>(Stored*) {
     if (problem.output_dtype == problem.value_dtype)
       run_of<Stored, Stored>(problem, arguments);

@@ -319,7 +319,6 @@ void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
 
 void run(const ForwardJob& job) {
   const Problem& problem = job.problem;
-  if (problem.batch * problem.heads * problem.channels == 0) return;
   const QueryOrder order(problem, job.places());
   // In runs, whose neighbours share pixels, and in ever smaller pieces, so that all threads end together.
   const int threads = forward_threads(problem);

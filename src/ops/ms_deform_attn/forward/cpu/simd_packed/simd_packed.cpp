@@ -221,7 +221,6 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 
 void run(const PackedJob& job) {
   const Problem& problem = job.direct.problem;
-  if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return;
   const auto pack = HWY_DYNAMIC_DISPATCH(Pack);
   const auto tiles = HWY_DYNAMIC_DISPATCH(Tiles);
   const QueryOrder order(problem, job.direct.places());

@@ -56,7 +56,6 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
-  if (problem.batch * problem.queries * problem.heads * problem.channels == 0) return work;
   // One kernel for all types of points: rarely the best choice.
   if (problem.fused() || problem.levels_on_device || problem.value_dtype == DType::f64)
     with_any_value_type(problem.value_dtype, [&]<class Value>(Value*) {

@@ -156,7 +156,6 @@ Support supports(const Problem& problem, const DeviceInfo&) { return supports_ve
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const FusedCall call = fused_call(problem, arguments);
   Work work(kSite, problem.device);
-  if (call.items == 0) return work;
   const int bits = lane_bits(problem);
   with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
     work.add(kernel<Value, Point>, one_group_each(call.items, kThreads, bits, arguments.dependent_launch), call, bits);

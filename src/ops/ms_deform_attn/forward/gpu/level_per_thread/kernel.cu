@@ -236,7 +236,6 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
-  if (call.items == 0) return work;
   const int bits = lane_bits(problem);
   const int group_bits = std::countr_zero(static_cast<unsigned>(config.groups));
   const std::int64_t most = block_threads(problem, group_bits) >> (bits + group_bits);  // queries of a block

@@ -124,7 +124,6 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
-  if (call.items == 0) return work;
   const int bits = lane_bits(problem);
   const bool split = config.groups > 1;
   const int thread_bits = bits + (split ? kSplitBits : 0);

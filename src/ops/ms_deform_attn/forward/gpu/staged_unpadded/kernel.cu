@@ -20,11 +20,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 Support supports(const Problem& problem, const DeviceInfo&) { return supports_half_arithmetic(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  const Call call = forward_call(problem, arguments);
-  Work work(kSite, problem.device);
-  if (call.items == 0) return work;
-  work.add(kernel, one_group_each(call.items, kThreads, kHalfLaneBits, arguments.dependent_launch), call);
-  return work;
+  return half_work(kSite, kernel, kThreads, problem, arguments);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::staged_unpadded

@@ -304,7 +304,6 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device, arguments.workspace);
-  if (call.items == 0) return work;
   const Order order{.units_per_map = static_cast<unsigned>((problem.queries + kUnitQueries - 1) / kUnitQueries),
                     .maps = static_cast<unsigned>(problem.batch * problem.heads),
                     .rounds = rounds(problem),

@@ -116,7 +116,6 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
-  if (call.items == 0) return work;
   LevelMaps maps;
   for (std::size_t l = 0; l < problem.levels.size(); ++l)
     maps.level[l] = level_map(problem, arguments.value, problem.levels[l], {problem.channels, 1, 2, 2, 1});

@@ -217,7 +217,6 @@ Support supports(const Problem& problem, const DeviceInfo&) { return supports_ve
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
-  if (call.items == 0) return work;
   const int bits = lane_bits(problem);
   const int head_bits = bank_bits(problem, bits);
   const Deal deal = deal_items(problem, std::int64_t{kThreads} >> (bits + head_bits), head_bits);

@@ -30,7 +30,6 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const Tile tile = make_tile(problem, call.longest_target);
   const LaunchShape shape = window_launch(problem, arguments, call, tile);
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) {

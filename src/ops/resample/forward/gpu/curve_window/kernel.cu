@@ -180,7 +180,6 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Problem one_group = problem;  // the pieces say what the groups are: no table of them on the device
   one_group.groups.resize(1);
   const Call call = device_call(work, one_group, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
   const Job job = make_job(problem, call, rows_are);
   const int tile = job.targets_per_warp * kWarps;

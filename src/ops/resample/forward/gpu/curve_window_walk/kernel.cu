@@ -119,7 +119,6 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   const WalkTile walk = make_walk(problem, arguments);
   const int tile = walk.tile.tile;
   const LaunchShape shape{.grid = tile_grid((problem.target + tile - 1) / tile, problem.batch),

@@ -98,7 +98,6 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const NarrowCut cut = make_narrow_cut(problem, call.longest_target, 0, kNarrowThreads, false);
   const LaunchShape shape{.grid = tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch),
                           .block = kNarrowThreads,

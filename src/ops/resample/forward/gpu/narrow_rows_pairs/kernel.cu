@@ -207,7 +207,6 @@ __global__ void __launch_bounds__(kThreads, 10) kernel(const __grid_constant__ J
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
-  if (problem.batch == 0) return work;
   Job job{};
   static_cast<PlainCall&>(job) = make_plain_call(problem, arguments, 1);
   job.batch = static_cast<int>(problem.batch);

@@ -167,7 +167,6 @@ Job make_job(const Problem& problem, const Arguments& arguments, const NarrowCut
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device);
-  if (problem.batch == 0 || problem.target == 0) return work;
   const DeviceInfo& device = device_info(problem.device);
   const bool whole = config.trajectories > 0;
   const int threads = whole ? round_up(config.trajectories * static_cast<int>(problem.target), kWarp) : kNarrowThreads;

@@ -118,7 +118,6 @@ int blocks_per_multiprocessor(int shared_bytes, const DeviceInfo& device) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const Tile tile = make_tile(problem, call.longest_target, kMostStageBytes);
   const int stage_bytes = round_up(tile.end_at, 128);
   const int shared_bytes = kStages * stage_bytes + static_cast<int>(offsetof(Storage, bytes));

@@ -47,7 +47,6 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const std::int64_t tiles = (call.longest_target + kTile - 1) / kTile;
   const std::int64_t resident = std::int64_t{config.blocks} * device_info(problem.device).multiprocessors;
   const LaunchShape shape{.grid = static_cast<unsigned>(std::min(tiles * problem.batch, resident)),

@@ -47,7 +47,6 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   constexpr int kMostBox = 256;  // rows
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   Tile tile = make_tile(problem, call.longest_target);
   tile.row_capacity = std::min(tile.row_capacity, kMostBox);
   const LaunchShape shape = window_launch(problem, arguments, call, tile);

@@ -73,7 +73,6 @@ __global__ void __launch_bounds__(kTileThreads, 8) kernel(const __grid_constant_
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const int per_warp = targets_per_warp(problem);
   const int margin = time_margin(problem.longest_source, call.longest_target);
   const int tile = per_warp * kTileThreads / kWarp;

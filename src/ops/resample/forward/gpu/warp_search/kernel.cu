@@ -67,7 +67,6 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  if (call.longest_target == 0 || problem.batch == 0) return work;
   const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};
   const LaunchShape shape{.grid = tile_grid((call.longest_target + kWarps - 1) / kWarps, problem.batch),
                           .block = kThreads,
