@@ -2,25 +2,20 @@
 
 #include <system_error>
 
+#include "core/utf8.hpp"
+
 namespace tmaops {
 namespace {
 
 constexpr std::size_t kLongest = 300;  // bytes
 
-// Length of the UTF-8 sequence at the start of text (RFC 3629: no overlong forms, no surrogates); 0 when it is not one,
-// or a control character: U+0000 to U+001F, U+007F to U+009F.
+// Bytes of the character at the start of text; 0 for a byte that is not UTF-8, and for a control character: U+0000 to
+// U+001F, U+007F to U+009F.
 std::size_t printable_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) || (lead == 0xf0 && byte(1) < 0x90) ||
-      (lead == 0xf4 && byte(1) > 0x8f))
-    return 0;
-  return lead == 0xc2 && byte(1) < 0xa0 ? 0 : length;
+  std::string_view rest = text;
+  const auto code = take_code_point(rest);
+  if (!code || *code < 0x20 || (*code >= 0x7f && *code <= 0x9f)) return 0;
+  return text.size() - rest.size();
 }
 
 std::string escaped(std::string_view text, bool keep_lines) {

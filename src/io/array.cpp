@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/spelling.hpp"
+#include "core/utf8.hpp"
 #include "io/input_file.hpp"
-#include "io/utf8.hpp"
 #include "tmaops/dtype.hpp"
 
 namespace tmaops::io {

@@ -7,8 +7,8 @@
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "core/utf8.hpp"
 #include "io/npy.hpp"
-#include "io/utf8.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -33,7 +33,8 @@ void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take&
   };
   for (std::int64_t i = 0; i < array.size(); ++i) {
     std::size_t count = 0;
-    for (std::string_view rest = ragged_text(array, i); !rest.empty(); ++count) put(take_code_point(rest));
+    for (std::string_view rest = ragged_text(array, i); !rest.empty(); ++count)
+      put(take_code_point(rest).value_or(kReplacement));
     for (; count < longest; ++count) put(0);
   }
   take(bytes_of(std::span(piece)));

@@ -6,11 +6,11 @@
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "core/utf8.hpp"
 #include "io/decimal.hpp"
 #include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
-#include "io/utf8.hpp"
 
 namespace tmaops::io {
 namespace {

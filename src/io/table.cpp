@@ -6,10 +6,10 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "core/utf8.hpp"
 #include "io/decimal.hpp"
 #include "io/iso_time.hpp"
 #include "io/time_names.hpp"
-#include "io/utf8.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -6,11 +6,10 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "core/utf8.hpp"
 #include "core/spelling.hpp"
 #include "io/decimal.hpp"
 #include "io/table.hpp"
-#include "io/time_names.hpp"
-#include "io/utf8.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
-namespace tmaops::io {
+namespace tmaops {
 
 inline constexpr char32_t kReplacement = U'\ufffd';  // stands for bytes that are not UTF-8
 
-/// Decodes the code point at the start of `text`, which is not empty, and removes it from `text`. A byte that starts no
-/// code point is kReplacement.
-char32_t take_code_point(std::string_view& text);
+/// Decodes the code point at the start of `text`, which is not empty, and removes it from `text`. Of a byte that starts
+/// none nothing is decoded, and that byte is removed.
+std::optional<char32_t> take_code_point(std::string_view& text);
 /// Appends a code point; kReplacement for a surrogate or a number beyond Unicode.
 void append_utf8(std::string& text, char32_t code);
 
@@ -20,4 +21,4 @@ bool is_utf8(std::string_view text);
 /// The text with kReplacement for each byte that is not UTF-8.
 std::string repaired_utf8(std::string_view text);
 
-}  // namespace tmaops::io
+}  // namespace tmaops
