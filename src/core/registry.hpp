@@ -40,44 +40,22 @@ struct VariantAttributes {
   bool configs = false;      // configs: the variant exports configs()
 };
 
+/// The words of a variants.def line. Each sets what it says.
 namespace variant_attributes {
-template <int VariantAttributes::*member>
-struct Number {
-  int value;
-};
-template <std::string_view VariantAttributes::*member>
-struct Text {
-  std::string_view value;
-};
-template <bool VariantAttributes::*member>
-struct Word {};
-constexpr Number<&VariantAttributes::version> version(int n) { return {n}; }
-constexpr Number<&VariantAttributes::registers> regs(int n) { return {n}; }
-constexpr Number<&VariantAttributes::shared_memory> smem(int n) { return {n}; }
-constexpr Number<&VariantAttributes::least_shared_memory> smem_least(int n) { return {n}; }
-constexpr Number<&VariantAttributes::kernels> kernels(int n) { return {n}; }
-constexpr Text<&VariantAttributes::sass> sass(std::string_view text) { return {text}; }
-constexpr Text<&VariantAttributes::needs> needs(std::string_view text) { return {text}; }
-inline constexpr Word<&VariantAttributes::study> study{};
-inline constexpr Word<&VariantAttributes::configs> configs{};
+constexpr auto version(int n) { return [n](VariantAttributes& to) { to.version = n; }; }
+constexpr auto regs(int n) { return [n](VariantAttributes& to) { to.registers = n; }; }
+constexpr auto smem(int n) { return [n](VariantAttributes& to) { to.shared_memory = n; }; }
+constexpr auto smem_least(int n) { return [n](VariantAttributes& to) { to.least_shared_memory = n; }; }
+constexpr auto kernels(int n) { return [n](VariantAttributes& to) { to.kernels = n; }; }
+constexpr auto sass(std::string_view text) { return [text](VariantAttributes& to) { to.sass = text; }; }
+constexpr auto needs(std::string_view text) { return [text](VariantAttributes& to) { to.needs = text; }; }
+inline constexpr auto study = [](VariantAttributes& to) { to.study = true; };
+inline constexpr auto configs = [](VariantAttributes& to) { to.configs = true; };
 
-template <int VariantAttributes::*member>
-constexpr void apply(VariantAttributes& to, Number<member> from) {
-  to.*member = from.value;
-}
-template <std::string_view VariantAttributes::*member>
-constexpr void apply(VariantAttributes& to, Text<member> from) {
-  to.*member = from.value;
-}
-template <bool VariantAttributes::*member>
-constexpr void apply(VariantAttributes& to, Word<member>) {
-  to.*member = true;
-}
-
-template <class... Attribute>
-constexpr VariantAttributes collect(Attribute... attribute) {
+template <class... Word>
+constexpr VariantAttributes collect(const Word&... word) {
   VariantAttributes all;
-  (apply(all, attribute), ...);
+  (word(all), ...);
   return all;
 }
 }  // namespace variant_attributes
