@@ -31,16 +31,21 @@ std::vector<Config> configs_of(const Variant<Problem, Arguments, Config>& varian
   return variant.configs == nullptr ? std::vector<Config>{Config{}} : variant.configs(problem, device);
 }
 
+/// The estimate of an operator without a model of any variant.
+struct NoModel {
+  std::optional<double> operator()(const auto& /*variant*/, const auto& /*config*/) const { return {}; }
+};
+
 /// Chooses among the variants that take the problem; studies are left out.
 ///
 /// estimate(variant, config) says what a run costs, in any unit, or nothing where the operator has no model of the
 /// variant. A variant without a model that stands above all that have one is taken, since a table is best first. Else
 /// the cheapest is, the one that stands higher of two equal ones; without any model the first.
 /// Throws Error variant_refuses with the reason of every variant.
-template <class Problem, class Arguments, class Config, class Estimate>
+template <class Problem, class Arguments, class Config, class Estimate = NoModel>
 Choice<Problem, Arguments, Config> best_choice(std::span<const Variant<Problem, Arguments, Config>> table,
                                                const Problem& problem, const DeviceInfo& device,
-                                               const Estimate& estimate) {
+                                               const Estimate& estimate = {}) {
   using Result = Choice<Problem, Arguments, Config>;
   std::optional<Result> cheapest;
   double least = 0;
@@ -63,20 +68,12 @@ Choice<Problem, Arguments, Config> best_choice(std::span<const Variant<Problem, 
   return {&first_variant(table, problem, device), {}};  // throws with every reason
 }
 
-/// The same without a model: the first variant of the table that takes the problem.
-template <class Problem, class Arguments, class Config>
-Choice<Problem, Arguments, Config> best_choice(std::span<const Variant<Problem, Arguments, Config>> table,
-                                               const Problem& problem, const DeviceInfo& device) {
-  return best_choice(table, problem, device,
-                     [](const auto&, const Config&) -> std::optional<double> { return std::nullopt; });
-}
-
 /// The choice that a caller names: "wgmma_tma" or "wgmma_tma/128x128"; without a configuration the cheapest one of the
 /// variant. Throws Error unknown_variant, or variant_refuses with the reason.
-template <class Problem, class Arguments, class Config, class Estimate>
+template <class Problem, class Arguments, class Config, class Estimate = NoModel>
 Choice<Problem, Arguments, Config> named_choice(std::span<const Variant<Problem, Arguments, Config>> table,
                                                 std::string_view name, const Problem& problem,
-                                                const DeviceInfo& device, const Estimate& estimate) {
+                                                const DeviceInfo& device, const Estimate& estimate = {}) {
   const std::size_t slash = name.find('/');
   const auto& variant = named_variant(table, name.substr(0, slash), problem, device);
   Choice<Problem, Arguments, Config> choice{&variant, {}};
@@ -98,14 +95,6 @@ Choice<Problem, Arguments, Config> named_choice(std::span<const Variant<Problem,
                                            .got = problem.text(),
                                            .needed = known.empty() ? "no configuration: it has none for this problem"
                                                                    : "one of the configurations " + known});
-}
-
-template <class Problem, class Arguments, class Config>
-Choice<Problem, Arguments, Config> named_choice(std::span<const Variant<Problem, Arguments, Config>> table,
-                                                std::string_view name, const Problem& problem,
-                                                const DeviceInfo& device) {
-  return named_choice(table, name, problem, device,
-                      [](const auto&, const Config&) -> std::optional<double> { return std::nullopt; });
 }
 
 }  // namespace tmaops
