@@ -55,15 +55,15 @@ void check_addresses(const Plan::State& plan, std::span<const void* const> data)
 
 }  // namespace
 
-void Plan::State::add_tensor(std::string_view name, const ConstTensorView& view) {
+void Plan::State::add_tensor(std::string_view name, const ConstTensorView& view, bool written) {
   const std::size_t alignment = view.device.type == DeviceType::cuda ? alignment_of(view.data) : 1;
-  tensors.push_back({name, view, alignment, byte_range(view)});
+  tensors.push_back({name, view, alignment, byte_range(view), written});
 }
 
-void Plan::State::keep_apart(const std::vector<bool>& written) {
+void Plan::State::keep_apart() {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     for (std::size_t j = 0; j < tensors.size(); ++j)
-      if (written[i] && i != j && !(written[j] && j < i) && !may_overlap(tensors[i].view, tensors[j].view))
+      if (tensors[i].written && i != j && !(tensors[j].written && j < i) && !may_overlap(tensors[i].view, tensors[j].view))
         apart.push_back({i, j});
 }
 

@@ -34,6 +34,7 @@ struct Plan::State {
     ConstTensorView view;  // with the address of now
     std::size_t alignment = 1;  // on a GPU that of the address when the plan was made, bytes, at most 128
     ByteRange range{};          // empty for a tensor without elements
+    bool written = false;       // by the call, apart from the others
   };
   /// Tensors that share no memory, and of which one is written.
   struct Apart {
@@ -50,9 +51,9 @@ struct Plan::State {
   std::function<Work(std::span<const void* const> data)> bind;
   std::unique_ptr<RepeatedWork> work;
 
-  void add_tensor(std::string_view name, const ConstTensorView& view);
-  /// Finds the tensors of which `written` says that a call writes them apart from the others.
-  void keep_apart(const std::vector<bool>& written);
+  void add_tensor(std::string_view name, const ConstTensorView& view, bool written);
+  /// Finds the tensors that must stay apart.
+  void keep_apart();
 };
 
 /// Where the memory of a call comes from.
@@ -85,14 +86,12 @@ Plan make_plan(const Choice& choice, const Problem& problem, const Arguments& ar
   state->variant = choice.variant->name;
   state->config = choice.config.text();
   std::vector<void (*)(Arguments&, void*)> setters;
-  std::vector<bool> written;
   for (const PlannedTensor<Arguments>& tensor : tensors) {
     if (!tensor.view.given()) continue;
-    state->add_tensor(tensor.name, tensor.view);
+    state->add_tensor(tensor.name, tensor.view, tensor.written);
     setters.push_back(tensor.set);
-    written.push_back(tensor.written);
   }
-  state->keep_apart(written);
+  state->keep_apart();
   const auto workspace =
       std::make_shared<Workspace>(memory.device, memory.allocator, memory.stream, Workspace::Use::plan);
   Arguments own = arguments;
