@@ -1,7 +1,6 @@
 #include "tmaops/tensor.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/entry.hpp"
 #include "core/enum_name.hpp"
@@ -53,11 +52,7 @@ void set_shape(Layout& layout, std::span<const std::int64_t> shape) {
 
 std::string_view to_string(DType dtype) { return enum_name(kNames, dtype); }
 
-std::optional<DType> parse_dtype(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i)
-    if (kNames[i] == name) return static_cast<DType>(i);
-  return std::nullopt;
-}
+std::optional<DType> parse_dtype(std::string_view name) { return parse_enum<DType>(kNames, name); }
 
 std::string to_string(Device device) {
   return public_entry("to_string", [&]() -> std::string {

@@ -7,11 +7,13 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/enum_name.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::io {
 namespace {
 
+constexpr std::string_view kUnitNames[] = {"s", "ms", "us", "ns"};
 constexpr int kMostIntegerDigits = 19;  // of an int64
 
 // "nan", "inf", "infinity" in any case.
@@ -22,16 +24,8 @@ bool names_non_finite(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(TimeUnit unit) {
-  static constexpr std::string_view kNames[] = {"s", "ms", "us", "ns"};
-  return kNames[static_cast<int>(unit)];
-}
-
-std::optional<TimeUnit> parse_time_unit(std::string_view text) {
-  for (const TimeUnit unit : {TimeUnit::seconds, TimeUnit::milliseconds, TimeUnit::microseconds, TimeUnit::nanoseconds})
-    if (to_string(unit) == text) return unit;
-  return {};
-}
+std::string_view to_string(TimeUnit unit) { return enum_name(kUnitNames, unit); }
+std::optional<TimeUnit> parse_time_unit(std::string_view text) { return parse_enum<TimeUnit>(kUnitNames, text); }
 
 ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanoseconds) {
   bool negative = false;

@@ -15,6 +15,7 @@
 namespace tmaops::io {
 namespace {
 
+constexpr std::string_view kFormats[] = {"npy", "npz", "csv", "tum", "kitti"};
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
 
 void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat format) {
@@ -54,17 +55,8 @@ ReadOptions with_format(const std::filesystem::path& path, const ReadOptions& op
 
 }  // namespace
 
-std::string_view to_string(FileFormat format) {
-  static constexpr std::string_view names[] = {"npy", "npz", "csv", "tum", "kitti"};
-  return enum_name(names, format);
-}
-
-std::optional<FileFormat> parse_file_format(std::string_view text) {
-  for (const FileFormat format :
-       {FileFormat::npy, FileFormat::npz, FileFormat::csv, FileFormat::tum, FileFormat::kitti})
-    if (to_string(format) == text) return format;
-  return {};
-}
+std::string_view to_string(FileFormat format) { return enum_name(kFormats, format); }
+std::optional<FileFormat> parse_file_format(std::string_view text) { return parse_enum<FileFormat>(kFormats, text); }
 
 FileFormat file_format_of(const std::filesystem::path& path, std::string_view option, std::string_view known) {
   const std::string mend = "Name the format with " + std::string(option) + ".";

@@ -1,6 +1,5 @@
 #include "ops/gemm/problem.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <sstream>
@@ -17,21 +16,14 @@ constexpr std::array<std::string_view, 4> kModes{"RC", "CR", "RR", "CC"};
 constexpr std::array<std::string_view, 4> kActivations{"none", "relu", "gelu", "silu"};
 constexpr std::array<std::string_view, 2> kAxes{"column", "row"};
 
-template <class Enum, std::size_t count>
-std::optional<Enum> parse(const std::array<std::string_view, count>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
 }  // namespace
 
 std::string_view to_string(GemmMode mode) { return enum_name(kModes, mode); }
 std::string_view to_string(Activation activation) { return enum_name(kActivations, activation); }
 std::string_view to_string(BiasAxis axis) { return enum_name(kAxes, axis); }
-std::optional<GemmMode> parse_gemm_mode(std::string_view name) { return parse<GemmMode>(kModes, name); }
-std::optional<Activation> parse_activation(std::string_view name) { return parse<Activation>(kActivations, name); }
-std::optional<BiasAxis> parse_bias_axis(std::string_view name) { return parse<BiasAxis>(kAxes, name); }
+std::optional<GemmMode> parse_gemm_mode(std::string_view name) { return parse_enum<GemmMode>(kModes, name); }
+std::optional<Activation> parse_activation(std::string_view name) { return parse_enum<Activation>(kActivations, name); }
+std::optional<BiasAxis> parse_bias_axis(std::string_view name) { return parse_enum<BiasAxis>(kAxes, name); }
 
 namespace ops::gemm {
 namespace {
