@@ -92,11 +92,9 @@ ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds
   // The fraction is exact and below 1. Only its product with the scale is rounded, to the nearest nanosecond.
   const auto part = static_cast<std::int64_t>(std::llround((value - whole) * static_cast<double>(scale)));
   if (std::abs(whole) >= 0x1p63) return ParseResult::out_of_range;
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(static_cast<std::int64_t>(whole), scale, &product) ||
-      __builtin_add_overflow(product, part, &nanoseconds))
-    return ParseResult::out_of_range;
-  return ParseResult::good;
+  const __int128 exact = static_cast<__int128>(whole) * scale + part;
+  nanoseconds = static_cast<std::int64_t>(exact);
+  return nanoseconds == exact ? ParseResult::good : ParseResult::out_of_range;
 }
 
 double time_to_f64(std::int64_t nanoseconds, TimeUnit unit) {

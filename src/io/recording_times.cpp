@@ -129,14 +129,11 @@ std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_
   const std::string got = std::to_string(seconds) + " s and " + std::to_string(nanoseconds) + " ns";
   if (nanoseconds < 0 || nanoseconds >= kSecond)
     fail(ErrorCode::bad_text, recording.place(row), got, "from 0 to 999,999,999 nanoseconds beside whole seconds");
-  std::int64_t product = 0, sum = 0;
-  // The first second of the range is incomplete, so negative times are computed from the next second.
-  const std::int64_t up = seconds < 0 ? 1 : 0;
-  if (__builtin_mul_overflow(seconds + up, kSecond, &product) ||
-      __builtin_add_overflow(product, nanoseconds - up * kSecond, &sum))
+  const __int128 sum = static_cast<__int128>(seconds) * kSecond + nanoseconds;
+  if (sum != static_cast<std::int64_t>(sum))
     fail(ErrorCode::time_overflow, recording.place(row), got,
          "a time within 292 years of 0, the range of int64 nanoseconds");
-  return sum;
+  return static_cast<std::int64_t>(sum);
 }
 
 std::string joined_time_name(const TimeColumn& time) {
