@@ -105,20 +105,12 @@ double element_f64(const Array& array, std::int64_t index) {
 
 std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index) {
   const bool is_signed = array.type.descr[1] != 'u';  // bytes of booleans are 0 and 1
-  switch (array.type.bytes) {
-    case 1:
-      return is_signed ? std::int64_t{load<std::int8_t>(array, index)} : std::int64_t{load<std::uint8_t>(array, index)};
-    case 2:
-      return is_signed ? std::int64_t{load<std::int16_t>(array, index)}
-                       : std::int64_t{load<std::uint16_t>(array, index)};
-    case 4:
-      return is_signed ? std::int64_t{load<std::int32_t>(array, index)}
-                       : std::int64_t{load<std::uint32_t>(array, index)};
-    default:
-      break;
-  }
-  const auto value = load<std::int64_t>(array, index);
-  if (!is_signed && value < 0) return {};
+  const std::size_t bytes = array.type.bytes;
+  std::int64_t value = 0;
+  std::memcpy(&value, array.data.get() + static_cast<std::size_t>(index) * bytes, bytes);
+  const std::size_t unused = 8 * (sizeof value - bytes);  // bits
+  if (is_signed) return value << unused >> unused;
+  if (value < 0) return {};
   return value;
 }
 
