@@ -67,12 +67,6 @@ void add_section(const YamlEntry& entry, std::vector<Settings>& problems) {
   for (const YamlNode& item : entry.value.items) expand(entry.key, item, problems);
 }
 
-[[noreturn]] void fail_unknown(const YamlEntry& entry, std::span<const std::string_view> known) {
-  const std::string key = display_text(entry.key);
-  fail_at(ErrorCode::unknown_key, entry.place, key, "'" + key + "'", "one of " + joined(known),
-          did_you_mean(entry.key, known));
-}
-
 }  // namespace
 
 Configuration parse_configuration(const YamlNode& document, const KnownKeys& known) {
@@ -91,7 +85,9 @@ Configuration parse_configuration(const YamlNode& document, const KnownKeys& kno
     } else {
       std::vector<std::string_view> keys(known.options.begin(), known.options.end());
       keys.insert(keys.end(), known.operators.begin(), known.operators.end());
-      fail_unknown(entry, keys);
+      const std::string key = display_text(entry.key);
+      fail_at(ErrorCode::unknown_key, entry.place, key, "'" + key + "'", "one of " + joined(keys),
+              did_you_mean(entry.key, keys));
     }
   }
   return configuration;
@@ -107,12 +103,7 @@ std::vector<Settings> parse_problems(const std::string& text, const std::string&
   if (document.kind != YamlNode::Kind::map)
     fail_at(ErrorCode::wrong_type, document.place, "", document.describe(),
             "an operator and its problem: 'gemm: {size: 256}'");
-  std::vector<Settings> problems;
-  for (const YamlEntry& entry : document.entries) {
-    if (!among(operators, entry.key)) fail_unknown(entry, operators);
-    add_section(entry, problems);
-  }
-  return problems;
+  return parse_configuration(document, {.options = {}, .lists = {}, .operators = operators}).problems;
 }
 
 }  // namespace tmaops::io
