@@ -9,7 +9,6 @@
 
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "io/time_names.hpp"
 #ifdef TMAOPS_HAVE_ZSTD
 #include <zstd.h>
 #endif
@@ -115,6 +114,12 @@ Bytes unzstd(const Bytes& packed, const std::string& where, const ExpansionLimit
   if (left != 0) damaged(where, "a zstd file that is cut off");
   return std::move(all).bytes();
 }
+#else
+[[noreturn]] void fail_without_zstd(const std::string& where) {
+  fail(ErrorCode::bad_format, where, "zstd, and tmaops was built without it", "gzip or plain text",
+       std::string("zstd needs libzstd: ") + TMAOPS_HOW_ZSTD + ".");
+}
+Bytes unzstd(const Bytes&, const std::string& where, const ExpansionLimit&) { fail_without_zstd(where); }
 #endif
 
 }  // namespace
@@ -137,15 +142,6 @@ Compression detect_compression(std::string_view bytes) {
   return Compression::none;
 }
 
-#ifndef TMAOPS_HAVE_ZSTD
-namespace {
-[[noreturn]] void fail_without_zstd(const std::string& where) {
-  fail(ErrorCode::bad_format, where, "zstd, and tmaops was built without it", "gzip or plain text",
-       std::string("zstd needs libzstd: ") + TMAOPS_HOW_ZSTD + ".");
-}
-}  // namespace
-#endif
-
 Bytes decompress(const Bytes& packed, Compression compression, const std::string& where, const ExpansionLimit& limit) {
   if (compression == Compression::none) return packed;
   if (packed.size == 0) fail(ErrorCode::bad_format, where, "an empty file", "compressed text");
@@ -153,12 +149,7 @@ Bytes decompress(const Bytes& packed, Compression compression, const std::string
     fail(ErrorCode::bad_format, where,
          "other first bytes than those of " + std::string(compression == Compression::gzip ? "gzip" : "zstd"),
          "compressed data, as the extension says", "If the file is plain text, give it a name without that extension.");
-  if (compression == Compression::gzip) return gunzip(packed, where, limit);
-#ifdef TMAOPS_HAVE_ZSTD
-  return unzstd(packed, where, limit);
-#else
-  fail_without_zstd(where);
-#endif
+  return compression == Compression::gzip ? gunzip(packed, where, limit) : unzstd(packed, where, limit);
 }
 
 struct Compressor::State {
