@@ -10,6 +10,7 @@
 
 #include "io/array.hpp"
 #include "io/decimal.hpp"
+#include "io/iso_time.hpp"
 #include "io/time_names.hpp"
 
 namespace tmaops::io {
@@ -83,8 +84,7 @@ struct TimeColumn {
   bool coarse = false;              // floating-point numbers of fewer than 64 bits
   std::string second_name{};        // of a pair: the column or array of nanoseconds
   std::size_t second_position = 0;  // of a pair
-  char iso_separator = 'T';         // between date and time of day
-  std::string iso_zone = "Z";       // "Z", "+02:00", or nothing
+  IsoStyle iso{};                   // of ISO 8601
 };
 
 struct Recording {

@@ -7,7 +7,6 @@
 #include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
-#include "io/iso_time.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "io/trajectory.hpp"
@@ -104,8 +103,7 @@ void parse_iso_times(Recording& recording, const Table& table, std::size_t colum
     if (style.zone.empty() != first.zone.empty())
       fail_field(table, row, column, first.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
   }
-  time.iso_separator = first.separator;
-  time.iso_zone = first.zone;
+  time.iso = first;
   if (first.zone.empty())
     recording.warnings.push_back(recording.where + ": times of '" + display_text(time.name) +
                                  "' have no zone and were read as UTC");

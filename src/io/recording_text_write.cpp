@@ -5,8 +5,6 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
-#include "io/decimal.hpp"
-#include "io/iso_time.hpp"
 #include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
@@ -51,17 +49,13 @@ class TimeFields {
             : form_ == TimeForm::number ? time.unit
                                         : TimeUnit::seconds;
     digits_ = digits_needed(recording.times, unit_);
-    if (form_ == TimeForm::iso8601) style_ = {time.iso_separator, time.iso_zone};
-    places_ = {time.position};
-    names_ = {form_ == TimeForm::number ? written_time_name(recording, format, unit_) : time.name};
+    places = {time.position};
+    names = {form_ == TimeForm::number ? written_time_name(recording, format, unit_) : time.name};
     if (form_ == TimeForm::pair) {
-      places_.push_back(time.second_position);
-      names_.push_back(time.second_name);
+      places.push_back(time.second_position);
+      names.push_back(time.second_name);
     }
   }
-  std::size_t count() const { return names_.size(); }
-  const std::string& name(std::size_t part) const { return names_[part]; }
-  std::size_t place(std::size_t part) const { return places_[part]; }
   std::string text(std::int64_t row, std::size_t part) const {
     const std::int64_t time = recording_.times[static_cast<std::size_t>(row)];
     switch (form_) {
@@ -73,17 +67,17 @@ class TimeFields {
       case TimeForm::datetime64:
         break;
     }
-    return iso_time_text(time, style_, digits_);
+    return iso_time_text(time, recording_.time.iso, digits_);
   }
+  std::vector<std::string> names;   // of one column, or of the two of a pair
+  std::vector<std::size_t> places;  // of these columns in the input
+
 
  private:
   const Recording& recording_;
   TimeForm form_ = TimeForm::number;
   TimeUnit unit_ = TimeUnit::seconds;
   int digits_ = 0;
-  IsoStyle style_{};
-  std::vector<std::string> names_;
-  std::vector<std::size_t> places_;
 };
 
 std::string field_text(const TextField& field, std::int64_t row, char delimiter) {
@@ -108,9 +102,9 @@ std::vector<int> order_of(std::size_t fields, const TimeFields& times, bool time
   std::vector<int> order;
   for (std::size_t i = 0; i < fields; ++i) order.push_back(static_cast<int>(i));
   std::vector<std::size_t> parts{0};
-  if (times.count() == 2) parts.insert(times.place(1) < times.place(0) ? parts.begin() : parts.end(), 1);
+  if (times.places.size() == 2) parts.insert(times.places[1] < times.places[0] ? parts.begin() : parts.end(), 1);
   for (const std::size_t part : parts) {
-    const std::size_t place = times_first ? 0 : std::min(times.place(part), order.size());
+    const std::size_t place = times_first ? 0 : std::min(times.places[part], order.size());
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(place), -1 - static_cast<int>(part));
   }
   return order;
@@ -189,15 +183,13 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     output.line(line);
   } else if (recording.named) {
     std::vector<std::string> names;
-    std::set<std::string> taken;
-    for (std::size_t part = 0; part < times.count(); ++part) taken.insert(times.name(part));
+    std::set<std::string> taken(times.names.begin(), times.names.end());
     for (const int at : order) {
       const std::string& name =
-          at < 0 ? times.name(static_cast<std::size_t>(-1 - at)) : fields[static_cast<std::size_t>(at)].name;
+          at < 0 ? times.names[static_cast<std::size_t>(-1 - at)] : fields[static_cast<std::size_t>(at)].name;
       names.push_back(at < 0 || name.empty() ? name : unique_name(name, taken));
     }
-    line = csv_header(recording, names, delimiter);
-    output.line(line);
+    output.line(csv_header(recording, names, delimiter));
   }
   for (std::int64_t row = 0; row < recording.rows(); ++row) {
     const bool valid = recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0;

@@ -4,8 +4,6 @@
 #include <limits>
 
 #include "core/fail.hpp"
-#include "io/decimal.hpp"
-#include "io/iso_time.hpp"
 #include "io/recording.hpp"
 
 namespace tmaops::io {
