@@ -17,10 +17,9 @@ class TextOutput {
  public:
   explicit TextOutput(OutputFile& file)
       : compressor_(compression_of(file.path()), [&file](std::string_view bytes) { file.write(bytes); }) {}
-  void line(std::string& text) {
-    text += '\n';
+  void line(std::string_view text) {
     pending_ += text;
-    text.clear();
+    pending_ += '\n';
     if (pending_.size() >= kWrittenPiece) flush();
   }
   void finish() {
@@ -69,9 +68,9 @@ class TimeFields {
     }
     return iso_time_text(time, recording_.time.iso, digits_);
   }
+
   std::vector<std::string> names;   // of one column, or of the two of a pair
   std::vector<std::size_t> places;  // of these columns in the input
-
 
  private:
   const Recording& recording_;
@@ -165,22 +164,16 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
   const std::vector<TextField> fields = csv ? flattened(recording) : pose_fields(recording, format);
   const char delimiter = csv ? written_delimiter(file, recording) : ' ';
   TextOutput output(file);
-  std::string line;
   if (format == FileFormat::kitti) {
-    for (std::int64_t row = 0; row < recording.rows(); ++row) {
-      line = kitti_line(fields, row);
-      output.line(line);
-    }
+    for (std::int64_t row = 0; row < recording.rows(); ++row) output.line(kitti_line(fields, row));
     return output.finish();
   }
 
   const TimeFields times(recording, format, options);
   const std::vector<int> order = order_of(fields.size(), times, !csv);
   if (!csv) {
-    line = "#";
-    for (const std::string_view name : kTumColumns) line += " " + std::string(name);
-    if (recording.format == format && !recording.header_comment.empty()) line = recording.header_comment;
-    output.line(line);
+    const bool kept = recording.format == format && !recording.header_comment.empty();
+    output.line(kept ? recording.header_comment : "# " + joined(kTumColumns, " "));
   } else if (recording.named) {
     std::vector<std::string> names;
     std::set<std::string> taken(times.names.begin(), times.names.end());
@@ -191,7 +184,9 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     }
     output.line(csv_header(recording, names, delimiter));
   }
+  std::string line;
   for (std::int64_t row = 0; row < recording.rows(); ++row) {
+    line.clear();
     const bool valid = recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i != 0) line += delimiter;
@@ -212,11 +207,7 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
 void write_kitti_times(OutputFile& file, const Recording& recording) {
   TextOutput output(file);
   const int digits = digits_needed(recording.times, TimeUnit::seconds);
-  std::string line;
-  for (const std::int64_t time : recording.times) {
-    line = time_text(time, TimeUnit::seconds, digits);
-    output.line(line);
-  }
+  for (const std::int64_t time : recording.times) output.line(time_text(time, TimeUnit::seconds, digits));
   output.finish();
 }
 
