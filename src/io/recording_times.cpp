@@ -13,15 +13,14 @@ namespace {
 void check_precision(const Array& array, const std::string& where) {
   const std::int64_t count = array.size();
   if (array.type.kind != ElementKind::real || array.type.bytes == 8 || count == 0) return;
-  float largest = 0;
   double first = std::numeric_limits<double>::infinity(), last = -first;
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = element_f64(array, i);
     if (!std::isfinite(value)) return;  // array_times() has an error for it
-    largest = std::max(largest, static_cast<float>(std::abs(value)));
     first = std::min(first, value);
     last = std::max(last, value);
   }
+  const double largest = std::max(std::abs(first), std::abs(last));
   const int digits = array.type.bytes == 4 ? 23 : array.type.bfloat16 ? 7 : 10;  // of the mantissa
   const double resolution = largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - digits);
   if (resolution * static_cast<double>(count - 1) > last - first || (count == 1 && resolution > 1e-3))
@@ -89,13 +88,10 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
                                         const ReadOptions& options) {
   const std::vector<TimePair> pairs = find_time_pairs(names);
-  const auto of_pair = [&](std::size_t index) {
-    return std::find_if(pairs.begin(), pairs.end(), [&](const TimePair& pair) { return pair.seconds == index; });
-  };
   TimeColumn& time = recording.time;
   const auto take = [&](std::size_t index, TimeChoice choice) {
     ChosenTimes chosen{index, {}};
-    if (const auto pair = of_pair(index); pair != pairs.end()) {
+    if (const auto pair = std::ranges::find(pairs, index, &TimePair::seconds); pair != pairs.end()) {
       chosen.second = pair->nanoseconds;
       time.form = TimeForm::pair;
       time.second_name = names[pair->nanoseconds];

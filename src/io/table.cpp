@@ -54,13 +54,9 @@ class LineSplitter {
         while (at < line.size() && (blanks ? !is_blank(line[at]) : line[at] != delimiter)) ++at;
         fields.push_back({trimmed(line.substr(start, at - start)), static_cast<std::uint32_t>(start + 1), false});
       }
-      if (blanks) {
-        skip_blanks();
-        if (at >= line.size()) return;
-      } else {
-        if (at >= line.size()) return;
-        ++at;
-      }
+      if (blanks) skip_blanks();
+      if (at >= line.size()) return;
+      if (!blanks) ++at;
     }
   }
 
