@@ -36,19 +36,9 @@ std::vector<std::string> arguments_of(const std::string& command) {
   return words;
 }
 
-/// Options of the command and, where it is not the program itself, the program's.
-std::vector<const CLI::Option*> options_at(const CLI::App& command, const CLI::App& app) {
-  std::vector<const CLI::Option*> all = options_of(command);
-  if (&command == &app) return all;
-  for (const CLI::Option* option : options_of(app))
-    if (std::ranges::none_of(all, [&](const CLI::Option* other) { return names_of(*other) == names_of(*option); }))
-      all.push_back(option);
-  return all;
-}
-
 std::string long_options(const CLI::App& command, const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : options_at(command, app))
+  for (const CLI::Option* option : options_of({&command, &app}))
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   return joined(names, " ");
 }
@@ -56,7 +46,7 @@ std::string long_options(const CLI::App& command, const CLI::App& app) {
 /// A case of the script for every option that takes a value. It lists the values, or is empty where files complete.
 std::string bash_values(const CLI::App& command, const CLI::App& app) {
   std::string cases;
-  for (const CLI::Option* option : options_at(command, app)) {
+  for (const CLI::Option* option : options_of({&command, &app})) {
     if (!takes_value(*option)) continue;
     const std::string before = "'" + (&command == &app ? "" : command.get_name()) + " ";
     const std::string names =
@@ -73,7 +63,7 @@ std::string bash_script(const CLI::App& app) {
   std::string cases;
   std::string values = bash_values(app, app);
   std::vector<std::string> with_value;  // options before the command whose value is no command
-  for (const CLI::Option* option : options_of(app))
+  for (const CLI::Option* option : options_of({&app}))
     if (takes_value(*option)) std::ranges::copy(names_of(*option), std::back_inserter(with_value));
   for (const CLI::App* command : shown_commands(app)) {
     const std::string name = command->get_name();
@@ -121,7 +111,7 @@ std::string fish_text(std::string text) {
 std::string fish_script(const CLI::App& app) {
   std::string text = "# tmaops completion; tmaops completion fish > ~/.config/fish/completions/tmaops.fish\n";
   const auto add_options = [&](const CLI::App& level, const std::string& condition) {
-    for (const CLI::Option* option : options_of(level)) {
+    for (const CLI::Option* option : options_of({&level})) {
       if (&level != &app && option->get_lnames() == std::vector<std::string>{"help"}) continue;  // the program's
       text += "complete -c tmaops" + condition;
       for (const std::string& name : option->get_lnames()) text += " -l " + name;

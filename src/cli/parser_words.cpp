@@ -24,17 +24,20 @@ std::string hint_about_value(const std::string& message) {
 
 }  // namespace
 
-std::vector<const CLI::Option*> options_of(const CLI::App& command) {
-  std::vector<const CLI::Option*> all;
-  for (const CLI::Option* option : command.get_options())
-    if (!option->get_group().empty() && (!option->get_lnames().empty() || !option->get_snames().empty()))
-      all.push_back(option);
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App* each) { return each->get_name().empty(); }))
-    std::ranges::copy(options_of(*group), std::back_inserter(all));
+std::vector<const CLI::Option*> options_of(std::initializer_list<const CLI::App*> commands) {
   std::vector<const CLI::Option*> once;
-  for (const CLI::Option* option : all)
-    if (std::ranges::none_of(once, [&](const CLI::Option* other) { return names_of(*other) == names_of(*option); }))
-      once.push_back(option);
+  const auto add = [&](const CLI::App* app) {
+    for (const CLI::Option* option : app->get_options())
+      if (const auto names = names_of(*option); !option->get_group().empty() && !names.empty() &&
+                                                std::ranges::none_of(once, [&](const CLI::Option* other) {
+                                                  return names_of(*other) == names;
+                                                }))
+        once.push_back(option);
+  };
+  for (const CLI::App* command : commands) {
+    add(command);
+    std::ranges::for_each(command->get_subcommands([](const CLI::App* each) { return each->get_name().empty(); }), add);
+  }
   return once;
 }
 
@@ -64,10 +67,8 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& not_take
   const auto chosen = app.get_subcommands();
   std::vector<std::string> options;
   std::vector<std::string> commands;
-  for (const CLI::App* level : {&app, chosen.empty() ? nullptr : static_cast<const CLI::App*>(chosen.front())})
-    if (level != nullptr)
-      for (const CLI::Option* option : options_of(*level))
-        std::ranges::copy(names_of(*option), std::back_inserter(options));
+  for (const CLI::Option* option : options_of({&app, chosen.empty() ? &app : chosen.front()}))
+    std::ranges::copy(names_of(*option), std::back_inserter(options));
   if (chosen.empty())
     for (const CLI::App* command : shown_commands(app)) commands.push_back(command->get_name());
 

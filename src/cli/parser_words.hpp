@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ inline std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-/// Options of a command and of its option groups, each once, without positional arguments.
-std::vector<const CLI::Option*> options_of(const CLI::App& command);
+/// Options of commands and of their option groups, each once, without positional arguments.
+std::vector<const CLI::Option*> options_of(std::initializer_list<const CLI::App*> commands);
 /// "--output" and "-o" of an option.
 std::vector<std::string> names_of(const CLI::Option& option);
 /// The values that the type name of an option lists between braces; empty when it lists none.
