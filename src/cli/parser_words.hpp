@@ -13,11 +13,11 @@ class Option;
 
 namespace tmaops::cli {
 
-/// The parts of a list with commas.
-inline std::vector<std::string> split_list(const std::string& text) {
+/// The parts of a list with commas, or another separator.
+inline std::vector<std::string> split_list(const std::string& text, char separator = ',') {
   std::vector<std::string> parts;
   for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::size_t end = std::min(text.find(separator, start), text.size());
     parts.push_back(text.substr(start, end - start));
     start = end + 1;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/parser_words.hpp"
 #include "core/display.hpp"
 
 namespace tmaops::cli {
@@ -42,12 +43,9 @@ std::vector<std::string> pieces(const std::string& text, std::size_t width) {
 }  // namespace
 
 Table::Table(std::string_view titles) {
-  for (std::size_t at = 0; at <= titles.size();) {
-    const std::size_t end = std::min(titles.find('|', at), titles.size());
-    const bool right = titles.substr(at, 1) == ">";
-    columns_.push_back({std::string(titles.substr(at + (right ? 1 : 0), end - at - (right ? 1 : 0))),
-                        right ? Align::right : Align::left});
-    at = end + 1;
+  for (const std::string& title : split_list(std::string(titles), '|')) {
+    const bool right = title.starts_with('>');
+    columns_.push_back({title.substr(right ? 1 : 0), right});
   }
 }
 
@@ -69,7 +67,7 @@ std::string Table::text(bool color, std::size_t width) const {
 
   std::size_t text_column = widths.size();  // the last one, where its text may be wrapped
   while (text_column > 0 && widths[text_column - 1] == 0) --text_column;
-  text_column = text_column > 0 && columns_[text_column - 1].align == Align::left ? text_column - 1 : widths.size();
+  text_column = text_column > 0 && !columns_[text_column - 1].right ? text_column - 1 : widths.size();
 
   std::vector<Fold> folds{{}};
   std::size_t used = 0;  // of the line, with the gap after its last column
@@ -93,7 +91,7 @@ std::string Table::text(bool color, std::size_t width) const {
     std::size_t start = fold.indent;    // of the column
     for (std::size_t i = fold.first; i < std::min(fold.last, row.size()); ++i) {
       if (widths[i] == 0) continue;
-      const bool right = columns_[i].align == Align::right;
+      const bool right = columns_[i].right;
       if (row[i].text.empty()) {
         pending += widths[i];
       } else if (i == text_column) {

@@ -28,10 +28,9 @@ class Table {
   std::string text(bool color, std::size_t width = kAnyWidth) const;
 
  private:
-  enum class Align { left, right };
   struct Column {
     std::string title;
-    Align align;
+    bool right;  // aligned to the right
   };
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
