@@ -31,7 +31,11 @@ void print_problem(std::string_view line) { print_styled(display_lines(line) + "
 
 void print_styled(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-bool is_terminal(Stream stream) { return isatty(stream == Stream::data ? STDOUT_FILENO : STDERR_FILENO) == 1; }
+bool is_terminal(Stream stream) {
+  const char* term = std::getenv("TERM");
+  return isatty(stream == Stream::data ? STDOUT_FILENO : STDERR_FILENO) == 1 && term != nullptr &&
+         std::string_view(term) != "dumb";
+}
 
 std::size_t line_width(Stream stream) {
   constexpr std::int64_t kNarrowest = 20;
@@ -72,9 +76,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
 bool use_color(const Globals& globals, Stream stream) {
   if (globals.color != "auto") return globals.color == "always";
   const char* no_color = std::getenv("NO_COLOR");  // https://no-color.org: any value but the empty one
-  if (no_color != nullptr && *no_color != '\0') return false;
-  const char* term = std::getenv("TERM");
-  return is_terminal(stream) && term != nullptr && std::string_view(term) != "dumb";
+  return (no_color == nullptr || *no_color == '\0') && is_terminal(stream);
 }
 
 std::string styled(std::string_view text, Style style, bool color) {

@@ -20,6 +20,7 @@ void print_problem(std::string_view line);
 void print_styled(std::string_view text);
 
 enum class Stream { data, notes };
+/// A terminal that obeys control sequences: TERM is set, and not to dumb.
 bool is_terminal(Stream stream);
 /// The width at which lines are wrapped.
 inline constexpr std::size_t kAnyWidth = static_cast<std::size_t>(-1);
@@ -27,7 +28,7 @@ inline constexpr std::size_t kAnyWidth = static_cast<std::size_t>(-1);
 std::size_t line_width(Stream stream);
 /// Lines that are wider, such as those of a help text, go on below the text they belong to.
 std::string wrapped(std::string_view text, std::size_t width);
-/// --color always or never; auto: a terminal, NO_COLOR unset or empty, TERM not dumb.
+/// --color always or never; auto: a terminal, NO_COLOR unset or empty.
 bool use_color(const Globals& globals, Stream stream);
 
 enum class Style { plain, bold, good, bad, faint };

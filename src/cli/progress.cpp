@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
 #include "bench/peers/peers.hpp"
 #include "bench/run/runner.hpp"
@@ -20,10 +18,7 @@ constexpr int kNoDevice = 4;  // exit code
 
 }  // namespace
 
-Progress::Progress(const Globals& globals) {
-  const char* term = std::getenv("TERM");
-  on_ = !globals.quiet && is_terminal(Stream::notes) && term != nullptr && std::string_view(term) != "dumb";
-}
+Progress::Progress(const Globals& globals) : on_(!globals.quiet && is_terminal(Stream::notes)) {}
 
 Progress::~Progress() { clear(); }
 
