@@ -36,7 +36,7 @@ Selection select_rows(const io::Recording& recording, const ResampleTargets& tar
       const bool in_gap = !outside && table.valid[static_cast<std::size_t>(t)] == 0;
       selection.outside += outside;
       selection.in_gaps += in_gap;
-      if (!(outside && policies.drop_outside) && !(in_gap && policies.drop_gaps)) selection.kept.push_back(t);
+      if (!(outside && policies.drops_outside()) && !(in_gap && policies.drop_gaps)) selection.kept.push_back(t);
     }
     selection.offsets.push_back(static_cast<std::int64_t>(selection.kept.size()));
   }

@@ -59,18 +59,14 @@ void check_options(const ResampleCommand& command, FileFormat from, FileFormat t
 Policies make_policies(const ResampleCommand& command, FileFormat to) {
   Policies policies;
   policies.outside = !command.outside.empty() ? command.outside : to == FileFormat::npz ? "nan" : "drop";
-  policies.operation.outside = policies.outside == "hold"          ? Outside::hold
-                               : policies.outside == "extrapolate" ? Outside::extrapolate
-                               : policies.outside == "error"       ? Outside::error
-                                                                   : Outside::nan;
-  policies.drop_outside = policies.outside == "drop";
+  policies.outside_mode = policies.outside == "hold"          ? Outside::hold
+                          : policies.outside == "extrapolate" ? Outside::extrapolate
+                          : policies.outside == "error"       ? Outside::error
+                                                              : Outside::nan;
   policies.drop_gaps = to != FileFormat::npz;
   if (command.max_gap) {
-    const bool positive = *command.max_gap > 0;
-    if (!positive ||
-        io::time_from_f64(*command.max_gap, io::TimeUnit::seconds, policies.operation.max_gap) !=
-            io::ParseResult::good ||
-        policies.operation.max_gap == 0)
+    const auto result = io::time_from_f64(*command.max_gap, io::TimeUnit::seconds, policies.max_gap);
+    if (result != io::ParseResult::good || policies.max_gap <= 0)
       fail(ErrorCode::bad_parameter, "--max-gap", io::real_text(*command.max_gap), "from 1e-9 to 9.2e9 seconds");
   }
   return policies;

@@ -107,7 +107,7 @@ void write_report(const ResampleCommand& command, const RunFacts& facts, Resampl
   if (facts.selection.outside != 0)
     lines.push_back(fmt::format("  {} of {} targets lie outside the recording: {}", facts.selection.outside, targets,
                                 facts.policies.outside));
-  const std::int64_t max_gap = facts.policies.operation.max_gap;
+  const std::int64_t max_gap = facts.policies.max_gap;
   if (max_gap != 0)
     lines.push_back(fmt::format("  {} of {} targets lie in {} gap{} wider than {}: {}",
                                 facts.selection.in_gaps - facts.table.masked, targets, facts.steps.wider_than_gap,

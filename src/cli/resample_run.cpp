@@ -53,21 +53,21 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   io::Recording& recording = input.recording;
   warn_of_recording(recording, report.warnings);
   const bool last_wins = command.duplicates.empty() ? from == FileFormat::tum : command.duplicates == "last";
-  policies.operation.duplicates = last_wins ? Duplicates::last : Duplicates::error;
+  policies.duplicates = last_wins ? Duplicates::last : Duplicates::error;
   io::check_order(recording, last_wins);
   const ModePlan plan = plan_modes(recording, input.roles, command.modes, command.columns.empty());
   report.warnings.insert(report.warnings.end(), plan.warnings.begin(), plan.warnings.end());
   const ResampleTargets targets = make_targets(command, window, recording);
-  const Steps steps = measure_steps(recording, policies.operation.max_gap);
+  const Steps steps = measure_steps(recording, policies.max_gap);
   const TimeSummary time = summarise_times(recording, steps);
   warn_of_targets(command, recording, targets, steps, window, report.warnings);
-  const ResampledTable table = resample_table(recording, targets, plan, policies.operation, input.missing);
+  const ResampledTable table = resample_table(recording, targets, plan, policies, input.missing);
   const Selection selection = select_rows(recording, targets, table, policies);
   check_something_left(command, recording, targets, table, selection, policies);
 
   if (command.plot_data) write_plot_data(*command.plot_data, recording, targets, plan, table);
   const bool with_valid =
-      policies.operation.max_gap != 0 || policies.operation.outside == Outside::nan || input.has_mask;
+      policies.max_gap != 0 || policies.outside_mode == Outside::nan || input.has_mask;
   io::Recording output = make_output(std::move(recording), targets, plan, table, selection, with_valid);
   RunFacts facts{from, to, policies, input, plan, targets, table, selection, steps, time};
   if (to == FileFormat::tum || to == FileFormat::kitti) facts.pose = name_pose(output, input.roles);

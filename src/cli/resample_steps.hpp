@@ -19,18 +19,14 @@ using io::ChannelReference;
 using io::seconds_text;
 
 // --- resample_policies.cpp: the options that are checked before any file is opened -----------------------------------
-struct ResamplePolicies {
-  Outside outside = Outside::hold;
+struct Policies {
+  std::string outside{};                 // as --outside names it
+  Outside outside_mode = Outside::hold;  // what the operator does there
   Duplicates duplicates = Duplicates::error;
   std::int64_t max_gap = 0;  // nanoseconds, 0: no limit
-};
-
-struct Policies {
-  ResamplePolicies operation{};
-  std::string outside{};
-  bool drop_outside = false;
   bool drop_gaps = false;
 
+  bool drops_outside() const { return outside == "drop"; }
   /// Targets outside the recording get a value.
   bool fills_outside() const { return outside == "hold" || outside == "extrapolate"; }
 };
@@ -192,7 +188,7 @@ struct ResampledTable {
 /// copied bit by bit; f64 holds the numbers exactly. Targets between rows with missing rows between them are NaN and
 /// not valid.
 ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
-                              const ResamplePolicies& policies, const MissingRows& missing = {});
+                              const Policies& policies, const MissingRows& missing = {});
 
 /// The column of the output, for the targets in `kept`: real numbers rounded once to the column's type; elements of
 /// other types copied, zero (empty, false) at targets that are not valid.

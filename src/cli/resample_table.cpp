@@ -126,7 +126,7 @@ void mask_missing(const MissingRows& missing, std::int64_t width, ResampledTable
 }  // namespace
 
 ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
-                              const ResamplePolicies& policies, const MissingRows& missing) {
+                              const Policies& policies, const MissingRows& missing) {
   ResampledTable table;
   table.row_modes = needed_row_modes(recording, plan, missing);
   std::vector<ChannelGroup> groups;
@@ -167,7 +167,7 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   table.valid.assign(targets.times.size(), 0);
   ResampleOptions options;
   options.channel_groups = groups;
-  options.outside = policies.outside;
+  options.outside = policies.outside_mode;
   options.duplicates = policies.duplicates;
   options.max_gap = policies.max_gap;
   options.source_offsets = recording.offsets;
