@@ -44,7 +44,7 @@ std::int64_t sort_rows(io::Recording& recording) {
 /// Removes the rows that have no data according to the mask.
 void drop_masked_rows(ResampleInput& input) {
   io::Recording& recording = input.recording;
-  const auto mask = io::find_valid_mask(column_view(recording));
+  const auto mask = io::find_valid_mask({recording.columns});
   if (!mask) return;
   input.has_mask = true;
   const io::Array valid = recording.columns[*mask].data;

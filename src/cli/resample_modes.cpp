@@ -155,7 +155,7 @@ class Planner {
     }
   }
   std::optional<io::AngleRule> rule_of(const ChannelReference& channel, double turn) const {
-    return io::find_angle_rule(column_view(recording_), channel, recording_.offsets, turn);
+    return io::find_angle_rule({recording_.columns}, channel, recording_.offsets, turn);
   }
   void assign_default_angles() {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
@@ -178,7 +178,7 @@ class Planner {
 
   /// Lists the quaternions, and warns of those that are not interpolated as such.
   void judge_quaternions(ModePlan& plan) const {
-    const io::ColumnView view = column_view(recording_);
+    const io::ColumnView view{recording_.columns};
     std::vector<ChannelReference> taken = named_;
     for (const io::NamedVector& vector : roles_.quaternions) {
       taken.insert(taken.end(), vector.components.begin(), vector.components.end());

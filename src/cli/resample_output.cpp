@@ -15,11 +15,10 @@ constexpr std::array kPoseNames{"tx", "ty", "tz", "qx", "qy", "qz", "qw"};
 
 /// One channel of a real array as an array of its own.
 io::Array channel_of(const io::Recording& recording, const ChannelReference& channel) {
-  const io::Column& column = recording.columns[channel.column];
-  std::vector<double> values(static_cast<std::size_t>(column.data.shape[0]));
-  for (std::size_t row = 0; row < values.size(); ++row)
-    values[row] = io::element_f64(column.data, static_cast<std::int64_t>(row) * column.width() + channel.channel);
-  return io::make_array(values, {column.data.shape[0]});
+  const io::ColumnView view{recording.columns};
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < view.rows(); ++row) values.push_back(view.value(channel, row));
+  return io::make_array(values, {view.rows()});
 }
 
 }  // namespace

@@ -9,10 +9,8 @@
 
 namespace tmaops::cli {
 
-io::ColumnView column_view(const io::Recording& recording) { return {recording.columns}; }
-
 ColumnRoles find_roles(const io::Recording& recording) {
-  const io::ColumnView view = column_view(recording);
+  const io::ColumnView view{recording.columns};
   return {io::find_quaternions(view), io::find_positions(view)};
 }
 
@@ -121,9 +119,8 @@ std::vector<ChannelReference> Selector::slice(std::size_t column, const std::str
   if (!first || !last || *first < 0 || *last > width || *first >= *last)
     fail("channels [" + display_text(text) + "] of '" + display_text(recording_.columns[column].name) + "'",
          "[a:b] within 0:" + std::to_string(width));
-  std::vector<ChannelReference> all;
-  for (std::int64_t k = *first; k < *last; ++k) all.push_back({column, k});
-  return all;
+  const std::vector<ChannelReference> all = all_channels(column);
+  return {all.begin() + *first, all.begin() + *last};
 }
 
 }  // namespace tmaops::cli

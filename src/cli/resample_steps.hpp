@@ -47,8 +47,6 @@ struct ColumnRoles {
   std::vector<io::NamedVector> positions{};
 };
 
-/// The columns of a recording as the rules of names see them.
-io::ColumnView column_view(const io::Recording& recording);
 ColumnRoles find_roles(const io::Recording& recording);
 
 /// Reads the selectors of an option:

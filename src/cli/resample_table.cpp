@@ -63,9 +63,8 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
 /// The number of whole turns to add to an angle in each row, so that it turns the shorter way from row to row. It is 0
 /// in the first row of an episode.
 std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& group) {
-  const io::Column& column = recording.columns[group.channels[0].column];
   const auto value = [&](std::int64_t row) {
-    return io::element_f64(column.data, row * column.width() + group.channels[0].channel);
+    return io::ColumnView{recording.columns}.value(group.channels[0], row);
   };
   std::vector<double> turns(static_cast<std::size_t>(recording.rows()), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
@@ -91,14 +90,14 @@ std::int64_t row_mode(const ResampledTable& table, Interpolation mode) {
 }
 
 /// Replaces the straight lines of angles by the shorter way round. The turns of each angle follow the row numbers.
-void wrap_angles(const io::Recording& recording, const ModePlan& plan, std::int64_t width, ResampledTable& table) {
+void wrap_angles(const io::Recording& recording, const ModePlan& plan, ResampledTable& table) {
   const std::int64_t previous = row_mode(table, Interpolation::previous);
   std::int64_t channel = 0, turn_column = table.value_columns + static_cast<std::int64_t>(table.row_modes.size());
   for (const ModeGroup& group : plan.groups) {
     if (group.angle) {
       const std::vector<double> turns = turns_of(recording, group);
       for (std::size_t t = 0; t < table.valid.size(); ++t) {
-        double* row = table.values.data() + static_cast<std::int64_t>(t) * width;
+        double* row = table.values.data() + static_cast<std::int64_t>(t) * table.stride;
         if (table.valid[t] == 0) continue;
         const auto before = static_cast<std::size_t>(row[previous]);
         row[channel] = wrapped(row[channel], row[turn_column] - turns[before], *group.angle);
@@ -110,10 +109,10 @@ void wrap_angles(const io::Recording& recording, const ModePlan& plan, std::int6
 }
 
 /// Targets strictly between two samples with missing rows between them have no data.
-void mask_missing(const MissingRows& missing, std::int64_t width, ResampledTable& table) {
+void mask_missing(const MissingRows& missing, ResampledTable& table) {
   const std::int64_t previous = row_mode(table, Interpolation::previous), next = row_mode(table, Interpolation::next);
   for (std::size_t t = 0; t < table.valid.size(); ++t) {
-    double* row = table.values.data() + static_cast<std::int64_t>(t) * width;
+    double* row = table.values.data() + static_cast<std::int64_t>(t) * table.stride;
     if (table.valid[t] == 0 ||
         missing.before[static_cast<std::size_t>(row[previous])] == missing.before[static_cast<std::size_t>(row[next])])
       continue;
@@ -183,9 +182,9 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
     throw;
   }
   table.variant = call.variant();
-  wrap_angles(recording, plan, width, table);
-  if (!missing.before.empty()) mask_missing(missing, width, table);
   table.stride = width;
+  wrap_angles(recording, plan, table);
+  if (!missing.before.empty()) mask_missing(missing, table);
   return table;
 }
 
