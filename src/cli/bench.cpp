@@ -302,8 +302,7 @@ void add_bench_command(CLI::App& app, Globals& globals) {
   command->add_option("--tuning", arguments->tuning,
                       "gemm's table of measured choices, used or, with --tune, written; 'off' for none "
                       "[$TMAOPS_GEMM_TUNING, then ~/.cache/tmaops/gemm_tuning.yaml]");
-  command->callback(
-      [&globals, arguments] { globals.run = [&globals, arguments] { return run_bench(globals, *arguments); }; });
+  set_run(*command, globals, [&globals, arguments] { return run_bench(globals, *arguments); });
 }
 
 }  // namespace tmaops::cli

@@ -15,17 +15,15 @@ struct Globals {
   bool json = false;
   bool quiet = false;
   std::string color = "auto";  // auto, always, never
-  /// Set by the chosen subcommand's callback and called when the whole command line was accepted. Returns the exit
-  /// code. A failure is thrown as tmaops::Error, which has an exit code.
-  std::function<int()> run{};
+  std::function<int()> run{};  // of the chosen subcommand
 };
 
-/// The pattern: options live in a shared_ptr that the callback keeps.
-///   auto options = std::make_shared<Options>();
-///   CLI::App* command = app.add_subcommand("explain", "...");
-///   command->add_option("code", options->code, "...");
-///   command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); };
-///   });
+/// When the whole command line was accepted and has this command, `run` is called, which keeps the command's options in
+/// a shared_ptr and returns the exit code. A failure is thrown as tmaops::Error, which has an exit code.
+void set_run(auto& command, Globals& globals, const std::function<int()>& run) {
+  command.callback([&globals, run] { globals.run = run; });
+}
+
 void add_doctor_command(CLI::App& app, Globals& globals);
 void add_list_command(CLI::App& app, Globals& globals);
 void add_bench_command(CLI::App& app, Globals& globals);

@@ -17,10 +17,6 @@
 namespace tmaops::cli {
 namespace {
 
-struct CompletionOptions {
-  std::string shell;
-};
-
 /// The values of a command's positional argument; empty where it is a file or free text.
 std::vector<std::string> arguments_of(const std::string& command) {
   std::vector<std::string> words;
@@ -138,18 +134,14 @@ std::string fish_script(const CLI::App& app) {
 }  // namespace
 
 void add_completion_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<CompletionOptions>();
+  auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
-  command->add_option("SHELL", options->shell, "bash, zsh or fish")
+  command->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback([&app, &globals, options] {
-    globals.run = [&app, options] {
-      print_data(options->shell == "bash"  ? bash_script(app)
-                 : options->shell == "zsh" ? zsh_script(app)
-                                           : fish_script(app));
-      return 0;
-    };
+  set_run(*command, globals, [&app, shell] {
+    print_data(*shell == "bash" ? bash_script(app) : *shell == "zsh" ? zsh_script(app) : fish_script(app));
+    return 0;
   });
 }
 

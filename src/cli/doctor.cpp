@@ -250,7 +250,7 @@ int doctor(const Globals& globals) {
 void add_doctor_command(CLI::App& app, Globals& globals) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say what is on this machine and what is missing; exit 1 for a problem");
-  command->callback([&globals] { globals.run = [&globals] { return doctor(globals); }; });
+  set_run(*command, globals, [&globals] { return doctor(globals); });
 }
 
 }  // namespace tmaops::cli

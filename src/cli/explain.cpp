@@ -14,10 +14,6 @@
 namespace tmaops::cli {
 namespace {
 
-struct ExplainOptions {
-  std::string code;
-};
-
 nlohmann::ordered_json to_json(const ErrorPage& page) {
   return {{"number", page.number}, {"name", page.name},        {"exit_code", page.exit_code},
           {"title", page.title},   {"text", page.explanation}, {"mend", page.mend}};
@@ -49,10 +45,10 @@ const ErrorPage& find_page(const std::string& code) {
        hint.empty() ? "`tmaops explain` lists all of them." : hint);
 }
 
-int explain(const Globals& globals, const ExplainOptions& options) {
+int explain(const Globals& globals, const std::string& code) {
   const bool color = use_color(globals, Stream::data);
-  if (!options.code.empty()) {
-    const ErrorPage& page = find_page(options.code);
+  if (!code.empty()) {
+    const ErrorPage& page = find_page(code);
     print_data(globals.json ? to_json(page).dump(2) + "\n" : wrapped(page_text(page, color), line_width(Stream::data)));
     return 0;
   }
@@ -73,10 +69,10 @@ int explain(const Globals& globals, const ExplainOptions& options) {
 }  // namespace
 
 void add_explain_command(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<ExplainOptions>();
+  auto code = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("explain", "Print the page of an error number, or list all of them");
-  command->add_option("CODE", options->code, "Number (E012) or name (dtype_mismatch)");
-  command->callback([&globals, options] { globals.run = [&globals, options] { return explain(globals, *options); }; });
+  command->add_option("CODE", *code, "Number (E012) or name (dtype_mismatch)");
+  set_run(*command, globals, [&globals, code] { return explain(globals, *code); });
 }
 
 }  // namespace tmaops::cli

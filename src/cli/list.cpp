@@ -153,12 +153,10 @@ void add_list_command(CLI::App& app, Globals& globals) {
       ->allow_extra_args(false);
   command->add_option("--config", arguments->config, "The problems of a configuration");
   add_given(*command, *arguments, "device", "Where the problems would run")->type_name("{auto,cpu,cuda}");
-  command->callback([&globals, arguments] {
-    globals.run = [&globals, arguments] {
-      take_configuration(*arguments);
-      const bool problems = !arguments->problems.empty() || !arguments->config.empty();
-      return problems ? list_problems(globals, *arguments) : list_operators(globals, *arguments);
-    };
+  set_run(*command, globals, [&globals, arguments] {
+    take_configuration(*arguments);
+    const bool problems = !arguments->problems.empty() || !arguments->config.empty();
+    return problems ? list_problems(globals, *arguments) : list_operators(globals, *arguments);
   });
 }
 

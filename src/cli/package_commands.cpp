@@ -22,7 +22,7 @@ void add_package_commands(CLI::App& app, Globals& globals) {
     CLI::App* command = app.add_subcommand(name, text);
     command->fallthrough(false)->allow_extras();
     command->footer("This command comes with the Python package tmaops: docs/python.md says how to install it.");
-    command->callback([&globals, name] { globals.run = [name]() -> int { fail_without_package(name); }; });
+    set_run(*command, globals, [name]() -> int { fail_without_package(name); });
   }
 }
 

@@ -148,11 +148,6 @@ int run_probe(const Globals& globals, const ProbeOptions& options) {
   return report.exit_code();
 }
 
-int run_one_fault(const std::string& name) {
-  print_data("outcome: " + probe::run_fault(name) + "\n");
-  return 0;
-}
-
 }  // namespace
 
 void add_probe_command(CLI::App& app, Globals& globals) {
@@ -169,14 +164,16 @@ void add_probe_command(CLI::App& app, Globals& globals) {
   command->add_option("-o,--output", options->output, "Result file (JSON, schema in docs/tma.md)")->type_name("FILE");
   command->add_flag("-f,--force", options->force, "Replace FILE when it exists");
   command->footer("Ends with 0 when all is as documented, 1 when something is not. docs/tma.md says what is compared.");
-  command->callback(
-      [&globals, options] { globals.run = [&globals, options] { return run_probe(globals, *options); }; });
+  set_run(*command, globals, [&globals, options] { return run_probe(globals, *options); });
 
   // `probe` starts this subcommand for each fault. It is not in the help and the completions.
   auto name = std::make_shared<std::string>();
   CLI::App* fault = app.add_subcommand("probe-fault", "")->group("");
   fault->add_option("NAME", *name)->required();
-  fault->callback([&globals, name] { globals.run = [name] { return run_one_fault(*name); }; });
+  set_run(*fault, globals, [name] {
+    print_data("outcome: " + probe::run_fault(*name) + "\n");
+    return 0;
+  });
 }
 
 }  // namespace tmaops::cli

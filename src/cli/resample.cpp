@@ -73,12 +73,10 @@ void add_resample_command(CLI::App& app, Globals& globals) {
       "Defaults: real numbers linear, quaternions (qx qy qz qw, orientation.x, eef_quat) slerp, integers, booleans "
       "and\n"
       "text previous. docs/resample_command.md has it all.");
-  command->callback([&globals, options] {
-    globals.run = [&globals, options] {
-      options->json = globals.json;
-      options->quiet = globals.quiet;
-      return run_resample(*options);
-    };
+  set_run(*command, globals, [&globals, options] {
+    options->json = globals.json;
+    options->quiet = globals.quiet;
+    return run_resample(*options);
   });
 }
 

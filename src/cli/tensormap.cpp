@@ -64,7 +64,7 @@ void add_tensormap_command(CLI::App& app, Globals& globals) {
   command->footer(
       "Example: tmaops tensormap --dtype f16 --dims 32,160,92 --box 32,2,2 --swizzle 64B --at 0,-1,3\n"
       "Ends with 0 when map and load are valid, 1 when not. docs/tma.md explains it all.");
-  command->callback([&globals, options] { globals.run = [&globals, options] { return run(globals, *options); }; });
+  set_run(*command, globals, [&globals, options] { return run(globals, *options); });
 }
 
 }  // namespace tmaops::cli

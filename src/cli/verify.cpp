@@ -41,8 +41,7 @@ void add_verify_command(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("verify", "Check every variant against the reference");
   add_run_arguments(*command, *arguments);
-  command->callback(
-      [&globals, arguments] { globals.run = [&globals, arguments] { return run_verify(globals, *arguments); }; });
+  set_run(*command, globals, [&globals, arguments] { return run_verify(globals, *arguments); });
 }
 
 }  // namespace tmaops::cli
