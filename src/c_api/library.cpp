@@ -1,6 +1,5 @@
 // What the library has: its version, operators, variants and element types; and the threads of calls on the host.
 #include <map>
-#include <string>
 #include <vector>
 
 #include "c_api/plan.hpp"

@@ -19,7 +19,6 @@
 #include "io/output_file.hpp"
 #include "probe/report.hpp"
 #include "tma/driver.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -8,8 +8,6 @@
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
-#include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "core/device_info.hpp"

@@ -5,7 +5,6 @@
 #include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
-#include "io/decimal.hpp"
 
 namespace tmaops::cli {
 

@@ -9,7 +9,6 @@
 #include "cli/progress.hpp"
 #include "cli/request.hpp"
 #include "cli/result_table.hpp"
-#include "tmaops/error.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -1,6 +1,5 @@
 #include "core/workspace.hpp"
 
-#include <cstdint>
 #include <string>
 
 #include "core/work_device.hpp"

@@ -2,12 +2,11 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <utility>
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "core/utf8.hpp"
 #include "core/spelling.hpp"
+#include "core/utf8.hpp"
 #include "io/decimal.hpp"
 #include "io/table.hpp"
 
