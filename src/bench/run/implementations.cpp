@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "bench/workloads/extensions.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -30,8 +29,7 @@ std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Set
 }
 
 void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
-  if (const auto* tunable = dynamic_cast<const Tunable*>(&workload))
-    for (const std::string& name : tunable->candidates()) add_variant(workload, name, name, to);
+  for (const std::string& name : workload.candidates()) add_variant(workload, name, name, to);
   if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
 }
 

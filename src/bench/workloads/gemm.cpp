@@ -9,7 +9,6 @@
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "ops/gemm/problem.hpp"
@@ -140,7 +139,7 @@ CaseInfo describe(const Settings& problem, const GemmConfig& config, const std::
   return made;
 }
 
-class GemmWorkload : public Workload, public Tunable {
+class GemmWorkload : public Workload {
  public:
   GemmWorkload(const Settings& problem, const GemmConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "bench/workloads/common.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "core/parallel.hpp"
 #include "ops/tile_load/problem.hpp"
@@ -78,7 +77,7 @@ CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const s
   return made;
 }
 
-class TileLoadWorkload : public Workload, public LoadsTiles {
+class TileLoadWorkload : public Workload {
  public:
   TileLoadWorkload(const Settings& problem, const TileLoadConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
@@ -91,10 +90,11 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set, Launch launch) const override { return call(variant, set, launch); }
-  double loads() const override { return static_cast<double>(problem().tiles()); }
-  std::vector<std::string> manual_variants() const override { return {"plain", "plain_prefetch"}; }
-  std::int64_t most_blocks() const override {
-    return std::max((problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock, problem().tiles() / config_.points);
+  std::optional<Loading> loading() const override {
+    const std::int64_t tiles = problem().tiles();
+    return Loading{.loads = static_cast<double>(tiles),
+                   .manual = {"plain", "plain_prefetch"},
+                   .most_blocks = std::max((tiles + kTilesPerBlock - 1) / kTilesPerBlock, tiles / config_.points)};
   }
   Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
     return call(variant, set, Launch::plain, cycles);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,13 @@ struct CaseInfo {
 struct VariantChoice {
   VariantInfo info;
   Support support;
+};
+
+/// What an operator that measures loading says of a case.
+struct Loading {
+  double loads = 0;                   // of one call
+  std::vector<std::string> manual{};  // the variants that load by hand, to compare with
+  std::int64_t most_blocks = 0;       // no variant has more
 };
 
 /// How an output compares with the reference.
@@ -116,6 +124,18 @@ class Workload {
   Comparison check(int set, double tolerance);
   /// What check() allows a variant that rounds more than the others: the relative error, or 0 for the operator's own.
   virtual double variant_tolerance(const std::string&) const { return 0; }
+
+  /// How the operator's table of measured choices, which `--tune` fills, names the case; empty where there is no table.
+  virtual std::string tuning_key() const { return {}; }
+  /// Every way to run the case that the table may choose, as bind() takes it.
+  virtual std::vector<std::string> candidates() const { return {}; }
+  /// Of an operator that measures loading.
+  virtual std::optional<Loading> loading() const { return {}; }
+  /// A call as bind()'s that raises an entry of `cycles` (i64, most_blocks of them, on the GPU) for every block to the
+  /// cycles the block took. Of an operator that measures loading.
+  virtual Call bind_counting(const std::string& /*variant*/, int /*set*/, const TensorView& /*cycles*/) const {
+    return {};
+  }
   /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
   double peer_tolerance() const;
 
