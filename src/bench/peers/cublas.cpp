@@ -45,7 +45,7 @@ std::unique_ptr<Implementation> make_cublas(const Workload& workload, Timer& tim
     });
   }
   timer.run(calls.front());  // refuses what it does not take before it is checked
-  return make_local("cublas", Kind::peer, "", std::move(calls), timer);
+  return std::make_unique<InProcess>("cublas", Kind::peer, "", timer, std::move(calls));
 }
 
 }  // namespace tmaops::bench

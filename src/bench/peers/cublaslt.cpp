@@ -90,9 +90,9 @@ std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& t
   std::vector<std::vector<Call>> ways;
   for (const cublas::Algorithm& algorithm : context->algorithms())
     ways.push_back(calls_of(context, algorithm, workload));
-  return make_local(
-      "cublaslt", Kind::peer, "",
-      fastest(std::move(ways), timer, "cuBLASLt", "a product for which its heuristic proposes an algorithm"), timer);
+  return std::make_unique<InProcess>(
+      "cublaslt", Kind::peer, "", timer,
+      fastest(std::move(ways), timer, "cuBLASLt", "a product for which its heuristic proposes an algorithm"));
 }
 
 }  // namespace tmaops::bench

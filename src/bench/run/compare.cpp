@@ -50,19 +50,8 @@ std::pair<double, double> spread_of(const Json& counters, const char* counter) {
 }  // namespace
 
 std::string_view to_string(Change change) {
-  switch (change) {
-    case Change::faster:
-      return "faster";
-    case Change::slower:
-      return "slower";
-    case Change::same:
-      return "same";
-    case Change::missing:
-      return "missing";
-    case Change::added:
-      break;
-  }
-  return "new";
+  constexpr std::string_view names[] = {"faster", "slower", "same", "missing", "new"};
+  return enum_name(names, change);
 }
 
 std::vector<Difference> compare(const Json& now, const Json& base) {
