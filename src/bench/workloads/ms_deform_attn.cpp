@@ -42,14 +42,13 @@ std::vector<TensorSpec> tensors(const Case& c) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs, Device device) {
+CaseInfo describe(const Settings& problem, const Case& c, Device device) {
   CaseInfo made{.op = c.backward ? "ms_deform_attn_backward" : "ms_deform_attn",
                 .name = c.name,
                 .dtype = std::string(to_string(c.dtype)),
                 .problem = problem.to_text(),
                 .device = device};
   if (c.output_dtype != c.dtype) made.dtype += "->" + std::string(to_string(c.output_dtype));
-  for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'. With
   // nearest sampling 1, and backward the same for each of the two gradients.
   const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
@@ -63,7 +62,7 @@ CaseInfo describe(const Settings& problem, const Case& c, const std::vector<Tens
 class MsDeformAttnWorkload : public Workload {
  public:
   MsDeformAttnWorkload(const Settings& problem, const Case& c, Device device)
-      : Workload(describe(problem, c, bench::tensors(c), device), bench::tensors(c)), case_(c) {}
+      : Workload(describe(problem, c, device), bench::tensors(c)), case_(c) {}
 
   std::vector<VariantChoice> variants() const override;
   std::string selected() const override;

@@ -56,8 +56,6 @@ class ResampleWorkload : public Workload {
  public:
   ResampleWorkload(const Settings& problem, const ResampleCase& c, Device device)
       : Workload(describe_resample(problem, c, device), bench::tensors(c)), case_(c) {
-    if (c.backward)
-      for (const TensorSpec& spec : this->tensors()) info_.floor_bytes += byte_count(spec);
     if (c.interpolation != Interpolation::slerp) return;
     for (std::int64_t first = 0; first < c.channels; first += 4) groups_.push_back({first, 4, Interpolation::slerp});
   }

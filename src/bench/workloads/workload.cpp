@@ -37,12 +37,7 @@ Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
     const auto bytes = static_cast<std::uintptr_t>(spec.layout.size()) * size_of(spec.dtype);
     address += (bytes / 4096 + 1) * 4096;
   }
-}
-
-std::int64_t Workload::bytes() const { return static_cast<std::int64_t>(bytes_); }
-
-std::int64_t Workload::touched_bytes() const {
-  return info_.floor_bytes > 0 ? std::min(bytes(), static_cast<std::int64_t>(info_.floor_bytes)) : bytes();
+  if (!(info_.floor_bytes > 0)) info_.floor_bytes = bytes_;
 }
 
 void Workload::prepare(std::uint64_t seed, int sets) {
@@ -119,11 +114,8 @@ std::size_t Workload::index(std::string_view name) const {
 TensorView Workload::tensor(std::string_view name, int set) const {
   const std::size_t i = index(name);
   if (sets_.empty()) return {places_[i], specs_[i].dtype, specs_[i].layout, info_.device};
-  if (info_.device.type == DeviceType::cpu || making_data_) return sets_.at(static_cast<std::size_t>(set))[i].view();
-  if (!device_sets_.empty()) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
-  TensorView shape = sets_.front()[i].view();  // before prepare(): nothing reads the memory
-  shape.device = info_.device;
-  return shape;
+  if (on_gpu() && !making_data_) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
+  return sets_.at(static_cast<std::size_t>(set))[i].view();
 }
 
 TensorView Workload::host(std::string_view name, int set) const {
@@ -152,13 +144,14 @@ void Workload::upload(int sets) {
 }
 
 void Workload::poison(int set) {
-  if (on_gpu()) {
-    for (std::size_t i = 0; i < specs_.size(); ++i)
-      if (specs_[i].output) device_sets_.at(static_cast<std::size_t>(set))[i].poison();
-    return;
+  const auto at = static_cast<std::size_t>(set);
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (!specs_[i].output) continue;
+    if (on_gpu())
+      device_sets_.at(at)[i].poison();
+    else
+      sets_.at(at)[i].poison();
   }
-  for (std::size_t i = 0; i < specs_.size(); ++i)
-    if (specs_[i].output) sets_.at(static_cast<std::size_t>(set))[i].poison();
 }
 
 std::span<const std::string_view> workload_operators() {

@@ -1,6 +1,7 @@
 // One case of an operator: its data, its variants, and what the right output is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,7 +32,7 @@ struct CaseInfo {
   std::string dtype{};    // "f16", or "bf16->f32" where the output differs
   std::string problem{};  // in the configuration's syntax: what repeats it
   Device device{};
-  double floor_bytes = 0;  // each input read once, each output written once
+  double floor_bytes = 0;  // each input read once, each output written once; 0 becomes the bytes of all tensors
   double flops = 0;
 };
 
@@ -83,9 +84,9 @@ class Workload {
   const CaseInfo& info() const { return info_; }
   const std::vector<TensorSpec>& tensors() const { return specs_; }
   /// Bytes of all tensors of one set.
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
   /// What a call touches of them: the floor bytes, where these are less. Known after prepare() where data decides.
-  std::int64_t touched_bytes() const;
+  std::int64_t touched_bytes() const { return static_cast<std::int64_t>(std::min(bytes_, info_.floor_bytes)); }
 
   /// Every variant of the operator, best first, and whether it takes the case. Needs no data.
   virtual std::vector<VariantChoice> variants() const = 0;
