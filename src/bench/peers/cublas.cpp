@@ -3,7 +3,7 @@
 
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/workloads/device_buffer.hpp"
+#include "bench/workloads/buffer.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -18,7 +18,7 @@ struct CublasContext {
   CublasContext& operator=(const CublasContext&) = delete;
 
   const cublas::Library& library = cublas::library();
-  DeviceBuffer workspace;
+  Buffer workspace;
   cublas::Handle handle = nullptr;
 };
 

@@ -4,7 +4,7 @@
 
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/workloads/device_buffer.hpp"
+#include "bench/workloads/buffer.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -65,7 +65,7 @@ class CublasLtContext {
   }
 
   const cublas::LtLibrary& library_ = cublas::lt_library();
-  DeviceBuffer workspace_;
+  Buffer workspace_;
   cublas::Handle handle_ = nullptr;
   cublas::Descriptor product_ = nullptr;
   cublas::Descriptor first_ = nullptr;   // our B

@@ -22,11 +22,7 @@ struct Peer {
 bool is_gemm_on_gpu(std::string_view op, bool on_gpu) { return on_gpu && op == "gemm"; }
 
 constexpr Peer kPeers[] = {
-    {"copy", [](std::string_view, bool) { return true; },
-     [](const Workload& workload, Timer& timer) {
-       return workload.info().device.type == DeviceType::cuda ? make_cuda_copy(workload, timer)
-                                                              : make_copy(workload, timer);
-     }},
+    {"copy", [](std::string_view, bool) { return true; }, make_copy},
     {"empty", [](std::string_view, bool on_gpu) { return on_gpu; }, make_cuda_empty},
     {"gather", [](std::string_view op, bool on_gpu) { return on_gpu && op == "ms_deform_attn"; }, make_cuda_gather},
     {"onednn", [](std::string_view op, bool on_gpu) { return !on_gpu && op == "gemm"; }, make_onednn},

@@ -10,7 +10,7 @@ BlockCycles count_block_cycles(Workload& workload, Timer& timer, const std::stri
   if (!loading || workload.info().device.type == DeviceType::cpu) return {};
   const std::int64_t blocks = loading->most_blocks;
   set %= workload.sets();
-  DeviceBuffer cycles(DType::i64, Layout::contiguous({blocks}), workload.info().device);
+  const Buffer cycles(DType::i64, Layout::contiguous({blocks}), workload.info().device);
   const Call call = workload.bind_counting(variant, set, cycles.view());
   if (workload.sets() == 1) timer.run(call);
   cycles.poison();  // -1: below every count

@@ -112,30 +112,24 @@ double Workload::compared_part(const std::vector<Expected>& expected) const {
 
 Comparison Workload::check(int set, double tolerance) {
   const double allowed = tolerance > 0 ? tolerance : this->tolerance();
-  Set& buffers = sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set));
   Comparison result{.ok = true};
   const auto fail = [&result](std::string problem) {
     if (result.ok) result.problem = std::move(problem);
     result.ok = false;
   };
-  if (on_gpu()) {
-    const auto& device = device_sets_.at(static_cast<std::size_t>(set));
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-      if (specs_[i].output) fetch(specs_[i].name, set);
-    }
-  }
   for (std::size_t i = 0; i < specs_.size(); ++i) {
-    if (!buffers[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-    if (!specs_[i].output) continue;
-    if (const std::int64_t at = first_poisoned(buffers[i].view()); at >= 0)
-      fail(specs_[i].name + index_text(specs_[i].layout, at) + " was not written");
+    const auto& [name, dtype, layout, output] = specs_[i];
+    if (!this->set(set)[i].canaries_intact()) fail("wrote outside " + name);
+    if (!output) continue;
+    fetch(name, set);
+    if (const std::int64_t at = first_poisoned(host(name, set)); at >= 0)
+      fail(name + index_text(layout, at) + " was not written");
   }
   if (!reference_) return result;
   result.compared = compared_part(*reference_);
   for (const Expected& expected : *reference_) {
     const TensorSpec& spec = specs_[index(expected.tensor)];
-    const void* data = buffers[index(expected.tensor)].view().data;
+    const void* data = host(expected.tensor, set).data;
     const auto [difference, norm, largest, worst, broken] = deviation(spec.dtype, data, expected);
     if (broken)
       fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[*broken]),

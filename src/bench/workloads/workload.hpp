@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bench/workloads/buffer.hpp"
-#include "bench/workloads/device_buffer.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
 #include "tmaops/tensor.hpp"
@@ -103,7 +102,7 @@ class Workload {
   void set_reference(Reference reference) { reference_ = std::move(reference); }
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
-  int sets() const;
+  int sets() const { return static_cast<int>(copies_.size()) + (on_gpu() || data_.empty() ? 0 : 1); }
   /// On a GPU: memory of the GPU, but of the host while the data and the reference are made. Before prepare() there is
   /// no memory, and the address is made up: enough to ask the variants, which read nothing.
   TensorView tensor(std::string_view name, int set) const;
@@ -155,20 +154,20 @@ class Workload {
   using Set = std::vector<Buffer>;
   std::size_t index(std::string_view name) const;
   /// Memory for one set, unfilled.
-  Set new_set() const;
+  Set new_set(Device device) const;
+  const Set& set(int number) const;
   /// Elements that are expected, of all of the outputs.
   double compared_part(const std::vector<Expected>& expected) const;
   bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
   /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
   void expect_memory(int sets) const;
   void copy_until(int sets);
-  void upload(int sets);
 
   std::vector<TensorSpec> specs_;
   double bytes_ = 0;           // of one set
-  std::vector<void*> places_;  // made-up addresses of the tensors, until there are sets
-  std::vector<Set> sets_;      // of a workload on a GPU only the first, which its data and outputs pass through
-  std::vector<std::vector<DeviceBuffer>> device_sets_;
+  std::vector<void*> places_;  // made-up addresses of the tensors, until there is data
+  Set data_;                   // of the host: the first set, or what a GPU's data and outputs pass through
+  std::vector<Set> copies_;    // the other sets, of a GPU all
   bool making_data_ = false;
   Reference reference_;
 };
