@@ -64,8 +64,17 @@ class MsDeformAttnWorkload : public Workload {
   MsDeformAttnWorkload(const Settings& problem, const Case& c, Device device)
       : Workload(describe(problem, c, device), bench::tensors(c)), case_(c) {}
 
-  std::vector<VariantChoice> variants() const override;
-  std::string selected() const override;
+  std::vector<VariantChoice> variants() const override {
+    const DeviceInfo& device = device_info(info_.device);
+    if (case_.backward) return choices(ops::ms_deform_attn_backward::variants(), backward_problem(), device);
+    return choices(ops::ms_deform_attn::variants(), forward_problem(), device);
+  }
+  std::string selected() const override {
+    const DeviceInfo& device = device_info(info_.device);
+    return std::string(case_.backward
+                           ? ops::ms_deform_attn_backward::select(backward_problem(), device, "").variant->name
+                           : ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
+  }
   nlohmann::json peer_parameters() const override {
     auto levels = nlohmann::json::array();
     for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
@@ -98,8 +107,9 @@ class MsDeformAttnWorkload : public Workload {
   }
 
  private:
-  MsDeformAttnOptions options(const std::string& variant, int set) const {
+  MsDeformAttnOptions options(const std::string& variant, int set, Launch launch = Launch::plain) const {
     MsDeformAttnOptions made;
+    made.dependent_launch = launch == Launch::dependent;
     made.sampling = case_.sampling;
     made.deterministic = case_.deterministic;
     made.softmax = case_.fused.softmax;
@@ -130,22 +140,8 @@ class MsDeformAttnWorkload : public Workload {
   Case case_;
 };
 
-std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
-  const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward) return choices(ops::ms_deform_attn_backward::variants(), backward_problem(), device);
-  return choices(ops::ms_deform_attn::variants(), forward_problem(), device);
-}
-
-std::string MsDeformAttnWorkload::selected() const {
-  const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward)
-    return std::string(ops::ms_deform_attn_backward::select(backward_problem(), device, "").variant->name);
-  return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
-}
-
 Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch launch) const {
-  MsDeformAttnOptions wanted = options(variant, set);
-  wanted.dependent_launch = launch == Launch::dependent;
+  MsDeformAttnOptions wanted = options(variant, set, launch);
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
@@ -156,8 +152,7 @@ Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch laun
 }
 
 Call MsDeformAttnWorkload::fresh(const std::string& variant, int set, Launch launch) const {
-  MsDeformAttnOptions wanted = options(variant, set);
-  wanted.dependent_launch = launch == Launch::dependent;
+  MsDeformAttnOptions wanted = options(variant, set, launch);
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
