@@ -131,9 +131,11 @@ Comparison Workload::check(int set, double tolerance) {
     const TensorSpec& spec = specs_[index(expected.tensor)];
     const void* data = host(expected.tensor, set).data;
     const auto [difference, norm, largest, worst, broken] = deviation(spec.dtype, data, expected);
-    if (broken)
-      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[*broken]),
-                       load(spec.dtype, data, expected.elements[*broken]), expected.values[*broken]));
+    const auto fail_at = [&](std::size_t i) {
+      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[i]),
+                       load(spec.dtype, data, expected.elements[i]), expected.values[i]));
+    };
+    if (broken) fail_at(*broken);
     const double relative = norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
     result.relative = std::max(result.relative, relative);
     result.max = std::max(result.max, largest);
@@ -144,9 +146,7 @@ Comparison Workload::check(int set, double tolerance) {
     // One wrong element among millions hardly moves the norm, so each element has a limit too. Rounding of a large
     // element reaches a few times the allowed part of the root mean square, and the limit is a hundred times.
     const double rms = expected.elements.empty() ? 0 : std::sqrt(norm / static_cast<double>(expected.elements.size()));
-    if (largest > 100 * allowed * rms && relative <= allowed)
-      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[worst]),
-                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
+    if (largest > 100 * allowed * rms && relative <= allowed) fail_at(worst);
   }
   return result;
 }
