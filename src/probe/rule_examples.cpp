@@ -276,7 +276,6 @@ void one_dimension_examples(std::vector<RuleExample>& all) {
 
 std::vector<RuleExample> rule_examples() {
   std::vector<RuleExample> all;
-  one_dimension_examples(all);
   shape_examples(all);
   memory_examples(all);
   box_examples(all);
