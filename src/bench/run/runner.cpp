@@ -255,7 +255,7 @@ class Runner {
     if (implementation.kind() != Kind::variant)
       return log_.refuse({workload.info(), implementation.name(), "its result differs: " + error.problem,
                           factory_.asked_for(implementation.name()), 1});
-    log_.add_failed(row_of(workload, implementation, temperature, error));
+    log_.add(row_of(workload, implementation, temperature, error));
   }
 
   void add_row(const Workload& workload, const Timed& one, const std::string& temperature) {
