@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -107,8 +108,7 @@ void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) 
     if (found.size() > 1) found.erase(found.begin() + 1, found.end());
     return;
   }
-  std::string names;
-  for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
+  const std::string names = joined(found, ", ", [](const auto& one) { return one->name(); });
   Found kept;
   for (const std::string& name : options_.implementations) {
     const auto wanted = std::ranges::find_if(found, [&](const auto& one) { return one && one->name() == name; });

@@ -12,6 +12,7 @@
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/workload.hpp"
 #include "core/parallel.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -49,9 +50,7 @@ std::string index_text(const Layout& layout, std::int64_t offset) {
     at[static_cast<std::size_t>(dimension)] = offset / stride;
     offset %= stride;
   }
-  std::string text;
-  for (int i = 0; i < layout.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(at[static_cast<std::size_t>(i)]);
-  return "[" + text + "]";
+  return "[" + joined(std::span(at).first(static_cast<std::size_t>(layout.rank))) + "]";
 }
 
 /// Sums of squares of the differences and of the values, and the elements that differ most, or by no finite number.
