@@ -88,7 +88,7 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
   start_python();
   if (!loaded_) python_->load(workload);
   loaded_ = true;
-  return make_python_peer(peer, python_);
+  return python_->make(peer);
 }
 
 void Peers::forget() {
@@ -100,7 +100,7 @@ void Peers::start_python() {
   if (python_) return;
   if (no_python_.empty()) {
     try {
-      python_ = std::make_shared<PythonPeers>(python_settings_);
+      python_ = std::make_unique<PythonPeers>(python_settings_);
       if (python_settings_.note) python_settings_.note("peers: " + python_->versions());
       return;
     } catch (const Error& error) {

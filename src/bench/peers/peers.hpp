@@ -84,7 +84,7 @@ class Peers {
 
   PythonSettings python_settings_;
   Timer& timer_;
-  std::shared_ptr<PythonPeers> python_;
+  std::unique_ptr<PythonPeers> python_;
   std::string no_python_{};  // why, once it is known
   bool loaded_ = false;
 };
