@@ -24,27 +24,20 @@ constexpr std::int64_t k40 = std::int64_t{1} << 40;
 
 ElementType RandomSpecs::any_type() { return static_cast<ElementType>(below(options_.blackwell ? 16 : 13)); }
 
-void RandomSpecs::fill_tiled(TensorMapSpec& spec) {
+std::int64_t RandomSpecs::inner_row(const TensorMapSpec& spec, bool swizzled) {
+  if (packed_16(spec.dtype)) return 128;
   const int bits = bits_of(spec.dtype);
-  const bool swizzled = spec.swizzle != Swizzle::none && spec.interleave == Interleave::none;
-  const std::int64_t row_limit = swizzled ? span_of(spec.swizzle) : 256;  // bytes
-  if (packed_16(spec.dtype)) {
-    spec.box.push_back(128);
-  } else {
-    // A multiple of 16 bytes that is at most the swizzle span and 256 elements.
-    const std::int64_t chunks = std::min<std::int64_t>(row_limit, 256 * bits / 8) / 16;
-    spec.box.push_back((1 + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(chunks)))) * 128 / bits);
-  }
+  const int chunks = std::min(swizzled ? span_of(spec.swizzle) : 256, 256 * bits / 8) / 16;
+  return (1 + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(chunks)))) * 128 / bits;
+}
+
+void RandomSpecs::fill_tiled(TensorMapSpec& spec) {
+  spec.box.push_back(inner_row(spec, spec.swizzle != Swizzle::none && spec.interleave == Interleave::none));
   for (std::size_t i = 1; i < spec.dims.size(); ++i) spec.box.push_back(pick<std::int64_t>({1, 2, 3, 4, 7, 8, 16}));
 }
 
 void RandomSpecs::fill_im2col(TensorMapSpec& spec) {
-  const int bits = bits_of(spec.dtype);
-  const std::int64_t row_limit = spec.swizzle != Swizzle::none ? span_of(spec.swizzle) : 256;
-  const std::int64_t chunks = std::min<std::int64_t>(row_limit, 256 * bits / 8) / 16;
-  spec.channels_per_pixel =
-      packed_16(spec.dtype) ? 128
-                            : (1 + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(chunks)))) * 128 / bits;
+  spec.channels_per_pixel = inner_row(spec, spec.swizzle != Swizzle::none);
   spec.pixels_per_column = pick<std::int64_t>({1, 8, 64, 128, 256, 1000});
   const std::size_t first = spec.interleave == Interleave::none ? 1 : 0;  // spatial dimension
   for (std::size_t i = 0; i + 2 < spec.dims.size(); ++i) {

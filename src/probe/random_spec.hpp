@@ -35,6 +35,8 @@ class RandomSpecs {
   }
   std::size_t index(std::span<const std::int64_t> list) { return static_cast<std::size_t>(below(list.size())); }
   tma::ElementType any_type();
+  /// Elements of a row of a multiple of 16 bytes that is at most 256 elements, and the swizzle span or 256 bytes.
+  std::int64_t inner_row(const tma::TensorMapSpec& spec, bool swizzled);
   void fill_tiled(tma::TensorMapSpec& spec);
   void fill_im2col(tma::TensorMapSpec& spec);
   void move_to_edge(tma::TensorMapSpec& spec);

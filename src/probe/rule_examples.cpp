@@ -28,66 +28,61 @@ TensorMapSpec im2col() {
   return spec;
 }
 
-/// Sets fields: with(plain(), &TensorMapSpec::address, 0x1010, &TensorMapSpec::swizzle, Swizzle::b32).
+/// Makes changes, each a field and its value or a function:
+/// with(plain(), &TensorMapSpec::address, 0x1010, [](TensorMapSpec& spec) { spec.box[0] = 24; }).
 TensorMapSpec with(TensorMapSpec spec) { return spec; }
 template <class Field, class Value, class... Rest>
-TensorMapSpec with(TensorMapSpec spec, Field TensorMapSpec::*field, Value value, Rest... rest) {
+TensorMapSpec with(TensorMapSpec spec, Field TensorMapSpec::*field, Value value, const Rest&... rest) {
   spec.*field = static_cast<Field>(value);
   return with(std::move(spec), rest...);
 }
-/// A change by a function.
-template <class Change>
-  requires std::is_invocable_v<Change, TensorMapSpec&>
-TensorMapSpec with(TensorMapSpec spec, const Change& change) {
+template <class Change, class... Rest>
+  requires std::is_class_v<Change>
+TensorMapSpec with(TensorMapSpec spec, const Change& change, const Rest&... rest) {
   change(spec);
-  return spec;
+  return with(std::move(spec), rest...);
 }
 
-/// Every call adds an example, made by a change to the base specification.
+/// Every call adds an example, made by changes to the base specification.
 class Examples {
  public:
+  Examples(std::vector<RuleExample>& all, TensorMapSpec base) : all_(all), base_(std::move(base)) {}
   template <class... Change>
   void breaking(RuleId id, const Change&... change) {
-    all.push_back({id, true, with(plain(), change...)});
+    all_.push_back({id, true, with(base_, change...)});
   }
   template <class... Change>
   void keeping(RuleId id, const Change&... change) {
-    all.push_back({id, false, with(plain(), change...)});
-  }
-  template <class... Change>
-  void breaking_im2col(RuleId id, const Change&... change) {
-    all.push_back({id, true, with(im2col(), change...)});
-  }
-  template <class... Change>
-  void keeping_im2col(RuleId id, const Change&... change) {
-    all.push_back({id, false, with(im2col(), change...)});
-  }
-  void load(RuleId id, bool breaks, TensorMapSpec spec, std::vector<std::int64_t> at, std::uint32_t address) {
-    all.push_back({id, breaks, std::move(spec), {std::move(at), address}});
+    all_.push_back({id, false, with(base_, change...)});
   }
   /// The compute capability for which the last example holds.
-  void only_for(int compute_capability) { all.back().compute_capability = compute_capability; }
-  std::vector<RuleExample> all;
+  void only_for(int compute_capability) { all_.back().compute_capability = compute_capability; }
+
+ private:
+  std::vector<RuleExample>& all_;
+  TensorMapSpec base_;
 };
 
-void shape_examples(Examples& e) {
+void shape_examples(std::vector<RuleExample>& all) {
   using Spec = TensorMapSpec;
+  Examples e(all, plain());
+  Examples window(all, im2col());
   e.breaking(RuleId::list_lengths, [](Spec& s) { s.strides = {2, 128, 4096}; });
   e.breaking(RuleId::list_lengths, [](Spec& s) { s.box = {64, 2}; });
   e.breaking(RuleId::list_lengths, [](Spec& s) { s.element_strides = {1, 1}; });
-  e.breaking_im2col(RuleId::list_lengths, [](Spec& s) { s.lower_corner = {-1}; });
-  e.breaking_im2col(RuleId::list_lengths, [](Spec& s) { s.upper_corner = {-1, -1, -1}; });
+  window.breaking(RuleId::list_lengths, [](Spec& s) { s.lower_corner = {-1}; });
+  window.breaking(RuleId::list_lengths, [](Spec& s) { s.upper_corner = {-1, -1, -1}; });
   e.keeping(RuleId::list_lengths, [](Spec& s) { s.element_strides = {1, 1, 1}; });
   e.breaking(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {}, {}); });
   e.breaking(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8, 1, 1, 1, 1, 1}, {8, 1, 1, 1, 1, 1}); });
   e.keeping(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8}, {8}); });
   e.keeping(RuleId::rank, [](Spec& s) { s = tiled_spec(ElementType::f16, {8, 1, 1, 1, 1}, {8, 1, 1, 1, 1}); });
-  e.breaking_im2col(RuleId::rank_im2col, [](Spec& s) {
+  window.breaking(RuleId::rank_im2col, [](Spec& s) {
     s.dims = {64, 32};
     s.strides = {128};
     s.lower_corner = s.upper_corner = {};
   });
-  e.keeping_im2col(RuleId::rank_im2col, [](Spec& s) {
+  window.keeping(RuleId::rank_im2col, [](Spec& s) {
     s.dims = {64, 32, 16};
     s.strides = {128, 4096};
     s.lower_corner = s.upper_corner = {0};
@@ -119,8 +114,9 @@ void shape_examples(Examples& e) {
   e.keeping(RuleId::dim_packed_even, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align8, {66}, {32}); });
 }
 
-void memory_examples(Examples& e) {
+void memory_examples(std::vector<RuleExample>& all) {
   using Spec = TensorMapSpec;
+  Examples e(all, plain());
   e.breaking(RuleId::address_16, [](Spec& s) { s.address = 0x1008; });
   e.keeping(RuleId::address_16, [](Spec& s) { s.address = 0x1010; });
   e.breaking(RuleId::address_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32, &Spec::address,
@@ -139,20 +135,11 @@ void memory_examples(Examples& e) {
   e.keeping(RuleId::address_128, [](Spec& s) { s.address = 0x1040; });
   e.breaking(RuleId::stride_16, [](Spec& s) { s.strides[0] = 136; });
   e.keeping(RuleId::stride_16, [](Spec& s) { s.strides[0] = 144; });
-  e.breaking(RuleId::stride_32, [](Spec& s) {
-    s.interleave = Interleave::b32;
-    s.swizzle = Swizzle::b32;
-    s.strides[1] = 4112;
-  });
-  e.keeping(RuleId::stride_32, [](Spec& s) {
-    s.interleave = Interleave::b32;
-    s.swizzle = Swizzle::b32;
-    s.strides[1] = 4128;
-  });
-  e.keeping(RuleId::stride_32, [](Spec& s) {
-    s.interleave = Interleave::b16;
-    s.strides[1] = 4112;
-  });
+  e.breaking(RuleId::stride_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32,
+             [](Spec& s) { s.strides[1] = 4112; });
+  e.keeping(RuleId::stride_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32,
+            [](Spec& s) { s.strides[1] = 4128; });
+  e.keeping(RuleId::stride_32, &Spec::interleave, Interleave::b16, [](Spec& s) { s.strides[1] = 4112; });
   e.breaking(RuleId::stride_range, [](Spec& s) { s.strides[1] = std::int64_t{1} << 40; });
   e.breaking(RuleId::stride_range, [](Spec& s) { s.strides[0] = -128; });
   e.keeping(RuleId::stride_range, [](Spec& s) { s.strides[1] = (std::int64_t{1} << 40) - 16; });
@@ -166,16 +153,15 @@ void memory_examples(Examples& e) {
   });
 }
 
-void box_examples(Examples& e) {
+void box_examples(std::vector<RuleExample>& all) {
   using Spec = TensorMapSpec;
+  Examples e(all, plain());
+  Examples window(all, im2col());
   e.breaking(RuleId::box_range, [](Spec& s) { s.box[1] = 257; });
   e.breaking(RuleId::box_range, [](Spec& s) { s.box[2] = 0; });
   e.keeping(RuleId::box_range, [](Spec& s) { s.box[1] = 256; });
   e.breaking(RuleId::box_inner_16, [](Spec& s) { s.box[0] = 7; });
-  e.breaking(RuleId::box_inner_16, [](Spec& s) {
-    s.interleave = Interleave::b16;
-    s.box[0] = 12;
-  });
+  e.breaking(RuleId::box_inner_16, &Spec::interleave, Interleave::b16, [](Spec& s) { s.box[0] = 12; });
   e.keeping(RuleId::box_inner_16, [](Spec& s) { s.box[0] = 8; });
   e.breaking(RuleId::box_packed_128, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align16, {128, 2}, {64, 2}); });
   e.keeping(RuleId::box_packed_128, [](Spec& s) { s = tiled_spec(ElementType::u4x16_align16, {128, 2}, {128, 2}); });
@@ -188,31 +174,23 @@ void box_examples(Examples& e) {
     s = tiled_spec(ElementType::f32, {512, 512}, {256, 256});
     s.element_strides = {1, 2};
   });
-  e.breaking_im2col(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 457);
-  e.keeping_im2col(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 456);
+  window.breaking(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 457);
+  window.keeping(RuleId::tile_bytes, &Spec::channels_per_pixel, 256, &Spec::pixels_per_column, 456);
   e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {1, 9, 1}; });
   e.breaking(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {0, 1, 1}; });
   e.keeping(RuleId::element_stride_range, [](Spec& s) { s.element_strides = {8, 8, 1}; });
-  e.breaking(RuleId::swizzle_span, [](Spec& s) {
-    s.box[0] = 24;
-    s.swizzle = Swizzle::b32;
-  });
-  e.breaking(RuleId::swizzle_span, [](Spec& s) {
-    s.box[0] = 40;
-    s.swizzle = Swizzle::b64;
-  });
-  e.breaking_im2col(RuleId::swizzle_span, &Spec::channels_per_pixel, 72, &Spec::swizzle, Swizzle::b128);
+  e.breaking(RuleId::swizzle_span, &Spec::swizzle, Swizzle::b32, [](Spec& s) { s.box[0] = 24; });
+  e.breaking(RuleId::swizzle_span, &Spec::swizzle, Swizzle::b64, [](Spec& s) { s.box[0] = 40; });
+  window.breaking(RuleId::swizzle_span, &Spec::channels_per_pixel, 72, &Spec::swizzle, Swizzle::b128);
   e.keeping(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
-  e.keeping_im2col(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
-  e.breaking(RuleId::swizzle_narrow, [](Spec& s) {
-    s.box[0] = 56;
-    s.swizzle = Swizzle::b128;
-  });
+  window.keeping(RuleId::swizzle_span, [](Spec& s) { s.swizzle = Swizzle::b128; });
+  e.breaking(RuleId::swizzle_narrow, &Spec::swizzle, Swizzle::b128, [](Spec& s) { s.box[0] = 56; });
   e.keeping(RuleId::swizzle_narrow, [](Spec& s) { s.swizzle = Swizzle::b128; });
 }
 
-void mode_examples(Examples& e) {
+void mode_examples(std::vector<RuleExample>& all) {
   using Spec = TensorMapSpec;
+  Examples e(all, plain());
   e.breaking(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b32; });
   e.keeping(RuleId::interleave_32_swizzle, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32);
   e.keeping(RuleId::interleave_32_swizzle, [](Spec& s) { s.interleave = Interleave::b16; });
@@ -233,23 +211,24 @@ void mode_examples(Examples& e) {
   e.keeping(RuleId::fill_nan, [](Spec& s) { s.fill = Fill::nan; });
 }
 
-void im2col_examples(Examples& e) {
+void im2col_examples(std::vector<RuleExample>& all) {
   using Spec = TensorMapSpec;
-  e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.lower_corner[0] = -129; });
-  e.breaking_im2col(RuleId::corner_range, [](Spec& s) { s.upper_corner[1] = 128; });
-  e.keeping_im2col(RuleId::corner_range, [](Spec& s) { s.lower_corner = {-128, -1}; });
-  e.keeping_im2col(RuleId::corner_range, [](Spec& s) { s.upper_corner = {-1, 127}; });
-  e.breaking_im2col(RuleId::corner_range, [](Spec& s) {
+  Examples window(all, im2col());
+  window.breaking(RuleId::corner_range, [](Spec& s) { s.lower_corner[0] = -129; });
+  window.breaking(RuleId::corner_range, [](Spec& s) { s.upper_corner[1] = 128; });
+  window.keeping(RuleId::corner_range, [](Spec& s) { s.lower_corner = {-128, -1}; });
+  window.keeping(RuleId::corner_range, [](Spec& s) { s.upper_corner = {-1, 127}; });
+  window.breaking(RuleId::corner_range, [](Spec& s) {
     s.dims = {64, 32, 16, 8, 4};
     s.strides = dense_strides(s.dtype, s.dims);
     s.lower_corner = {0, 0, -17};
     s.upper_corner = {0, 0, 0};
   });
-  e.breaking_im2col(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -33; });
-  e.keeping_im2col(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -32; });
-  e.breaking_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 257; });
-  e.breaking_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 0; });
-  e.keeping_im2col(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 256; });
+  window.breaking(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -33; });
+  window.keeping(RuleId::corner_box, [](Spec& s) { s.upper_corner[0] = -32; });
+  window.breaking(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 257; });
+  window.breaking(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 0; });
+  window.keeping(RuleId::channels_range, [](Spec& s) { s.channels_per_pixel = 256; });
   const auto packed = [](std::int64_t channels) {
     return [=](Spec& s) {
       s.dtype = ElementType::u4x16_align16;
@@ -257,55 +236,54 @@ void im2col_examples(Examples& e) {
       s.channels_per_pixel = channels;
     };
   };
-  e.breaking_im2col(RuleId::channels_packed_128, packed(64));
-  e.keeping_im2col(RuleId::channels_packed_128, packed(128));
-  e.breaking_im2col(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 12; });
-  e.keeping_im2col(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 8; });
-  e.breaking_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1025; });
-  e.breaking_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 0; });
-  e.keeping_im2col(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1024; });
+  window.breaking(RuleId::channels_packed_128, packed(64));
+  window.keeping(RuleId::channels_packed_128, packed(128));
+  window.breaking(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 12; });
+  window.keeping(RuleId::channels_inner_16, [](Spec& s) { s.channels_per_pixel = 8; });
+  window.breaking(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1025; });
+  window.breaking(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 0; });
+  window.keeping(RuleId::pixels_range, [](Spec& s) { s.pixels_per_column = 1024; });
 }
 
-void load_examples(Examples& e) {
-  TensorMapSpec swizzled_map = plain();
-  swizzled_map.swizzle = Swizzle::b128;
-  e.load(RuleId::load_coordinates, true, plain(), {0, 0}, 0);
-  e.load(RuleId::load_coordinates, true, plain(), {0, std::int64_t{1} << 31, 0}, 0);
-  e.load(RuleId::load_coordinates, false, plain(), {0, (std::int64_t{1} << 31) - 1, -(std::int64_t{1} << 31)}, 0);
-  e.load(RuleId::load_inner_16, true, plain(), {4, 0, 0}, 0);
-  e.load(RuleId::load_inner_16, true, plain(), {-1, 0, 0}, 0);
-  e.load(RuleId::load_inner_16, false, plain(), {-8, 3, 1}, 0);
-  e.load(RuleId::load_destination_128, true, plain(), {0, 0, 0}, 64);
-  e.load(RuleId::load_destination_128, false, plain(), {0, 0, 0}, 128);
-  e.load(RuleId::load_swizzle_phase, true, swizzled_map, {0, 0, 0}, 512);
-  e.load(RuleId::load_swizzle_phase, false, swizzled_map, {0, 0, 0}, 2048);
+void load_examples(std::vector<RuleExample>& all) {
+  const TensorMapSpec swizzled_map = with(plain(), &TensorMapSpec::swizzle, Swizzle::b128);
+  all.push_back({RuleId::load_coordinates, true, plain(), {{0, 0}, 0}});
+  all.push_back({RuleId::load_coordinates, true, plain(), {{0, std::int64_t{1} << 31, 0}, 0}});
+  all.push_back(
+      {RuleId::load_coordinates, false, plain(), {{0, (std::int64_t{1} << 31) - 1, -(std::int64_t{1} << 31)}, 0}});
+  all.push_back({RuleId::load_inner_16, true, plain(), {{4, 0, 0}, 0}});
+  all.push_back({RuleId::load_inner_16, true, plain(), {{-1, 0, 0}, 0}});
+  all.push_back({RuleId::load_inner_16, false, plain(), {{-8, 3, 1}, 0}});
+  all.push_back({RuleId::load_destination_128, true, plain(), {{0, 0, 0}, 64}});
+  all.push_back({RuleId::load_destination_128, false, plain(), {{0, 0, 0}, 128}});
+  all.push_back({RuleId::load_swizzle_phase, true, swizzled_map, {{0, 0, 0}, 512}});
+  all.push_back({RuleId::load_swizzle_phase, false, swizzled_map, {{0, 0, 0}, 2048}});
 }
 
 /// What can be wrong with a map of one dimension (docs/tma.md, "One dimension").
-void one_dimension_examples(Examples& e) {
+void one_dimension_examples(std::vector<RuleExample>& all) {
   const auto map = [](std::int64_t extent, std::int64_t box) { return tiled_spec(ElementType::f32, {extent}, {box}); };
-  e.all.push_back({RuleId::box_range, true, map(1024, 1024)});
-  e.all.push_back({RuleId::box_range, false, map(1024, 256)});
-  e.all.push_back({RuleId::box_inner_16, true, map(1024, 2)});
-  e.all.push_back({RuleId::address_16, true, with(map(1024, 64), &TensorMapSpec::address, 0x1004)});
-  e.all.push_back({RuleId::dim_range, true, map(0, 64)});
-  e.all.push_back({RuleId::swizzle_span, true, with(map(1024, 64), &TensorMapSpec::swizzle, Swizzle::b128)});
-  e.all.push_back({RuleId::rank_interleaved, true, with(map(1024, 64), &TensorMapSpec::interleave, Interleave::b16)});
+  all.push_back({RuleId::box_range, true, map(1024, 1024)});
+  all.push_back({RuleId::box_range, false, map(1024, 256)});
+  all.push_back({RuleId::box_inner_16, true, map(1024, 2)});
+  all.push_back({RuleId::address_16, true, with(map(1024, 64), &TensorMapSpec::address, 0x1004)});
+  all.push_back({RuleId::dim_range, true, map(0, 64)});
+  all.push_back({RuleId::swizzle_span, true, with(map(1024, 64), &TensorMapSpec::swizzle, Swizzle::b128)});
+  all.push_back({RuleId::rank_interleaved, true, with(map(1024, 64), &TensorMapSpec::interleave, Interleave::b16)});
 }
 
 }  // namespace
 
 std::vector<RuleExample> rule_examples() {
-  Examples examples;
-  one_dimension_examples(examples);
-  shape_examples(examples);
-  memory_examples(examples);
-  box_examples(examples);
-  mode_examples(examples);
-  im2col_examples(examples);
-  load_examples(examples);
-  one_dimension_examples(examples);
-  return examples.all;
+  std::vector<RuleExample> all;
+  shape_examples(all);
+  memory_examples(all);
+  box_examples(all);
+  mode_examples(all);
+  im2col_examples(all);
+  load_examples(all);
+  one_dimension_examples(all);
+  return all;
 }
 
 }  // namespace tmaops::probe

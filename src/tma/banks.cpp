@@ -24,11 +24,6 @@ int wavefronts_of(std::span<const std::uint32_t> addresses, int bytes) {
   return static_cast<int>(most);
 }
 
-std::uint32_t address_in_tile(const TensorMapSpec& spec, const TileLayout& layout, const TileLoad& load,
-                              std::int64_t row, std::int64_t byte) {
-  return swizzled(spec.swizzle, load.shared_address + static_cast<std::uint32_t>(row * layout.row_pitch + byte));
-}
-
 }  // namespace
 
 BankUse bank_use(std::span<const std::uint32_t> addresses, int bytes) {
@@ -58,7 +53,8 @@ std::vector<std::uint32_t> column_access(const TensorMapSpec& spec, const TileLo
   std::vector<std::uint32_t> addresses;
   for (int lane = 0; lane < lanes; ++lane) {
     const std::int64_t row = first_row + lane;
-    addresses.push_back(row < layout.rows ? address_in_tile(spec, layout, load, row, column) : kInactiveLane);
+    const auto offset = static_cast<std::uint32_t>(row * layout.row_pitch + column);
+    addresses.push_back(row < layout.rows ? swizzled(spec.swizzle, load.shared_address + offset) : kInactiveLane);
   }
   return addresses;
 }

@@ -3,7 +3,7 @@
 #include "bench/measure/gpu_memory.hpp"
 #include "bench/measure/timer.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/workloads/device_buffer.hpp"
+#include "bench/workloads/gpu_bytes.hpp"
 #include "core/fail.hpp"
 
 namespace tmaops::bench {
@@ -11,14 +11,13 @@ namespace {
 [[noreturn]] void refuse() { fail(ErrorCode::no_cuda_build, "bench", {}, {}); }
 }  // namespace
 
-DeviceBuffer::DeviceBuffer(DType, const Layout&, Device) { refuse(); }
-DeviceBuffer::~DeviceBuffer() = default;
-void DeviceBuffer::upload(const void*) { refuse(); }
-void DeviceBuffer::download(void*) const { refuse(); }
-void DeviceBuffer::poison() { refuse(); }
-bool DeviceBuffer::canaries_intact() const { refuse(); }
+std::byte* allocate_on_gpu(std::size_t, Device, const std::string&) { refuse(); }
+void free_on_gpu(std::byte*) {}
+void fill_on_gpu(void*, int, std::size_t) { refuse(); }
+void copy_to_gpu(void*, const void*, std::size_t) { refuse(); }
+void copy_from_gpu(void*, const void*, std::size_t) { refuse(); }
 std::unique_ptr<Timer> make_cuda_timer(Device) { refuse(); }
-std::unique_ptr<Implementation> make_cuda_copy(const Workload&, Timer&) { refuse(); }
+std::span<const CopyWay> ways_to_copy_on_gpu() { refuse(); }
 std::unique_ptr<Implementation> make_cuda_empty(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<Implementation> make_cuda_gather(const Workload&, Timer&) { refuse(); }
 std::unique_ptr<CounterReader> make_cuda_counters(Device) { refuse(); }

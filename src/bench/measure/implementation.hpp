@@ -9,6 +9,7 @@
 
 #include "bench/measure/timer.hpp"
 #include "bench/workloads/workload.hpp"
+#include "core/enum_name.hpp"
 
 namespace tmaops::bench {
 
@@ -16,13 +17,13 @@ namespace tmaops::bench {
 inline constexpr std::string_view kDependentSuffix = "_pdl";
 
 enum class Kind { variant, peer, ceiling };
-/// "variant", "peer" or "ceiling".
-std::string_view to_string(Kind kind);
+inline constexpr std::string_view kKinds[] = {"variant", "peer", "ceiling"};
+inline std::string_view to_string(Kind kind) { return enum_name(kKinds, kind); }
 
 class Implementation {
  public:
-  Implementation(std::string name, Kind kind, std::string selected)
-      : name_(std::move(name)), kind_(kind), selected_(std::move(selected)) {}
+  Implementation(std::string name, Kind kind, std::string selected, std::vector<Call> calls = {})
+      : calls_(std::move(calls)), name_(std::move(name)), kind_(kind), selected_(std::move(selected)) {}
   virtual ~Implementation() = default;
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
@@ -39,7 +40,10 @@ class Implementation {
   /// Timer::host_cost() of its calls. Nothing for ceilings, except `empty`, and for what runs in another process.
   virtual std::optional<HostCost> host_cost(double /*seconds_each*/) { return {}; }
   /// What it launches in this process, one call per set; empty when it runs elsewhere.
-  virtual const std::vector<Call>& calls() const;
+  const std::vector<Call>& calls() const { return calls_; }
+
+ protected:
+  std::vector<Call> calls_;
 
  private:
   std::string name_;
@@ -47,23 +51,33 @@ class Implementation {
   std::string selected_;
 };
 
-/// What launches in this process: calls on fixed buffers, one per set.
+/// What launches in this process: calls on fixed buffers, one per set. Those of variants and peers work on the
+/// workload's own tensors; a ceiling has buffers, and a check, of its own.
 class InProcess : public Implementation {
  public:
+  /// `fresh`: the same calls without a plan, where there are such.
+  InProcess(std::string name, Kind kind, std::string selected, Timer& timer, std::vector<Call> calls = {},
+            std::vector<Call> fresh = {})
+      : Implementation(std::move(name), kind, std::move(selected), std::move(calls)),
+        timer_(timer),
+        fresh_(std::move(fresh)) {}
+
+  Comparison verify(Workload& workload, int set, double tolerance) override {
+    workload.poison(set);
+    timer_.run(calls_.at(static_cast<std::size_t>(set)));
+    return workload.check(set, tolerance > 0 ? tolerance : workload.variant_tolerance(selected()));
+  }
   double seconds(std::int64_t first, std::int64_t count) override { return timer_.seconds(calls_, first, count); }
-  const std::vector<Call>& calls() const override { return calls_; }
+  std::optional<HostCost> host_cost(double seconds_each) override {
+    if (kind() == Kind::ceiling) return {};
+    return timer_.host_cost(calls_, fresh_, seconds_each, name().ends_with(kDependentSuffix));
+  }
 
  protected:
-  InProcess(std::string name, Kind kind, std::string selected, Timer& timer, std::vector<Call> calls = {})
-      : Implementation(std::move(name), kind, std::move(selected)), timer_(timer), calls_(std::move(calls)) {}
-
   Timer& timer_;
-  std::vector<Call> calls_;
-};
 
-/// A variant, or a peer that runs in this process on the workload's own tensors: one call per set. `fresh`: the same
-/// calls without a plan, where there are such.
-std::unique_ptr<Implementation> make_local(std::string name, Kind kind, std::string selected, std::vector<Call> calls,
-                                           Timer& timer, std::vector<Call> fresh = {});
+ private:
+  std::vector<Call> fresh_;
+};
 
 }  // namespace tmaops::bench

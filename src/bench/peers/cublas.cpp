@@ -3,7 +3,7 @@
 
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/workloads/device_buffer.hpp"
+#include "bench/workloads/buffer.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -18,7 +18,7 @@ struct CublasContext {
   CublasContext& operator=(const CublasContext&) = delete;
 
   const cublas::Library& library = cublas::library();
-  DeviceBuffer workspace;
+  Buffer workspace;
   cublas::Handle handle = nullptr;
 };
 
@@ -45,7 +45,7 @@ std::unique_ptr<Implementation> make_cublas(const Workload& workload, Timer& tim
     });
   }
   timer.run(calls.front());  // refuses what it does not take before it is checked
-  return make_local("cublas", Kind::peer, "", std::move(calls), timer);
+  return std::make_unique<InProcess>("cublas", Kind::peer, "", timer, std::move(calls));
 }
 
 }  // namespace tmaops::bench

@@ -4,7 +4,7 @@
 
 #include "bench/peers/cublas_library.hpp"
 #include "bench/peers/peers.hpp"
-#include "bench/workloads/device_buffer.hpp"
+#include "bench/workloads/buffer.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -65,7 +65,7 @@ class CublasLtContext {
   }
 
   const cublas::LtLibrary& library_ = cublas::lt_library();
-  DeviceBuffer workspace_;
+  Buffer workspace_;
   cublas::Handle handle_ = nullptr;
   cublas::Descriptor product_ = nullptr;
   cublas::Descriptor first_ = nullptr;   // our B
@@ -90,9 +90,9 @@ std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& t
   std::vector<std::vector<Call>> ways;
   for (const cublas::Algorithm& algorithm : context->algorithms())
     ways.push_back(calls_of(context, algorithm, workload));
-  return make_local(
-      "cublaslt", Kind::peer, "",
-      fastest(std::move(ways), timer, "cuBLASLt", "a product for which its heuristic proposes an algorithm"), timer);
+  return std::make_unique<InProcess>(
+      "cublaslt", Kind::peer, "", timer,
+      fastest(std::move(ways), timer, "cuBLASLt", "a product for which its heuristic proposes an algorithm"));
 }
 
 }  // namespace tmaops::bench

@@ -40,7 +40,7 @@ std::unique_ptr<Implementation> make(const std::string& peer, Launches launches_
           fail(ErrorCode::variant_refuses, peer, "a launch that failed", "a GPU of compute capability 9.0");
       });
   }
-  return make_local(peer, Kind::peer, "", fastest(std::move(ways), timer, peer, needs), timer);
+  return std::make_unique<InProcess>(peer, Kind::peer, "", timer, fastest(std::move(ways), timer, peer, needs));
 }
 
 }  // namespace

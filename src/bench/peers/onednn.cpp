@@ -117,7 +117,7 @@ std::unique_ptr<Implementation> make_onednn(const Workload& workload, Timer& tim
   } catch (const dnnl::error& error) {
     peer_refuses("onednn", "types that this oneDNN takes on this CPU (it says: " + std::string(error.what()) + ")");
   }
-  return make_local("onednn", Kind::peer, "", std::move(calls), timer);
+  return std::make_unique<InProcess>("onednn", Kind::peer, "", timer, std::move(calls));
 }
 
 }  // namespace tmaops::bench

@@ -22,11 +22,7 @@ struct Peer {
 bool is_gemm_on_gpu(std::string_view op, bool on_gpu) { return on_gpu && op == "gemm"; }
 
 constexpr Peer kPeers[] = {
-    {"copy", [](std::string_view, bool) { return true; },
-     [](const Workload& workload, Timer& timer) {
-       return workload.info().device.type == DeviceType::cuda ? make_cuda_copy(workload, timer)
-                                                              : make_copy(workload, timer);
-     }},
+    {"copy", [](std::string_view, bool) { return true; }, make_copy},
     {"empty", [](std::string_view, bool on_gpu) { return on_gpu; }, make_cuda_empty},
     {"gather", [](std::string_view op, bool on_gpu) { return on_gpu && op == "ms_deform_attn"; }, make_cuda_gather},
     {"onednn", [](std::string_view op, bool on_gpu) { return !on_gpu && op == "gemm"; }, make_onednn},
@@ -92,7 +88,7 @@ std::unique_ptr<Implementation> Peers::make(const std::string& peer, const Workl
   start_python();
   if (!loaded_) python_->load(workload);
   loaded_ = true;
-  return make_python_peer(peer, python_);
+  return python_->make(peer);
 }
 
 void Peers::forget() {
@@ -104,7 +100,7 @@ void Peers::start_python() {
   if (python_) return;
   if (no_python_.empty()) {
     try {
-      python_ = std::make_shared<PythonPeers>(python_settings_);
+      python_ = std::make_unique<PythonPeers>(python_settings_);
       if (python_settings_.note) python_settings_.note("peers: " + python_->versions());
       return;
     } catch (const Error& error) {

@@ -18,12 +18,14 @@ namespace tmaops::bench {
   throw Error(ErrorCode::variant_refuses, {.where = peer, .got = "", .needed = needed});
 }
 
-/// A copy on all threads that reads and writes as many bytes as the case's floor.
+/// The fastest way to copy half as many bytes as the case's floor, so that as many are read and written. On a CPU there
+/// is one way, on all threads.
 std::unique_ptr<Implementation> make_copy(const Workload& workload, Timer& timer);
 
-/// The better of cudaMemcpyAsync, which has a fast and a slow mode, and a kernel of one 16-byte load and store per
-/// thread: as many bytes read and written as the case's floor.
-std::unique_ptr<Implementation> make_cuda_copy(const Workload& workload, Timer& timer);
+/// Copies chunks of 16 bytes.
+using CopyWay = void (*)(void* to, const void* from, std::int64_t chunks, Stream stream);
+/// A kernel of one load and store per thread, and cudaMemcpyAsync, which has a fast and a slow mode.
+std::span<const CopyWay> ways_to_copy_on_gpu();
 
 /// A kernel that does nothing: what a launch costs by itself.
 std::unique_ptr<Implementation> make_cuda_empty(const Workload& workload, Timer& timer);
@@ -82,7 +84,7 @@ class Peers {
 
   PythonSettings python_settings_;
   Timer& timer_;
-  std::shared_ptr<PythonPeers> python_;
+  std::unique_ptr<PythonPeers> python_;
   std::string no_python_{};  // why, once it is known
   bool loaded_ = false;
 };

@@ -66,25 +66,38 @@ std::size_t byte_size(const TensorSpec& spec) {
   return static_cast<std::size_t>(spec.layout.size()) * size_of(spec.dtype);
 }
 
-class PythonPeer : public Implementation {
+}  // namespace
+
+class PythonPeers::Peer : public Implementation {
  public:
-  PythonPeer(std::string name, std::shared_ptr<PythonPeers> process, std::size_t workload)
-      : Implementation(std::move(name), Kind::peer, ""), process_(std::move(process)), workload_(workload) {}
+  Peer(std::string name, PythonPeers& process)
+      : Implementation(std::move(name), Kind::peer, ""), process_(process), number_(process.loaded_.size() - 1) {}
   Comparison verify(Workload& workload, int set, double tolerance) override {
     workload.poison(set);
-    process_->run(name(), workload_, workload, set);
+    const auto& [memory, offsets] = process_.loaded_.at(number_);
+    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+      if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
+        std::memset(memory->data() + offsets[i], 0xFF, byte_size(spec));
+    ask({{"command", "run"}, {"set", set}});
+    for (std::size_t i = 0; i < workload.tensors().size(); ++i)
+      if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
+        std::memcpy(workload.host(spec.name, set).data, memory->data() + offsets[i], byte_size(spec));
+        workload.put(spec.name, set);
+      }
     return workload.check(set, tolerance > 0 ? tolerance : workload.peer_tolerance());
   }
   double seconds(std::int64_t first, std::int64_t count) override {
-    return process_->seconds(name(), workload_, first, count);
+    return ask({{"command", "time"}, {"first", first}, {"count", count}})["seconds"];
+  }
+  nlohmann::json ask(nlohmann::json question) {
+    question.update({{"workload", number_}, {"peer", name()}});
+    return process_.lines_.ask(question, kAnswerTimeout);
   }
 
  private:
-  std::shared_ptr<PythonPeers> process_;
-  std::size_t workload_;  // its number there
+  PythonPeers& process_;
+  std::size_t number_;  // of the workload there
 };
-
-}  // namespace
 
 PythonPeers::PythonPeers(const PythonSettings& settings)
     : lines_({interpreter(settings.interpreter), script()},
@@ -141,33 +154,10 @@ void PythonPeers::forget() {
   loaded_.clear();
 }
 
-std::size_t PythonPeers::make(const std::string& peer) {
-  const std::size_t number = loaded_.size() - 1;
-  lines_.ask({{"command", "make"}, {"workload", number}, {"peer", peer}}, kAnswerTimeout);
-  return number;
-}
-
-void PythonPeers::run(const std::string& peer, std::size_t number, Workload& workload, int set) {
-  const auto& [memory, offsets] = loaded_.at(number);
-  for (std::size_t i = 0; i < workload.tensors().size(); ++i)
-    if (const TensorSpec& spec = workload.tensors()[i]; spec.output)
-      std::memset(memory->data() + offsets[i], 0xFF, byte_size(spec));
-  lines_.ask({{"command", "run"}, {"workload", number}, {"peer", peer}, {"set", set}}, kAnswerTimeout);
-  for (std::size_t i = 0; i < workload.tensors().size(); ++i)
-    if (const TensorSpec& spec = workload.tensors()[i]; spec.output) {
-      std::memcpy(workload.host(spec.name, set).data, memory->data() + offsets[i], byte_size(spec));
-      workload.put(spec.name, set);
-    }
-}
-
-double PythonPeers::seconds(const std::string& peer, std::size_t number, std::int64_t first, std::int64_t count) {
-  return lines_.ask({{"command", "time"}, {"workload", number}, {"peer", peer}, {"first", first}, {"count", count}},
-                    kAnswerTimeout)["seconds"];
-}
-
-std::unique_ptr<Implementation> make_python_peer(const std::string& peer, std::shared_ptr<PythonPeers> process) {
-  const std::size_t number = process->make(peer);
-  return std::make_unique<PythonPeer>(peer, std::move(process), number);
+std::unique_ptr<Implementation> PythonPeers::make(const std::string& peer) {
+  auto made = std::make_unique<Peer>(peer, *this);
+  made->ask({{"command", "make"}});
+  return made;
 }
 
 }  // namespace tmaops::bench

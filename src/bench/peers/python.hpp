@@ -33,14 +33,12 @@ class PythonPeers {
   void load(const Workload& workload);
   /// Lets the process forget all workloads; their peers must not be used any more.
   void forget();
-  /// Makes the peer on the workload loaded last, whose number it returns. Throws Error variant_refuses with the reason
+  /// Makes the peer on the workload loaded last; it must not outlive this. Throws Error variant_refuses with the reason
   /// when it does not take the case.
-  std::size_t make(const std::string& peer);
-  /// Runs the peer once and brings its outputs into the workload's set.
-  void run(const std::string& peer, std::size_t number, Workload& workload, int set);
-  double seconds(const std::string& peer, std::size_t number, std::int64_t first, std::int64_t count);
+  std::unique_ptr<Implementation> make(const std::string& peer);
 
  private:
+  class Peer;
   /// The tensors of a workload, and where in the memory they lie.
   struct Loaded {
     std::shared_ptr<SharedMemory> memory;
@@ -51,8 +49,5 @@ class PythonPeers {
   std::vector<Loaded> loaded_;
   std::string versions_;
 };
-
-/// The peer on the workload that the process has loaded last. Errors as PythonPeers::make().
-std::unique_ptr<Implementation> make_python_peer(const std::string& peer, std::shared_ptr<PythonPeers> process);
 
 }  // namespace tmaops::bench

@@ -3,17 +3,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/workloads/extensions.hpp"
-
 namespace tmaops::bench {
 
 BlockCycles count_block_cycles(Workload& workload, Timer& timer, const std::string& variant, int set) {
-  const auto* loads = dynamic_cast<const LoadsTiles*>(&workload);
-  if (loads == nullptr || workload.info().device.type == DeviceType::cpu) return {};
-  const std::int64_t blocks = loads->most_blocks();
+  const auto loading = workload.loading();
+  if (!loading || workload.info().device.type == DeviceType::cpu) return {};
+  const std::int64_t blocks = loading->most_blocks;
   set %= workload.sets();
-  DeviceBuffer cycles(DType::i64, Layout::contiguous({blocks}), workload.info().device);
-  const Call call = loads->bind_counting(variant, set, cycles.view());
+  const Buffer cycles(DType::i64, Layout::contiguous({blocks}), workload.info().device);
+  const Call call = workload.bind_counting(variant, set, cycles.view());
   if (workload.sets() == 1) timer.run(call);
   cycles.poison();  // -1: below every count
   workload.poison(set);

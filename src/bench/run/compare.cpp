@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "bench/measure/counters.hpp"
+#include "core/enum_name.hpp"
 
 namespace tmaops::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
 
-Key key_of(const Json& row) {
+RowName name_of(const Json& row) {
   return {row["operator"],
           row["case"],
           row["dtype"],
@@ -26,15 +25,10 @@ Kind kind_of(const Json& row) {
   return row["kind"] == "peer" ? Kind::peer : (row["kind"] == "ceiling" ? Kind::ceiling : Kind::variant);
 }
 
-RowName name_of(const Json& row) {
-  const auto& [op, name, dtype, device, temperature, implementation] = key_of(row);
-  return {op, name, dtype, temperature, implementation};
-}
-
-std::map<Key, const Json*> rows_by_key(const Json& results, const char* with) {
-  std::map<Key, const Json*> found;
+std::map<RowName, const Json*> rows_by_name(const Json& results, const char* with) {
+  std::map<RowName, const Json*> found;
   for (const Json& row : results["rows"])
-    if (row.contains(with) && row[with].is_object()) found[key_of(row)] = &row;
+    if (row.contains(with) && row[with].is_object()) found[name_of(row)] = &row;
   return found;
 }
 
@@ -50,29 +44,18 @@ std::pair<double, double> spread_of(const Json& counters, const char* counter) {
 }  // namespace
 
 std::string_view to_string(Change change) {
-  switch (change) {
-    case Change::faster:
-      return "faster";
-    case Change::slower:
-      return "slower";
-    case Change::same:
-      return "same";
-    case Change::missing:
-      return "missing";
-    case Change::added:
-      break;
-  }
-  return "new";
+  constexpr std::string_view names[] = {"faster", "slower", "same", "missing", "new"};
+  return enum_name(names, change);
 }
 
 std::vector<Difference> compare(const Json& now, const Json& base) {
-  auto before = rows_by_key(base, "us");
+  auto before = rows_by_name(base, "us");
   std::vector<Difference> differences;
   for (const Json& row : now["rows"]) {
     if (!row["us"].is_object()) continue;
     const Json& us = row["us"];
     Difference one{.row = name_of(row), .kind = kind_of(row), .us = us["median"]};
-    if (const auto found = before.find(key_of(row)); found == before.end()) {
+    if (const auto found = before.find(one.row); found == before.end()) {
       one.change = Change::added;
     } else {
       const Json& base_us = (*found->second)["us"];
@@ -83,17 +66,17 @@ std::vector<Difference> compare(const Json& now, const Json& base) {
     }
     differences.push_back(one);
   }
-  for (const auto& [key, row] : before)
+  for (const auto& [name, row] : before)
     differences.push_back(
-        {.row = name_of(*row), .kind = kind_of(*row), .change = Change::missing, .base_us = (*row)["us"]["median"]});
+        {.row = name, .kind = kind_of(*row), .change = Change::missing, .base_us = (*row)["us"]["median"]});
   return differences;
 }
 
 std::vector<CounterDifference> compare_counters(const Json& now, const Json& base) {
-  const auto before = rows_by_key(base, "counters");
+  const auto before = rows_by_name(base, "counters");
   std::vector<CounterDifference> differences;
   for (const Json& row : now["rows"]) {
-    const auto found = before.find(key_of(row));
+    const auto found = before.find(name_of(row));
     if (found == before.end() || !row.contains("counters") || !row["counters"].is_object()) continue;
     const Json& after = row["counters"];
     const Json& first = (*found->second)["counters"];

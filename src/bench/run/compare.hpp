@@ -1,6 +1,7 @@
 // What changed since another result file: times, and hardware counters.
 #pragma once
 
+#include <compare>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,9 +24,10 @@ struct RowName {
   std::string op;
   std::string name;
   std::string dtype;
+  std::string device;
   std::string temperature;
   std::string implementation;
-  friend bool operator==(const RowName&, const RowName&) = default;
+  friend auto operator<=>(const RowName&, const RowName&) = default;
 };
 
 struct Difference {
@@ -40,8 +42,7 @@ struct Difference {
   bool counts() const { return kind == Kind::variant && base_us > 0 && us > 0; }
 };
 
-/// Compares two result files that passed check_schema(), row by row (operator, case, dtype, device, temperature,
-/// implementation).
+/// Compares the rows of the same name in two result files that passed check_schema().
 std::vector<Difference> compare(const nlohmann::ordered_json& now, const nlohmann::ordered_json& base);
 
 struct CounterDifference {

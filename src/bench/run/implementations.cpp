@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/workloads/extensions.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -30,8 +30,7 @@ std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Set
 }
 
 void ImplementationFactory::add_tunings(const Workload& workload, Found& to) {
-  if (const auto* tunable = dynamic_cast<const Tunable*>(&workload))
-    for (const std::string& name : tunable->candidates()) add_variant(workload, name, name, to);
+  for (const std::string& name : workload.candidates()) add_variant(workload, name, name, to);
   if (to.empty()) log_.refuse({workload.info(), "tmaops", "nothing to choose from: only gemm has tiles", true, 2});
 }
 
@@ -77,7 +76,8 @@ void ImplementationFactory::add_variant(const Workload& workload, const std::str
       calls.push_back(workload.bind(variant, set, launch));
       if (Call call = workload.fresh(variant, set, launch)) fresh.push_back(std::move(call));
     }
-    to.push_back(make_local(row, Kind::variant, variant, std::move(calls), timer_, std::move(fresh)));
+    to.push_back(
+        std::make_unique<InProcess>(row, Kind::variant, variant, timer_, std::move(calls), std::move(fresh)));
   };
   add(name, Launch::plain);
   // Dependent launch changes small cases a lot, so it has a row of its own.
@@ -108,8 +108,7 @@ void ImplementationFactory::keep_wanted(const Workload& workload, Found& found) 
     if (found.size() > 1) found.erase(found.begin() + 1, found.end());
     return;
   }
-  std::string names;
-  for (const auto& one : found) names += (names.empty() ? "" : ", ") + one->name();
+  const std::string names = joined(found, ", ", [](const auto& one) { return one->name(); });
   Found kept;
   for (const std::string& name : options_.implementations) {
     const auto wanted = std::ranges::find_if(found, [&](const auto& one) { return one && one->name() == name; });

@@ -23,12 +23,7 @@ void Recorder::refuse(Refusal refusal) {
 
 void Recorder::add(Row row) {
   if (observer_.row) observer_.row(row);
-  report_.rows.push_back(std::move(row));
-}
-
-void Recorder::add_failed(Row row) {
-  if (observer_.row) observer_.row(row);
-  report_.failed.push_back(std::move(row));
+  (row.error.ok ? report_.rows : report_.failed).push_back(std::move(row));
 }
 
 Row* Recorder::find(const Row& like) {

@@ -36,8 +36,8 @@ class Recorder {
   /// False in a second round over the problems, whose refusals are known from the first.
   void tell_refusals(bool tell) { tells_refusals_ = tell; }
 
+  /// To the rows of the report, or to those that failed.
   void add(Row row);
-  void add_failed(Row row);
   /// The row of the same implementation and case; null when there is none.
   Row* find(const Row& like);
 

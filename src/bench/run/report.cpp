@@ -13,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double finite(double value, const Row& row, const char* what) {
-  if (!std::isfinite(value))
-    fail(ErrorCode::internal, "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
-         std::string(what) + " that is not finite", {});
-  return value;
-}
-
 /// Four significant digits more than any clock has; keeps the files readable.
 double rounded(double value) {
   if (value == 0) return 0;
@@ -28,23 +21,19 @@ double rounded(double value) {
 }
 
 /// Null, or the rounded number.
-Json number(std::optional<double> value, const Row& row, const char* what) {
-  return value ? Json(rounded(finite(*value, row, what))) : Json(nullptr);
-}
+Json number(std::optional<double> value) { return value ? Json(rounded(*value)) : Json(nullptr); }
 
-Json counters_json(const Counters& counters, const Row& row) {
+Json counters_json(const Counters& counters) {
   Json json{{"kernels", counters.kernels}, {"runs", counters.runs}};
   Json spread = Json::object();
   for (std::size_t i = 0; i < kCounters.size(); ++i) {
-    const char* name = kCounters[i].name;
-    json[name] = number(counters.values[i], row, name);
-    spread[name] = {number(counters.p10[i], row, name), number(counters.p90[i], row, name)};
+    json[kCounters[i].name] = rounded(counters.values[i]);
+    spread[kCounters[i].name] = {rounded(counters.p10[i]), rounded(counters.p90[i])};
   }
   json["p10_p90"] = std::move(spread);
   if (const auto& all = counters.back_to_back) {
     Json together{{"calls", all->calls}};
-    for (std::size_t i = 0; i < kBackToBackCounters; ++i)
-      together[kCounters[i].name] = number(all->values[i], row, kCounters[i].name);
+    for (std::size_t i = 0; i < kBackToBackCounters; ++i) together[kCounters[i].name] = rounded(all->values[i]);
     json["back_to_back"] = std::move(together);
   }
   return json;
@@ -54,9 +43,9 @@ Json loads_json(const Report& report, const Row& row) {
   const double seconds = row.us->median * 1e-6;
   const TileLoads& loads = *row.loads;
   Json json{{"count", loads.count},
-            {"per_second", number(loads.count / seconds, row, "a rate")},
-            {"ns_each", number(seconds * 1e9 / loads.count, row, "a time")},
-            {"vs_manual", number(vs_manual(report, row), row, "a ratio")}};
+            {"per_second", rounded(loads.count / seconds)},
+            {"ns_each", rounded(seconds * 1e9 / loads.count)},
+            {"vs_manual", number(vs_manual(report, row))}};
   json["cycles_per_block"] = nullptr;
   if (loads.cycles)
     json["cycles_per_block"] = {{"mean", rounded(loads.cycles->mean)},
@@ -75,19 +64,16 @@ Json row_json(const Report& report, const Row& row) {
   json["dtype"] = row.info.dtype;
   json["device"] = to_string(row.info.device);
   json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);
+  for (const char* key : {"us", "gbps", "tflops"}) json[key] = nullptr;
   if (row.us) {
-    json["us"] = {
-        {"median", number(row.us->median, row, "a median")}, {"p10", number(row.us->p10, row, "a percentile")},
-        {"p90", number(row.us->p90, row, "a percentile")},   {"n", row.us->n},
-        {"mean", number(row.us->mean, row, "a mean")},       {"min", number(row.us->min, row, "a minimum")},
-        {"max", number(row.us->max, row, "a maximum")},      {"std", number(row.us->deviation, row, "a deviation")}};
-    json["gbps"] = number(row.gbps(), row, "a bandwidth");
-    json["tflops"] = number(row.tflops(), row, "a rate");
-  } else {
-    json["us"] = json["gbps"] = json["tflops"] = nullptr;
+    json["us"] = {{"median", rounded(row.us->median)}, {"p10", rounded(row.us->p10)}, {"p90", rounded(row.us->p90)},
+                  {"n", row.us->n},                    {"mean", rounded(row.us->mean)}, {"min", rounded(row.us->min)},
+                  {"max", rounded(row.us->max)},       {"std", rounded(row.us->deviation)}};
+    json["gbps"] = rounded(row.gbps());
+    json["tflops"] = rounded(row.tflops());
   }
-  json["of_copy"] = number(of_copy(report, row), row, "a share");
-  json["of_peak"] = number(row.of_peak(), row, "a share");
+  json["of_copy"] = number(of_copy(report, row));
+  json["of_peak"] = number(row.of_peak());
   json["sm_mhz"] = nullptr;  // a CPU has no SM clock
   json["clock_held"] = nullptr;
   if (row.clocks) {
@@ -95,16 +81,22 @@ Json row_json(const Report& report, const Row& row) {
     json["clock_held"] = Json::object();
     for (const auto& [reason, share] : row.clocks->held) json["clock_held"][reason] = rounded(share);
   }
-  using Us = std::optional<double>;
-  json["host_us"] = number(row.host ? Us(row.host->call_us) : Us(), row, "a time of the host");
-  json["host_fresh_us"] = number(row.host ? row.host->fresh_us : Us(), row, "a time of the host");
-  json["host_launch_us"] = number(row.host ? Us(row.host->launch_us) : Us(), row, "a time of the host");
-  json["error"] = {{"relative", finite(row.error.relative, row, "an error")},
-                   {"max", finite(row.error.max, row, "an error")}};
+  for (const char* key : {"host_us", "host_fresh_us", "host_launch_us"}) json[key] = nullptr;
+  if (row.host) {
+    json["host_us"] = rounded(row.host->call_us);
+    json["host_fresh_us"] = number(row.host->fresh_us);
+    json["host_launch_us"] = rounded(row.host->launch_us);
+  }
+  json["error"] = {{"relative", row.error.relative}, {"max", row.error.max}};
   json["verified"] = row.verified;
   json["compared"] = rounded(row.error.compared);
   if (row.us && row.loads) json["loads"] = loads_json(report, row);
-  if (row.counters) json["counters"] = counters_json(*row.counters, row);
+  if (row.counters) json["counters"] = counters_json(*row.counters);
+  const Json values = json.flatten();
+  for (const auto& [key, value] : values.items())
+    if (value.is_number_float() && !std::isfinite(value.get<double>()))
+      fail(ErrorCode::internal, "result row " + row.info.op + " " + row.info.name + " " + row.implementation,
+           key + " that is not finite", {});
   return json;
 }
 

@@ -13,7 +13,6 @@
 #include "bench/run/recorder.hpp"
 #include "bench/run/sampling.hpp"
 #include "bench/run/timing_groups.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/device_info.hpp"
 #include "core/fail.hpp"
@@ -33,10 +32,9 @@ Row row_of(const Workload& workload, const Implementation& implementation, const
           .selected = implementation.selected(),
           .temperature = temperature,
           .error = error,
-          .memory_peak = gpu_memory(workload.info().device).peak_gbps()};
-  if (const auto* tunable = dynamic_cast<const Tunable*>(&workload)) row.tuning_key = tunable->tuning_key();
-  if (const auto* loads = dynamic_cast<const LoadsTiles*>(&workload))
-    row.loads = {.count = loads->loads(), .manual = loads->manual_variants()};
+          .memory_peak = gpu_memory(workload.info().device).peak_gbps(),
+          .tuning_key = workload.tuning_key()};
+  if (const auto loading = workload.loading()) row.loads = {.count = loading->loads, .manual = loading->manual};
   return row;
 }
 
@@ -257,7 +255,7 @@ class Runner {
     if (implementation.kind() != Kind::variant)
       return log_.refuse({workload.info(), implementation.name(), "its result differs: " + error.problem,
                           factory_.asked_for(implementation.name()), 1});
-    log_.add_failed(row_of(workload, implementation, temperature, error));
+    log_.add(row_of(workload, implementation, temperature, error));
   }
 
   void add_row(const Workload& workload, const Timed& one, const std::string& temperature) {

@@ -29,22 +29,20 @@ std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const 
     known->choice.microseconds = std::exp(known->logarithms / known->times);
   }
   // A candidate that lacks the time of one temperature loses to those that have both.
-  std::vector<ops::gemm::TunedChoice> best;
-  std::vector<int> times;
+  std::vector<Candidate> best;
   for (const Candidate& one : candidates) {
-    const auto same = std::ranges::find_if(best, [&](const ops::gemm::TunedChoice& other) {
-      return other.product == one.choice.product && other.types == one.choice.types;
+    const auto same = std::ranges::find_if(best, [&](const Candidate& other) {
+      return other.choice.product == one.choice.product && other.choice.types == one.choice.types;
     });
-    const auto at = static_cast<std::size_t>(same - best.begin());
-    if (same == best.end()) {
-      best.push_back(one.choice);
-      times.push_back(one.times);
-    } else if (one.times > times[at] || (one.times == times[at] && one.choice.microseconds < best[at].microseconds)) {
-      best[at] = one.choice;
-      times[at] = one.times;
-    }
+    if (same == best.end())
+      best.push_back(one);
+    else if (one.times > same->times ||
+             (one.times == same->times && one.choice.microseconds < same->choice.microseconds))
+      *same = one;
   }
-  return best;
+  std::vector<ops::gemm::TunedChoice> choices;
+  for (const Candidate& one : best) choices.push_back(one.choice);
+  return choices;
 }
 
 }  // namespace tmaops::bench

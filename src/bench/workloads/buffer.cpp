@@ -7,14 +7,15 @@
 #include <fstream>
 #include <limits>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "bench/workloads/gpu_bytes.hpp"
 #include "core/fail.hpp"
+#include "core/parallel.hpp"
 
 namespace tmaops::bench {
 namespace {
 
-constexpr std::size_t kCanaryBytes = 64;
 constexpr int kCanary = 0xA5;
 /// Tensors from here on ask for huge pages, as NumPy's arrays do, which the tensors of the Python peers are.
 constexpr std::size_t kHugeBytes = std::size_t{1} << 22;
@@ -25,53 +26,66 @@ std::int64_t number_in(const char* path) {
   return file >> value ? value : -1;  // "max" is no number
 }
 
+std::size_t canary_bytes(bool on_gpu) { return on_gpu ? 256 : 64; }
+
+std::byte* map_memory(std::size_t bytes, const std::string& what) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) fail(ErrorCode::out_of_memory, what, "no room for " + std::to_string(bytes) + " bytes", {});
+  if (bytes >= kHugeBytes) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: a kernel without them changes nothing
+  return static_cast<std::byte*>(memory);
+}
+
+void fill_bytes(bool on_gpu, std::byte* memory, int byte, std::size_t bytes) {
+  if (on_gpu)
+    fill_on_gpu(memory, byte, bytes);
+  else
+    std::memset(memory, byte, bytes);
+}
+
+void read_bytes(bool on_gpu, void* to, const void* from, std::size_t bytes) {
+  if (on_gpu)
+    copy_from_gpu(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
 }  // namespace
 
-Buffer::Buffer(DType dtype, const Layout& layout) : dtype_(dtype), layout_(layout) {
+Buffer::Buffer(DType dtype, const Layout& layout, Device device) {
+  const std::string what = "tensor " + layout.shape_text();
   const auto count = static_cast<std::size_t>(layout.size());
-  if (count > std::numeric_limits<std::size_t>::max() / 16)
-    fail(ErrorCode::size_overflow, "tensor " + layout.shape_text(), {}, {});
+  if (count > std::numeric_limits<std::size_t>::max() / 16) fail(ErrorCode::size_overflow, what, {}, {});
   bytes_ = count * size_of(dtype);
-  mapped_ = bytes_ + 2 * kCanaryBytes;
-  void* memory = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
-    fail(ErrorCode::out_of_memory, "tensor " + layout.shape_text(), "no room for " + std::to_string(bytes_) + " bytes",
-         {});
-  base_ = static_cast<std::byte*>(memory);
-  if (bytes_ >= kHugeBytes) madvise(base_, mapped_, MADV_HUGEPAGE);  // a wish: a kernel without them changes nothing
-  std::memset(base_, kCanary, kCanaryBytes);
-  std::memset(base_ + kCanaryBytes + bytes_, kCanary, kCanaryBytes);
+  const bool on_gpu = device.type == DeviceType::cuda;
+  const std::size_t canary = canary_bytes(on_gpu);
+  const std::size_t all = bytes_ + 2 * canary;
+  if (on_gpu)
+    base_ = {allocate_on_gpu(all, device, what), free_on_gpu};
+  else
+    base_ = {map_memory(all, what), [all](std::byte* memory) { munmap(memory, all); }};
+  view_ = TensorView(base_.get() + canary, dtype, layout, device);
+  fill_bytes(on_gpu, base_.get(), kCanary, canary);
+  fill_bytes(on_gpu, base_.get() + canary + bytes_, kCanary, canary);
 }
 
-Buffer::~Buffer() {
-  if (base_ != nullptr) munmap(base_, mapped_);
+void Buffer::upload(const void* from) const {
+  if (on_gpu()) return copy_to_gpu(view_.data, from, bytes_);
+  parallel_for(static_cast<std::int64_t>(bytes_), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(static_cast<std::byte*>(view_.data) + begin, static_cast<const std::byte*>(from) + begin,
+                static_cast<std::size_t>(end - begin));
+  });
 }
 
-Buffer::Buffer(Buffer&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)),
-      bytes_(other.bytes_),
-      mapped_(other.mapped_),
-      dtype_(other.dtype_),
-      layout_(other.layout_) {}
+void Buffer::download(void* to) const { read_bytes(on_gpu(), to, view_.data, bytes_); }
 
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(base_, other.base_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(mapped_, other.mapped_);
-  std::swap(dtype_, other.dtype_);
-  std::swap(layout_, other.layout_);
-  return *this;
-}
-
-TensorView Buffer::view() const { return {base_ + kCanaryBytes, dtype_, layout_}; }
-
-void Buffer::poison() { std::memset(base_ + kCanaryBytes, 0xFF, bytes_); }
+void Buffer::poison() const { fill_bytes(on_gpu(), static_cast<std::byte*>(view_.data), 0xFF, bytes_); }
 
 bool Buffer::canaries_intact() const {
-  const auto intact = [](const std::byte* bytes) {
-    return std::all_of(bytes, bytes + kCanaryBytes, [](std::byte b) { return std::to_integer<int>(b) == kCanary; });
-  };
-  return intact(base_) && intact(base_ + kCanaryBytes + bytes_);
+  const std::size_t canary = canary_bytes(on_gpu());
+  std::vector<unsigned char> bytes(2 * canary);
+  read_bytes(on_gpu(), bytes.data(), base_.get(), canary);
+  read_bytes(on_gpu(), bytes.data() + canary, base_.get() + canary + bytes_, canary);
+  return std::ranges::all_of(bytes, [](unsigned char byte) { return byte == kCanary; });
 }
 
 std::int64_t available_memory() {

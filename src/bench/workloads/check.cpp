@@ -12,6 +12,7 @@
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/workload.hpp"
 #include "core/parallel.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::bench {
 namespace {
@@ -49,9 +50,7 @@ std::string index_text(const Layout& layout, std::int64_t offset) {
     at[static_cast<std::size_t>(dimension)] = offset / stride;
     offset %= stride;
   }
-  std::string text;
-  for (int i = 0; i < layout.rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(at[static_cast<std::size_t>(i)]);
-  return "[" + text + "]";
+  return "[" + joined(std::span(at).first(static_cast<std::size_t>(layout.rank))) + "]";
 }
 
 /// Sums of squares of the differences and of the values, and the elements that differ most, or by no finite number.
@@ -112,34 +111,30 @@ double Workload::compared_part(const std::vector<Expected>& expected) const {
 
 Comparison Workload::check(int set, double tolerance) {
   const double allowed = tolerance > 0 ? tolerance : this->tolerance();
-  Set& buffers = sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set));
   Comparison result{.ok = true};
   const auto fail = [&result](std::string problem) {
     if (result.ok) result.problem = std::move(problem);
     result.ok = false;
   };
-  if (on_gpu()) {
-    const auto& device = device_sets_.at(static_cast<std::size_t>(set));
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      if (!device[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-      if (specs_[i].output) fetch(specs_[i].name, set);
-    }
-  }
   for (std::size_t i = 0; i < specs_.size(); ++i) {
-    if (!buffers[i].canaries_intact()) fail("wrote outside " + specs_[i].name);
-    if (!specs_[i].output) continue;
-    if (const std::int64_t at = first_poisoned(buffers[i].view()); at >= 0)
-      fail(specs_[i].name + index_text(specs_[i].layout, at) + " was not written");
+    const auto& [name, dtype, layout, output] = specs_[i];
+    if (!this->set(set)[i].canaries_intact()) fail("wrote outside " + name);
+    if (!output) continue;
+    fetch(name, set);
+    if (const std::int64_t at = first_poisoned(host(name, set)); at >= 0)
+      fail(name + index_text(layout, at) + " was not written");
   }
   if (!reference_) return result;
   result.compared = compared_part(*reference_);
   for (const Expected& expected : *reference_) {
     const TensorSpec& spec = specs_[index(expected.tensor)];
-    const void* data = buffers[index(expected.tensor)].view().data;
+    const void* data = host(expected.tensor, set).data;
     const auto [difference, norm, largest, worst, broken] = deviation(spec.dtype, data, expected);
-    if (broken)
-      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[*broken]),
-                       load(spec.dtype, data, expected.elements[*broken]), expected.values[*broken]));
+    const auto fail_at = [&](std::size_t i) {
+      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[i]),
+                       load(spec.dtype, data, expected.elements[i]), expected.values[i]));
+    };
+    if (broken) fail_at(*broken);
     const double relative = norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
     result.relative = std::max(result.relative, relative);
     result.max = std::max(result.max, largest);
@@ -150,9 +145,7 @@ Comparison Workload::check(int set, double tolerance) {
     // One wrong element among millions hardly moves the norm, so each element has a limit too. Rounding of a large
     // element reaches a few times the allowed part of the root mean square, and the limit is a hundred times.
     const double rms = expected.elements.empty() ? 0 : std::sqrt(norm / static_cast<double>(expected.elements.size()));
-    if (largest > 100 * allowed * rms && relative <= allowed)
-      fail(fmt::format("{}{} is {} and should be {}", spec.name, index_text(spec.layout, expected.elements[worst]),
-                       load(spec.dtype, data, expected.elements[worst]), expected.values[worst]));
+    if (largest > 100 * allowed * rms && relative <= allowed) fail_at(worst);
   }
   return result;
 }

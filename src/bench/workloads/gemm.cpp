@@ -9,7 +9,6 @@
 
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "core/fail.hpp"
 #include "core/parallel.hpp"
 #include "ops/gemm/problem.hpp"
@@ -128,22 +127,20 @@ std::vector<TensorSpec> tensors(const GemmConfig& config) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const GemmConfig& config, const std::vector<TensorSpec>& specs,
-                  Device device) {
+CaseInfo describe(const Settings& problem, const GemmConfig& config, Device device) {
   CaseInfo made{
       .op = "gemm", .name = case_name(config), .dtype = std::string(to_string(config.dtype)), .device = device};
   if (config.out != config.dtype) made.dtype += "->" + std::string(to_string(config.out));
   made.problem = problem.to_text();
-  for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   made.flops = 2.0 * static_cast<double>(config.batch) * static_cast<double>(config.m) * static_cast<double>(config.n) *
                static_cast<double>(config.k);
   return made;
 }
 
-class GemmWorkload : public Workload, public Tunable {
+class GemmWorkload : public Workload {
  public:
   GemmWorkload(const Settings& problem, const GemmConfig& config, Device device)
-      : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
+      : Workload(describe(problem, config, device), bench::tensors(config)), config_(config) {}
 
   std::vector<VariantChoice> variants() const override {
     return choices(ops::gemm::variants(), problem(), device_info(info_.device));

@@ -42,14 +42,13 @@ std::vector<TensorSpec> tensors(const Case& c) {
   return all;
 }
 
-CaseInfo describe(const Settings& problem, const Case& c, const std::vector<TensorSpec>& specs, Device device) {
+CaseInfo describe(const Settings& problem, const Case& c, Device device) {
   CaseInfo made{.op = c.backward ? "ms_deform_attn_backward" : "ms_deform_attn",
                 .name = c.name,
                 .dtype = std::string(to_string(c.dtype)),
                 .problem = problem.to_text(),
                 .device = device};
   if (c.output_dtype != c.dtype) made.dtype += "->" + std::string(to_string(c.output_dtype));
-  for (const TensorSpec& spec : specs) made.floor_bytes += byte_count(spec);
   // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'. With
   // nearest sampling 1, and backward the same for each of the two gradients.
   const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
@@ -63,10 +62,19 @@ CaseInfo describe(const Settings& problem, const Case& c, const std::vector<Tens
 class MsDeformAttnWorkload : public Workload {
  public:
   MsDeformAttnWorkload(const Settings& problem, const Case& c, Device device)
-      : Workload(describe(problem, c, bench::tensors(c), device), bench::tensors(c)), case_(c) {}
+      : Workload(describe(problem, c, device), bench::tensors(c)), case_(c) {}
 
-  std::vector<VariantChoice> variants() const override;
-  std::string selected() const override;
+  std::vector<VariantChoice> variants() const override {
+    const DeviceInfo& device = device_info(info_.device);
+    if (case_.backward) return choices(ops::ms_deform_attn_backward::variants(), backward_problem(), device);
+    return choices(ops::ms_deform_attn::variants(), forward_problem(), device);
+  }
+  std::string selected() const override {
+    const DeviceInfo& device = device_info(info_.device);
+    return std::string(case_.backward
+                           ? ops::ms_deform_attn_backward::select(backward_problem(), device, "").variant->name
+                           : ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
+  }
   nlohmann::json peer_parameters() const override {
     auto levels = nlohmann::json::array();
     for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
@@ -99,8 +107,9 @@ class MsDeformAttnWorkload : public Workload {
   }
 
  private:
-  MsDeformAttnOptions options(const std::string& variant, int set) const {
+  MsDeformAttnOptions options(const std::string& variant, int set, Launch launch = Launch::plain) const {
     MsDeformAttnOptions made;
+    made.dependent_launch = launch == Launch::dependent;
     made.sampling = case_.sampling;
     made.deterministic = case_.deterministic;
     made.softmax = case_.fused.softmax;
@@ -131,22 +140,8 @@ class MsDeformAttnWorkload : public Workload {
   Case case_;
 };
 
-std::vector<VariantChoice> MsDeformAttnWorkload::variants() const {
-  const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward) return choices(ops::ms_deform_attn_backward::variants(), backward_problem(), device);
-  return choices(ops::ms_deform_attn::variants(), forward_problem(), device);
-}
-
-std::string MsDeformAttnWorkload::selected() const {
-  const DeviceInfo& device = device_info(info_.device);
-  if (case_.backward)
-    return std::string(ops::ms_deform_attn_backward::select(backward_problem(), device, "").variant->name);
-  return std::string(ops::ms_deform_attn::select(forward_problem(), device, "").variant->name);
-}
-
 Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch launch) const {
-  MsDeformAttnOptions wanted = options(variant, set);
-  wanted.dependent_launch = launch == Launch::dependent;
+  MsDeformAttnOptions wanted = options(variant, set, launch);
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);
@@ -157,8 +152,7 @@ Call MsDeformAttnWorkload::bind(const std::string& variant, int set, Launch laun
 }
 
 Call MsDeformAttnWorkload::fresh(const std::string& variant, int set, Launch launch) const {
-  MsDeformAttnOptions wanted = options(variant, set);
-  wanted.dependent_launch = launch == Launch::dependent;
+  MsDeformAttnOptions wanted = options(variant, set, launch);
   const TensorView value = tensor("value", set);
   const TensorView locations = tensor("sampling_locations", set);
   const TensorView weights = tensor("attention_weights", set);

@@ -35,9 +35,8 @@ constexpr std::array<NamedShape, 6> kShapes{{{"seed", 48, 1, 8, 15422, true, tru
                                              {"dec1", 1, 8, 4, 300, false, false}}};
 
 [[noreturn]] void fail_case(const Settings& problem, const Setting& setting) {
-  std::string names;
-  for (const NamedShape& shape : kShapes) names += (names.empty() ? "" : ", ") + std::string(shape.name);
-  problem.fail(ErrorCode::unknown_case, setting, "one of " + names + " with /uniform or /detr, for example enc1/detr");
+  problem.fail(ErrorCode::unknown_case, setting,
+               "one of " + joined(kShapes, ", ", &NamedShape::name) + " with /uniform or /detr, for example enc1/detr");
 }
 
 /// "softmax+reference_points": steps joined by +, or none.
@@ -121,10 +120,7 @@ std::vector<LevelShape> read_levels(const Settings& problem, const Setting& sett
 }
 
 std::string levels_text(const std::vector<LevelShape>& levels) {
-  std::string text;
-  for (const LevelShape& level : levels)
-    text += fmt::format("{}{}x{}", text.empty() ? "" : "+", level.height, level.width);
-  return text;
+  return joined(levels, "+", [](const LevelShape& level) { return fmt::format("{}x{}", level.height, level.width); });
 }
 
 std::int64_t MsDeformAttnCase::length() const {

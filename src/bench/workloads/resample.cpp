@@ -56,8 +56,6 @@ class ResampleWorkload : public Workload {
  public:
   ResampleWorkload(const Settings& problem, const ResampleCase& c, Device device)
       : Workload(describe_resample(problem, c, device), bench::tensors(c)), case_(c) {
-    if (c.backward)
-      for (const TensorSpec& spec : this->tensors()) info_.floor_bytes += byte_count(spec);
     if (c.interpolation != Interpolation::slerp) return;
     for (std::int64_t first = 0; first < c.channels; first += 4) groups_.push_back({first, 4, Interpolation::slerp});
   }
@@ -78,16 +76,14 @@ class ResampleWorkload : public Workload {
             {"max_gap", case_.max_gap}};
   }
   Call bind(const std::string& variant, int set, Launch launch) const override {
-    ResampleOptions wanted = options(variant);
-    wanted.dependent_launch = launch == Launch::dependent;
+    ResampleOptions wanted = options(variant, launch);
     const TensorView source = tensor("source_times", set);
     const TensorView target = tensor("target_times", set);
     return call_of(case_.backward ? plan_resample_backward(source, target, input(set), output(set), wanted)
                                   : plan_resample(input(set), source, target, output(set), wanted));
   }
   Call fresh(const std::string& variant, int set, Launch launch) const override {
-    ResampleOptions wanted = options(variant);
-    wanted.dependent_launch = launch == Launch::dependent;
+    ResampleOptions wanted = options(variant, launch);
     return [source = tensor("source_times", set), target = tensor("target_times", set), from = input(set),
             to = output(set), wanted, backward = case_.backward](Stream stream) mutable {
       wanted.stream = stream;
@@ -118,10 +114,15 @@ class ResampleWorkload : public Workload {
  private:
   TensorView input(int set) const { return tensor(this->tensors().front().name, set); }
   TensorView output(int set) const { return tensor(this->tensors().back().name, set); }
-  ResampleOptions options(const std::string& variant) const {
-    ResampleOptions made = resample_options(case_, variant);
+  ResampleOptions options(const std::string& variant, Launch launch = Launch::plain) const {
+    ResampleOptions made;
+    made.dependent_launch = launch == Launch::dependent;
+    made.interpolation = groups_.empty() ? case_.interpolation : Interpolation::linear;
     made.channel_groups = groups_;
-    if (!groups_.empty()) made.interpolation = Interpolation::linear;
+    made.outside = case_.outside;
+    made.max_gap = case_.max_gap;
+    if (case_.time_dtype == DType::i64) made.max_gap = static_cast<std::int64_t>(case_.max_gap * kNanoseconds);
+    made.variant = variant;
     return made;
   }
   ops::resample::Problem forward_problem() const {

@@ -16,7 +16,6 @@ namespace tmaops::bench {
 namespace {
 
 constexpr double kSourceStep = 0.01;  // seconds between samples, on average
-constexpr double kNanoseconds = 1e9;
 
 /// "B,S->T,D", with "/random" for random times.
 void read_shape(const Settings& problem, const Setting& setting, ResampleCase& made) {
@@ -82,19 +81,6 @@ CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Devic
   // vanish beside them.
   made.flops = (c.backward ? 4.0 : 3.0) * static_cast<double>(c.batch) * static_cast<double>(c.targets) *
                static_cast<double>(c.channels);
-  return made;
-}
-
-ResampleOptions resample_options(const ResampleCase& c, const std::string& variant) {
-  ResampleOptions made;
-  made.interpolation = c.interpolation;
-  made.outside = c.outside;
-  if (c.time_dtype == DType::i64) {
-    made.max_gap = static_cast<std::int64_t>(c.max_gap * kNanoseconds);
-  } else {
-    made.max_gap = c.max_gap;
-  }
-  made.variant = variant;
   return made;
 }
 

@@ -10,6 +10,8 @@
 
 namespace tmaops::bench {
 
+inline constexpr double kNanoseconds = 1e9;  // of a second
+
 struct ResampleCase {
   std::int64_t batch = 0;     // B
   std::int64_t samples = 0;   // S
@@ -29,9 +31,6 @@ ResampleCase read_resample_case(const Settings& problem);
 
 /// Name, problem and operations; the floor is known with the times.
 CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Device device);
-
-/// The options of a call, but without channel groups.
-ResampleOptions resample_options(const ResampleCase& c, const std::string& variant);
 
 /// Jittered: both grids are regular, each stamp moved by up to 40 % of its step. Random: source steps of 0.5 to 1.5
 /// times the average, targets drawn uniformly over the recorded time and sorted. Dense (B, S) and (B, T) tensors.

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "bench/workloads/common.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "core/parallel.hpp"
 #include "ops/tile_load/problem.hpp"
@@ -20,11 +19,7 @@ constexpr std::int64_t kSpread = 9;
 /// Fewest tiles that a block works on, of variants that do not give each query and level a block of its own.
 constexpr std::int64_t kTilesPerBlock = 32;
 
-struct TileLoadConfig {
-  std::int64_t batch = 1;
-  std::int64_t queries = 1000;
-  std::int64_t points = 8;
-  std::vector<LevelShape> levels{};
+struct TileLoadConfig : ops::tile_load::Problem {
   bool local = false;
 };
 
@@ -43,16 +38,10 @@ TileLoadConfig read_tile_load(const Settings& problem) {
   return config;
 }
 
-std::int64_t length(const TileLoadConfig& config) {
-  std::int64_t sum = 0;
-  for (const LevelShape& level : config.levels) sum += level.height * level.width;
-  return sum;
-}
-
 std::vector<TensorSpec> tensors(const TileLoadConfig& config) {
   const auto levels = static_cast<std::int64_t>(config.levels.size());
   return {
-      {"value", DType::f16, Layout::contiguous({config.batch, length(config), ops::tile_load::kChannels})},
+      {"value", DType::f16, Layout::contiguous({config.batch, config.length(), ops::tile_load::kChannels})},
       {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points, 2})},
       {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points}),
        true}};
@@ -66,19 +55,19 @@ std::string other_maps(const TileLoadConfig& config) {
 
 CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const std::vector<TensorSpec>& specs,
                   Device device) {
-  const std::int64_t tiles = specs[2].layout.size();
   CaseInfo made{.op = "tile_load",
-                .name = fmt::format("{} tiles {}", tiles, config.local ? "local" : "random") + other_maps(config),
+                .name = fmt::format("{} tiles {}{}", config.tiles(), config.local ? "local" : "random",
+                                    other_maps(config)),
                 .dtype = "f16",
                 .problem = problem.to_text(),
                 .device = device};
   // The tiles as if each came from memory: what the publications' GB/s count.
   made.floor_bytes =
-      static_cast<double>(tiles) * ops::tile_load::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
+      static_cast<double>(config.tiles()) * ops::tile_load::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);
   return made;
 }
 
-class TileLoadWorkload : public Workload, public LoadsTiles {
+class TileLoadWorkload : public Workload {
  public:
   TileLoadWorkload(const Settings& problem, const TileLoadConfig& config, Device device)
       : Workload(describe(problem, config, bench::tensors(config), device), bench::tensors(config)), config_(config) {}
@@ -91,10 +80,11 @@ class TileLoadWorkload : public Workload, public LoadsTiles {
   }
   nlohmann::json peer_parameters() const override { return nlohmann::json::object(); }
   Call bind(const std::string& variant, int set, Launch launch) const override { return call(variant, set, launch); }
-  double loads() const override { return static_cast<double>(problem().tiles()); }
-  std::vector<std::string> manual_variants() const override { return {"plain", "plain_prefetch"}; }
-  std::int64_t most_blocks() const override {
-    return std::max((problem().tiles() + kTilesPerBlock - 1) / kTilesPerBlock, problem().tiles() / config_.points);
+  std::optional<Loading> loading() const override {
+    const std::int64_t tiles = config_.tiles();
+    return Loading{.loads = static_cast<double>(tiles),
+                   .manual = {"plain", "plain_prefetch"},
+                   .most_blocks = std::max((tiles + kTilesPerBlock - 1) / kTilesPerBlock, tiles / config_.points)};
   }
   Call bind_counting(const std::string& variant, int set, const TensorView& cycles) const override {
     return call(variant, set, Launch::plain, cycles);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::bench {
@@ -18,8 +19,6 @@ bool has_choice(const std::vector<VariantChoice>& variants) {
 }
 
 void add_named(const Settings& problem, const std::vector<VariantChoice>& variants, WantedVariants& wanted) {
-  std::string names = "auto, all";
-  for (const VariantChoice& variant : variants) names += ", " + std::string(variant.info.name);
   for (const Setting* setting : problem.find_all("variant")) {
     if (setting->value == "auto") wanted.chosen = true;
     if (setting->value == "all") {
@@ -29,7 +28,9 @@ void add_named(const Settings& problem, const std::vector<VariantChoice>& varian
     if (setting->value == "auto" || setting->value == "all") continue;
     const std::string name = setting->value.substr(0, setting->value.find('/'));
     const auto found = std::ranges::find_if(variants, [&](const auto& v) { return v.info.name == name; });
-    if (found == variants.end()) problem.fail(ErrorCode::unknown_variant, *setting, "one of " + names);
+    if (found == variants.end())
+      problem.fail(ErrorCode::unknown_variant, *setting,
+                   "one of auto, all, " + joined(variants, ", ", [](const auto& v) { return v.info.name; }));
     wanted.named.push_back({static_cast<std::size_t>(found - variants.begin()), setting->value});
   }
 }

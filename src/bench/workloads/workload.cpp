@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "core/fail.hpp"
-#include "core/parallel.hpp"
 #include "core/spelling.hpp"
 
 namespace tmaops::bench {
@@ -37,19 +35,13 @@ Workload::Workload(CaseInfo info, std::vector<TensorSpec> tensors)
     const auto bytes = static_cast<std::uintptr_t>(spec.layout.size()) * size_of(spec.dtype);
     address += (bytes / 4096 + 1) * 4096;
   }
-}
-
-std::int64_t Workload::bytes() const { return static_cast<std::int64_t>(bytes_); }
-
-std::int64_t Workload::touched_bytes() const {
-  return info_.floor_bytes > 0 ? std::min(bytes(), static_cast<std::int64_t>(info_.floor_bytes)) : bytes();
+  if (!(info_.floor_bytes > 0)) info_.floor_bytes = bytes_;
 }
 
 void Workload::prepare(std::uint64_t seed, int sets) {
   expect_memory(on_gpu() ? 1 : sets);  // on a GPU the sets live there
-  if (sets_.empty()) sets_.push_back(new_set());
-  sets_.resize(1);
-  device_sets_.clear();
+  if (data_.empty()) data_ = new_set({});
+  copies_.clear();
   making_data_ = true;
   fill(seed);
   making_data_ = false;
@@ -89,24 +81,22 @@ void Workload::expect_memory(int sets) const {
          fmt::format("{:.1f} GiB for the tensors and their check", needed / (1 << 30)));
 }
 
-Workload::Set Workload::new_set() const {
+Workload::Set Workload::new_set(Device device) const {
   Set made;
-  for (const TensorSpec& spec : specs_) made.emplace_back(spec.dtype, spec.layout);
+  for (const TensorSpec& spec : specs_) made.emplace_back(spec.dtype, spec.layout, device);
   return made;
 }
 
+const Workload::Set& Workload::set(int number) const {
+  if (!on_gpu() && number == 0) return data_;
+  return copies_.at(static_cast<std::size_t>(on_gpu() ? number : number - 1));
+}
+
 void Workload::copy_until(int sets) {
-  if (on_gpu()) return upload(sets);
   while (this->sets() < sets) {
-    Set next = new_set();
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      const auto* from = static_cast<const std::byte*>(sets_.front()[i].view().data);
-      auto* to = static_cast<std::byte*>(next[i].view().data);
-      parallel_for(static_cast<std::int64_t>(next[i].bytes()), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
-        if (!specs_[i].output) std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
-      });
-    }
-    sets_.push_back(std::move(next));
+    Set& next = copies_.emplace_back(new_set(info_.device));
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      if (!specs_[i].output) next[i].upload(data_[i].view().data);
   }
 }
 
@@ -118,47 +108,25 @@ std::size_t Workload::index(std::string_view name) const {
 
 TensorView Workload::tensor(std::string_view name, int set) const {
   const std::size_t i = index(name);
-  if (sets_.empty()) return {places_[i], specs_[i].dtype, specs_[i].layout, info_.device};
-  if (info_.device.type == DeviceType::cpu || making_data_) return sets_.at(static_cast<std::size_t>(set))[i].view();
-  if (!device_sets_.empty()) return device_sets_.at(static_cast<std::size_t>(set))[i].view();
-  TensorView shape = sets_.front()[i].view();  // before prepare(): nothing reads the memory
-  shape.device = info_.device;
-  return shape;
+  if (data_.empty()) return {places_[i], specs_[i].dtype, specs_[i].layout, info_.device};
+  return (making_data_ ? data_ : this->set(set))[i].view();
 }
 
 TensorView Workload::host(std::string_view name, int set) const {
-  return sets_.at(on_gpu() ? 0 : static_cast<std::size_t>(set))[index(name)].view();
+  return (on_gpu() ? data_ : this->set(set))[index(name)].view();
 }
 
 void Workload::fetch(std::string_view name, int set) const {
-  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].download(host(name, set).data);
+  if (on_gpu()) this->set(set)[index(name)].download(host(name, set).data);
 }
 
 void Workload::put(std::string_view name, int set) {
-  if (on_gpu()) device_sets_.at(static_cast<std::size_t>(set))[index(name)].upload(host(name, set).data);
-}
-
-int Workload::sets() const { return static_cast<int>(on_gpu() ? device_sets_.size() : sets_.size()); }
-
-void Workload::upload(int sets) {
-  while (this->sets() < sets) {
-    std::vector<DeviceBuffer> next;
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      next.emplace_back(specs_[i].dtype, specs_[i].layout, info_.device);
-      if (!specs_[i].output) next.back().upload(sets_.front()[i].view().data);
-    }
-    device_sets_.push_back(std::move(next));
-  }
+  if (on_gpu()) this->set(set)[index(name)].upload(host(name, set).data);
 }
 
 void Workload::poison(int set) {
-  if (on_gpu()) {
-    for (std::size_t i = 0; i < specs_.size(); ++i)
-      if (specs_[i].output) device_sets_.at(static_cast<std::size_t>(set))[i].poison();
-    return;
-  }
   for (std::size_t i = 0; i < specs_.size(); ++i)
-    if (specs_[i].output) sets_.at(static_cast<std::size_t>(set))[i].poison();
+    if (specs_[i].output) this->set(set)[i].poison();
 }
 
 std::span<const std::string_view> workload_operators() {

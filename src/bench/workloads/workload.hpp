@@ -1,16 +1,17 @@
 // One case of an operator: its data, its variants, and what the right output is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/workloads/buffer.hpp"
-#include "bench/workloads/device_buffer.hpp"
 #include "core/registry.hpp"
 #include "core/settings.hpp"
 #include "tmaops/tensor.hpp"
@@ -30,13 +31,20 @@ struct CaseInfo {
   std::string dtype{};    // "f16", or "bf16->f32" where the output differs
   std::string problem{};  // in the configuration's syntax: what repeats it
   Device device{};
-  double floor_bytes = 0;  // each input read once, each output written once
+  double floor_bytes = 0;  // each input read once, each output written once; 0 becomes the bytes of all tensors
   double flops = 0;
 };
 
 struct VariantChoice {
   VariantInfo info;
   Support support;
+};
+
+/// What an operator that measures loading says of a case.
+struct Loading {
+  double loads = 0;                   // of one call
+  std::vector<std::string> manual{};  // the variants that load by hand, to compare with
+  std::int64_t most_blocks = 0;       // no variant has more
 };
 
 /// How an output compares with the reference.
@@ -75,9 +83,9 @@ class Workload {
   const CaseInfo& info() const { return info_; }
   const std::vector<TensorSpec>& tensors() const { return specs_; }
   /// Bytes of all tensors of one set.
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(bytes_); }
   /// What a call touches of them: the floor bytes, where these are less. Known after prepare() where data decides.
-  std::int64_t touched_bytes() const;
+  std::int64_t touched_bytes() const { return static_cast<std::int64_t>(std::min(bytes_, info_.floor_bytes)); }
 
   /// Every variant of the operator, best first, and whether it takes the case. Needs no data.
   virtual std::vector<VariantChoice> variants() const = 0;
@@ -94,7 +102,7 @@ class Workload {
   void set_reference(Reference reference) { reference_ = std::move(reference); }
   /// Copies of the same data until there are `sets` sets. Throws Error out_of_memory.
   void add_sets(int sets);
-  int sets() const;
+  int sets() const { return static_cast<int>(copies_.size()) + (on_gpu() || data_.empty() ? 0 : 1); }
   /// On a GPU: memory of the GPU, but of the host while the data and the reference are made. Before prepare() there is
   /// no memory, and the address is made up: enough to ask the variants, which read nothing.
   TensorView tensor(std::string_view name, int set) const;
@@ -116,6 +124,18 @@ class Workload {
   Comparison check(int set, double tolerance);
   /// What check() allows a variant that rounds more than the others: the relative error, or 0 for the operator's own.
   virtual double variant_tolerance(const std::string&) const { return 0; }
+
+  /// How the operator's table of measured choices, which `--tune` fills, names the case; empty where there is no table.
+  virtual std::string tuning_key() const { return {}; }
+  /// Every way to run the case that the table may choose, as bind() takes it.
+  virtual std::vector<std::string> candidates() const { return {}; }
+  /// Of an operator that measures loading.
+  virtual std::optional<Loading> loading() const { return {}; }
+  /// A call as bind()'s that raises an entry of `cycles` (i64, most_blocks of them, on the GPU) for every block to the
+  /// cycles the block took. Of an operator that measures loading.
+  virtual Call bind_counting(const std::string& /*variant*/, int /*set*/, const TensorView& /*cycles*/) const {
+    return {};
+  }
   /// For peers that round what lies between to the inputs' type, and compute weights in f32 for f64 values.
   double peer_tolerance() const;
 
@@ -134,20 +154,20 @@ class Workload {
   using Set = std::vector<Buffer>;
   std::size_t index(std::string_view name) const;
   /// Memory for one set, unfilled.
-  Set new_set() const;
+  Set new_set(Device device) const;
+  const Set& set(int number) const;
   /// Elements that are expected, of all of the outputs.
   double compared_part(const std::vector<Expected>& expected) const;
   bool on_gpu() const { return info_.device.type == DeviceType::cuda; }
   /// Throws Error out_of_memory unless there is room for so many sets in the host's memory.
   void expect_memory(int sets) const;
   void copy_until(int sets);
-  void upload(int sets);
 
   std::vector<TensorSpec> specs_;
   double bytes_ = 0;           // of one set
-  std::vector<void*> places_;  // made-up addresses of the tensors, until there are sets
-  std::vector<Set> sets_;      // of a workload on a GPU only the first, which its data and outputs pass through
-  std::vector<std::vector<DeviceBuffer>> device_sets_;
+  std::vector<void*> places_;  // made-up addresses of the tensors, until there is data
+  Set data_;                   // of the host: the first set, or what a GPU's data and outputs pass through
+  std::vector<Set> copies_;    // the other sets, of a GPU all
   bool making_data_ = false;
   Reference reference_;
 };

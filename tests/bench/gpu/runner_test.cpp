@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "bench/run/tuning.hpp"
-#include "bench/workloads/extensions.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/device_info.hpp"
 #include "support/scratch.hpp"
@@ -89,7 +88,7 @@ TEST_F(BenchOnGpu, tuning_times_every_tile_and_its_table_decides) {
   const Settings product = problem("gemm", {{"case", "RC 256"}, {"dtype", "f16"}});
   const Report report = run_on_gpu({product}, {.samples = 5, .min_time = 0, .tune = true});
   EXPECT_TRUE(report.failed.empty());
-  EXPECT_EQ(report.rows.size(), dynamic_cast<const Tunable&>(*make_workload(product, kGpu)).candidates().size());
+  EXPECT_EQ(report.rows.size(), make_workload(product, kGpu)->candidates().size());
   const auto choices = fastest(report.rows, device_info(kGpu).name);
   ASSERT_EQ(choices.size(), 1U);
   EXPECT_EQ(choices[0].product, "RC 256");

@@ -68,7 +68,7 @@ Comparison outcome(const std::string& variant, double tolerance = 0, int sets = 
   const auto timer = make_cpu_timer();
   std::vector<Call> calls;
   for (int set = 0; set < sets; ++set) calls.push_back(workload.bind(variant, set));
-  return make_local(variant, Kind::variant, variant, calls, *timer)->verify(workload, sets - 1, tolerance);
+  return InProcess(variant, Kind::variant, variant, *timer, calls).verify(workload, sets - 1, tolerance);
 }
 
 TEST(Check, takes_a_right_result) {
@@ -120,7 +120,7 @@ TEST(Check, a_variant_that_rounds_more_has_a_tolerance_of_its_own) {
     CoarseDoubling workload(DType::f32);
     workload.prepare(1, 1);
     workload.make_reference(1, 0);
-    EXPECT_EQ(make_local("row", Kind::variant, variant, {workload.bind(variant, 0)}, *timer)->verify(workload, 0, 0).ok,
+    EXPECT_EQ(InProcess("row", Kind::variant, variant, *timer, {workload.bind(variant, 0)}).verify(workload, 0, 0).ok,
               variant == "all a little");
   }
 }
@@ -135,7 +135,7 @@ TEST(Workload, sets_added_later_hold_the_same_data) {
   const auto timer = make_cpu_timer();
   std::vector<Call> calls;
   for (int set = 0; set < 4; ++set) calls.push_back(workload.bind("right", set));
-  EXPECT_TRUE(make_local("right", Kind::variant, "right", calls, *timer)->verify(workload, 3, 0).ok);
+  EXPECT_TRUE(InProcess("right", Kind::variant, "right", *timer, calls).verify(workload, 3, 0).ok);
 }
 
 /// Its reference takes an eighth of a second for one element.
