@@ -33,6 +33,10 @@ class Reader {
     rest_.remove_prefix(digits);
     return true;
   }
+  /// 2024-05-01
+  bool date(int& year, int& month, int& day) {
+    return number(4, year) && accept('-') && number(2, month) && accept('-') && number(2, day);
+  }
   /// Digits after a point, rounded to nanoseconds.
   bool fraction(std::int64_t& nanoseconds) {
     std::size_t count = 0;
@@ -84,28 +88,19 @@ std::string civil_text(std::int64_t seconds, std::int64_t fraction, const IsoSty
 }  // namespace
 
 bool looks_like_date(std::string_view text) {
-  Reader reader(text);
-  int number = 0;
-  return reader.number(4, number) && reader.accept('-') && reader.number(2, number) && reader.accept('-') &&
-         reader.number(2, number);
+  int year = 0, month = 0, day = 0;
+  return Reader(text).date(year, month, day);
 }
 
 ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, IsoStyle& style) {
   Reader reader(text);
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!reader.number(4, year) || !reader.accept('-') || !reader.number(2, month) || !reader.accept('-') ||
-      !reader.number(2, day))
-    return ParseResult::not_a_number;
+  if (!reader.date(year, month, day)) return ParseResult::not_a_number;
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return ParseResult::not_a_number;
-  if (reader.accept('T') || reader.accept('t')) {
-    style.separator = 'T';
-  } else if (reader.accept(' ')) {
-    style.separator = ' ';
-  } else {
-    return ParseResult::not_a_number;
-  }
+  style.separator = reader.accept(' ') ? ' ' : 'T';
+  if (style.separator == 'T' && !reader.accept('T') && !reader.accept('t')) return ParseResult::not_a_number;
   std::int64_t fraction = 0;
   if (!reader.number(2, hour) || !reader.accept(':') || !reader.number(2, minute) || hour > 23 || minute > 59)
     return ParseResult::not_a_number;
