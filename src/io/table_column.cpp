@@ -13,6 +13,8 @@
 namespace tmaops::io {
 namespace {
 
+constexpr const char* kTooLarge = "a number that a 64-bit float can hold";
+
 // "1,5" as "1.5"; nothing when the text does not look like a number with a decimal comma.
 std::string with_decimal_point(std::string_view text) {
   if (std::count(text.begin(), text.end(), ',') != 1) return {};
@@ -85,14 +87,9 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
       values[row] = std::numeric_limits<double>::quiet_NaN();
       continue;
     }
-    switch (parse_real(trimmed(text), values[row])) {
-      case ParseResult::good:
-        break;
-      case ParseResult::out_of_range:
-        fail_field(table, row, column, "a number that a 64-bit float can hold");
-      default:
-        fail_field(table, row, column, "a number");
-    }
+    const ParseResult result = parse_real(trimmed(text), values[row]);
+    if (result != ParseResult::good)
+      fail_field(table, row, column, result == ParseResult::out_of_range ? kTooLarge : "a number");
   }
   return values;
 }
@@ -110,16 +107,12 @@ TableColumn table_column(const Table& table, std::size_t column) {
       continue;
     }
     const std::string_view text = trimmed(field.text);
-    switch (parse_real(text, values[row])) {
-      case ParseResult::out_of_range:
-        too_large = std::min(too_large, row);
-        [[fallthrough]];
-      case ParseResult::good:
-        ++result.numeric_fields;
-        all_whole = all_whole && is_whole(text);
-        continue;
-      default:
-        break;
+    const ParseResult parsed = parse_real(text, values[row]);
+    if (parsed == ParseResult::out_of_range) too_large = std::min(too_large, row);
+    if (parsed != ParseResult::not_a_number) {
+      ++result.numeric_fields;
+      all_whole = all_whole && is_whole(text);
+      continue;
     }
     const bool comma = !with_decimal_point(text).empty();
     result.numeric_fields += comma;
@@ -145,7 +138,7 @@ TableColumn table_column(const Table& table, std::size_t column) {
     result.data = whole_numbers(table, column);
     return result;
   }
-  if (too_large < rows) fail_field(table, too_large, column, "a number that a 64-bit float can hold");
+  if (too_large < rows) fail_field(table, too_large, column, kTooLarge);
   result.whole_with_missing = !none && all_whole;
   result.data = make_array(values, {static_cast<std::int64_t>(rows)});
   return result;
