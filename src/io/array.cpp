@@ -123,12 +123,9 @@ std::string element_text(const Array& array, std::int64_t index) {
   if (array.ragged()) return repaired_utf8(ragged_text(array, index));
   const std::byte* at = array.data.get() + static_cast<std::size_t>(index) * array.type.bytes;
   std::string text;
-  if (array.type.descr[1] == 'S') {
-    text.assign(reinterpret_cast<const char*>(at), array.type.bytes);
-    text.resize(text.find_last_not_of('\0') + 1);
-    return text;
-  }
-  for (std::size_t i = 0; i < array.type.bytes / 4; ++i) {
+  const bool bytes = array.type.descr[1] == 'S';
+  if (bytes) text.assign(reinterpret_cast<const char*>(at), array.type.bytes);
+  for (std::size_t i = 0; !bytes && i < array.type.bytes / 4; ++i) {
     char32_t code;
     std::memcpy(&code, at + 4 * i, 4);
     append_utf8(text, code);
