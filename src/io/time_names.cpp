@@ -114,13 +114,10 @@ std::vector<std::size_t> names_like_times(const std::vector<std::string>& names)
   const std::vector<std::size_t> usual = find_time_names(names);
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (std::find(usual.begin(), usual.end(), i) != usual.end()) continue;
     const std::string lower = lower_case(names[i]);
-    for (const char* word : {"time", "stamp", "clock", "date"})
-      if (lower.find(word) != std::string::npos) {
-        found.push_back(i);
-        break;
-      }
+    const auto has = [&](const char* word) { return lower.find(word) != std::string::npos; };
+    if (std::ranges::find(usual, i) == usual.end() && (has("time") || has("stamp") || has("clock") || has("date")))
+      found.push_back(i);
   }
   return found;
 }
