@@ -35,12 +35,6 @@ void add_commands(CLI::App& app, Globals& globals) {
   add_package_commands(app, globals);
 }
 
-/// The subcommand that was chosen, or the program itself.
-const CLI::App& chosen(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? app : *commands.front();
-}
-
 /// The words that the parser did not take, in their order on the command line.
 std::vector<std::string> not_taken(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> left = app.remaining(true);
@@ -61,8 +55,12 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, c
     got = words.size() == 1 ? "a word that is not known here:" : "words that are not known here:";
     for (const std::string& word : words) got += " " + display_text(word);
   }
+  const auto commands = app.get_subcommands();
   return {ErrorCode::usage,
-          {.where = chosen(app).get_name(), .got = got, .needed = "", .mend = advice(app, words, error.what())}};
+          {.where = (commands.empty() ? &app : commands.front())->get_name(),
+           .got = got,
+           .needed = "",
+           .mend = advice(app, words, error.what())}};
 }
 
 /// Opens /dev/null for a closed stdin, stdout or stderr (`tmaops bench ... 2>&-`). Otherwise the next file that is

@@ -35,11 +35,6 @@ struct ProbeOptions {
   bool force = false;
 };
 
-/// The maps point at real memory, since the driver may check the address.
-std::uint64_t address_of_real_memory(probe::Loader& loader) {
-  return loader.memory(std::vector<std::byte>(static_cast<std::size_t>(probe::kLoadMemoryBytes)));
-}
-
 probe::Report run_parts(const ProbeOptions& options, const probe::Observer& observer) {
   // Every fault runs in a new process of this program.
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
@@ -47,7 +42,9 @@ probe::Report run_parts(const ProbeOptions& options, const probe::Observer& obse
   tma::load_driver(0);
   report.compute_capability = device_info({DeviceType::cuda, 0}).compute_capability;
   const auto loader = probe::make_gpu_loader();
-  const std::uint64_t address = address_of_real_memory(*loader);
+  // The maps point at real memory, since the driver may check the address.
+  const std::uint64_t address =
+      loader->memory(std::vector<std::byte>(static_cast<std::size_t>(probe::kLoadMemoryBytes)));
   const probe::AskDriver ask = [](const tma::TensorMapSpec& spec) {
     tma::TensorMap map;
     return tma::encode_unchecked(spec, map);

@@ -16,19 +16,12 @@ namespace {
 using io::FileFormat;
 
 io::ReadOptions read_options(const ResampleCommand& command, FileFormat from) {
-  io::ReadOptions options;
-  options.format = from;
-  options.unit = io::parse_time_unit(command.time_unit);
-  options.times_name = command.times_array;
-  options.offsets_name = command.offsets_array;
-  options.kitti_times = command.kitti_times;
-  options.trust_sizes = command.trust_sizes;
-  return options;
-}
-
-void refuse_warnings(const std::vector<std::string>& warnings) {
-  fail(ErrorCode::warnings_refused, "--strict",
-       std::to_string(warnings.size()) + (warnings.size() == 1 ? " warning" : " warnings"), "none");
+  return {.format = from,
+          .unit = io::parse_time_unit(command.time_unit),
+          .times_name = command.times_array,
+          .offsets_name = command.offsets_array,
+          .kitti_times = command.kitti_times,
+          .trust_sizes = command.trust_sizes};
 }
 
 }  // namespace
@@ -72,7 +65,9 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   RunFacts facts{from, to, policies, input, plan, targets, table, selection, steps, time};
   if (to == FileFormat::tum || to == FileFormat::kitti) facts.pose = name_pose(output, input.roles);
   facts.left_out = io::left_out(output, to);
-  if (command.strict && !report.warnings.empty()) refuse_warnings(report.warnings);
+  if (const std::size_t count = report.warnings.size(); command.strict && count != 0)
+    fail(ErrorCode::warnings_refused, "--strict", std::to_string(count) + (count == 1 ? " warning" : " warnings"),
+         "none");
   io::write_recording(file, output, to,
                       {.deflate = command.compress,
                        .to_unit = io::parse_time_unit(command.to_unit),

@@ -48,19 +48,13 @@ std::int64_t number(std::string_view option, const std::string& text) {
   return value;
 }
 
-/// Names of all values of an enumeration with `count` of them.
-template <class Enum>
-std::vector<std::string_view> names_of(std::size_t count) {
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(tma::to_string(static_cast<Enum>(i)));
-  return names;
-}
-
+/// The value of an enumeration with `count` of them.
 template <class Enum>
 Enum named(std::string_view option, const std::string& text, std::optional<Enum> (*parse_name)(std::string_view),
            std::size_t count) {
   if (const std::optional<Enum> value = parse_name(text)) return *value;
-  const std::vector<std::string_view> names = names_of<Enum>(count);
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(tma::to_string(static_cast<Enum>(i)));
   bad_option(option, text, "one of " + joined(names), did_you_mean(text, names));
 }
 

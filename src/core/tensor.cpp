@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::string_view kNames[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
 
-bool has_negative_extent(const Layout& layout) {
-  return std::any_of(layout.shape.begin(), layout.shape.begin() + layout.rank,
-                     [](std::int64_t extent) { return extent < 0; });
-}
-
 bool has_rank(const Layout& layout) { return layout.rank >= 0 && layout.rank <= kMaxRank; }
 
 std::string tuple_text(const std::array<std::int64_t, kMaxRank>& values, const Layout& layout) {
@@ -34,7 +29,8 @@ std::int64_t multiply(std::int64_t a, std::int64_t b, const Layout& layout) {
 }
 
 void check_extents(const Layout& layout) {
-  if (!has_rank(layout) || has_negative_extent(layout))
+  const auto negative = [](std::int64_t extent) { return extent < 0; };
+  if (!has_rank(layout) || std::any_of(layout.shape.begin(), layout.shape.begin() + layout.rank, negative))
     fail(ErrorCode::shape_mismatch, "tensor shape", layout.shape_text(),
          "a rank from 0 to " + std::to_string(kMaxRank) + ", and no negative extent");
 }
