@@ -58,10 +58,8 @@ void Refusals::tell(const bench::Refusal& refusal) {
 }
 
 void Refusals::finish() {
-  std::string names;
-  for (const auto& [op, variants] : on_gpu_) {
-    names += (names.empty() ? "" : "; ") + op + ": " + joined(variants);
-  }
+  const std::string names =
+      joined(on_gpu_, "; ", [](const auto& entry) { return entry.first + ": " + joined(entry.second); });
   progress_.clear();
   if (!names.empty()) print_note(globals_, "left out, as they run on a GPU: " + names);
 }

@@ -210,7 +210,6 @@ void write_npz_recording(OutputFile& file, const Recording& recording, const Wri
     for (const Column& column : recording.columns) check_text_size(recording, column);
   NpzWriter npz(file, options.deflate);
   std::set<std::string> taken;
-  const auto rows = static_cast<std::int64_t>(recording.times.size());
   add_times(npz, taken, recording, options);
   for (const Column& column : recording.columns) npz.add(member_name(column.name, taken), column.data);
   if (!recording.offsets_name.empty())
@@ -218,7 +217,7 @@ void write_npz_recording(OutputFile& file, const Recording& recording, const Wri
             make_array(recording.offsets, {static_cast<std::int64_t>(recording.offsets.size())}));
   for (const Column& column : recording.others) npz.add(member_name(column.name, taken), column.data);
   if (!recording.valid.empty()) {
-    Array valid{*element_type("|b1"), {rows}, {}};
+    Array valid{*element_type("|b1"), {recording.rows()}, {}};
     auto data = allocate(recording.valid.size(), "the array valid");
     std::transform(recording.valid.begin(), recording.valid.end(), data.get(),
                    [](std::uint8_t value) { return value != 0 ? std::byte{1} : std::byte{0}; });
