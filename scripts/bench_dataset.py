@@ -264,10 +264,9 @@ def main() -> None:
         assert error < 2e-6, f"short episodes differ by {error}"
         job(f"LeRobot, {number} episodes of {frames} frames, job", short, number, modes)
         shutil.rmtree(short)
-        for count in (max(options.episodes // 25, 1), max(options.episodes // 6, 1)):
-            write_images(folder / "images", count, 500, options.workers * 4)
-            job(f"Parquet with images, {count} episodes, job", folder / "images", count, {})
-            shutil.rmtree(folder / "images")
+        count = max(options.episodes // 25, 1)
+        write_images(folder / "images", count, 500, options.workers * 4)
+        job(f"Parquet with images, {count} episodes, job", folder / "images", count, {})
         report = {
             "schema": 1,
             "status": "complete",
