@@ -51,7 +51,7 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream 
                        void** parameters);
 
 /// Clusters of a kernel that run at the same time on the current device: not every group of multiprocessors can form
-/// one. The grid of the shape does not matter. Each answer is looked up once. Throws Error cuda_failed.
+/// one. The shape's grid is not looked at. The driver is asked once for each kernel. Throws Error cuda_failed.
 int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel);
 
 namespace detail {

@@ -237,7 +237,7 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream 
 
 int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel) {
   static std::mutex mutex;
-  static std::map<std::tuple<const void*, unsigned, int>, int> known;  // asking costs the host a microsecond
+  static std::map<std::tuple<const void*, unsigned, int>, int> known;
   int device = 0;
   check_cuda(cudaGetDevice(&device), where);
   const std::lock_guard lock(mutex);

@@ -27,6 +27,7 @@ class Copy : public InProcess {
  public:
   Copy(const Workload& workload, Timer& timer) : InProcess("copy", Kind::ceiling, "", timer) {
     const Device device = workload.info().device;
+    // Each byte of the floor is read once or written once; a copy of half as many bytes does both.
     const std::int64_t chunks = static_cast<std::int64_t>(workload.info().floor_bytes / 2 / 16) + 1;
     const Layout layout = Layout::contiguous({chunks * 4});
     random_ = Buffer(DType::f32, layout);
