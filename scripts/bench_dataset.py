@@ -258,7 +258,7 @@ def main() -> None:
         tmaops.set_num_threads(0)
         rows += [row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()]
         shutil.rmtree(source)
-        number, frames = 20 * options.episodes, max(options.frames // 20, 2)
+        number, frames = 5 * options.episodes, max(options.frames // 20, 2)
         example.write(short, [frames] * number, FPS, files=options.workers * 4, noise=0.01)
         error = float(np.abs(np.concatenate(by_numpy(episodes_of(short))) - resampled(short, modes)).max())
         assert error < 2e-6, f"short episodes differ by {error}"

@@ -59,7 +59,7 @@ class LeRobot:
         gaps = pa.schema([field for field in schema if field.name not in COUNTED])
         units, failed, exact = [], {}, 0
         wanted = features_with_stats(source)
-        index = number = episodes = 0
+        index = number = 0
         for path in files:
             name = str(path.relative_to(source))
             try:
@@ -72,20 +72,24 @@ class LeRobot:
                 continue
             if left_out:
                 runs = [run for run in runs if str(run.episode) not in left_out]
-            kept = []
+            parts = []
             for group in grouped(runs, BATCH_ROWS):
                 stamps = table.column("timestamp").slice(group.first, group.rows)
-                for run, count, begin in self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None):
-                    kept.append([run.episode, number, run.first, run.rows, index, count, begin])
-                    index, number, episodes, exact = index + count, number + 1, episodes + 1, exact + (begin is not None)
-            if kept:
-                task = {"file": name, "episodes": kept, "stats": wanted, "input": fingerprint(path)}
-                units.append(Unit(name, task, size_of(path), [str(facts[0]) for facts in kept]))
-        if exact == episodes and episodes:
+                parts += self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None)
+            if parts:
+                was, first, rows, counts, begins, kept_exact = map(np.concatenate, zip(*parts, strict=True))
+                facts = {"was": was, "episode": number + np.arange(was.size), "first": first, "rows": rows}
+                facts |= {"index": index + np.cumsum(counts) - counts, "counts": counts}
+                if kept_exact.all():  # times follow from the first ones
+                    facts["begins"] = begins
+                task = {"file": name, "episodes": {key: _text(values) for key, values in facts.items()}, "stats": wanted}
+                units.append(Unit(name, task | {"input": fingerprint(path)}, size_of(path), list(map(str, was.tolist()))))
+                index, number, exact = index + int(counts.sum()), number + was.size, exact + int(kept_exact.sum())
+        if exact == number and number:
             notes.append("time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision")
-        elif exact < episodes:
+        elif exact < number:
             warnings.append(
-                f"column 'timestamp' of {episodes - exact} of {episodes} episodes is not frame / fps; it holds float32 "
+                f"column 'timestamp' of {number - exact} of {number} episodes is not frame / fps; it holds float32 "
                 "seconds, whose resolution gets coarser with time"
             )
         videos = [key for key, feature in info["features"].items() if feature["dtype"] == "video"]
@@ -96,33 +100,35 @@ class LeRobot:
             )
         elif videos:
             notes.append(f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames")
-        return Plan(units, episodes, columns, notes, warnings, failed)
+        return Plan(units, number, columns, notes, warnings, failed)
 
     def _frames(
         self, runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction, gaps: pa.Schema, options: Options, failed: dict | None
-    ) -> Iterator[tuple[Run, int, int | None]]:
-        """Runs that follow one another with their number of targets, and the first time where all are this + frame / fps.
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Facts of runs that follow one another, each an array of N: episode, first row, rows, number of targets, first time, and
+        whether all times are this + frame / fps.
 
         failed: takes what is refused, run by run; None: a refusal is raised.
         """
+        episode, first, rows = map(np.array, zip(*runs, strict=True))
         try:
-            times, rows, exact = times_of(runs, stamps, fps)
+            times, exact = times_of(episode, rows, stamps, fps)
             ends = np.cumsum(rows)
             begins = times[ends - rows]
             counts = clock.targets_in_each(begins, times[ends - 1], hz)
             if options.max_gap:
-                check_gaps(gaps, episodes_of(runs, stamps, fps, hz), options.max_gap_ns())
+                check_gaps(gaps, episodes_of(episode, rows, stamps, fps, hz), options.max_gap_ns())
         except Refused as error:
             if len(runs) > 1:
-                first = runs[0].first
                 for run in runs:
-                    yield from self._frames([run], stamps.slice(run.first - first, run.rows), fps, hz, gaps, options, failed)
+                    own = stamps.slice(run.first - runs[0].first, run.rows)
+                    yield from self._frames([run], own, fps, hz, gaps, options, failed)
             elif failed is None:
                 raise
             else:
                 failed[str(runs[0].episode)] = str(error)
             return
-        yield from zip(runs, counts.tolist(), np.where(exact, begins, None).tolist(), strict=True)
+        yield episode, first, rows, counts, begins, exact
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
@@ -140,19 +146,18 @@ class LeRobot:
             return rules.of(name, kind, widths[name])
 
         data = [name for name in schema.names if name not in COUNTED]
-        was, number, firsts, rows, index, counts, begins = zip(*unit.task["episodes"], strict=True)
-        at = dict(zip(number, range(len(number)), strict=True))
-        stored = None in begins  # else the times follow from the first ones
+        facts = {key: _array(text, "<i8") for key, text in unit.task["episodes"].items()}
+        stored = "begins" not in facts  # else the times follow from the first ones
+        runs = list(map(Run, range(facts["rows"].size), facts["first"].tolist(), facts["rows"].tolist()))
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
-            which = slice(at[runs[0].episode], at[runs[-1].episode] + 1)
-            named = [run._replace(episode=episode) for run, episode in zip(runs, was[which], strict=True)]
-            episodes = episodes_of(named, table.column("timestamp") if stored else begins[which], fps, hz)
+            own = {key: values[runs[0].episode : runs[-1].episode + 1] for key, values in facts.items()}
+            episodes = episodes_of(own["was"], own["rows"], table.column("timestamp") if stored else own["begins"], fps, hz)
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
             seconds = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts) + frames / float(hz)
-            counted = (seconds, frames, np.repeat(number[which], episodes.counts), frames + np.repeat(index[which], episodes.counts))
+            counted = (seconds, frames, np.repeat(own["episode"], episodes.counts), frames + np.repeat(own["index"], episodes.counts))
             for name, numbers in zip(COUNTED, counted, strict=True):
                 kind = schema.field(name).type
                 columns[name] = pa.array(numbers.astype(kind.to_pandas_dtype()), type=kind)
@@ -160,9 +165,8 @@ class LeRobot:
             stats.append(stats_of(out, wanted, episodes.counts))
             return out
 
-        runs = list(map(Run, number, firsts, rows))
         read, written = map_runs(path, target, runs, work, [*data, "timestamp"] if stored else data)
-        described = {"was": was, "episode": number, "index": index, "rows": counts, "stats": packed(stats)}
+        described = {key: unit.task["episodes"][key] for key in ("was", "episode", "index", "counts")} | {"stats": packed(stats)}
         return {"episodes": len(runs), "rows_read": read, "rows_written": written, "described": described}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
@@ -236,29 +240,26 @@ def read_info(source: Path) -> dict[str, Any]:
     return info
 
 
-def times_of(runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The times (S, nanoseconds) of runs that follow one another by their stored timestamps, the rows of each (N), and which (N)
-    are stored as frame / fps: their times are taken so, exactly.
+def times_of(episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray, fps: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """The times (S, nanoseconds) of N episodes of so many rows by their stored timestamps, and which (N) are stored as
+    frame / fps: their times are taken so, exactly.
     """
-    rows = np.array([run.rows for run in runs])
-    stored = clock.nanoseconds(stamps, "s", f"episode {runs[0].episode}")
+    stored = clock.nanoseconds(stamps, "s", f"episode {episode[0]}")
     if not clock.all_increase(stored, rows):
-        for run, times in zip(runs, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
-            clock.check_increasing(times, f"episode {run.episode}")
-    times, exact = clock.frame_times(stored, rows, fps, stamps.type)
-    return times, rows, exact
+        for name, times in zip(episode, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
+            clock.check_increasing(times, f"episode {name}")
+    return clock.frame_times(stored, rows, fps, stamps.type)
 
 
-def episodes_of(runs: list[Run], stamps: pa.ChunkedArray | tuple[int, ...], fps: Fraction, hz: Fraction) -> Episodes:
-    """Runs that follow one another as episodes at their targets, by their stored timestamps or by their first times."""
-    if isinstance(stamps, tuple):
-        rows = np.array([run.rows for run in runs])
-        times = clock.frames(np.array(stamps), rows, fps)
+def episodes_of(episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray | np.ndarray, fps: Fraction, hz: Fraction) -> Episodes:
+    """N episodes of so many rows at their targets, by their stored timestamps or by their first times (N)."""
+    if isinstance(stamps, np.ndarray):
+        times = clock.frames(stamps, rows, fps)
     else:
-        times, rows, _ = times_of(runs, stamps, fps)
+        times, _ = times_of(episode, rows, stamps, fps)
     ends = np.cumsum(rows)
     targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
-    return Episodes(times, targets, rows, counts, [f"episode {run.episode}" for run in runs])
+    return Episodes(times, targets, rows, counts, [f"episode {name}" for name in episode.tolist()])
 
 
 QUANTILES = re.compile(r"q\d\d")
@@ -321,11 +322,17 @@ def _quantile(ordered: np.ndarray, share: float) -> np.ndarray:
 def packed(parts: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, str]]:
     """Statistics of the episodes of a file as text: the bytes of float64 in base64. Of features that all parts have."""
     names = [name for name in parts[0] if all(name in part for part in parts)]
-    return {name: {key: _text(np.concatenate([part[name][key] for part in parts])) for key in parts[0][name]} for name in names}
+    joined = {name: {key: np.concatenate([part[name][key] for part in parts]) for key in parts[0][name]} for name in names}
+    return {name: {key: _text(values.astype(float)) for key, values in found.items()} for name, found in joined.items()}
 
 
 def _text(numbers: np.ndarray) -> str:
-    return base64.b64encode(numbers.astype("<f8").tobytes()).decode()
+    """An array of 8-byte numbers as text for JSON: lists of them take several times as long."""
+    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def _array(text: str, dtype: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype)
 
 
 @dataclass
@@ -343,14 +350,14 @@ class Described:
     @staticmethod
     def of(parts: list[dict[str, Any]]) -> "Described":
         """From what the units say."""
-        facts = [np.concatenate([part[key] for part in parts]) for key in ("was", "episode", "index", "rows")]
+        facts = [np.concatenate([_array(part[key], "<i8") for part in parts]) for key in ("was", "episode", "index", "counts")]
         order = np.argsort(facts[0], kind="stable")
         stats: dict[str, dict[str, np.ndarray]] = {}
         for name in [name for name in parts[0]["stats"] if all(name in part["stats"] for part in parts)]:
             stats[name] = {}
             for key in parts[0]["stats"][name]:
-                numbers = [np.frombuffer(base64.b64decode(p["stats"][name][key]), "<f8").reshape(len(p["was"]), -1) for p in parts]
-                stats[name][key] = np.concatenate(numbers)[order]
+                numbers = np.concatenate([_array(part["stats"][name][key], "<f8") for part in parts])
+                stats[name][key] = numbers.reshape(order.size, -1)[order]
         return Described(*(fact[order] for fact in facts), stats)
 
 
@@ -413,11 +420,12 @@ def new_episodes(source: Path, out: Path, described: Described) -> None:
     """meta/episodes: the rows of kept episodes with their new numbers, places and statistics; all else as it was."""
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet")):
         file = pq.ParquetFile(opened(path))
-        table = file.read(use_threads=False)
+        table = file.read()
         was = table.column("episode_index").to_numpy()
         at = np.minimum(np.searchsorted(described.was, was), described.was.size - 1)
         kept = described.was[at] == was
-        table, at = table.filter(pa.array(kept)), at[kept]
+        if not kept.all():
+            table, at = table.filter(pa.array(kept)), at[kept]
         replaced = {
             "episode_index": described.episode[at],
             "length": described.rows[at],
@@ -447,7 +455,9 @@ def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
         inner = inner.value_type
     if pa.types.is_integer(inner) or pa.types.is_boolean(inner):
         values = np.rint(values).astype(inner.to_pandas_dtype())
-    if inner != kind and kind.value_type == inner and values.ndim == 2:
+    if inner == kind:
+        return pa.array(values.reshape(-1), type=kind)
+    if kind.value_type == inner and values.ndim == 2:
         return like(values, kind, None)
     return pa.array(values.tolist(), type=kind)
 

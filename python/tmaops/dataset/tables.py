@@ -269,12 +269,14 @@ def _batch_rows(metadata: pq.FileMetaData) -> int:
 
 def grouped(runs: list[Run], most: int) -> list[Run]:
     """Runs that follow one another, as one run of at most so many rows or of one episode; its episode is their list."""
-    groups: list[list[Run]] = []
-    first = end = 0
-    for run in runs:
-        if not groups or end != run.first or run.first + run.rows - first > most:
-            groups.append([])
-            first = run.first
-        groups[-1].append(run)
-        end = run.first + run.rows
-    return [Run(group, group[0].first, sum(run.rows for run in group)) for group in groups]
+    groups: list[Run] = []
+    firsts = np.array([run.first for run in runs])
+    ends = firsts + np.array([run.rows for run in runs])
+    breaks = np.append(np.flatnonzero(firsts[1:] != ends[:-1]) + 1, len(runs))  # runs that do not follow the one before
+    begin = 0
+    while begin < len(runs):
+        end = max(int(np.searchsorted(ends, firsts[begin] + most, "right")), begin + 1)
+        end = min(end, int(breaks[np.searchsorted(breaks, begin, "right")]))
+        groups.append(Run(runs[begin:end], runs[begin].first, int(ends[end - 1] - firsts[begin])))
+        begin = end
+    return groups
