@@ -186,7 +186,7 @@ std::shared_ptr<const std::byte[]> transposed(const std::byte* from, const Array
 
 }  // namespace
 
-Array parse_npy(const Bytes& file, std::string_view where) {
+Array parse_npy(const Bytes& file, std::string_view where, std::string_view name) {
   const std::string_view text = file.text();
   if (text.empty()) fail(ErrorCode::bad_format, where, "an empty file", "an npy array");
   if (!text.starts_with(kMagic.substr(0, text.size())))
@@ -210,6 +210,7 @@ Array parse_npy(const Bytes& file, std::string_view where) {
   NpyHeader header = parse_npy_header(text.substr(prefix, length), where);
 
   Array array{std::move(header.type), std::move(header.shape), {}};
+  if (array.type.descr == "<u2" && name.ends_with(kBfloat16Suffix)) array.type = {ElementKind::real, "<u2", 2, true};
   const std::size_t start = prefix + length;
   if (array.bytes() != text.size() - start)
     fail(ErrorCode::file_too_large, where,
@@ -220,13 +221,6 @@ Array parse_npy(const Bytes& file, std::string_view where) {
   } else {
     array.data = std::shared_ptr<const std::byte[]>(file.data, file.data.get() + start);
   }
-  return array;
-}
-
-Array read_npy(const std::filesystem::path& path) {
-  Array array = parse_npy(read_file(path), display(path));
-  if (array.type.descr == "<u2" && path.stem().native().ends_with(kBfloat16Suffix))
-    array.type = {ElementKind::real, "<u2", 2, true};
   return array;
 }
 

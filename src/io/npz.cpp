@@ -70,9 +70,7 @@ bool NpzReader::has(std::string_view name) const {
 Array NpzReader::read(std::string_view name) const {
   for (const ZipMember& member : zip_.members()) {
     if (member.name != std::string(name) + std::string(kSuffix)) continue;
-    Array array = parse_npy(zip_.read(member), where_ + ": array '" + display_text(name) + "'");
-    if (array.type.descr == "<u2" && name.ends_with(kBfloat16Suffix)) array.type = {ElementKind::real, "<u2", 2, true};
-    return array;
+    return parse_npy(zip_.read(member), where_ + ": array '" + display_text(name) + "'", name);
   }
   const std::string there = joined(names(), ", ", display_text);
   fail(ErrorCode::array_missing, where_, "no array '" + display_text(name) + "'",

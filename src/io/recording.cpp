@@ -133,7 +133,8 @@ Recording read_times_only(const std::filesystem::path& path, const ReadOptions& 
     recording.where = input_name(path);
     recording.format = FileFormat::npy;
     recording.time.choice = TimeChoice::only_array;
-    recording.times = array_times(parse_npy(bytes, recording.where), recording.where, known, "", recording.time);
+    const Array array = parse_npy(bytes, recording.where, path.stem().native());
+    recording.times = array_times(array, recording.where, known, "", recording.time);
     recording.offsets = {0, recording.rows()};
     return recording;
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/resample_fixture.hpp"
+#include "tmaops/dtype.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -66,6 +67,12 @@ TEST_F(ResampleTimes, a_usual_rate_is_no_warning) {
     run(milliseconds("ms.csv"), {"--hz", hz, "--time-unit", "ms", "--strict"});
     EXPECT_EQ(last.err.find("warning"), std::string::npos) << last.err;
   }
+}
+
+TEST_F(ResampleTimes, targets_in_bfloat16_are_read_as_such) {
+  const std::string in = file("in.csv", "t,x\n0,0.0\n1,1.0\n2,2.0\n");
+  const std::string targets = npy("<u2", "(2,)", raw<std::uint16_t>({bfloat16(0.5F).bits, bfloat16(1.5F).bits}));
+  EXPECT_EQ(values(run(in, {"--times", file("targets.bf16.npy", targets)}, "out.csv"), "x"), (Values{0.5, 1.5}));
 }
 
 TEST_F(ResampleTimes, a_target_within_snap_of_a_sample_hits_it) {

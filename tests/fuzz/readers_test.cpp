@@ -50,12 +50,12 @@ void use(const io::Array& array) {
 }
 
 void read_npy(const std::string& input) {
-  const io::Array array = io::parse_npy(bytes_of(input), "fuzz.npy");
+  const io::Array array = io::parse_npy(bytes_of(input), "fuzz.npy", "fuzz");
   use(array);
   const std::span<const std::byte> data = array.span();
   const std::string again =
       io::npy_header(array) + std::string(reinterpret_cast<const char*>(data.data()), data.size());
-  const io::Array back = io::parse_npy(bytes_of(again), "again.npy");
+  const io::Array back = io::parse_npy(bytes_of(again), "again.npy", "again");
   if (back.shape != array.shape || !(back.type == array.type)) std::abort();
 }
 

@@ -15,7 +15,7 @@ using test::npy;
 using test::npy_prefix;
 using test::raw;
 
-Array parse_file(const std::string& file) { return parse_npy(bytes_of(file), "a.npy"); }
+Array parse_file(const std::string& file) { return parse_npy(bytes_of(file), "a.npy", "a"); }
 
 TEST(Npy, reads_every_numeric_type) {
   const auto first = [](const std::string& file) { return element_f64(parse_file(file), 0); };
@@ -59,7 +59,7 @@ TEST(Npy, writes_what_it_reads_and_pads_as_numpy_does) {
   file.write(npy_header(array));
   file.write(array.span());
   file.commit();
-  const Array back = read_npy(folder / "a.npy");
+  const Array back = parse_npy(read_file(folder / "a.npy"), "a.npy", "a");
   EXPECT_EQ(back.shape, array.shape);
   EXPECT_EQ(element_f64(back, 5), 6);
   EXPECT_EQ(npy_header(array).size() % 64, 0U);
@@ -67,10 +67,9 @@ TEST(Npy, writes_what_it_reads_and_pads_as_numpy_does) {
 }
 
 TEST(Npy, bfloat16_is_u2_under_a_name_that_says_so) {
-  const test::Scratch folder;
   const std::string file = npy("<u2", "(1,)", raw<std::uint16_t>({tmaops::bfloat16(1.5F).bits}));
-  EXPECT_EQ(element_f64(read_npy(folder.file("x.bf16.npy", file)), 0), 1.5);
-  EXPECT_EQ(element_f64(read_npy(folder.file("x.npy", file)), 0), 0x3fc0);
+  EXPECT_EQ(element_f64(parse_npy(bytes_of(file), "x.bf16.npy", "x.bf16"), 0), 1.5);
+  EXPECT_EQ(element_f64(parse_npy(bytes_of(file), "x.npy", "x"), 0), 0x3fc0);
 }
 
 TEST(Npy, refuses_what_is_cut_off_or_something_else) {
@@ -159,13 +158,13 @@ TEST(Npy, refuses_shapes_that_overflow) {
 TEST(Npy, reading_what_is_no_file_is_an_error) {
   const test::Scratch folder;
   expect_error(
-      ErrorCode::cannot_read, [&] { read_npy(folder / "missing.npy"); }, "No such file");
+      ErrorCode::cannot_read, [&] { read_file(folder / "missing.npy"); }, "No such file");
   expect_error(
-      ErrorCode::cannot_read, [&] { read_npy(folder.path()); }, "directory");
+      ErrorCode::cannot_read, [&] { read_file(folder.path()); }, "directory");
   expect_error(
-      ErrorCode::cannot_read, [&] { read_npy("/dev/zero"); }, "device");
+      ErrorCode::cannot_read, [&] { read_file("/dev/zero"); }, "device");
   expect_error(
-      ErrorCode::cannot_read, [&] { read_npy(std::string(5'000, 'x')); }, "too long");
+      ErrorCode::cannot_read, [&] { read_file(std::string(5'000, 'x')); }, "too long");
 }
 
 }  // namespace
