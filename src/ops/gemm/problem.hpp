@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/choose.hpp"
@@ -117,6 +118,16 @@ Problem transposed(const Problem& problem);
 
 /// The form of a problem in which D is row-major, unless its strides are general.
 Problem row_major_form(const Problem& problem);
+
+/// A call in that form.
+struct RowMajorForm {
+  Problem problem;
+  Arguments arguments;
+
+  RowMajorForm(const Problem& given, const Arguments& its) : problem(row_major_form(given)), arguments(its) {
+    if (given.d.order == Order::column) std::swap(arguments.a, arguments.b);
+  }
+};
 
 /// What runs. `name`: a variant, which may have its tile behind a slash ("wgmma_tma/64x128"). With an empty name on a
 /// GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.

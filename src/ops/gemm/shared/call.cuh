@@ -5,7 +5,6 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
-#include <utility>
 
 #include "core/work.hpp"
 #include "device/wgmma.cuh"
@@ -37,16 +36,9 @@ struct Epilogue {
   bool vectors = false;  // rows of D are contiguous and start at multiples of 16 bytes
 };
 
-/// A problem whose D is row-major unless its strides are general, with the pointers that belong to it.
-struct RowMajorCall {
-  Problem problem;
-  Arguments arguments;
+struct RowMajorCall : RowMajorForm {
+  using RowMajorForm::RowMajorForm;
 
-  RowMajorCall(const Problem& given, const Arguments& given_arguments) : problem(given), arguments(given_arguments) {
-    if (given.d.order != Order::column) return;
-    problem = transposed(given);
-    std::swap(arguments.a, arguments.b);
-  }
   Epilogue epilogue() const {
     Epilogue made{.d = arguments.d,
                   .d_row_stride = problem.d.row_stride,

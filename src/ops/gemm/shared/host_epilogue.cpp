@@ -67,11 +67,4 @@ void activate_in_place(Activation activation, void* data, DType dtype, std::int6
     activate(activation, static_cast<float*>(data) + offset, count);
 }
 
-std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments) {
-  if (problem.d.order != Order::column) return {problem, arguments};
-  std::pair<Problem, Arguments> exchanged{transposed(problem), arguments};
-  std::swap(exchanged.second.a, exchanged.second.b);
-  return exchanged;
-}
-
 }  // namespace tmaops::ops::gemm

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "ops/gemm/problem.hpp"
 
@@ -16,8 +15,5 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
 
 /// The activation of `count` neighbouring elements: any of f32; of bf16 only relu, which commutes with rounding.
 void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count);
-
-/// The same problem with a row-major D (or one of general strides): a column-major D = A B is D' = B' A' row-major.
-std::pair<Problem, Arguments> with_row_major_output(const Problem& problem, const Arguments& arguments);
 
 }  // namespace tmaops::ops::gemm

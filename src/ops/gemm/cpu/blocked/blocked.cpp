@@ -146,8 +146,8 @@ void run(const Problem& problem, const Arguments& arguments) {
 Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
 
 Work plan(const Problem& given, const Arguments& given_arguments, const Config&) {
-  const auto [problem, arguments] = with_row_major_output(given, given_arguments);
-  return cpu_work(run, problem, arguments);
+  const RowMajorForm call(given, given_arguments);
+  return cpu_work(run, call.problem, call.arguments);
 }
 
 }  // namespace tmaops::ops::gemm::blocked

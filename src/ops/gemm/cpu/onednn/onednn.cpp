@@ -176,15 +176,12 @@ TilePlan plan_tiles(const Problem& problem) {
        "an f32 matmul of oneDNN, which it has for every processor");
 }
 
-/// A problem in the form in which D is row-major, and what its runs need.
-struct Call {
-  Problem problem;
-  Arguments arguments;
+/// A call, and what its runs need.
+struct Call : RowMajorForm {
   TilePlan plan;
   Workspaces workspaces;
 
-  Call(const Problem& row_major, const Arguments& its_arguments)
-      : problem(row_major), arguments(its_arguments), plan(plan_tiles(problem)), workspaces(plan) {}
+  explicit Call(const RowMajorForm& form) : RowMajorForm(form), plan(plan_tiles(problem)), workspaces(plan) {}
 
   void run() {
     std::unique_ptr<Workspace> workspace = workspaces.take();
@@ -216,8 +213,8 @@ Support supports(const Problem&, const DeviceInfo&) {
 }
 
 Work plan(const Problem& given, const Arguments& given_arguments, const Config&) {
-  const auto [problem, arguments] = with_row_major_output(given, given_arguments);
-  const auto call = alone(problem, [&] { return std::make_shared<Call>(problem, arguments); });
+  const RowMajorForm form(given, given_arguments);
+  const auto call = alone(form.problem, [&] { return std::make_shared<Call>(form); });
   return Work([call] { call->run(); });
 }
 
