@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
@@ -118,20 +119,17 @@ inline std::optional<dnnl::matmul::primitive_desc> find_matmul(const MatmulSpec&
   const dnnl::memory::desc a = spec.a.descriptor(spec.rows, spec.depth);
   const dnnl::memory::desc& b = spec.b;
   const dnnl::memory::desc d = spec.d.descriptor(spec.rows, spec.columns);
+  const auto matmul = [&](const auto&... descriptors) {
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl::matmul::primitive_desc(engine(), descriptors..., attributes);
+#else
+    return dnnl::matmul::primitive_desc(dnnl::matmul::desc(descriptors...), attributes, engine());
+#endif
+  };
   try {
-    if (spec.bias) {
-      const dnnl::memory::desc bias({1, spec.columns}, data_type(*spec.bias), dnnl::memory::dims{spec.columns, 1});
-#if DNNL_VERSION_MAJOR >= 3
-      return dnnl::matmul::primitive_desc(engine(), a, b, bias, d, attributes);
-#else
-      return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, bias, d), attributes, engine());
-#endif
-    }
-#if DNNL_VERSION_MAJOR >= 3
-    return dnnl::matmul::primitive_desc(engine(), a, b, d, attributes);
-#else
-    return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, d), attributes, engine());
-#endif
+    if (!spec.bias) return matmul(a, b, d);
+    const dnnl::memory::desc bias({1, spec.columns}, data_type(*spec.bias), dnnl::memory::dims{spec.columns, 1});
+    return matmul(a, b, bias, d);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     return std::nullopt;
@@ -139,18 +137,14 @@ inline std::optional<dnnl::matmul::primitive_desc> find_matmul(const MatmulSpec&
 }
 
 /// Memory for vector loads.
-class AlignedBuffer {
- public:
-  explicit AlignedBuffer(std::size_t bytes) : data_(bytes == 0 ? nullptr : ::operator new(bytes, kAlignment)) {}
-  ~AlignedBuffer() { ::operator delete(data_, kAlignment); }
-  AlignedBuffer(const AlignedBuffer&) = delete;
-  AlignedBuffer& operator=(const AlignedBuffer&) = delete;
-  void* data() const { return data_; }
-
- private:
+struct FreeAligned {
   static constexpr std::align_val_t kAlignment{64};
-  void* data_;
+  void operator()(void* data) const { ::operator delete(data, kAlignment); }
 };
+using AlignedBuffer = std::unique_ptr<void, FreeAligned>;
+inline AlignedBuffer aligned_buffer(std::size_t bytes) {
+  return AlignedBuffer(bytes == 0 ? nullptr : ::operator new(bytes, FreeAligned::kAlignment));
+}
 
 /// From this depth on signals are held during a call, which costs a fraction of a microsecond. Where K is long (above
 /// 252 with AVX2) oneDNN's f32 kernel points the stack pointer into its heap buffer: a handler that runs meanwhile

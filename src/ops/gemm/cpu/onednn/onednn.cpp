@@ -34,7 +34,9 @@ struct Worker {
   std::array<std::unique_ptr<MatmulCall>, 4> calls{};
 
   explicit Worker(const TilePlan& plan)
-      : scratchpad(plan.scratchpad_bytes), copy(plan.copy_bytes), accumulators(plan.accumulator_bytes) {}
+      : scratchpad(aligned_buffer(plan.scratchpad_bytes)),
+        copy(aligned_buffer(plan.copy_bytes)),
+        accumulators(aligned_buffer(plan.accumulator_bytes)) {}
 };
 
 /// Memory of one run at a time.
@@ -42,9 +44,9 @@ struct Workspace {
   AlignedBuffer packed_b;
   std::vector<std::unique_ptr<Worker>> workers;
 
-  explicit Workspace(const TilePlan& plan) : packed_b(plan.packed_bytes()), workers(kMostThreads) {
+  explicit Workspace(const TilePlan& plan) : packed_b(aligned_buffer(plan.packed_bytes())), workers(kMostThreads) {
     // The rows of zeros under B stay as they are from run to run.
-    if (plan.zeros_under_b) std::memset(packed_b.data(), 0, plan.packed_bytes());
+    if (plan.zeros_under_b) std::memset(packed_b.get(), 0, plan.packed_bytes());
   }
   /// Made by the thread that first needs it.
   Worker& worker(int index, const TilePlan& plan) {
@@ -93,8 +95,8 @@ void pack_piece(const Problem& problem, const void* b, const TilePlan& plan, std
   const void* source = element(b, problem.b, batch, 0, column);
   if (plan.copy_b) {
     from.leading_dimension = from.row_major ? columns : problem.k;
-    copy_dense(b, problem.b, batch, 0, column, problem.k, columns, from, worker.copy.data());
-    source = worker.copy.data();
+    copy_dense(b, problem.b, batch, 0, column, problem.k, columns, from, worker.copy.get());
+    source = worker.copy.get();
   }
   const dnnl::memory::desc source_layout = from.descriptor(problem.k, columns);
   const dnnl::memory::desc whole = plan.shape(across == tiling.across - 1, true).weights_desc();
@@ -119,26 +121,26 @@ void run_tile(const Problem& problem, const Arguments& arguments, const TilePlan
   const std::size_t which = TilePlan::index(across == tiling.across - 1, down == tiling.down - 1);
   std::unique_ptr<MatmulCall>& call = worker.calls[which];
   if (!call)
-    call = std::make_unique<MatmulCall>(plan.primitives[which], plan.descriptions[which], worker.scratchpad.data());
+    call = std::make_unique<MatmulCall>(plan.primitives[which], plan.descriptions[which], worker.scratchpad.get());
   const void* a = element(arguments.a, problem.a, batch, row, 0);
   if (plan.copy_a) {
     Plain dense = plan.a;
     dense.leading_dimension = plan.copied_line(rows);
-    copy_dense(arguments.a, problem.a, batch, row, 0, rows, problem.k, dense, worker.copy.data());
-    a = worker.copy.data();
+    copy_dense(arguments.a, problem.a, batch, row, 0, rows, problem.k, dense, worker.copy.get());
+    a = worker.copy.get();
   }
   const void* b =
       plan.pack_b ? plan.packed_tile(packed, batch, across) : element(arguments.b, problem.b, batch, 0, column);
   const void* bias = nullptr;
   if (plan.fused_bias)
     bias = static_cast<const char*>(arguments.bias) + column * static_cast<std::int64_t>(size_of(*problem.bias_dtype));
-  void* d = worker.accumulators.data();
+  void* d = worker.accumulators.get();
   if (plan.direct) d = const_cast<void*>(element(arguments.d, problem.d, batch, row, column));
   call->run(worker.stream, a, b, bias, d);
 
   if (!plan.direct)
     store_tile(problem, arguments, batch, row, column, rows, columns,
-               static_cast<const float*>(worker.accumulators.data()), tiling.columns);
+               static_cast<const float*>(worker.accumulators.get()), tiling.columns);
   else if (problem.activation != Activation::none)
     for (std::int64_t i = row; i < row + rows; ++i)
       activate_in_place(problem.activation, arguments.d, problem.d.dtype, problem.d.offset(batch, i, column), columns);
@@ -185,7 +187,7 @@ struct Call : RowMajorForm {
 
   void run() {
     std::unique_ptr<Workspace> workspace = workspaces.take();
-    const void* packed = workspace->packed_b.data();
+    const void* packed = workspace->packed_b.get();
     if (plan.pack_b)
       for_each(problem, plan.packed_batches * plan.tiling.across * plan.pieces_per_tile,
                [&](std::int64_t piece, int index) {
