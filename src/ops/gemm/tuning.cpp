@@ -132,34 +132,33 @@ TunedChoice read_choice(std::string_view text, const Line& line) {
   return {gpu, product, types, choice, *microseconds};
 }
 
-/// A directory named by the environment.
-std::filesystem::path directory(const char* variable) {
+/// A variable of the environment; empty when it is not set.
+std::string environment(const char* variable) {
   const char* value = std::getenv(variable);
-  return value == nullptr ? std::filesystem::path() : std::filesystem::path(value);
+  return value == nullptr ? "" : value;
 }
 
 std::filesystem::path default_path() {
-  std::filesystem::path cache = directory("XDG_CACHE_HOME");
+  std::filesystem::path cache = environment("XDG_CACHE_HOME");
   if (!cache.is_absolute()) {  // the XDG rule: a relative one is not valid
-    cache = directory("HOME");
+    cache = environment("HOME");
     if (cache.empty()) return {};
     cache /= ".cache";
   }
   return cache / "tmaops" / "gemm_tuning.yaml";
 }
 
-const char* named_path(const std::string& option) {
-  if (!option.empty()) return option.c_str();
-  const char* variable = std::getenv("TMAOPS_GEMM_TUNING");
-  return variable == nullptr || *variable == '\0' ? nullptr : variable;
+/// Empty when nothing names a file.
+std::string named_path(const std::string& option) {
+  return option.empty() ? environment("TMAOPS_GEMM_TUNING") : option;
 }
 
 }  // namespace
 
 TuningTable TuningTable::parse(std::string_view text, const std::string& source) {
   TuningTable table;
-  bool schema = false;
-  bool choices = false;
+  constexpr std::array<std::string_view, 2> kHeads = {"schema: 1", "choices:"};
+  std::size_t head = 0;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -167,20 +166,17 @@ TuningTable TuningTable::parse(std::string_view text, const std::string& source)
     const Line line{source, ++number};
     at = end + 1;
     if (content.empty() || content.starts_with('#')) continue;
-    if (!schema) {
-      if (content != "schema: 1") line.fail("'" + std::string(content) + "'", "schema: 1");
-      schema = true;
-    } else if (!choices) {
-      if (content != "choices:") line.fail("'" + std::string(content) + "'", "choices:");
-      choices = true;
-    } else {
-      TunedChoice choice = read_choice(content, line);
-      if (table.find(choice.gpu, choice.product, choice.types) != nullptr)
-        line.fail(choice.product + " " + choice.types + " of " + choice.gpu + " a second time", "each case once");
-      table.choices_.push_back(std::move(choice));
+    if (head < kHeads.size()) {
+      if (content != kHeads[head]) line.fail("'" + std::string(content) + "'", std::string(kHeads[head]));
+      ++head;
+      continue;
     }
+    TunedChoice choice = read_choice(content, line);
+    if (table.find(choice.gpu, choice.product, choice.types) != nullptr)
+      line.fail(choice.product + " " + choice.types + " of " + choice.gpu + " a second time", "each case once");
+    table.choices_.push_back(std::move(choice));
   }
-  if (!choices) Line{source, number}.fail("no table", "schema: 1, then choices: and a line per case");
+  if (head < kHeads.size()) Line{source, number}.fail("no table", "schema: 1, then choices: and a line per case");
   return table;
 }
 
@@ -193,12 +189,10 @@ TuningTable TuningTable::read(const std::string& path) {
 }
 
 void TuningTable::set(TunedChoice choice) {
-  for (TunedChoice& one : choices_)
-    if (one.gpu == choice.gpu && one.product == choice.product && one.types == choice.types) {
-      one = std::move(choice);
-      return;
-    }
-  choices_.push_back(std::move(choice));
+  if (const TunedChoice* known = find(choice.gpu, choice.product, choice.types))
+    choices_[static_cast<std::size_t>(known - choices_.data())] = std::move(choice);
+  else
+    choices_.push_back(std::move(choice));
 }
 
 const TunedChoice* TuningTable::find(std::string_view gpu, std::string_view product, std::string_view types) const {
@@ -234,8 +228,9 @@ std::string tuned_types(const Problem& row_major) {
 }
 
 std::string tuning_path(const std::string& option) {
-  if (const char* named = named_path(option)) return std::string_view(named) == "off" ? "" : named;
-  return default_path().string();
+  const std::string named = named_path(option);
+  if (named.empty()) return default_path().string();
+  return named == "off" ? "" : named;
 }
 
 std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
@@ -243,19 +238,16 @@ std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
   static std::mutex mutex;
   static Tables tables;
   static Tables by_source;  // what tuning_path() makes a path of, which takes longer than the rest of a call
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const char* named = named_path(option);
-  const std::string source = named != nullptr ? named : "\n" + variable("XDG_CACHE_HOME") + "\n" + variable("HOME");
+  std::string source = named_path(option);
+  const bool named = !source.empty();
+  if (!named) source = "\n" + environment("XDG_CACHE_HOME") + "\n" + environment("HOME");
   const std::scoped_lock lock(mutex);
   if (const auto known = by_source.find(source); known != by_source.end()) return known->second;
   const std::string path = tuning_path(option);
   if (path.empty()) return by_source[source] = nullptr;
   if (const auto known = tables.find(path); known != tables.end()) return by_source[source] = known->second;
   std::error_code status;
-  const bool missing = named_path(option) == nullptr && !std::filesystem::exists(path, status);
+  const bool missing = !named && !std::filesystem::exists(path, status);
   auto table = missing ? nullptr : std::make_shared<const TuningTable>(TuningTable::read(path));
   tables.emplace(path, table);
   return by_source[source] = table;
