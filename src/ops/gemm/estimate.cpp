@@ -14,8 +14,6 @@ constexpr double kL2Lines = 100e3;
 constexpr double kCutWave = 0.5;
 constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
 int lines_per_row(const MatrixLayout& layout) {
   const bool aligned = layout.alignment % 128 == 0 && layout.leading_dimension() % kLineElements == 0;

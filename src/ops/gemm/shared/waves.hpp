@@ -2,16 +2,28 @@
 // row-major.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm {
 
-/// Blocks, or tiles of persistent blocks, that a product is cut into.
-std::int64_t tile_count(const Config& config, const Problem& problem);
+/// a / b, rounded up.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Whether all tiles run at the same time.
-bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device);
+/// Blocks, or tiles of persistent blocks, that a product is cut into.
+inline std::int64_t tile_count(const Config& config, const Problem& problem) {
+  const std::int64_t rows = ceil_div(problem.m, config.rows * config.cluster) * config.cluster;
+  return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits;
+}
+
+/// Whether all tiles run at the same time. A cluster of more than two lies within one of the chip's parts, which have
+/// 14 to 18 multiprocessors: 15 clusters of eight fit on an H200 of 132.
+inline bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device) {
+  const int most = std::max(device.multiprocessors, 1);
+  const int at_once = config.cluster > 2 ? most * 7 / 8 / config.cluster * config.cluster : most;
+  return tile_count(config, problem) <= at_once;
+}
 
 }  // namespace tmaops::ops::gemm

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "ops/gemm/shared/supports.hpp"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_tensor_loads(problem); !support) return support;
-  const auto tiles = [](std::int64_t extent) { return (extent + 127) / 128; };
-  if (problem.batch > INT32_MAX / std::max<std::int64_t>(tiles(problem.m) * tiles(problem.n), 1))
+  if (problem.batch > INT32_MAX / std::max<std::int64_t>(ceil_div(problem.m, 128) * ceil_div(problem.n, 128), 1))
     return Support::no("needs fewer than 2^31 tiles");
   return Support::yes();
 }
