@@ -66,7 +66,7 @@ struct RowMajorCall : RowMajorForm {
     made.vectors = has_aligned_rows(problem.d);
     return made;
   }
-  int k_tiles() const { return static_cast<int>((problem.k + kDepth - 1) / kDepth); }
+  int k_tiles(int depth = kDepth) const { return static_cast<int>((problem.k + depth - 1) / depth); }
 };
 
 /// Which index fills the rows of an operand's tiles. General strides: k, element by element.

@@ -28,9 +28,6 @@ inline MappedOperand map_deep_b(const RowMajorCall& call, int columns) {
   const Major major = major_of_b(call.problem);
   return map_deep(call.problem.b, call.arguments.b, call.problem.batch, major == Major::mn, major, columns);
 }
-inline int deep_k_tiles(const RowMajorCall& call) {
-  return static_cast<int>((call.problem.k + kDeepDepth - 1) / kDeepDepth);
-}
 template <Major major, int extent, class... Hint>
 __device__ __forceinline__ void load_deep(unsigned char (&to)[kHalves][extent * kRowBytes], const tma::TensorMap& map,
                                           const TensorOperand& operand, int mn, int k, int batch, device::Barrier& full,

@@ -229,7 +229,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                 .thread_a = thread_a(call),
                 .thread_b = thread_b(call),
                 .order = order,
-                .k_tiles = deep_k_tiles(call),
+                .k_tiles = call.k_tiles(kDeepDepth),
                 .a_evict_first = part_to_evict_first(problem, problem.a, order.tile_columns),
                 .b_evict_first = part_to_evict_first(problem, problem.b, order.tile_rows),
                 .prefetch = arguments.dependent_launch,

@@ -134,7 +134,7 @@ Work plan(const Problem& given, const Arguments& given_arguments, const Config& 
                 .b = b.operand,
                 .epilogue = call.epilogue(),
                 .order = TileOrder(problem, config.rows, kColumns),
-                .k_tiles = deep ? deep_k_tiles(call) : call.k_tiles(),
+                .k_tiles = call.k_tiles(deep ? kDeepDepth : kDepth),
                 .direct = has_plain_rows(problem)};
   Work work(kSite, problem.device);
   const auto add = [&]<int rows>() {
