@@ -58,6 +58,12 @@ Support supports_grid(const Problem& problem, int rows, int columns) {
   return Support::no("needs at most 65,535 batches, and tiles that fit in a grid");
 }
 
+Support supports_any_batch(const Problem& problem) {
+  if (Support support = supports_extents(problem); !support) return support;
+  if (TileOrder(row_major_form(problem), 64, 128).fits() && problem.batch <= INT32_MAX) return Support::yes();
+  return Support::no("needs fewer than 2^31 tiles");
+}
+
 Support supports_plain_rows(const Problem& problem) {
   if (has_plain_rows(row_major_form(problem))) return Support::yes();
   return Support::no("needs a D of 16 bits that is the product itself, its rows in whole chunks of 16 bytes");

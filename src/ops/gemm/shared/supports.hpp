@@ -26,6 +26,8 @@ Support supports_map(const MatrixLayout& layout, const char* name);
 Support supports_tensor_loads(const Problem& problem);
 /// Tiles of rows x columns of D fit in a grid with a block each (TileOrder).
 Support supports_grid(const Problem& problem, int rows, int columns);
+/// Tiles of 64 x 128, or larger ones, fit in a grid whose blocks go through the batches.
+Support supports_any_batch(const Problem& problem);
 /// D is written as the product itself; see has_plain_rows().
 Support supports_plain_rows(const Problem& problem);
 

@@ -4,6 +4,7 @@
 
 #include "device/cp_async.cuh"
 #include "ops/gemm/shared/multiply.cuh"
+#include "ops/gemm/shared/tile_order.hpp"
 
 namespace tmaops::ops::gemm {
 
@@ -37,6 +38,27 @@ inline ThreadOperand thread_a(const RowMajorCall& call) {
 inline ThreadOperand thread_b(const RowMajorCall& call) {
   return thread_operand(call.problem.b, call.arguments.b, major_of_b(call.problem) == Major::mn);
 }
+
+/// What kernels are told that take every problem, by blocks that go through the batches.
+struct ThreadJob {
+  ThreadOperand a;
+  ThreadOperand b;
+  Epilogue epilogue;
+  TileOrder order;
+  int k_tiles = 0;
+  int batch = 0;
+  bool chunks = false;  // both operands come in pieces of 16 bytes
+
+  /// Tiles of rows x columns.
+  ThreadJob(const RowMajorCall& call, int rows, int columns)
+      : a(thread_a(call)),
+        b(thread_b(call)),
+        epilogue(call.epilogue()),
+        order(call.problem, rows, columns),
+        k_tiles(call.k_tiles()),
+        batch(static_cast<int>(call.problem.batch)),
+        chunks(a.width == 16 && b.width == 16) {}
+};
 
 /// One thread's part of fetching tiles of `extent` rows of A or columns of B: always the same places in the tile, 64 of
 /// k further each time. Addresses move by additions only: working them out anew for each tile made the loop three times

@@ -1,15 +1,9 @@
 // What it takes, and its tiles.
 #include "ops/gemm/shared/supports.hpp"
-#include "ops/gemm/shared/tile_order.hpp"
 
 namespace tmaops::ops::gemm::mma_sync {
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_extents(problem); !support) return support;
-  if (!TileOrder(row_major_form(problem), 64, 128).fits() || problem.batch > INT32_MAX)
-    return Support::no("needs fewer than 2^31 tiles");
-  return Support::yes();
-}
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_any_batch(problem); }
 
 /// The costs are not fitted to launches: they are above that of wgmma_cp_async for every problem, so that this variant
 /// is chosen only where there is no wgmma.

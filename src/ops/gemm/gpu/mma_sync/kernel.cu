@@ -36,15 +36,8 @@ union Storage {
   WarpStaging staging[kWarps];
 };
 
-struct Job {
-  ThreadOperand a;
-  ThreadOperand b;
-  Epilogue epilogue;
-  TileOrder order;
-  int k_tiles = 0;
-  int batch = 0;
-  bool chunks = false;  // both operands come in pieces of 16 bytes
-  int whole_rows = 0;   // tiles of which nothing lies outside of A and B, where chunks
+struct Job : ThreadJob {
+  int whole_rows = 0;  // tiles of which nothing lies outside of A and B, where chunks
   int whole_columns = 0;
 };
 
@@ -200,14 +193,7 @@ __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Jo
 template <int rows>
 Work plan_rows(const RowMajorCall& call) {
   const Problem& problem = call.problem;
-  Job job;
-  job.a = thread_a(call);
-  job.b = thread_b(call);
-  job.epilogue = call.epilogue();
-  job.chunks = job.a.width == 16 && job.b.width == 16;
-  job.order = TileOrder(problem, rows, kColumns);
-  job.k_tiles = call.k_tiles();
-  job.batch = static_cast<int>(problem.batch);
+  Job job{ThreadJob(call, rows, kColumns)};
   if (job.chunks && problem.k % kDepth == 0) {
     job.whole_rows = static_cast<int>(problem.m / rows);
     job.whole_columns = static_cast<int>(problem.n / kColumns);

@@ -24,14 +24,7 @@ union Storage {
   WarpStaging staging[kThreads / device::kWarpThreads];
 };
 
-struct Job {
-  ThreadOperand a;
-  ThreadOperand b;
-  Epilogue epilogue;
-  TileOrder order;
-  int k_tiles = 0;
-  int batch = 0;
-  bool chunks = false;  // both operands come in pieces of 16 bytes
+struct Job : ThreadJob {
   bool direct = false;
 };
 
@@ -104,15 +97,7 @@ __global__ void __launch_bounds__(kThreads, 2) kernel(const __grid_constant__ Jo
 Work plan(const Problem& given, const Arguments& given_arguments, const Config&) {
   const RowMajorCall call(given, given_arguments);
   const Problem& problem = call.problem;
-  Job job;
-  job.a = thread_a(call);
-  job.b = thread_b(call);
-  job.epilogue = call.epilogue();
-  job.chunks = job.a.width == 16 && job.b.width == 16;
-  job.direct = has_plain_rows(problem);
-  job.order = TileOrder(problem, kRows, kColumns);
-  job.k_tiles = call.k_tiles();
-  job.batch = static_cast<int>(problem.batch);
+  const Job job{ThreadJob(call, kRows, kColumns), has_plain_rows(problem)};
   const LaunchShape shape{.grid = job.order.grid(problem.batch),
                           .block = kThreads,
                           .shared_bytes = shared_bytes(sizeof(Storage), job.order, problem),
