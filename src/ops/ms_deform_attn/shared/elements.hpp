@@ -7,32 +7,28 @@
 
 namespace tmaops::ops::ms_deform_attn {
 
-/// Calls fn with a null pointer of the floating element type: with_float_type(t, [](auto* p) { using T = ...; }).
+/// Calls fn with a null pointer of an element type of at most 32 bits: with_short_type(t, []<class T>(T*) { ... }).
 template <class Fn>
-decltype(auto) with_float_type(DType dtype, const Fn& fn) {
-  switch (dtype) {
-    case DType::f64:
-      return fn(static_cast<double*>(nullptr));
-    case DType::f16:
-      return fn(static_cast<float16*>(nullptr));
-    case DType::bf16:
-      return fn(static_cast<bfloat16*>(nullptr));
-    default:
-      return fn(static_cast<float*>(nullptr));
-  }
+[[gnu::always_inline]] inline decltype(auto) with_short_type(DType dtype, const Fn& fn) {
+  if (dtype == DType::f16) return fn(static_cast<float16*>(nullptr));
+  if (dtype == DType::bf16) return fn(static_cast<bfloat16*>(nullptr));
+  return fn(static_cast<float*>(nullptr));
+}
+/// The same, and f64.
+template <class Fn>
+[[gnu::always_inline]] inline decltype(auto) with_float_type(DType dtype, const Fn& fn) {
+  if (dtype == DType::f64) return fn(static_cast<double*>(nullptr));
+  return with_short_type(dtype, fn);
 }
 
 inline double read(const ConstTensorView& tensor, std::int64_t offset) {
-  return with_float_type(tensor.dtype, [&](auto* type) {
-    return static_cast<double>(static_cast<const std::remove_pointer_t<decltype(type)>*>(tensor.data)[offset]);
-  });
+  return with_float_type(
+      tensor.dtype, [&]<class T>(T*) { return static_cast<double>(static_cast<const T*>(tensor.data)[offset]); });
 }
 
 inline void write(const TensorView& tensor, std::int64_t offset, double value) {
-  with_float_type(tensor.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    static_cast<T*>(tensor.data)[offset] = static_cast<T>(value);
-  });
+  with_float_type(tensor.dtype,
+                  [&]<class T>(T*) { static_cast<T*>(tensor.data)[offset] = static_cast<T>(value); });
 }
 
 /// Offset of value[n, s, m, 0].

@@ -24,8 +24,7 @@ class PointRows {
   /// Elements [begin, end) of the row, counted over points.
   template <class T>
   void load(std::int64_t n, std::int64_t q, std::int64_t m, std::size_t begin, std::size_t end, T* to) const {
-    with_float_type(tensor_.dtype, [&](auto* type) {
-      using Stored = std::remove_pointer_t<decltype(type)>;
+    with_float_type(tensor_.dtype, [&]<class Stored>(Stored*) {
       const Stored* from = static_cast<const Stored*>(tensor_.data) + head_offset(tensor_, n, q, m);
       if (dense_) {
         load_row(from + begin, 1, static_cast<std::int64_t>(end - begin), to);
@@ -44,8 +43,7 @@ class PointRows {
   template <class T>
   void store(std::int64_t n, std::int64_t q, std::int64_t m, std::size_t begin, std::size_t end, const T* from,
              const TensorView& tensor) const {
-    with_float_type(tensor.dtype, [&](auto* type) {
-      using Stored = std::remove_pointer_t<decltype(type)>;
+    with_float_type(tensor.dtype, [&]<class Stored>(Stored*) {
       Stored* to = static_cast<Stored*>(tensor.data) + head_offset(tensor, n, q, m);
       if (dense_) {
         store_row(from, static_cast<std::int64_t>(end - begin), to + begin, 1);

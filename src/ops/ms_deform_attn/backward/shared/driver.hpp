@@ -228,32 +228,25 @@ class Driver {
 
   void read_value(T* map, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) const {
     const ConstTensorView& value = arguments_.value;
-    ms_deform_attn::with_float_type(value.dtype, [&](auto* type) {
-      using Stored = std::remove_pointer_t<decltype(type)>;
+    ms_deform_attn::with_float_type(value.dtype, [&]<class Stored>(Stored*) {
       const auto* from = static_cast<const Stored*>(value.data);
       each_pixel(first, last, [&](std::int64_t at, std::int64_t s) {
-        copy_channels(from + ms_deform_attn::value_offset(value, n, s, m), value.strides[3], map + at);
+        ms_deform_attn::load_row(from + ms_deform_attn::value_offset(value, n, s, m), value.strides[3],
+                                 forward_.channels, map + at);
       });
     });
   }
 
   void read_grad_output(T* row, std::int64_t offset) const {
     const ConstTensorView& grad = arguments_.grad_output;
-    ms_deform_attn::with_float_type(grad.dtype, [&](auto* type) {
-      using Stored = std::remove_pointer_t<decltype(type)>;
-      copy_channels(static_cast<const Stored*>(grad.data) + offset, grad.strides[2], row);
+    ms_deform_attn::with_float_type(grad.dtype, [&]<class Stored>(Stored*) {
+      ms_deform_attn::load_row(static_cast<const Stored*>(grad.data) + offset, grad.strides[2], forward_.channels, row);
     });
-  }
-
-  template <class Stored>
-  void copy_channels(const Stored* from, std::int64_t stride, T* to) const {
-    ms_deform_attn::load_row(from, stride, forward_.channels, to);
   }
 
   void write_grad_value(const T* map, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) const {
     const TensorView& grad = arguments_.gradients.value;
-    ms_deform_attn::with_float_type(grad.dtype, [&](auto* type) {
-      using Stored = std::remove_pointer_t<decltype(type)>;
+    ms_deform_attn::with_float_type(grad.dtype, [&]<class Stored>(Stored*) {
       auto* to = static_cast<Stored*>(grad.data);
       each_pixel(first, last, [&](std::int64_t at, std::int64_t s) {
         ms_deform_attn::store_row(map + at, forward_.channels, to + ms_deform_attn::value_offset(grad, n, s, m),

@@ -58,16 +58,12 @@ class RowReader {
   /// The caller's own row where that already fits, else a copy in `scratch`.
   const float* read(std::int64_t n, std::int64_t q, std::int64_t m, float* HWY_RESTRICT scratch) const {
     if (holds<float>()) return reinterpret_cast<const float*>(address(n, q, m));
-    const char* row = address(n, q, m);
-    if (dense_ && dtype_ == DType::f32) {
-      std::copy_n(reinterpret_cast<const float*>(row), length_, scratch);
-    } else if (dense_ && dtype_ == DType::f16) {
-      ConvertRow(reinterpret_cast<const float16*>(row), length_, scratch);
-    } else if (dense_ && dtype_ == DType::bf16) {
-      ConvertRow(reinterpret_cast<const bfloat16*>(row), length_, scratch);
-    } else {
+    if (dense_ && dtype_ != DType::f64)
+      with_short_type(dtype_, [&]<class Stored>(Stored*) {
+        ConvertRow(reinterpret_cast<const Stored*>(address(n, q, m)), length_, scratch);
+      });
+    else
       rows_.load(n, q, m, scratch);
-    }
     std::fill(scratch + length_, scratch + padded_, padding_);
     return scratch;
   }

@@ -275,17 +275,12 @@ void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int
 /// The queries order[begin, end), counted n * queries + q, these heads.
 void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads) {
-  const bool wide = job.problem.output_dtype == DType::f32;
-  switch (job.problem.value_dtype) {
-    case DType::f16:
-      return wide ? RowsOf<float16, float>(job, order, begin, end, heads)
-                  : RowsOf<float16, float16>(job, order, begin, end, heads);
-    case DType::bf16:
-      return wide ? RowsOf<bfloat16, float>(job, order, begin, end, heads)
-                  : RowsOf<bfloat16, bfloat16>(job, order, begin, end, heads);
-    default:
-      return RowsOf<float, float>(job, order, begin, end, heads);
-  }
+  with_short_type(job.problem.value_dtype, [&]<class Stored>(Stored*) {
+    if (job.problem.output_dtype == DType::f32)
+      RowsOf<Stored, float>(job, order, begin, end, heads);
+    else
+      RowsOf<Stored, Stored>(job, order, begin, end, heads);
+  });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE

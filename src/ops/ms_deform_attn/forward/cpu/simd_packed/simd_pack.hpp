@@ -86,14 +86,9 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
 }
 
 bool Pack(const ImageJob& image, void* maps, std::int64_t begin, std::int64_t end) {
-  switch (image.job.direct.problem.value_dtype) {
-    case DType::f16:
-      return PackRows(image, static_cast<float16*>(maps), begin, end);
-    case DType::bf16:
-      return PackRows(image, static_cast<bfloat16*>(maps), begin, end);
-    default:
-      return PackRows(image, static_cast<float*>(maps), begin, end);
-  }
+  return with_short_type(image.job.direct.problem.value_dtype, [&]<class Stored>(Stored*) {
+    return PackRows(image, static_cast<Stored*>(maps), begin, end);
+  });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE

@@ -185,14 +185,8 @@ void TilesOf(const ImageJob& image, Shares& shares, int part) {
 }
 
 void Tiles(const ImageJob& image, Shares& shares, int part) {
-  switch (image.job.direct.problem.value_dtype) {
-    case DType::f16:
-      return TilesOf<float16>(image, shares, part);
-    case DType::bf16:
-      return TilesOf<bfloat16>(image, shares, part);
-    default:
-      return TilesOf<float>(image, shares, part);
-  }
+  with_short_type(image.job.direct.problem.value_dtype,
+                  [&]<class Stored>(Stored*) { TilesOf<Stored>(image, shares, part); });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE
