@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "ops/ms_deform_attn/forward/cpu/portable/fused_points.hpp"
 #include "ops/ms_deform_attn/shared/call_threads.hpp"
+#include "ops/ms_deform_attn/shared/point_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::portable {
 namespace {
@@ -16,6 +17,37 @@ namespace {
 constexpr std::int64_t kBlock = 32;
 /// Queries a thread takes at a time.
 constexpr std::int64_t kGrain = 32;
+
+/// Makes locations of the offsets from the reference points of a query.
+template <class T>
+void add_reference(const Problem& problem, const Arguments& arguments, std::int64_t n, std::int64_t q, T* to) {
+  const ConstTensorView& reference = arguments.reference_points;
+  std::int64_t at = head_offset(reference, n, q, 0);
+  for (const Level& level : problem.levels) {
+    const auto part = [&](int component) {
+      return static_cast<T>(read(reference, at + component * reference.strides[3]));
+    };
+    const bool box = problem.reference_components == 4;
+    const T scale = static_cast<T>(arguments.offset_scale) / static_cast<T>(level.points);
+    const T step_x = box ? part(2) * scale : 1 / static_cast<T>(level.width);
+    const T step_y = box ? part(3) * scale : 1 / static_cast<T>(level.height);
+    for (std::int64_t p = 0; p < level.points; ++p, to += 2) {
+      to[0] = part(0) + to[0] * step_x;
+      to[1] = part(1) + to[1] * step_y;
+    }
+    at += reference.strides[2];
+  }
+}
+
+/// Makes weights of logits.
+template <class T>
+void take_softmax(std::vector<T>& weights) {
+  T largest = -std::numeric_limits<T>::infinity();
+  for (const T logit : weights) largest = logit > largest ? logit : largest;
+  T sum = 0;
+  for (T& weight : weights) sum += weight = std::exp(weight - largest);
+  for (T& weight : weights) weight /= sum;
+}
 
 /// A pixel that a query and head reads: offset of its first channel, attention weight times bilinear weight.
 template <class T>
@@ -84,7 +116,8 @@ void run_of(const Problem& problem, const Arguments& arguments) {
   using T = Arithmetic<Stored>;
   const Layout& layout = arguments.value;
   const std::int64_t stride = layout.strides[3];
-  const FusedPoints rows(problem, arguments);
+  const PointRows location_rows(problem, arguments.sampling_locations, 2);
+  const PointRows weight_rows(problem, arguments.attention_weights, 1);
   const auto points = static_cast<std::size_t>(problem.points);
 
   const int threads = forward_threads(problem);
@@ -96,7 +129,10 @@ void run_of(const Problem& problem, const Arguments& arguments) {
       const std::int64_t n = i / problem.queries;
       const std::int64_t q = i % problem.queries;
       for (std::int64_t m = 0; m < problem.heads; ++m) {
-        rows.load(n, q, m, locations.data(), weights.data());
+        location_rows.load(n, q, m, locations.data());
+        weight_rows.load(n, q, m, weights.data());
+        if (problem.reference_components != 0) add_reference(problem, arguments, n, q, locations.data());
+        if (problem.softmax) take_softmax(weights);
         pixels.clear();
         std::size_t k = 0;
         for (const Level& level : problem.levels)
