@@ -5,7 +5,7 @@
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/copy_level.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/lanes.cuh"
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
-#include "ops/ms_deform_attn/forward/shared/level_map.hpp"
+#include "ops/ms_deform_attn/forward/shared/level_map.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {

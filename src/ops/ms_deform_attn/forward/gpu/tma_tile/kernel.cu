@@ -4,7 +4,7 @@
 // has its own ring of stages and barriers; one thread per item works out the sample and issues its box.
 #include "device/tensor_copy.cuh"
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
-#include "ops/ms_deform_attn/forward/shared/level_map.hpp"
+#include "ops/ms_deform_attn/forward/shared/level_map.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::tma_tile {

@@ -1,13 +1,14 @@
-#include "ops/ms_deform_attn/forward/shared/level_map.hpp"
+// The tensor map of a level, for the variants that TMA brings pixels to.
+#pragma once
 
-#include <utility>
-
+#include "ops/ms_deform_attn/problem.hpp"
 #include "tma/driver.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 
-tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, const Level& level,
-                         std::vector<std::int64_t> box) {
+/// Rank 5, innermost first: channels, heads, columns, rows, images. `box` in the same order.
+inline tma::TensorMap level_map(const Problem& problem, const ConstTensorView& value, const Level& level,
+                                std::vector<std::int64_t> box) {
   const auto bytes = [&](std::int64_t elements) {
     return elements * static_cast<std::int64_t>(size_of(problem.value_dtype));
   };
