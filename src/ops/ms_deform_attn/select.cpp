@@ -18,6 +18,10 @@ struct Rank {
   std::string_view variant;
   double (*of)(const Problem& problem, const DeviceInfo& device);
 };
+template <class Problem>
+double usual(const Problem&, const DeviceInfo&) {
+  return kUsual;
+}
 
 /// The estimate of a table of ranks. Variants that it does not name have none (core/choose.hpp).
 template <class Problem, std::size_t count>
@@ -66,8 +70,6 @@ bool four_points(const Problem& problem) {
   return std::ranges::all_of(problem.levels, [](const Level& level) { return level.points == 4; });
 }
 
-double usual(const Problem&, const DeviceInfo&) { return kUsual; }
-
 constexpr Rank<Problem> kRanks[] = {
     {"tma_resident",
      [](const Problem& problem, const DeviceInfo&) { return problem.queries >= kQueriesThatStay ? kUsual : kLast; }},
@@ -109,8 +111,6 @@ bool lists_pay(const Problem& problem) {
          static_cast<double>(forward.queries) * static_cast<double>(forward.points) >=
              kSamplesThatPay * static_cast<double>(forward.length);
 }
-
-double usual(const Problem&, const DeviceInfo&) { return kUsual; }
 
 constexpr Rank<Problem> kRanks[] = {
     {"vector_atomics_backward", usual},

@@ -17,15 +17,10 @@ struct AnyType {};
 template <class Fn>
 void with_types(const Problem& problem, const Fn& fn) {
   with_value_type(problem.value_dtype, [&]<class Value>(Value* value) {
-    const DType points = problem.location_dtype == problem.weight_dtype ? problem.location_dtype : DType::f64;
-    if (points == DType::f32)
-      fn(value, static_cast<float*>(nullptr));
-    else if (points == DType::f16)
-      fn(value, static_cast<__half*>(nullptr));
-    else if (points == DType::bf16)
-      fn(value, static_cast<__nv_bfloat16*>(nullptr));
-    else
+    if (problem.location_dtype != problem.weight_dtype || problem.location_dtype == DType::f64)
       fn(value, static_cast<AnyType*>(nullptr));
+    else
+      with_value_type(problem.location_dtype, [&]<class Point>(Point* point) { fn(value, point); });
   });
 }
 
