@@ -138,16 +138,6 @@ std::string environment(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
-std::filesystem::path default_path() {
-  std::filesystem::path cache = environment("XDG_CACHE_HOME");
-  if (!cache.is_absolute()) {  // the XDG rule: a relative one is not valid
-    cache = environment("HOME");
-    if (cache.empty()) return {};
-    cache /= ".cache";
-  }
-  return cache / "tmaops" / "gemm_tuning.yaml";
-}
-
 /// Empty when nothing names a file.
 std::string named_path(const std::string& option) {
   return option.empty() ? environment("TMAOPS_GEMM_TUNING") : option;
@@ -229,8 +219,14 @@ std::string tuned_types(const Problem& row_major) {
 
 std::string tuning_path(const std::string& option) {
   const std::string named = named_path(option);
-  if (named.empty()) return default_path().string();
-  return named == "off" ? "" : named;
+  if (!named.empty()) return named == "off" ? "" : named;
+  std::filesystem::path cache = environment("XDG_CACHE_HOME");
+  if (!cache.is_absolute()) {  // the XDG rule: a relative one is not valid
+    cache = environment("HOME");
+    if (cache.empty()) return {};
+    cache /= ".cache";
+  }
+  return (cache / "tmaops" / "gemm_tuning.yaml").string();
 }
 
 std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
