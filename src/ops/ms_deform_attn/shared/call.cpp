@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/ms_deform_attn/shared/elements.hpp"
+
 namespace tmaops::ops::ms_deform_attn::gpu {
 namespace {
 
@@ -26,8 +28,8 @@ bool are_fours(const Problem& problem, const ConstTensorView& tensor, std::int64
   const auto aligned = [&](std::int64_t elements) { return elements * size % unit == 0; };
   bool result = reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(unit) == 0 &&
                 aligned(rows.image) && aligned(rows.query) && aligned(rows.head);
-  for (std::size_t l = 0; l < problem.levels.size(); ++l)
-    result = result && problem.levels[l].points % 4 == 0 && aligned(level_offset(problem, tensor, l));
+  for (const Level& level : problem.levels)
+    result = result && level.points % 4 == 0 && aligned(point_offset(problem, level, 0, tensor));
   return result;
 }
 
@@ -49,27 +51,20 @@ PointRows weight_rows(const Problem& problem, const ConstTensorView& weights) {
   return point_rows(problem, weights, false);
 }
 
-std::int64_t level_offset(const Problem& problem, const Layout& layout, std::size_t l) {
-  return problem.ragged ? problem.levels[l].first_point * layout.strides[3]
-                        : static_cast<std::int64_t>(l) * layout.strides[3];
-}
-
 std::vector<DeviceLevel> device_levels(const Problem& problem, const ConstTensorView& value,
                                        const ConstTensorView& locations, const ConstTensorView& weights) {
   std::vector<DeviceLevel> levels;
-  for (std::size_t l = 0; l < problem.levels.size(); ++l) {
-    const Level& level = problem.levels[l];
+  for (const Level& level : problem.levels)
     levels.push_back(
         {.value_at = level.start * value.strides[1],
-         .location_at = level_offset(problem, locations, l),
-         .weight_at = level_offset(problem, weights, l),
+         .location_at = point_offset(problem, level, 0, locations),
+         .weight_at = point_offset(problem, level, 0, weights),
          .points = level.points,
          .height = static_cast<int>(level.height),
          .width = static_cast<int>(level.width),
          .pitch = static_cast<int>(level.pitch),
          .last_point = static_cast<int>(std::min<std::int64_t>(level.first_point + level.points, INT32_MAX)),
          .first_pixel = level.start});
-  }
   return levels;
 }
 

@@ -81,8 +81,6 @@ ChannelRows value_rows(const ConstTensorView& value);
 ChannelRows query_rows(const Problem& problem, const ConstTensorView& tensor);
 PointRows location_rows(const Problem& problem, const ConstTensorView& locations);
 PointRows weight_rows(const Problem& problem, const ConstTensorView& weights);
-/// Offset of the first point of level l behind [n, q, m].
-std::int64_t level_offset(const Problem& problem, const Layout& layout, std::size_t l);
 std::vector<DeviceLevel> device_levels(const Problem& problem, const ConstTensorView& value,
                                        const ConstTensorView& locations, const ConstTensorView& weights);
 

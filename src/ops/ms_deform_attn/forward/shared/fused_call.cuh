@@ -4,6 +4,7 @@
 
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
 #include "ops/ms_deform_attn/shared/device_shapes.hpp"
+#include "ops/ms_deform_attn/shared/elements.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 
@@ -129,9 +130,9 @@ inline FusedCall fused_call(const Problem& problem, const Arguments& arguments) 
   FusedCall call{forward_call(problem, arguments)};
   call.softmax = problem.softmax;
   bool even = problem.points <= INT32_MAX / 2;
-  for (std::size_t l = 0; l < problem.levels.size(); ++l)
-    even = even &&
-           level_offset(problem, arguments.attention_weights, l) == problem.levels[l].first_point * call.weights.point;
+  const ConstTensorView& weights = arguments.attention_weights;
+  for (const Level& level : problem.levels)
+    even = even && point_offset(problem, level, 0, weights) == level.first_point * call.weights.point;
   if (even) call.logit = call.weights.point;
   call.reference_components = problem.reference_components;
   call.offset_scale = arguments.offset_scale;
