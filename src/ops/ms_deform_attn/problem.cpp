@@ -26,6 +26,35 @@ bool pixel_count(const LevelShape& shape, std::int64_t border, std::int64_t& pix
          !__builtin_add_overflow(shape.width, 2 * border, &width) && !__builtin_mul_overflow(height, width, &pixels);
 }
 
+/// Puts the levels where the caller says that they start.
+void set_starts(const ArgumentChecks& checks, std::span<const std::int64_t> starts, Problem& problem) {
+  const auto pixels = [&](const Level& level) { return (level.height + (problem.bordered ? 2 : 0)) * level.pitch; };
+  if (starts.size() != problem.levels.size())
+    checks.fail(ErrorCode::bad_level_start, "level_start_index", std::to_string(starts.size()) + " entries",
+                std::to_string(problem.levels.size()) + ", one per level");
+  for (std::size_t l = 0; l < starts.size(); ++l) {
+    const std::int64_t area = pixels(problem.levels[l]);
+    if (starts[l] < 0 || starts[l] > problem.length - area)
+      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(l) + "]",
+                  std::to_string(starts[l]) + " for a level of " + std::to_string(area) + " pixels",
+                  "0 to " + std::to_string(problem.length - area) +
+                      ", so that the level lies inside S = " + std::to_string(problem.length));
+    problem.levels[l].start = starts[l];
+  }
+  std::vector<std::size_t> order(starts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t l) { return starts[l]; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::size_t before = order[i - 1];
+    const std::int64_t end = starts[before] + pixels(problem.levels[before]);
+    if (starts[order[i]] < end)
+      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(order[i]) + "]",
+                  std::to_string(starts[order[i]]) + ", inside level " + std::to_string(before) + " which ends at " +
+                      std::to_string(end),
+                  "levels that do not overlap");
+  }
+}
+
 /// Fills height, width, pitch and start of every level.
 void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes, std::span<const std::int64_t> starts,
                 Problem& problem) {
@@ -49,37 +78,9 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
                 joined(shapes, " + ", shape_text) + (problem.bordered ? ", each in a border of one pixel," : "") + " = " +
                     std::to_string(total),
                 "S = " + std::to_string(problem.length) + ", the second dimension of value");
+  if (!starts.empty()) set_starts(checks, starts, problem);
   // A level's start is that of its own pixels from here on.
-  const auto skip_borders = [&] {
-    for (Level& level : problem.levels) level.start += border * (level.pitch + 1);
-  };
-  if (starts.empty()) return skip_borders();
-
-  if (starts.size() != shapes.size())
-    checks.fail(ErrorCode::bad_level_start, "level_start_index", std::to_string(starts.size()) + " entries",
-                std::to_string(shapes.size()) + ", one per level");
-  for (std::size_t l = 0; l < starts.size(); ++l) {
-    const std::int64_t area = (shapes[l].height + 2 * border) * problem.levels[l].pitch;
-    if (starts[l] < 0 || starts[l] > problem.length - area)
-      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(l) + "]",
-                  std::to_string(starts[l]) + " for a level of " + std::to_string(area) + " pixels",
-                  "0 to " + std::to_string(problem.length - area) +
-                      ", so that the level lies inside S = " + std::to_string(problem.length));
-    problem.levels[l].start = starts[l];
-  }
-  std::vector<std::size_t> order(starts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const std::size_t before = order[i - 1];
-    const std::int64_t end = starts[before] + (shapes[before].height + 2 * border) * problem.levels[before].pitch;
-    if (starts[order[i]] < end)
-      checks.fail(ErrorCode::bad_level_start, "level_start_index[" + std::to_string(order[i]) + "]",
-                  std::to_string(starts[order[i]]) + ", inside level " + std::to_string(before) + " which ends at " +
-                      std::to_string(end),
-                  "levels that do not overlap");
-  }
-  skip_borders();
+  for (Level& level : problem.levels) level.start += border * (level.pitch + 1);
 }
 
 /// Levels that are given as tensors. Those on the host become `levels` and `starts`; of those on a GPU only the number
@@ -226,17 +227,13 @@ Support supports_value_output(const Problem& problem) {
 }
 
 std::string Problem::text() const {
-  std::string level_text;
-  std::string points_text;
-  for (const Level& level : levels) {
-    level_text += (level_text.empty() ? "" : " ") + shape_text({level.height, level.width});
-    points_text += (points_text.empty() ? "" : ", ") + std::to_string(level.points);
-  }
-  if (ragged)
-    points_text = "[" + points_text + "]";
-  else
-    points_text = std::to_string(levels.empty() ? 0 : levels.front().points);
-  if (levels_on_device) level_text = std::to_string(levels.size()) + " on the device";
+  const auto side_lengths = [](const Level& level) { return shape_text({level.height, level.width}); };
+  const auto point_count = [](const Level& level) { return std::to_string(level.points); };
+  const std::string level_text =
+      levels_on_device ? std::to_string(levels.size()) + " on the device" : joined(levels, " ", side_lengths);
+  const std::string points_text = ragged           ? "[" + joined(levels, ", ", point_count) + "]"
+                                  : levels.empty() ? "0"
+                                                   : point_count(levels.front());
   std::string text = "ms_deform_attn: {batch: " + std::to_string(batch) + ", queries: " + std::to_string(queries) +
                      ", heads: " + std::to_string(heads) + ", channels: " + std::to_string(channels) +
                      ", levels: " + level_text + ", points: " + points_text +
@@ -245,13 +242,12 @@ std::string Problem::text() const {
   if (weight_dtype != value_dtype) text += ", weight_dtype: " + std::string(to_string(weight_dtype));
   if (output_dtype != value_dtype) text += ", output_dtype: " + std::string(to_string(output_dtype));
   if (sampling == Sampling::nearest) text += ", sampling: nearest";
-  std::string fusions;
-  const auto fuse = [&](const std::string& name) { fusions += (fusions.empty() ? "" : ", ") + name; };
-  if (softmax) fuse("softmax");
-  if (reference_components != 0) fuse("reference" + std::to_string(reference_components));
-  if (masked) fuse("mask");
-  if (bordered) fuse("border");
-  if (!fusions.empty()) text += ", fused: [" + fusions + "]";
+  std::vector<std::string> fusions;
+  if (softmax) fusions.emplace_back("softmax");
+  if (reference_components != 0) fusions.push_back("reference" + std::to_string(reference_components));
+  if (masked) fusions.emplace_back("mask");
+  if (bordered) fusions.emplace_back("border");
+  if (!fusions.empty()) text += ", fused: [" + joined(fusions) + "]";
   return text + "}";
 }
 
