@@ -35,8 +35,7 @@ std::pair<double, double> location(const Problem& problem, const Arguments& argu
   if (problem.reference_components == 0)
     return {read_coordinate(problem, locations, at), read_coordinate(problem, locations, at + xy_stride(locations))};
   const ConstTensorView& reference = arguments.reference_points;
-  const std::int64_t row =
-      n * reference.strides[0] + q * reference.strides[1] + (&level - problem.levels.data()) * reference.strides[2];
+  const std::int64_t row = head_offset(reference, n, q, &level - problem.levels.data());
   const auto coordinate = [&](int axis, std::int64_t side) {
     const double offset = read(locations, at + axis * xy_stride(locations));
     const double step = problem.reference_components == 2
@@ -64,19 +63,15 @@ void read_weights(const Problem& problem, const ConstTensorView& tensor, std::in
   for (double& weight : weights) weight /= sum;
 }
 
-void add_pixel(const Problem& problem, const Arguments& arguments, std::int64_t at, double weight,
-               std::vector<double>& sum) {
-  for (std::int64_t d = 0; d < problem.channels; ++d)
-    sum[static_cast<std::size_t>(d)] += weight * read(arguments.value, at + d * arguments.value.strides[3]);
-}
-
 /// Adds weight * sample_l(x, y) to the sum of every channel.
 void add_sample(const Problem& problem, const Arguments& arguments, const Level& level, std::int64_t n, std::int64_t m,
                 double x, double y, double weight, std::vector<double>& sum) {
   const auto add = [&](std::int64_t row, std::int64_t column, double factor) {
     const std::int64_t pixel = level.start + row * level.pitch + column;
-    if (!masked(problem, arguments, n, pixel))
-      add_pixel(problem, arguments, value_offset(arguments.value, n, pixel, m), factor, sum);
+    if (masked(problem, arguments, n, pixel)) return;
+    const ConstTensorView& value = arguments.value;
+    for (std::int64_t d = 0; d < problem.channels; ++d)
+      sum[static_cast<std::size_t>(d)] += factor * read(value, value_offset(value, n, pixel, m) + d * value.strides[3]);
   };
   const auto width = static_cast<double>(level.width);
   const auto height = static_cast<double>(level.height);

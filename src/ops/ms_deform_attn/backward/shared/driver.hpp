@@ -166,7 +166,11 @@ class Driver {
     const ConstTensorView& grad = arguments_.grad_output;
     const std::int64_t at = ms_deform_attn::output_offset(forward_, grad, n, q, m);
     const bool own = grad.dtype == dtype_of<T> && grad.strides[2] == 1 && forward_.channels == tables_.channels;
-    if (!own) read_grad_output(worker.grad_output.data(), at);
+    if (!own)
+      ms_deform_attn::with_float_type(grad.dtype, [&]<class Stored>(Stored*) {
+        ms_deform_attn::load_row(static_cast<const Stored*>(grad.data) + at, grad.strides[2], forward_.channels,
+                                 worker.grad_output.data());
+      });
     call.grad_output = own ? static_cast<const T*>(grad.data) + at : worker.grad_output.data();
 
     T* grad_xy = nullptr;
@@ -234,13 +238,6 @@ class Driver {
         ms_deform_attn::load_row(from + ms_deform_attn::value_offset(value, n, s, m), value.strides[3],
                                  forward_.channels, map + at);
       });
-    });
-  }
-
-  void read_grad_output(T* row, std::int64_t offset) const {
-    const ConstTensorView& grad = arguments_.grad_output;
-    ms_deform_attn::with_float_type(grad.dtype, [&]<class Stored>(Stored*) {
-      ms_deform_attn::load_row(static_cast<const Stored*>(grad.data) + offset, grad.strides[2], forward_.channels, row);
     });
   }
 
