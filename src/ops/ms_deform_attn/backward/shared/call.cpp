@@ -1,6 +1,7 @@
 #include "ops/ms_deform_attn/backward/shared/call.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace tmaops::ops::ms_deform_attn_backward::gpu {
 namespace {
@@ -33,11 +34,9 @@ BackwardCall backward_call(const Problem& problem, const Arguments& arguments) {
 }
 
 int count_bits(const ms_deform_attn::Problem& problem) {
-  std::int64_t most = 1;
-  for (const ms_deform_attn::Level& level : problem.levels) most = std::max(most, level.points);
-  int bits = 0;
-  for (std::int64_t terms = most * problem.queries; terms > 0; terms /= 2) ++bits;
-  return bits;
+  const std::int64_t most = std::ranges::max(problem.levels, {}, &ms_deform_attn::Level::points).points;
+  const std::int64_t terms = std::max<std::int64_t>(most, 1) * problem.queries;
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(terms)));
 }
 
 LaunchShape rounds(std::int64_t threads, Device device) {
