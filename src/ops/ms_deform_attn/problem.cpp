@@ -161,11 +161,6 @@ void set_points(const ArgumentChecks& checks, const ConstTensorView& locations, 
   problem.queries = locations.shape[1];
 }
 
-bool xy_are_dense(const ConstTensorView& locations) {
-  return locations.strides[static_cast<std::size_t>(locations.rank - 1)] == 1 &&
-         static_cast<std::size_t>(row_alignment(locations)) % (2 * size_of(locations.dtype)) == 0;
-}
-
 /// Bytes from the first to the last element of one image and head; the largest number when that does not fit.
 std::int64_t map_bytes(const ConstTensorView& value) {
   std::int64_t last = 0;
@@ -308,7 +303,9 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                   problem.levels.front().points},
                  "(N, Lq, M, L, P)");
   }
-  problem.dense_pairs = xy_are_dense(sampling_locations);
+  problem.dense_pairs =
+      sampling_locations.strides[static_cast<std::size_t>(sampling_locations.rank - 1)] == 1 &&
+      static_cast<std::size_t>(row_alignment(sampling_locations)) % (2 * size_of(sampling_locations.dtype)) == 0;
   problem.map_bytes = map_bytes(value);
   for (const std::size_t k : {0, 1, 2, 3}) problem.positive_strides &= value.strides[k] > 0;
   check_fusions(checks, value, options, problem);
