@@ -109,16 +109,12 @@ void LoadPair(D d, const bfloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) 
   second = hn::BitCast(d, hn::And(both, hn::Set(du, 0xffff0000U)));
 }
 template <class D>
-hn::Vec<hn::Repartition<std::uint8_t, D>> RoundPair(D d, hn::Vec<D> first, hn::Vec<D> second) {
+void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to, bool streamed = false) {
   const hn::RebindToUnsigned<D> du;
+  const hn::Repartition<std::uint8_t, D> bytes;
   const auto low = hn::ShiftRight<16>(RoundToUpperHalf(d, first));
   const auto high = hn::And(RoundToUpperHalf(d, second), hn::Set(du, 0xffff0000U));
-  return hn::BitCast(hn::Repartition<std::uint8_t, D>(), hn::Or(low, high));
-}
-template <class D>
-void StorePair(D d, hn::Vec<D> first, hn::Vec<D> second, bfloat16* to, bool streamed = false) {
-  const hn::Repartition<std::uint8_t, D> bytes;
-  Put(bytes, RoundPair(d, first, second), reinterpret_cast<std::uint8_t*>(to), streamed);
+  Put(bytes, hn::BitCast(bytes, hn::Or(low, high)), reinterpret_cast<std::uint8_t*>(to), streamed);
 }
 #endif
 

@@ -176,17 +176,14 @@ class TileWorker {
 };
 
 /// What `part` gets of the tiles, which are counted head * tiles + tile.
-template <class Stored>
-void TilesOf(const ImageJob& image, Shares& shares, int part) {
-  TileWorker<Stored> worker(image);
-  while (const Shares::Range some = shares.next(part))
-    for (std::int64_t i = some.begin; i < some.end; ++i) worker.work(i / image.order.tiles(), i % image.order.tiles());
-  worker.finish();
-}
-
 void Tiles(const ImageJob& image, Shares& shares, int part) {
-  with_short_type(image.job.direct.problem.value_dtype,
-                  [&]<class Stored>(Stored*) { TilesOf<Stored>(image, shares, part); });
+  with_short_type(image.job.direct.problem.value_dtype, [&]<class Stored>(Stored*) {
+    TileWorker<Stored> worker(image);
+    while (const Shares::Range some = shares.next(part))
+      for (std::int64_t i = some.begin; i < some.end; ++i)
+        worker.work(i / image.order.tiles(), i % image.order.tiles());
+    worker.finish();
+  });
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE
