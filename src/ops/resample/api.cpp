@@ -59,16 +59,9 @@ void count_violations(const ConstTensorView& source_times, const Targets& target
   });
 }
 
-/// The tensors of offsets that a plan reads in every run. It has a copy of those on the host.
-struct OffsetTensors {
-  ConstTensorView source{};
-  ConstTensorView target{};
-};
-OffsetTensors offsets_on_device(const ops::resample::Problem& problem, const ResampleOptions& options) {
-  OffsetTensors tensors;
-  if (problem.source_offsets_on_device) tensors.source = options.source_offset_tensor;
-  if (problem.target_offsets_on_device) tensors.target = options.target_offset_tensor;
-  return tensors;
+/// A tensor of offsets where a plan reads it in every run. It has a copy of offsets on the host.
+ConstTensorView read_by_runs(const ConstTensorView& offsets, bool on_device) {
+  return on_device ? offsets : ConstTensorView{};
 }
 template <class To>
 void set_source_offsets(To& to, void* data) {
@@ -83,15 +76,16 @@ Plan plan_forward(const ConstTensorView& values, const ConstTensorView& source_t
                   const TensorView& output, const ResampleOptions& options) {
   using To = ops::resample::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
-    const OffsetTensors offsets = offsets_on_device(problem, options);
+    const ConstTensorView source = read_by_runs(options.source_offset_tensor, problem.source_offsets_on_device);
+    const ConstTensorView target = read_by_runs(options.target_offset_tensor, problem.target_offsets_on_device);
     return make_plan(choice, problem, call, memory,
                      {{"values", values, [](To& to, void* data) { to.values.data = data; }},
                       {"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
                       {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
                       {"output", output, [](To& to, void* data) { to.output.data = data; }, true},
                       {"valid", options.valid, [](To& to, void* data) { to.valid.data = data; }, true},
-                      {"source_offset_tensor", offsets.source, set_source_offsets<To>},
-                      {"target_offset_tensor", offsets.target, set_target_offsets<To>}});
+                      {"source_offset_tensor", source, set_source_offsets<To>},
+                      {"target_offset_tensor", target, set_target_offsets<To>}});
   };
   return with_resample(values, source_times, targets, output, options, plan);
 }
@@ -100,14 +94,15 @@ Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, 
                    const TensorView& grad_values, const ResampleOptions& options) {
   using To = ops::resample_backward::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
-    const OffsetTensors offsets = offsets_on_device(problem, options);
+    const ConstTensorView source = read_by_runs(options.source_offset_tensor, problem.source_offsets_on_device);
+    const ConstTensorView target = read_by_runs(options.target_offset_tensor, problem.target_offsets_on_device);
     return make_plan(choice, problem, call, memory,
                      {{"source_times", source_times, [](To& to, void* data) { to.timeline.source.data = data; }},
                       {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
                       {"grad_output", grad_output, [](To& to, void* data) { to.grad_output.data = data; }},
                       {"grad_values", grad_values, [](To& to, void* data) { to.grad_values.data = data; }, true},
-                      {"source_offset_tensor", offsets.source, set_source_offsets<To>},
-                      {"target_offset_tensor", offsets.target, set_target_offsets<To>}});
+                      {"source_offset_tensor", source, set_source_offsets<To>},
+                      {"target_offset_tensor", target, set_target_offsets<To>}});
   };
   return with_backward(source_times, targets, grad_output, grad_values, options, plan);
 }

@@ -97,14 +97,6 @@ void check_offset_tensors(const ArgumentChecks& checks, const ResampleOptions& o
   check("target_offset_tensor", options.target_offset_tensor, "target_offsets", options.target_offsets);
 }
 
-void check_apart_from_offsets(const ArgumentChecks& checks, std::string_view output, const ConstTensorView& tensor,
-                              const ResampleOptions& options) {
-  for (const auto& [name, offsets] :
-       {std::pair<std::string_view, const ConstTensorView&>{"source_offset_tensor", options.source_offset_tensor},
-        {"target_offset_tensor", options.target_offset_tensor}})
-    if (offsets.given()) checks.no_overlap(output, tensor, name, offsets);
-}
-
 void check_offsets(const ArgumentChecks& checks, std::string_view argument, const PackedOffsets& given,
                    std::int64_t rows) {
   if (given.trajectories < 1 && !(given.trajectories == 0 && rows == 0))

@@ -38,9 +38,6 @@ inline PackedOffsets target_offsets_of(const ResampleOptions& options) {
 /// What can be said about the tensors of offsets without reading them. `rows` is a tensor of the call.
 void check_offset_tensors(const ArgumentChecks& checks, const ResampleOptions& options, std::string_view rows_name,
                           const ConstTensorView& rows);
-/// The output shares no memory with them.
-void check_apart_from_offsets(const ArgumentChecks& checks, std::string_view output, const ConstTensorView& tensor,
-                              const ResampleOptions& options);
 /// Offsets of packed rows: B + 1 numbers from 0 up to `rows`, never decreasing.
 void check_offsets(const ArgumentChecks& checks, std::string_view argument, const PackedOffsets& offsets,
                    std::int64_t rows);

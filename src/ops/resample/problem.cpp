@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/checks.hpp"
 #include "core/choice_cache.hpp"
 #include "ops/resample/options.hpp"
 
@@ -186,16 +185,27 @@ Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets) {
   return {tensor.data, tensor.strides[0], tensor.strides[1], tensor.rank > 2 ? tensor.strides[2] : 0, nullptr};
 }
 
-std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options) {
-  const std::span<const std::int64_t> source = source_offsets_of(options).known;
-  const std::span<const std::int64_t> target = target_offsets_of(options).known;
-  if (source.empty() && target.empty()) return nullptr;
-  return std::make_shared<const Offsets>(Offsets{{source.begin(), source.end()}, {target.begin(), target.end()}});
+void check_apart_from_times(const ArgumentChecks& checks, std::string_view written, const ConstTensorView& tensor,
+                            const ConstTensorView& source_times, const Targets& targets,
+                            const ResampleOptions& options) {
+  for (const auto& [name, other] :
+       {std::pair<std::string_view, const ConstTensorView&>{"source_times", source_times},
+        {"target_times", targets.times},
+        {"source_offset_tensor", options.source_offset_tensor},
+        {"target_offset_tensor", options.target_offset_tensor}})
+    if (other.given()) checks.no_overlap(written, tensor, name, other);
 }
 
-Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
-                       const ResampleOptions& options, const Offsets* offsets) {
-  Timeline line;
+TimeArguments time_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                             const ResampleOptions& options) {
+  TimeArguments arguments;
+  arguments.dependent_launch = options.dependent_launch;
+  const std::span<const std::int64_t> source = source_offsets_of(options).known;
+  const std::span<const std::int64_t> target = target_offsets_of(options).known;
+  if (!source.empty() || !target.empty())
+    arguments.offsets =
+        std::make_shared<const Offsets>(Offsets{{source.begin(), source.end()}, {target.begin(), target.end()}});
+  Timeline& line = arguments.timeline;
   line.dtype = problem.times;
   line.batch = problem.batch;
   line.source_rows = problem.source;
@@ -205,9 +215,9 @@ Timeline make_timeline(const Problem& problem, const ConstTensorView& source_tim
     return on_device ? static_cast<const std::int64_t*>(tensor.data) : known();
   };
   line.source_offsets = first_of(problem.packed_source, problem.source_offsets_on_device, options.source_offset_tensor,
-                                 [&] { return offsets->source.data(); });
+                                 [&] { return arguments.offsets->source.data(); });
   line.target_offsets = first_of(problem.packed_target, problem.target_offsets_on_device, options.target_offset_tensor,
-                                 [&] { return offsets->target.data(); });
+                                 [&] { return arguments.offsets->target.data(); });
   line.source = problem.shared_source_times ? Rows{source_times.data, 0, source_times.strides[0], 0, nullptr}
                                             : make_rows(source_times, line.source_offsets);
   line.uniform_grid = problem.uniform_grid;
@@ -226,7 +236,7 @@ Timeline make_timeline(const Problem& problem, const ConstTensorView& source_tim
     line.max_gap = as_double(options.max_gap);
     line.max_gap_ns = as_nanoseconds(options.max_gap);
   }
-  return line;
+  return arguments;
 }
 
 Problem make_problem(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
@@ -239,9 +249,7 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
   checks.memory("values", values);
   checks.writable("output", output);
   checks.no_overlap("output", output, "values", values);
-  checks.no_overlap("output", output, "source_times", source_times);
-  if (!problem.uniform_grid) checks.no_overlap("output", output, "target_times", targets.times);
-  check_apart_from_offsets(checks, "output", output, options);
+  check_apart_from_times(checks, "output", output, source_times, targets, options);
   if (const ConstTensorView valid = options.valid; valid.given()) {
     problem.valid_mask = true;
     checks.dtype("valid", valid, {DType::u8});
@@ -251,25 +259,19 @@ Problem make_problem(const ConstTensorView& values, const ConstTensorView& sourc
       checks.shape("valid", valid, {problem.batch, problem.target}, "(B, T)");
     checks.same_device("valid", valid, "values", values);
     checks.writable("valid", valid);
-    for (const auto& [name, other] : {std::pair<std::string_view, ConstTensorView>{"output", output},
-                                      {"values", values},
-                                      {"source_times", source_times}})
-      checks.no_overlap("valid", valid, name, other);
-    if (!problem.uniform_grid) checks.no_overlap("valid", valid, "target_times", targets.times);
-    check_apart_from_offsets(checks, "valid", valid, options);
+    checks.no_overlap("valid", valid, "output", output);
+    checks.no_overlap("valid", valid, "values", values);
+    check_apart_from_times(checks, "valid", valid, source_times, targets, options);
   }
   return problem;
 }
 
 Arguments make_arguments(const Problem& problem, const ConstTensorView& values, const ConstTensorView& source_times,
                          const Targets& targets, const TensorView& output, const ResampleOptions& options) {
-  Arguments arguments;
-  arguments.offsets = copy_offsets(options);
-  arguments.timeline = make_timeline(problem, source_times, targets, options, arguments.offsets.get());
+  Arguments arguments{time_arguments(problem, source_times, targets, options)};
   arguments.values = make_rows(values, arguments.timeline.source_offsets);
   arguments.output = make_rows(output, arguments.timeline.target_offsets);
   if (problem.valid_mask) arguments.valid = make_rows(options.valid, arguments.timeline.target_offsets);
-  arguments.dependent_launch = options.dependent_launch;
   return arguments;
 }
 

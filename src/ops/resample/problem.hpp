@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/checks.hpp"
 #include "core/choose.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
@@ -27,7 +28,7 @@ struct Targets {
 
 /// Calls fn with a null pointer of the type of times: f32, f64 or i64.
 template <class Fn>
-decltype(auto) visit_time_type(DType times, const Fn& fn) {
+constexpr decltype(auto) visit_time_type(DType times, const Fn& fn) {
   if (times == DType::f32) return fn(static_cast<float*>(nullptr));
   if (times == DType::f64) return fn(static_cast<double*>(nullptr));
   return fn(static_cast<std::int64_t*>(nullptr));
@@ -110,6 +111,16 @@ struct Rows {
   constexpr std::int64_t first(std::int64_t b) const {
     return offsets ? offsets[b] * row_stride : b * trajectory_stride;
   }
+  /// Address of the first channel of a row.
+  template <class T>
+  constexpr T* at(std::int64_t b, std::int64_t row = 0) const {
+    return static_cast<T*>(const_cast<void*>(data)) + first(b) + row * row_stride;
+  }
+  /// Address of a channel of a row, where the type of the elements is known at run time alone.
+  char* address(DType dtype, std::int64_t b, std::int64_t row = 0, std::int64_t channel = 0) const {
+    const std::int64_t element = first(b) + row * row_stride + channel * channel_stride;
+    return static_cast<char*>(const_cast<void*>(data)) + static_cast<std::int64_t>(size_of(dtype)) * element;
+  }
 };
 
 /// Source and target times with the policies about them: all that says which samples a target is made of.
@@ -149,15 +160,19 @@ struct Offsets {
   std::vector<std::int64_t> target;
 };
 
-/// The data of one call. The tensors must outlive it.
-struct Arguments {
+/// What a call of each of the three operators has. The tensors must outlive it.
+struct TimeArguments {
   Timeline timeline{};
-  Rows values{};
-  Rows output{};  // data is written
-  Rows valid{};   // data null: not wanted
   bool dependent_launch = false;
   std::shared_ptr<const Offsets> offsets{};  // null when none are known here
   Workspace* workspace = nullptr;
+};
+
+/// The data of one call.
+struct Arguments : TimeArguments {
+  Rows values{};
+  Rows output{};  // data is written
+  Rows valid{};   // data null: not wanted
 };
 
 /// How a variant is set up. A variant without configurations has none of these.
@@ -189,10 +204,13 @@ Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceIn
 Problem check_timeline(std::string_view op, std::string_view rows_name, const ConstTensorView& rows,
                        std::string_view made_name, const ConstTensorView& made, const ConstTensorView& source_times,
                        const Targets& targets, const ResampleOptions& options);
-/// A copy of the offsets that are known here; null when there are none.
-std::shared_ptr<const Offsets> copy_offsets(const ResampleOptions& options);
-Timeline make_timeline(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
-                       const ResampleOptions& options, const Offsets* offsets);
+/// A tensor that is written shares no memory with the times and offsets of the call.
+void check_apart_from_times(const ArgumentChecks& checks, std::string_view written, const ConstTensorView& tensor,
+                            const ConstTensorView& source_times, const Targets& targets,
+                            const ResampleOptions& options);
+/// The times as addresses, with a copy of the offsets.
+TimeArguments time_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
+                             const ResampleOptions& options);
 Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets);
 
 }  // namespace tmaops::ops::resample

@@ -1,8 +1,6 @@
 // The checks of the backward pass, and its arguments as addresses.
 #include "ops/resample/backward/problem.hpp"
 
-#include "core/checks.hpp"
-#include "ops/resample/options.hpp"
 
 namespace tmaops::ops::resample_backward {
 
@@ -30,21 +28,16 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   checks.memory("grad_output", grad_output);
   checks.writable("grad_values", grad_values);
   checks.no_overlap("grad_values", grad_values, "grad_output", grad_output);
-  checks.no_overlap("grad_values", grad_values, "source_times", source_times);
-  if (!problem.uniform_grid) checks.no_overlap("grad_values", grad_values, "target_times", targets.times);
-  resample::check_apart_from_offsets(checks, "grad_values", grad_values, options);
+  resample::check_apart_from_times(checks, "grad_values", grad_values, source_times, targets, options);
   return problem;
 }
 
 Arguments make_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
                          const ConstTensorView& grad_output, const TensorView& grad_values,
                          const ResampleOptions& options) {
-  Arguments arguments;
-  arguments.offsets = resample::copy_offsets(options);
-  arguments.timeline = resample::make_timeline(problem, source_times, targets, options, arguments.offsets.get());
+  Arguments arguments{resample::time_arguments(problem, source_times, targets, options)};
   arguments.grad_output = resample::make_rows(grad_output, arguments.timeline.target_offsets);
   arguments.grad_values = resample::make_rows(grad_values, arguments.timeline.source_offsets);
-  arguments.dependent_launch = options.dependent_launch;
   return arguments;
 }
 

@@ -14,14 +14,12 @@ struct Problem : resample::Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// The data of one call. The tensors must outlive it.
-struct Arguments {
-  Timeline timeline{};
+/// The data of one call.
+struct Arguments : resample::TimeArguments {
   Rows grad_output{};
   Rows grad_values{};  // data is written
-  bool dependent_launch = false;
-  std::shared_ptr<const resample::Offsets> offsets{};  // null when none are known here
-  Workspace* workspace = nullptr;
+  /// Those of the forward call that the backward pass is the transpose of.
+  resample::Arguments forward() const { return {*this, grad_values, grad_output}; }
 };
 
 using Config = OneWay;

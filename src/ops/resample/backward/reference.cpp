@@ -16,34 +16,16 @@ namespace {
 
 using resample::Place;
 
-double read(const Rows& rows, DType dtype, std::int64_t offset) {
-  switch (dtype) {
-    case DType::f64:
-      return static_cast<const double*>(rows.data)[offset];
-    case DType::f32:
-      return static_cast<double>(static_cast<const float*>(rows.data)[offset]);
-    case DType::f16:
-      return static_cast<double>(static_cast<const float16*>(rows.data)[offset]);
-    default:
-      return static_cast<double>(static_cast<const bfloat16*>(rows.data)[offset]);
-  }
+double read(const Rows& rows, DType dtype, std::int64_t b, std::int64_t row, std::int64_t channel) {
+  return resample::visit_value_type(dtype, [&]<class Value>(Value*) {
+    return static_cast<double>(rows.at<const Value>(b, row)[channel * rows.channel_stride]);
+  });
 }
 
-void write(const Rows& rows, DType dtype, std::int64_t offset, double value) {
-  void* data = const_cast<void*>(rows.data);
-  switch (dtype) {
-    case DType::f64:
-      static_cast<double*>(data)[offset] = value;
-      break;
-    case DType::f32:
-      static_cast<float*>(data)[offset] = static_cast<float>(value);
-      break;
-    case DType::f16:
-      static_cast<float16*>(data)[offset] = static_cast<float16>(value);
-      break;
-    default:
-      static_cast<bfloat16*>(data)[offset] = static_cast<bfloat16>(value);
-  }
+void write(const Rows& rows, DType dtype, std::int64_t b, std::int64_t row, std::int64_t channel, double value) {
+  resample::visit_value_type(dtype, [&]<class Value>(Value*) {
+    rows.at<Value>(b, row)[channel * rows.channel_stride] = static_cast<Value>(value);
+  });
 }
 
 /// Weight of sample row + 1 in a target between samples.
@@ -75,9 +57,7 @@ void run(const Problem& problem, const Arguments& arguments) {
       if (found.kind == Place::Kind::missing) continue;
       for (const ChannelGroup& group : problem.groups)
         for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
-          const double gradient = read(arguments.grad_output, problem.output,
-                                       arguments.grad_output.first(b) + t * arguments.grad_output.row_stride +
-                                           channel * arguments.grad_output.channel_stride);
+          const double gradient = read(arguments.grad_output, problem.output, b, t, channel);
           const double next = found.kind == Place::Kind::between ? weight_of_next(group.interpolation, found) : 0;
           add(found.row, channel, 1 - next, gradient);
           if (next != 0) add(found.row + 1, channel, next, gradient);
@@ -85,9 +65,7 @@ void run(const Problem& problem, const Arguments& arguments) {
     }
     for (std::int64_t row = 0; row < x.count; ++row)
       for (std::int64_t channel = 0; channel < problem.channels; ++channel)
-        write(arguments.grad_values, problem.values,
-              arguments.grad_values.first(b) + row * arguments.grad_values.row_stride +
-                  channel * arguments.grad_values.channel_stride,
+        write(arguments.grad_values, problem.values, b, row, channel,
               sums[static_cast<std::size_t>(row * problem.channels + channel)]);
   }
 }

@@ -152,16 +152,11 @@ void run(const Problem& problem, const Arguments& arguments) {
   const Timeline& line = arguments.timeline;
   for (std::int64_t b = 0; b < line.batch; ++b) {
     const Times<Time> x = source_times<Time>(line, b);
-    const Value* values = static_cast<const Value*>(arguments.values.data) + arguments.values.first(b);
+    const Value* values = arguments.values.at<const Value>(b);
     for (std::int64_t t = 0; t < line.target_count(b); ++t) {
       const Place found = place(line, x, target_time<Time>(line, b, t));
-      Value* out = static_cast<Value*>(const_cast<void*>(arguments.output.data)) + arguments.output.first(b) +
-                   t * arguments.output.row_stride;
-      target(problem, line, x, found, values, arguments.values, out, arguments.output);
-      if (arguments.valid.data)
-        static_cast<std::uint8_t*>(
-            const_cast<void*>(arguments.valid.data))[arguments.valid.first(b) + t * arguments.valid.row_stride] =
-            found.kind != Place::Kind::missing;
+      target(problem, line, x, found, values, arguments.values, arguments.output.at<Value>(b, t), arguments.output);
+      if (arguments.valid.data) *arguments.valid.at<std::uint8_t>(b, t) = found.kind != Place::Kind::missing;
     }
   }
 }

@@ -56,4 +56,13 @@ inline Extent tile_grid(std::int64_t tiles, std::int64_t batch) {
   return {static_cast<unsigned>(tiles), static_cast<unsigned>(y), static_cast<unsigned>((batch + y - 1) / y)};
 }
 
+/// The launch of a kernel whose blocks take `tile` of a trajectory's `targets` each.
+inline LaunchShape tile_launch(const Problem& problem, const Arguments& arguments, std::int64_t targets, int tile,
+                               int threads, int shared_bytes = 0) {
+  return {.grid = tile_grid((targets + tile - 1) / tile, problem.batch),
+          .block = static_cast<unsigned>(threads),
+          .shared_bytes = shared_bytes,
+          .dependent = arguments.dependent_launch};
+}
+
 }  // namespace tmaops::ops::resample::gpu

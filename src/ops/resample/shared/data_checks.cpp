@@ -73,31 +73,16 @@ void check_source(const Problem& problem, const Times<Time>& x, std::int64_t b) 
 }
 
 /// A quaternion has a norm when some component is not 0 and none is NaN or infinite.
-template <class Value>
-bool is_quaternion(const Value* q, std::int64_t stride) {
-  bool zero = true;
-  for (int k = 0; k < 4; ++k) {
-    const double component = static_cast<double>(q[k * stride]);
-    if (!std::isfinite(component)) return false;
-    zero = zero && component == 0;
-  }
-  return !zero;
-}
-
-bool is_quaternion(DType dtype, const Rows& values, std::int64_t offset) {
-  const auto test = [&](auto* type) {
-    return is_quaternion(static_cast<decltype(type)>(values.data) + offset, values.channel_stride);
-  };
-  switch (dtype) {
-    case DType::f64:
-      return test(static_cast<const double*>(nullptr));
-    case DType::f32:
-      return test(static_cast<const float*>(nullptr));
-    case DType::f16:
-      return test(static_cast<const float16*>(nullptr));
-    default:
-      return test(static_cast<const bfloat16*>(nullptr));
-  }
+bool is_quaternion(DType dtype, const Rows& values, std::int64_t b, std::int64_t row, std::int64_t first) {
+  return visit_value_type(dtype, [&]<class Value>(Value*) {
+    bool zero = true;
+    for (std::int64_t channel = first; channel < first + 4; ++channel) {
+      const double component = static_cast<double>(values.at<const Value>(b, row)[channel * values.channel_stride]);
+      if (!std::isfinite(component)) return false;
+      zero = zero && component == 0;
+    }
+    return !zero;
+  });
 }
 
 template <class Time>
@@ -128,8 +113,7 @@ void check_target(const Problem& problem, const Timeline& line, const Times<Time
     const Place found = place(line, x, q);
     if (found.kind == Place::Kind::missing) continue;
     for (std::int64_t row = found.row; row <= found.row + (found.kind == Place::Kind::between ? 1 : 0); ++row)
-      if (!is_quaternion(problem.values, *values,
-                         values->first(b) + row * values->row_stride + group.first * values->channel_stride))
+      if (!is_quaternion(problem.values, *values, b, row, group.first))
         fail(problem, ErrorCode::bad_quaternion,
              "values[" + std::to_string(b) + ", " + std::to_string(row) + ", " + std::to_string(group.first) + ":" +
                  std::to_string(group.first + 4) + "]",

@@ -23,8 +23,7 @@ struct Times {
 
 template <class Time>
 Times<Time> source_times(const Timeline& line, std::int64_t b) {
-  return {static_cast<const Time*>(line.source.data) + line.source.first(b), line.source.row_stride,
-          line.source_count(b)};
+  return {line.source.at<const Time>(b), line.source.row_stride, line.source_count(b)};
 }
 
 /// Point i of the grid: the product is rounded, then the sum, as numpy's `start + i * period`. Contracting the two to
@@ -40,8 +39,7 @@ grid_time(double start, double period, std::int64_t i) {
 /// Target t of trajectory b.
 template <class Time>
 Time target_time(const Timeline& line, std::int64_t b, std::int64_t t) {
-  if (!line.uniform_grid)
-    return static_cast<const Time*>(line.target.data)[line.target.first(b) + t * line.target.row_stride];
+  if (!line.uniform_grid) return *line.target.at<const Time>(b, t);
   if constexpr (std::is_same_v<Time, std::int64_t>)
     return line.grid_start_ns + t * line.grid_period_ns;
   else

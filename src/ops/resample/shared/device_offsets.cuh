@@ -1,5 +1,5 @@
-// A call whose offsets are on the device: a kernel in front checks them and makes tables that the variant's kernel can
-// trust. Nothing comes back to the host, so the call does not wait and can be captured.
+// What variants for any problem need. For offsets on the device, a kernel in front checks them and makes tables that
+// the variant's kernel can trust. Nothing comes back to the host, so the call does not wait and can be captured.
 #pragma once
 
 #include "device/warp.cuh"
@@ -88,6 +88,13 @@ inline Call any_offsets_call(Work& work, const Problem& problem, const Arguments
     if (call.valid.offsets) call.valid.offsets = job.target_table;
   }
   return call;
+}
+
+/// with_types() with values of f64, too.
+template <class Fn>
+void with_any_types(const Problem& problem, const Fn& fn) {
+  with_any_value_type(problem.values,
+                      [&](auto* value) { visit_time_type(problem.times, [&](auto* time) { fn(time, value); }); });
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -230,11 +230,8 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
   if (!hn::AllTrue(d, finite)) return false;
   if (any_outside && line.outside == Outside::extrapolate) {
     for (std::int64_t k = 0; k < request.target_count; ++k)
-      if (q[k] < x[0]) {
-        if (!weigh<Time, Weight>(request, x, 0, q[k], static_cast<std::size_t>(k), tile)) return false;
-      } else if (q[k] > x[n - 1]) {
-        if (!weigh<Time, Weight>(request, x, n, q[k], static_cast<std::size_t>(k), tile)) return false;
-      }
+      if (const bool before = q[k] < x[0]; before || q[k] > x[n - 1])
+        if (!weigh<Time, Weight>(request, x, before ? 0 : n, q[k], static_cast<std::size_t>(k), tile)) return false;
   }
   return true;
 }
@@ -242,13 +239,9 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
 #else  // one lane: the plain loops
 
 template <class Time>
-bool OrderedVector(const void* times, std::int64_t stride, std::int64_t begin, std::int64_t end, bool strict) {
-  return ordered_each<Time>(times, stride, begin, end, strict);
-}
+constexpr auto OrderedVector = &ordered_each<Time>;
 template <class Time, class Weight>
-bool LocateVector(const LocateRequest& request, Tile& tile) {
-  return locate_each<Time, Weight>(request, tile);
-}
+constexpr auto LocateVector = &locate_each<Time, Weight>;
 
 #endif
 
@@ -257,9 +250,9 @@ template <class Time, class Weight>
 constexpr auto Locator() {
   // f64 weights from f32 differences are rare, and the lanes would have to be widened half by half.
   if constexpr (std::is_same_v<Time, float> && std::is_same_v<Weight, double>)
-    return &locate_each<Time, Weight>;
+    return locate_each<Time, Weight>;
   else
-    return &LocateVector<Time, Weight>;
+    return LocateVector<Time, Weight>;
 }
 
 }  // namespace

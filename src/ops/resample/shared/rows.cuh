@@ -9,6 +9,9 @@
 
 namespace tmaops::ops::resample::gpu {
 
+/// How rows lie in memory.
+enum class RowsAre { chunks, any_bytes };
+
 /// The row of an item, where the chunks of several rows are numbered through.
 __device__ __forceinline__ int row_of(const Chunks& chunks, int item) {
   return chunks.count == 1 ? item : static_cast<int>(__umulhi(static_cast<std::uint32_t>(item), chunks.reciprocal));

@@ -52,17 +52,6 @@ std::int64_t share(std::int64_t n, std::int64_t t, std::int64_t targets) {
   return static_cast<std::int64_t>(static_cast<double>(n) * static_cast<double>(t) / static_cast<double>(targets));
 }
 
-template <class Time>
-bool check_ends_of(const Timeline& line, std::int64_t b) {
-  const Times<Time> x = source_times<Time>(line, b);
-  const Time first = x[0];
-  const Time last = x[x.count - 1];
-  Time span{};
-  if (!difference(last, first, span)) return false;  // also when one of them is not finite
-  if constexpr (std::is_same_v<Time, float>) return !too_coarse(first, last, x.count);
-  return true;
-}
-
 /// Whether values and output together are more than half of the last-level cache: part of it holds other data.
 bool exceeds_caches(const Problem& problem) {
   const std::int64_t rows = (problem.packed_source ? 1 : problem.batch) * problem.source +
@@ -108,15 +97,7 @@ class TileRun {
     if (!shared || b == 0)
       if (!check_source(b, share(n, t, targets), share(n, t + count, targets), t == 0)) return false;
     double grid[kTileTargets];
-    LocateRequest request{.timeline = &line_,
-                          .source = source_time_address(line_, b, 0),
-                          .source_stride = line_.source.row_stride,
-                          .source_count = n,
-                          .target = nullptr,
-                          .target_stride = 1,
-                          .target_count = count,
-                          .nearest = nearest_};
-    set_targets(request, b, t, count, grid);
+    const LocateRequest request = locate_request(line_, b, t, count, nearest_, grid);
     if (!kernels_.locate(request, piece.tile)) return false;
     if (cubic_) kernels_.ratios(request, piece.tile);
     return true;
@@ -128,10 +109,10 @@ class TileRun {
     const auto size = static_cast<std::int64_t>(size_of(line_.dtype));
     const std::int64_t n = line_.source_count(b);
     const std::int64_t first = share(n, t, line_.target_count(b));
-    if (line_.source.row_stride == 1)
-      fetch_ahead(source_time_address(line_, b, first), size * (share(n, t + count, line_.target_count(b)) - first));
+    const std::int64_t end = share(n, t + count, line_.target_count(b));
+    if (line_.source.row_stride == 1) fetch_ahead(line_.source.address(line_.dtype, b, first), size * (end - first));
     if (!line_.uniform_grid && line_.target.row_stride == 1)
-      fetch_ahead(static_cast<const char*>(line_.target.data) + size * (line_.target.first(b) + t), size * count);
+      fetch_ahead(line_.target.address(line_.dtype, b, t), size * count);
   }
 
   /// Writes the targets of a located piece; `coming` is the one after it.
@@ -150,39 +131,24 @@ class TileRun {
   bool check_source(std::int64_t b, std::int64_t begin, std::int64_t end, bool first) const {
     if (first && !check_ends(line_, b)) return false;
     begin = std::max<std::int64_t>(begin, 1);
-    return begin >= end || kernels_.ordered(source_time_address(line_, b, 0), line_.source.row_stride, begin, end,
+    return begin >= end || kernels_.ordered(line_.source.address(line_.dtype, b), line_.source.row_stride, begin, end,
                                             line_.duplicates == Duplicates::error);
   }
 
   /// A trajectory without samples: NaN everywhere.
   void write_missing(std::int64_t b, std::int64_t t, std::int64_t count) const {
     const Rows& to = arguments_.output;
-    const std::int64_t first = to.first(b) + t * to.row_stride;
-    const auto fill = [&](auto nan) {
-      auto* out = static_cast<decltype(nan)*>(const_cast<void*>(to.data)) + first;
+    visit_value_type(problem_.values, [&]<class Value>(Value*) {
+      const auto nan = static_cast<Value>(std::numeric_limits<float>::quiet_NaN());
       for (std::int64_t k = 0; k < count; ++k)
-        for (std::int64_t d = 0; d < problem_.channels; ++d) out[k * to.row_stride + d * to.channel_stride] = nan;
-    };
-    if (problem_.values == DType::f64)
-      fill(std::numeric_limits<double>::quiet_NaN());
-    else if (problem_.values == DType::f32)
-      fill(std::numeric_limits<float>::quiet_NaN());
-    else if (problem_.values == DType::f16)
-      fill(float16(std::numeric_limits<float>::quiet_NaN()));
-    else
-      fill(bfloat16(std::numeric_limits<float>::quiet_NaN()));
+        for (std::int64_t d = 0; d < problem_.channels; ++d) to.at<Value>(b, t + k)[d * to.channel_stride] = nan;
+    });
     if (!arguments_.valid.data) return;
-    auto* valid = valid_address(b, t);
-    for (std::int64_t k = 0; k < count; ++k) valid[k * arguments_.valid.row_stride] = 0;
-  }
-
-  std::uint8_t* valid_address(std::int64_t b, std::int64_t t) const {
-    return static_cast<std::uint8_t*>(const_cast<void*>(arguments_.valid.data)) + arguments_.valid.first(b) +
-           t * arguments_.valid.row_stride;
+    for (std::int64_t k = 0; k < count; ++k) *arguments_.valid.at<std::uint8_t>(b, t + k) = 0;
   }
 
   void write_valid(const Tile& tile, std::int64_t b, std::int64_t t, std::int64_t count) const {
-    auto* valid = valid_address(b, t);
+    auto* valid = arguments_.valid.at<std::uint8_t>(b, t);
     for (std::int64_t k = 0; k < count; ++k)
       valid[k * arguments_.valid.row_stride] = problem_.values == DType::f64 ? !std::isnan(tile.weight.as<double>()[k])
                                                                              : !std::isnan(tile.weight.as<float>()[k]);
@@ -192,23 +158,20 @@ class TileRun {
     const auto [b, t, count] = piece.targets;
     const Rows& from = arguments_.values;
     const Rows& to = arguments_.output;
-    const auto size = static_cast<std::int64_t>(size_of(problem_.values));
     const bool more = coming.targets.count > 0 && line_.source_count(coming.targets.b) > 0;
     for (const ChannelGroup& group : problem_.groups) {
       const ChannelRequest request{
-          .values = static_cast<const char*>(from.data) + size * (from.first(b) + group.first * from.channel_stride),
+          .values = from.address(problem_.values, b, 0, group.first),
           .row_stride = from.row_stride,
           .channel_stride = from.channel_stride,
           .row_count = n,
-          .output = static_cast<char*>(const_cast<void*>(to.data)) +
-                    size * (to.first(b) + t * to.row_stride + group.first * to.channel_stride),
+          .output = to.address(problem_.values, b, t, group.first),
           .output_row_stride = to.row_stride,
           .output_channel_stride = to.channel_stride,
           .channel_count = group.count,
           .target_count = count,
           .beyond_caches = beyond_caches_,
-          .coming = {.values = static_cast<const char*>(from.data) +
-                               size * (from.first(coming.targets.b) + group.first * from.channel_stride),
+          .coming = {.values = from.address(problem_.values, coming.targets.b, 0, group.first),
                      .tile = &coming.tile,
                      .target_count = more ? coming.targets.count : 0}};
       if (!kernels_.combine[static_cast<std::size_t>(group.interpolation)](request, piece.tile)) return false;
@@ -228,7 +191,15 @@ class TileRun {
 }  // namespace
 
 bool check_ends(const Timeline& line, std::int64_t b) {
-  return visit_time_type(line.dtype, [&]<class Time>(Time*) { return check_ends_of<Time>(line, b); });
+  return visit_time_type(line.dtype, [&]<class Time>(Time*) {
+    const Times<Time> x = source_times<Time>(line, b);
+    const Time first = x[0];
+    const Time last = x[x.count - 1];
+    Time span{};
+    if (!difference(last, first, span)) return false;  // also when one of them is not finite
+    if constexpr (std::is_same_v<Time, float>) return !too_coarse(first, last, x.count);
+    return true;
+  });
 }
 
 bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count) {
@@ -240,27 +211,21 @@ bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::in
   });
 }
 
-const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i) {
-  const auto size = static_cast<std::int64_t>(size_of(line.dtype));
-  return static_cast<const char*>(line.source.data) + size * (line.source.first(b) + i * line.source.row_stride);
-}
-
-void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::int64_t count, double* buffer) {
-  const Timeline& line = *request.timeline;
-  request.target_count = count;
-  if (!line.uniform_grid) {
-    const auto size = static_cast<std::int64_t>(size_of(line.dtype));
-    request.target =
-        static_cast<const char*>(line.target.data) + size * (line.target.first(b) + t * line.target.row_stride);
-    request.target_stride = line.target.row_stride;
-    return;
-  }
-  request.target = buffer;
-  request.target_stride = 1;
-  visit_time_type(line.dtype, [&]<class Time>(Time*) {
-    auto* times = reinterpret_cast<Time*>(buffer);
-    for (std::int64_t k = 0; k < count; ++k) times[k] = target_time<Time>(line, b, t + k);
-  });
+LocateRequest locate_request(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count, bool nearest,
+                             double* buffer) {
+  if (line.uniform_grid)
+    visit_time_type(line.dtype, [&]<class Time>(Time*) {
+      auto* times = reinterpret_cast<Time*>(buffer);
+      for (std::int64_t k = 0; k < count; ++k) times[k] = target_time<Time>(line, b, t + k);
+    });
+  return {.timeline = &line,
+          .source = line.source.address(line.dtype, b),
+          .source_stride = line.source.row_stride,
+          .source_count = line.source_count(b),
+          .target = line.uniform_grid ? static_cast<const void*>(buffer) : line.target.address(line.dtype, b, t),
+          .target_stride = line.uniform_grid ? 1 : line.target.row_stride,
+          .target_count = count,
+          .nearest = nearest};
 }
 
 void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels) {

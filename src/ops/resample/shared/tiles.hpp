@@ -111,10 +111,9 @@ void run_tiles(const Problem& problem, const Arguments& arguments, const TileKer
 bool check_ends(const Timeline& line, std::int64_t b);
 /// Whether targets [t, t + count) of trajectory b are finite, which locating them finds out where there are samples.
 bool check_targets(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count);
-/// Address of source time i of trajectory b.
-const void* source_time_address(const Timeline& line, std::int64_t b, std::int64_t i);
-/// Targets [t, t + count) of trajectory b (count up to kTileTargets) for a LocateRequest; a grid is written to buffer.
-void set_targets(LocateRequest& request, std::int64_t b, std::int64_t t, std::int64_t count, double* buffer);
+/// For targets [t, t + count) of trajectory b, count up to kTileTargets. Those of a grid are written to `buffer`.
+LocateRequest locate_request(const Timeline& line, std::int64_t b, std::int64_t t, std::int64_t count, bool nearest,
+                             double* buffer);
 
 /// The reasons for which the tiles cannot take a problem.
 Support tiles_support(const Problem& problem);

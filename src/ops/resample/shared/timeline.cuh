@@ -64,8 +64,7 @@ __device__ __forceinline__ Time grid_time(const Timeline& line, std::int64_t t) 
 template <class Time>
 __device__ __forceinline__ Time target_time(const Timeline& line, std::int64_t b, std::int64_t t) {
   if (line.uniform_grid) return grid_time<Time>(line, t);
-  return device::load_now(static_cast<const Time*>(line.target.data) + line.target.first(b) +
-                          t * line.target.row_stride);
+  return device::load_now(line.target.at<const Time>(b, t));
 }
 
 /// The number of timestamps at or before q, of at(low) to at(high - 1) and all before: binary search. In range for any

@@ -2,6 +2,7 @@
 // theirs. Any window gives the same result; what it does not hold is read from global memory.
 #pragma once
 
+#include "device/barrier.cuh"
 #include "device/vector.cuh"
 #include "ops/resample/shared/call.cuh"
 #include "ops/resample/shared/timeline.cuh"
@@ -21,7 +22,7 @@ template <class Time>
 __device__ __forceinline__ Trajectory<Time> trajectory(const Call& call, std::int64_t b) {
   const Timeline& line = call.line;
   Trajectory<Time> of{static_cast<int>(line.source_count(b)), static_cast<int>(line.target_count(b)),
-                      static_cast<const Time*>(line.source.data) + line.source.first(b), call.pace};
+                      line.source.at<const Time>(b), call.pace};
   if (line.source_offsets || line.target_offsets) of.pace = pace_of(of.samples, of.targets);
   return of;
 }
@@ -43,11 +44,17 @@ __device__ __forceinline__ Range guess(Pace pace, int begin, int samples, int ma
   return {max(min(place - margin, samples - count), 0), count};
 }
 
+/// Makes the barriers of the copies of two windows, of times and of rows; one thread, before the block synchronises.
+template <class Storage>
+__device__ __forceinline__ void init_barriers(Storage& shared) {
+  device::init_barrier(shared.times_ready, 1);
+  device::init_barrier(shared.rows_ready, 1);
+  device::fence_barrier_init();
+}
+
 /// Writes the mask of one target, where it is wanted.
 __device__ __forceinline__ void write_valid(const Call& call, std::int64_t b, int t, float weight) {
-  if (call.valid.data)
-    static_cast<std::uint8_t*>(const_cast<void*>(call.valid.data))[call.valid.first(b) + t * call.valid.row_stride] =
-        weight == weight;
+  if (call.valid.data) *call.valid.at<std::uint8_t>(b, t) = weight == weight;
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/checks.hpp"
 #include "ops/resample/options.hpp"
 
 namespace tmaops::ops::resample_violations {
@@ -50,17 +49,13 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   checks.writable("counts", counts);
   if (counts.strides[0] != 1)
     checks.fail(ErrorCode::bad_strides, "counts", "a stride of " + std::to_string(counts.strides[0]), "1");
-  checks.no_overlap("counts", counts, "source_times", source_times);
-  if (!targets.grid) checks.no_overlap("counts", counts, "target_times", targets.times);
-  resample::check_apart_from_offsets(checks, "counts", counts, options);
+  resample::check_apart_from_times(checks, "counts", counts, source_times, targets, options);
   return problem;
 }
 
 Arguments make_arguments(const Problem& problem, const ConstTensorView& source_times, const Targets& targets,
                          const TensorView& counts, const ResampleOptions& options) {
-  Arguments arguments;
-  arguments.offsets = resample::copy_offsets(options);
-  arguments.timeline = resample::make_timeline(problem, source_times, targets, options, arguments.offsets.get());
+  Arguments arguments{resample::time_arguments(problem, source_times, targets, options)};
   arguments.counts = static_cast<std::int64_t*>(counts.data);
   arguments.counters = counts.shape[0];
   return arguments;

@@ -13,13 +13,10 @@ struct Problem : resample::Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// The data of one call. The tensors must outlive it.
-struct Arguments {
-  Timeline timeline{};
-  std::int64_t* counts = nullptr;                      // written
-  std::int64_t counters = kResampleViolations;         // of them
-  std::shared_ptr<const resample::Offsets> offsets{};  // null when none are known here
-  Workspace* workspace = nullptr;
+/// The data of one call.
+struct Arguments : resample::TimeArguments {
+  std::int64_t* counts = nullptr;               // written
+  std::int64_t counters = kResampleViolations;  // of them
 };
 
 using Config = OneWay;

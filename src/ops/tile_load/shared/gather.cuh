@@ -137,13 +137,16 @@ __device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, 
   return sum;
 }
 
-/// Counts the cycles of a block, where the caller asked for them: those of its slowest warp.
-class BlockCycles {
+/// Lets the next kernel start, waits for the one in front, and counts the cycles of a block up to the end of the scope,
+/// where the caller asked for them: those of its slowest warp.
+class BlockRun {
  public:
-  __device__ __forceinline__ explicit BlockCycles(const DeviceProblem& problem) : problem_(problem) {
+  __device__ __forceinline__ explicit BlockRun(const DeviceProblem& problem) : problem_(problem) {
+    device::let_next_kernel_start();
+    device::wait_for_previous_kernel();
     if (problem_.cycles != nullptr) start_ = device::cycles();
   }
-  __device__ __forceinline__ void stop() const {
+  __device__ __forceinline__ ~BlockRun() {
     if (problem_.cycles == nullptr || blockIdx.x >= problem_.cycle_count || device::lane_index() != 0) return;
     atomicMax(reinterpret_cast<long long*>(problem_.cycles + blockIdx.x),
               static_cast<long long>(device::cycles() - start_));
@@ -177,14 +180,6 @@ inline DeviceProblem device_problem(const Problem& problem, const Arguments& arg
   return made;
 }
 
-/// One level in a launch.
-inline DeviceProblem level_problem(const Problem& problem, const Arguments& arguments, int level) {
-  DeviceProblem made = device_problem(problem, arguments);
-  made.only_level = level;
-  made.tiles /= made.level_count;
-  return made;
-}
-
 /// For persistent kernels: the rounds ahead of the last tile must still fit in 32 bits.
 inline Support persistent_supports(const Problem& problem) {
   if (problem.tiles() > INT32_MAX - (1 << 24)) return Support::no("more than 2^31 - 2^24 tiles");
@@ -210,11 +205,13 @@ inline LaunchShape persistent_grid(const Problem& problem, const Arguments& argu
           .dependent = arguments.dependent_launch};
 }
 
-/// All levels in one launch of a persistent kernel.
-inline Work persistent_work(void (*kernel)(DeviceProblem), const LaunchSite& site, const Problem& problem,
-                          const Arguments& arguments, const PersistentShape& shape) {
+/// All levels in one launch of a persistent kernel. `maps`: of one that takes tensor maps.
+template <class... Maps>
+Work persistent_work(void (*kernel)(DeviceProblem, Maps...), const LaunchSite& site, const Problem& problem,
+                     const Arguments& arguments, const PersistentShape& shape, const Maps&... maps) {
   Work work(site, problem.device);
-  work.add(kernel, persistent_grid(problem, arguments, problem.tiles(), shape), device_problem(problem, arguments));
+  work.add(kernel, persistent_grid(problem, arguments, problem.tiles(), shape), device_problem(problem, arguments),
+           maps...);
   return work;
 }
 

@@ -36,19 +36,8 @@ struct BoxCopy {
 template <int rank, int smem>
 __device__ __forceinline__ void run_levels(const DeviceProblem& problem, const LevelMaps& maps) {
   if (threadIdx.x < problem.level_count) device::prefetch_tensor_map(&maps.level[threadIdx.x]);
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   run_warp_ring<smem>(problem, BoxCopy<rank, Levels::all>{maps.level});
-  cycles.stop();
-}
-
-inline Work levels_work(void (*kernel)(DeviceProblem, LevelMaps), const LaunchSite& site, const Problem& problem,
-                        const Arguments& arguments, const LevelMaps& maps) {
-  Work work(site, problem.device);
-  work.add(kernel, persistent_grid(problem, arguments, problem.tiles(), ring_shape(problem, problem.tiles())),
-           device_problem(problem, arguments), maps);
-  return work;
 }
 
 /// A launch for each level. shape(problem, tiles) is the shape of one that loads so many tiles.
@@ -56,10 +45,11 @@ template <class Shape>
 Work each_level_work(void (*kernel)(DeviceProblem, tma::TensorMap), const LaunchSite& site, const Problem& problem,
                      const Arguments& arguments, const LevelMaps& maps, const Shape& shape) {
   Work work(site, problem.device);
-  for (int level = 0; level < static_cast<int>(problem.levels.size()); ++level) {
-    const DeviceProblem one = level_problem(problem, arguments, level);
-    work.add(kernel, persistent_grid(problem, arguments, one.tiles, shape(problem, one.tiles)), one, maps.level[level]);
-  }
+  DeviceProblem one = device_problem(problem, arguments);
+  one.tiles /= one.level_count;
+  const LaunchShape grid = persistent_grid(problem, arguments, one.tiles, shape(problem, one.tiles));
+  for (one.only_level = 0; one.only_level < static_cast<int>(one.level_count); ++one.only_level)
+    work.add(kernel, grid, one, maps.level[one.only_level]);
   return work;
 }
 

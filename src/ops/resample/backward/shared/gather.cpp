@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <ranges>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -13,7 +14,6 @@ namespace tmaops::ops::resample_backward {
 namespace {
 
 using resample::kTileTargets;
-using resample::LocateRequest;
 using resample::Tile;
 
 /// Samples below which a trajectory is not cut into slices for several threads.
@@ -37,7 +37,6 @@ class RowSums {
         begin_(begin),
         end_(end),
         row_(begin),
-        size_(static_cast<std::int64_t>(size_of(problem.output))),
         sums_(2 * static_cast<std::size_t>(problem.channels)) {
     here_ = sums_.data();
     next_ = here_ + problem.channels;
@@ -48,9 +47,8 @@ class RowSums {
     const std::int64_t at = std::max(row, begin_);
     while (row_ < at) flush();
     const Rows& from = arguments_.grad_output;
-    const char* gradient = static_cast<const char*>(from.data) + size_ * (from.first(b_) + t * from.row_stride);
     for (const ChannelGroup& group : problem_.groups) {
-      const char* channels = gradient + size_ * group.first * from.channel_stride;
+      const char* channels = from.address(problem_.output, b_, t, group.first);
       const Sum of_next = weight_of_next(group.interpolation, weight);
       // `row` may be the one before the slice, which only lends its second half.
       if (row >= begin_ && row < end_) add_row(here_, group, static_cast<double>(Sum{1} - of_next), channels);
@@ -85,9 +83,7 @@ class RowSums {
 
   void flush() {
     const Rows& to = arguments_.grad_values;
-    const auto size = static_cast<std::int64_t>(size_of(problem_.values));
-    kernels_.store(here_, static_cast<char*>(const_cast<void*>(to.data)) + size * (to.first(b_) + row_ * to.row_stride),
-                   to.channel_stride, problem_.channels);
+    kernels_.store(here_, to.address(problem_.values, b_, row_), to.channel_stride, problem_.channels);
     std::swap(here_, next_);
     std::fill_n(next_, problem_.channels, Sum{0});
     ++row_;
@@ -97,7 +93,6 @@ class RowSums {
   const Arguments& arguments_;
   const GatherKernels& kernels_;
   std::int64_t b_, begin_, end_, row_;
-  std::int64_t size_;  // of an element of grad_output, bytes
   std::vector<Sum> sums_;
   Sum* here_;
   Sum* next_;
@@ -143,19 +138,7 @@ class GatherRun {
   bool targets_sorted(std::int64_t b) const {
     const std::int64_t targets = line_.target_count(b);
     if (targets < 2 || line_.uniform_grid) return true;
-    const Time* first = static_cast<const Time*>(line_.target.data) + line_.target.first(b);
-    return kernels_.ordered(first, line_.target.row_stride, 1, targets, false);
-  }
-
-  LocateRequest request(std::int64_t b) const {
-    return {.timeline = &line_,
-            .source = resample::source_time_address(line_, b, 0),
-            .source_stride = line_.source.row_stride,
-            .source_count = line_.source_count(b),
-            .target = nullptr,
-            .target_stride = 1,
-            .target_count = 0,
-            .nearest = nearest_};
+    return kernels_.ordered(line_.target.at<const Time>(b), line_.target.row_stride, 1, targets, false);
   }
 
   /// One slice of the samples of a trajectory. False on an error in its data.
@@ -174,8 +157,8 @@ class GatherRun {
     if (targets > 0) {
       if (begin == 0 && !resample::check_ends(line_, b)) return false;
       const std::int64_t pairs = std::max<std::int64_t>(begin, 1);
-      if (pairs < end && !kernels_.ordered(resample::source_time_address(line_, b, 0), line_.source.row_stride, pairs,
-                                           end, line_.duplicates == Duplicates::error))
+      if (pairs < end && !kernels_.ordered(line_.source.at<const Time>(b), line_.source.row_stride, pairs, end,
+                                           line_.duplicates == Duplicates::error))
         return false;
       if (!(sorted_[static_cast<std::size_t>(b)] ? add_sorted(sums, b, begin, end) : add_unsorted(sums, b)))
         return false;
@@ -191,44 +174,43 @@ class GatherRun {
     // extrapolation gives to the outermost two samples.
     const std::int64_t first = begin <= 1 ? 0 : first_at_or_after(b, x[begin - 1]);
     const std::int64_t last = end + 1 >= x.count ? targets : first_at_or_after(b, x[end]);
-    LocateRequest ask = request(b);
-    Tile tile;
-    double grid[kTileTargets];
     std::int64_t row_before = 0;
-    for (std::int64_t t = first; t < last; t += kTileTargets) {
-      resample::set_targets(ask, b, t, std::min<std::int64_t>(kTileTargets, last - t), grid);
-      if (!kernels_.locate(ask, tile)) return false;
-      for (std::int64_t k = 0; k < ask.target_count; ++k) {
-        std::int32_t row = tile.row[static_cast<std::size_t>(k)];
-        Sum weight = tile.weight.as<Sum>()[k];
-        from_last_interval(x.count, row, weight);
-        if (row < row_before) return false;  // only with unordered times
-        row_before = row;
-        if (!std::isnan(weight) && row + 1 >= begin && row < end) sums.add(row, weight, t + k);
-      }
-    }
-    return true;
+    return each_located(b, first, last, [&](std::int64_t t, std::int32_t row, Sum weight) {
+      if (row < row_before) return false;  // only with unordered times
+      row_before = row;
+      if (!std::isnan(weight) && row + 1 >= begin && row < end) sums.add(row, weight, t);
+      return true;
+    });
   }
 
   std::int64_t first_at_or_after(std::int64_t b, Time time) const {
-    std::int64_t low = 0;
-    std::int64_t high = line_.target_count(b);
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (resample::target_time<Time>(line_, b, middle) < time)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    const auto all = std::views::iota(std::int64_t{0}, line_.target_count(b));
+    const auto time_of = [&](std::int64_t t) { return resample::target_time<Time>(line_, b, t); };
+    return static_cast<std::int64_t>(std::ranges::lower_bound(all, time, {}, time_of) - all.begin());
   }
 
-  /// The last sample alone, written as the end of the interval before it: so its targets and those extrapolated beyond
-  /// it, which name that interval, stay in order.
-  static void from_last_interval(std::int64_t n, std::int32_t& row, Sum& weight) {
-    if (n < 2 || row != n - 1 || weight != 0) return;
-    row -= 1;
-    weight = 1;
+  /// Calls use(target, row, weight) for targets [first, last). False on an error in the data, or when use() says so.
+  template <class Use>
+  bool each_located(std::int64_t b, std::int64_t first, std::int64_t last, const Use& use) const {
+    const std::int64_t n = line_.source_count(b);
+    Tile tile;
+    double grid[kTileTargets];
+    for (std::int64_t t = first; t < last; t += kTileTargets) {
+      const std::int64_t count = std::min<std::int64_t>(kTileTargets, last - t);
+      if (!kernels_.locate(resample::locate_request(line_, b, t, count, nearest_, grid), tile)) return false;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::int32_t row = tile.row[static_cast<std::size_t>(k)];
+        Sum weight = tile.weight.as<Sum>()[k];
+        // The last sample alone, written as the end of the interval before it: so its targets and those extrapolated
+        // beyond it, which name that interval, stay in order.
+        if (n >= 2 && row == n - 1 && weight == 0) {
+          row -= 1;
+          weight = 1;
+        }
+        if (!use(t + k, row, weight)) return false;
+      }
+    }
+    return true;
   }
 
   /// Targets in any order: put in order of their rows first, the earlier target first within a row.
@@ -242,20 +224,12 @@ class GatherRun {
     };
     std::vector<Located> located(static_cast<std::size_t>(targets));
     std::vector<std::int64_t> start(static_cast<std::size_t>(n) + 1, 0);  // counting sort by row
-    LocateRequest ask = request(b);
-    Tile tile;
-    double grid[kTileTargets];
-    for (std::int64_t t = 0; t < targets; t += kTileTargets) {
-      resample::set_targets(ask, b, t, std::min<std::int64_t>(kTileTargets, targets - t), grid);
-      if (!kernels_.locate(ask, tile)) return false;
-      for (std::int64_t k = 0; k < ask.target_count; ++k) {
-        std::int32_t row = tile.row[static_cast<std::size_t>(k)];
-        Sum weight = tile.weight.as<Sum>()[k];
-        from_last_interval(n, row, weight);
-        located[static_cast<std::size_t>(t + k)] = {t + k, row, weight};
-        ++start[static_cast<std::size_t>(row) + 1];
-      }
-    }
+    const bool good = each_located(b, 0, targets, [&](std::int64_t t, std::int32_t row, Sum weight) {
+      located[static_cast<std::size_t>(t)] = {t, row, weight};
+      ++start[static_cast<std::size_t>(row) + 1];
+      return true;
+    });
+    if (!good) return false;
     for (std::size_t row = 1; row < start.size(); ++row) start[row] += start[row - 1];
     std::vector<std::int64_t> order(static_cast<std::size_t>(targets));
     for (const Located& one : located)

@@ -52,12 +52,7 @@ __device__ __forceinline__ void combine_known(unsigned char* to, const unsigned 
 #pragma unroll
     for (int k = 0; k + 1 < words; ++k) got[k] = __funnelshift_r(got[k], got[k + 1], shift);
   }
-  if constexpr (sizeof(Value) == 4) {
-#pragma unroll
-    for (int k = 0; k < row_bytes / 4; ++k)
-      *reinterpret_cast<std::uint32_t*>(to + 4 * k) =
-          device::select(!two, got[k], mix_word<Value>(got[k], got[k + row_bytes / 4], weight));
-  } else if constexpr (row_bytes % 4 == 0) {
+  if constexpr (row_bytes % 4 == 0) {
 #pragma unroll
     for (int k = 0; k < row_bytes / 4; ++k)
       *reinterpret_cast<std::uint32_t*>(to + 4 * k) =

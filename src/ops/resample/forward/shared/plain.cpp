@@ -138,6 +138,17 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   return tile;
 }
 
+PlainCut windows_cut(const Problem& problem, int threads, int lanes) {
+  PlainCut cut;
+  cut.threads = threads;
+  cut.lanes = lanes;
+  cut.targets = threads / lanes;
+  cut.time_margin = time_margin(problem.source, problem.target);
+  cut.rows = Rows16::in_shared;
+  cut.row_margin = std::min(cut.time_margin, problem.row_bytes() == 128 ? 8 : 4);
+  return cut;
+}
+
 PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes) {
   const bool sparse = is_sparse(problem);
   PlainCut cut;
@@ -152,6 +163,14 @@ PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes) {
   cut.ahead_values =
       std::min(sparse ? kAheadBytes / 4 : kAheadBytes, problem.batch * problem.source * problem.row_bytes() / 2);
   return cut;
+}
+
+std::vector<Config> lane_configs(int row, int best, int (*threads_of)(int chunks, int row)) {
+  std::vector<Config> all{{.chunks = best, .threads = threads_of(best, row)}};
+  for (const int chunks : {1, 2, 4})
+    if (chunks <= row && row / chunks <= threads_of(chunks, row) && chunks != best)
+      all.push_back({.chunks = chunks, .threads = threads_of(chunks, row)});
+  return all;
 }
 
 std::int64_t output_chunks(const Problem& problem) {

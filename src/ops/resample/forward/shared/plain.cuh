@@ -9,10 +9,16 @@
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/plain.hpp"
 #include "ops/resample/forward/shared/plain_place.cuh"
-#include "ops/resample/forward/shared/resident.cuh"
 #include "ops/resample/shared/rows.cuh"
 
 namespace tmaops::ops::resample::gpu {
+
+/// Shared memory of a block with windows of times and rows; the launch asks for what the tile needs.
+struct Windows {
+  device::Barrier times_ready;
+  device::Barrier rows_ready;                   // where some threads locate for all, targets are located then, too
+  alignas(128) unsigned char bytes[96 * 1024];  // located targets, times, rows
+};
 
 /// A block's trajectory, targets and windows.
 struct PlainBlock {
@@ -85,6 +91,12 @@ __device__ __forceinline__ void fetch_rows(const PlainTile& tile, const PlainBlo
   device::arrive_expect_bytes(ready, bytes);
   const std::int64_t unit = block.value_unit(tile, rows.first);
   device::bulk_load(shared + tile.rows_at, tile.values + unit * 16, bytes, ready);
+}
+
+/// Issues the copies of both windows, the rows guessed; one thread.
+__device__ __forceinline__ void fetch_windows(const PlainTile& tile, const PlainBlock& block, Windows& shared) {
+  fetch_times(tile, block, shared.bytes, shared.times_ready);
+  fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
 }
 
 template <class Time>

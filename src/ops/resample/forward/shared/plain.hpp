@@ -91,8 +91,13 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
 
 /// Few targets among many samples.
 inline bool is_sparse(const Problem& problem) { return problem.source >= 3 * problem.target; }
+/// A cut for blocks that guess a window of rows. `lanes` share a target.
+PlainCut windows_cut(const Problem& problem, int threads, int lanes = 1);
 /// A cut for blocks of few targets that read only the rows that are needed, each by `lanes` lanes.
 PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes);
+
+/// Chunks per lane, `best` first, with which threads_of(chunks, row) lanes make whole rows of `row` chunks.
+std::vector<Config> lane_configs(int row, int best, int (*threads_of)(int chunks, int row));
 
 /// Chunks of the output, and how many make a long call: shorter ones want the shortest way through a block, longer ones
 /// the fewest instructions.

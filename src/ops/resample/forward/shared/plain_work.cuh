@@ -11,22 +11,21 @@ Work plain_work(const LaunchSite& site, const Problem& problem, const Arguments&
                 const Add& add) {
   Work work(site, problem.device);
   const PlainTile tile = make_plain_tile(problem, arguments, cut);
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile.tile - 1) / tile.tile, problem.batch),
-                          .block = static_cast<unsigned>(cut.threads),
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + tile.end_at,
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape = tile_launch(problem, arguments, problem.target, tile.tile, cut.threads,
+                                        static_cast<int>(offsetof(Storage, bytes)) + tile.end_at);
   add(work, shape, tile);
   return work;
 }
 
-/// The same where every lane locates the target whose chunks it combines. `kernel_of` gives the kernel for a type of
-/// values and a number of chunks.
+/// The same where every lane locates the target whose chunks it combines, in one of lane_configs(). cut_for(problem,
+/// threads, lanes) cuts the call. `kernel_of` gives the kernel for a type of values and a number of chunks.
 template <class Storage, class KernelOf>
-Work lane_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const PlainCut& cut,
-               int chunks, const KernelOf& kernel_of) {
+Work lane_work(const LaunchSite& site, const Problem& problem, const Arguments& arguments, const Config& config,
+               PlainCut (*cut_for)(const Problem&, int, int), const KernelOf& kernel_of) {
+  const PlainCut cut = cut_for(problem, config.threads, static_cast<int>(problem.row_bytes() / 16) / config.chunks);
   return plain_work<Storage>(site, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
     with_value_type(problem.values, [&]<class Value>(Value*) {
-      switch (chunks) {
+      switch (config.chunks) {
         case 1:
           return work.add(kernel_of.template operator()<Value, 1>(), shape, tile);
         case 2:

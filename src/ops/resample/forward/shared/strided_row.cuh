@@ -17,8 +17,7 @@ __device__ __forceinline__ void write_strided_row(const Call& call, std::int64_t
   const auto* from =
       static_cast<const Value*>(call.values.data) + call.values.first(b) + at.row * call.values.row_stride;
   const Value* second = fabsf(at.weight) > 0.0f ? from + call.values.row_stride : from;
-  auto* to =
-      static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.first(b) + t * call.output.row_stride;
+  auto* to = call.output.at<Value>(b, t);
   const bool is_missing = at.weight != at.weight;  // there may be no row at all
   if (chunks) {
     constexpr int kValues = 16 / static_cast<int>(sizeof(Value));

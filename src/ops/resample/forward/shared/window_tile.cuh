@@ -3,7 +3,6 @@
 // outside the windows is read from global memory. A kernel brings the copy of the rows.
 #pragma once
 
-#include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/window_rows.cuh"
@@ -26,11 +25,7 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
   const std::int64_t b = block_trajectory();
   if (b >= call.line.batch) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
-  if (leader) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (leader) init_barriers(shared);
   device::wait_for_previous_kernel();
 
   // Fetch.
@@ -68,10 +63,8 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
 
 inline LaunchShape window_launch(const Problem& problem, const Arguments& arguments, const Call& call,
                                  const Tile& tile) {
-  return {.grid = tile_grid((call.longest_target + tile.targets - 1) / tile.targets, problem.batch),
-          .block = kTileThreads,
-          .shared_bytes = static_cast<int>(offsetof(WindowStorage, bytes)) + tile.end_at,
-          .dependent = arguments.dependent_launch};
+  return tile_launch(problem, arguments, call.longest_target, tile.targets, kTileThreads,
+                     static_cast<int>(offsetof(WindowStorage, bytes)) + tile.end_at);
 }
 
 }  // namespace tmaops::ops::resample::gpu

@@ -49,11 +49,8 @@ struct RowCopy {
 
 __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   run_warp_ring<kSite.smem>(problem, RowCopy{problem});
-  cycles.stop();
 }
 
 }  // namespace

@@ -13,9 +13,7 @@ constexpr int kChunksPerThread = kTilesPerBlock * kChunks / kBlockThreads;
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
   __shared__ alignas(128) unsigned char tiles[kTilesPerBlock * kTileBytes];
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   const int thread = static_cast<int>(threadIdx.x);
   for (std::uint32_t first = blockIdx.x * kTilesPerBlock; first < problem.tiles; first += gridDim.x * kTilesPerBlock) {
 #pragma unroll
@@ -35,7 +33,6 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     if (t < problem.tiles && thread % kLanesPerTile == 0) problem.checksums[t] = sum;
     __syncthreads();
   }
-  cycles.stop();
 }
 
 }  // namespace

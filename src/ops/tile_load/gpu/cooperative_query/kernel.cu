@@ -12,9 +12,7 @@ constexpr int kPiecesPerPixel = kPixelBytes / static_cast<int>(sizeof(uint2));
 
 __global__ void __launch_bounds__(kQueryThreads) kernel(const __grid_constant__ DeviceProblem problem) {
   auto& tiles = device::dynamic_shared<QueryTiles, kSite.smem>().tile;
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   const int lane = device::lane_index();
   const std::uint32_t first = blockIdx.x * problem.points.divisor;
   for (auto p = static_cast<std::uint32_t>(device::warp_index()); p < problem.points.divisor; p += kWarps) {
@@ -29,7 +27,6 @@ __global__ void __launch_bounds__(kQueryThreads) kernel(const __grid_constant__ 
         device::group_sum<kLanesPerTile>(lane < kLanesPerTile ? checksum_of(tiles[p], lane, 0) : 0);
     if (lane == 0) problem.checksums[first + p] = sum;
   }
-  cycles.stop();
 }
 
 }  // namespace

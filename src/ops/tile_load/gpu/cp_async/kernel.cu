@@ -12,9 +12,7 @@ constexpr int kBlocksPerMultiprocessor = 10;
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
   __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   const int thread = static_cast<int>(threadIdx.x);
   const int mine = thread / kLanesPerTile;
   const int quarter = thread % kLanesPerTile;
@@ -50,7 +48,6 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     if (there && quarter == 0) problem.checksums[t] = sum;
   }
   device::wait_copies<0>();
-  cycles.stop();
 }
 
 }  // namespace

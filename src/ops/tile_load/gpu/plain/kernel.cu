@@ -5,15 +5,12 @@ namespace tmaops::ops::tile_load::plain {
 namespace {
 
 __global__ void __launch_bounds__(kBlockThreads) kernel(const __grid_constant__ DeviceProblem problem) {
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   const std::uint32_t t = blockIdx.x * kTilesPerBlock + threadIdx.x / kLanesPerTile;
   const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
   std::uint32_t sum = 0;
   if (t < problem.tiles) {
-    const Tile tile = tile_at(problem, t);
-    const TilePixels pixels(problem, tile);
+    const TilePixels pixels(problem, tile_at(problem, t));
     uint4 words[kPixels];
 #pragma unroll
     for (int pixel = 0; pixel < kPixels; ++pixel) words[pixel] = load_chunk(pixels, pixel, quarter);
@@ -22,7 +19,6 @@ __global__ void __launch_bounds__(kBlockThreads) kernel(const __grid_constant__ 
   }
   sum = device::group_sum<kLanesPerTile>(sum);
   if (t < problem.tiles && quarter == 0) problem.checksums[t] = sum;
-  cycles.stop();
 }
 
 }  // namespace

@@ -10,9 +10,7 @@ constexpr int kBlocksPerMultiprocessor = 8;  // 1,024 threads of at most 64 regi
 
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   const int quarter = static_cast<int>(threadIdx.x) % kLanesPerTile;
   const std::uint32_t stride = gridDim.x * kTilesPerBlock;
   std::uint32_t t = blockIdx.x * kTilesPerBlock + threadIdx.x / kLanesPerTile;
@@ -44,7 +42,6 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
       if (t + u * stride < problem.tiles && quarter == 0) problem.checksums[t + u * stride] = sum;
     }
   }
-  cycles.stop();
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     device::fence_barrier_init();
   }
   __syncthreads();
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
 
   const auto fill = [&](std::uint32_t first, int stage) {
     if (warp != 0 || first >= problem.tiles) return;
@@ -53,7 +51,6 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     stage ^= 1;
     if (stage == 0) phase ^= 1;
   }
-  cycles.stop();
 }
 
 }  // namespace

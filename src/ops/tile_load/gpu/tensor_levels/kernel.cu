@@ -15,7 +15,8 @@ __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
 Support supports(const Problem& problem, const DeviceInfo&) { return persistent_supports(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  return levels_work(kernel, kSite, problem, arguments, make_maps(problem, arguments, 5));
+  return persistent_work(kernel, kSite, problem, arguments, ring_shape(problem, problem.tiles()),
+                         make_maps(problem, arguments, 5));
 }
 
 }  // namespace tmaops::ops::tile_load::tensor_levels

@@ -19,9 +19,7 @@ __global__ void __launch_bounds__(kQueryThreads)
     device::arrive_expect_bytes(full, problem.points.divisor * kTileBytes);
   }
   __syncthreads();
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
 
   const std::uint32_t point = threadIdx.x / kLanesPerTile;
   const bool there = point < problem.points.divisor;
@@ -35,7 +33,6 @@ __global__ void __launch_bounds__(kQueryThreads)
   const std::uint32_t sum =
       device::group_sum<kLanesPerTile>(there ? checksum_of(tiles[point], quarter, static_cast<int>(point % 2)) : 0);
   if (there && quarter == 0) problem.checksums[number] = sum;
-  cycles.stop();
 }
 
 }  // namespace

@@ -8,11 +8,8 @@ namespace {
 __global__ void __launch_bounds__(kRingThreads, kRingBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
   if (threadIdx.x == 0) device::prefetch_tensor_map(&map);
-  device::let_next_kernel_start();
-  device::wait_for_previous_kernel();
-  const BlockCycles cycles(problem);
+  const BlockRun run(problem);
   run_warp_ring<kSite.smem>(problem, BoxCopy<4, Levels::one>{&map});
-  cycles.stop();
 }
 
 }  // namespace

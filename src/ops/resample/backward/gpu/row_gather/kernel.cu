@@ -5,13 +5,11 @@
 #include <bit>
 
 #include "device/vector.cuh"
-#include "device/warp.cuh"
 #include "ops/resample/backward/problem.hpp"
-#include "ops/resample/backward/shared/call.hpp"
-#include "ops/resample/shared/any_types.cuh"
 #include "ops/resample/shared/device_offsets.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
+#include "ops/resample/shared/warp_count.cuh"
 
 namespace tmaops::ops::resample_backward::row_gather {
 namespace {
@@ -53,22 +51,6 @@ __device__ __forceinline__ bool sorted(const TargetTimes<Time>& targets) {
   if (!targets.line.uniform_grid)
     for (Index t = threadIdx.x; t + 1 < targets.count; t += kThreads) ordered = ordered && targets(t) <= targets(t + 1);
   return __syncthreads_and(ordered) != 0;
-}
-
-/// The number of targets before `time`, by all lanes of a warp.
-template <class Time>
-__device__ __forceinline__ Index count_before(const TargetTimes<Time>& targets, Time time) {
-  const int lane = device::lane_index();
-  Index low = 0;
-  Index high = targets.count;
-  while (low < high) {
-    const Index step = (high - low + device::kWarpThreads) / (device::kWarpThreads + 1);
-    const Index probe = low + (lane + 1) * step - 1;
-    const bool passed = probe < high && targets(probe) < time;
-    low += __popc(__ballot_sync(0xffffffffu, passed)) * step;
-    high = min(low + step - 1, high);
-  }
-  return low;
 }
 
 /// A sample and its neighbours.
@@ -137,21 +119,22 @@ __global__ void __launch_bounds__(kThreads, 3) kernel(const __grid_constant__ Jo
   const TargetTimes<Time> targets{line, b, line.target_count(b)};
   const bool ordered = sorted(targets);
 
-  const auto* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto* timestamps = line.source.at<const Time>(b);
   const auto timestamp = [&](Index i) {
     return __ldg(timestamps + min(max(i, Index{0}), samples - 1) * line.source.row_stride);
   };
-  const auto* gradient = static_cast<const In*>(call.output.data) + call.output.first(b);
-  auto* made = static_cast<Out*>(const_cast<void*>(call.values.data)) + call.values.first(b);
+  const auto* gradient = call.output.at<const In>(b);
+  auto* made = call.values.at<Out>(b);
   const int lane = device::lane_index();
   Index begin = 0;
   for (Index s = first; s < end; ++s) {
     const Sample<Time> sample{s, samples, timestamp(s - 1), timestamp(s), timestamp(s + 1)};
-    if (ordered && s >= 2) begin = s == first || s == 2 ? count_before(targets, sample.before) : begin;
+    const auto before = [&](Index t) { return targets(t) < sample.before; };
+    if (ordered && s >= 2) begin = s == first || s == 2 ? count_by_warp(targets.count, before) : begin;
     if (ordered && s > 2 && s > first)  // from the beginning of the sample in front
       for (unsigned passed = ~0u; passed == ~0u && begin < targets.count;) {
         const Index t = begin + lane;
-        passed = __ballot_sync(0xffffffffu, t < targets.count && targets(t) < sample.before);
+        passed = __ballot_sync(0xffffffffu, t < targets.count && before(t));
         begin += __popc(passed);
       }
     Out* row = made + s * call.values.row_stride;
@@ -202,7 +185,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
                            .row_stride = to.row_stride,
                            .channel_stride = to.channel_stride,
                            .size = static_cast<Index>(size_of(problem.values))};
-  const Call call = any_offsets_call(work, problem, forward_arguments(arguments),
+  const Call call = any_offsets_call(work, problem, arguments.forward(),
                                      {.wrong = WrongOffsets::nothing,
                                       .poisoned = gradients,
                                       .dependent_launch = arguments.dependent_launch});

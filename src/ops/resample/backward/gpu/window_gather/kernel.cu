@@ -9,11 +9,9 @@
 #include <cmath>
 #include <vector>
 
-#include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/backward/gpu/window_gather/targets.cuh"
 #include "ops/resample/backward/problem.hpp"
-#include "ops/resample/backward/shared/call.hpp"
 #include "ops/resample/shared/rows.cuh"
 #include "ops/resample/shared/sizes.hpp"
 #include "ops/resample/shared/slice.cuh"
@@ -51,9 +49,6 @@ struct Job {
   int row_capacity;                                                  // gradients in shared memory
   int bounds_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
 };
-
-/// How rows lie in memory.
-enum class RowsAre { chunks, any_bytes };
 
 /// Adds `part` times up to 16 bytes of a gradient.
 template <class Value, RowsAre rows_are>
@@ -135,7 +130,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
   const bool fast = ordered && is_complete(parts, window, tile.targets, tile.end - tile.begin);
   if (fast) {
     for (int k = static_cast<int>(threadIdx.x); k < tile.end - tile.begin + 2; k += threads)
-      bounds[k] = bound(parts, window.count, k - 1);
+      bounds[k] = first_not_before(window.count, [&](int j) { return parts[j].row < k - 1; });
     __syncthreads();
   }
   if (leader) {
@@ -287,7 +282,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
-  const Call call = device_call(work, problem, forward_arguments(arguments));
+  const Call call = device_call(work, problem, arguments.forward());
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
   const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
   int threads = 0;

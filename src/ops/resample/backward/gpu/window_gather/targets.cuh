@@ -23,6 +23,21 @@ struct SampleTile {
   int samples, targets;
 };
 
+/// The first of `count` indices that is_before(index) does not hold for; in range whatever it says.
+template <class IsBefore>
+__device__ __forceinline__ int first_not_before(int count, const IsBefore& is_before) {
+  int low = 0;
+  int high = count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (is_before(middle))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /// The targets of one tile with times of one type.
 template <class Time>
 struct TileTargets {
@@ -43,7 +58,7 @@ struct TileTargets {
 
   __device__ __forceinline__ void stage(Time* to) const {
     const Timeline& line = call.line;
-    const auto* from = static_cast<const Time*>(line.source.data) + line.source.first(tile.b);
+    const auto* from = line.source.at<const Time>(tile.b);
 #pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < tile.held; i += static_cast<int>(blockDim.x))
       to[i] = __ldg(from + (tile.low + i) * line.source.row_stride);
@@ -79,16 +94,7 @@ struct TileTargets {
   /// Targets that may matter to the tile, if they are in order.
   __device__ __forceinline__ Range range() const {
     const auto before = [&](Time time) {
-      int low = 0;
-      int high = tile.targets;
-      while (low < high) {
-        const int middle = (low + high) / 2;
-        if (target(middle) < time)
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      return low;
+      return first_not_before(tile.targets, [&](int t) { return target(t) < time; });
     };
     const int last = tile.held - 1;
     const int first = tile.low > 0 ? before(timestamps[0]) : 0;
@@ -112,20 +118,6 @@ __device__ __forceinline__ void with_times(const Call& call, const SampleTile& t
 __device__ __forceinline__ bool is_complete(const Part* parts, Range window, int targets, int samples) {
   return (window.first == 0 || (window.count > 0 && parts[0].row == kBeforeTile)) &&
          (window.first + window.count == targets || (window.count > 0 && parts[window.count - 1].row >= samples));
-}
-
-/// The number of parts with rows before `row`; in range whatever the rows are.
-__device__ __forceinline__ int bound(const Part* parts, int count, int row) {
-  int low = 0;
-  int high = count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (parts[middle].row < row)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 /// The part of sample `row` in a target; 0 or NaN for none.

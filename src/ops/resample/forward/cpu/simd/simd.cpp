@@ -55,12 +55,6 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
     const Value* HWY_RESTRICT a = values + row * request.row_stride;
     const Value* HWY_RESTRICT b = a + (row + 1 < request.row_count ? request.row_stride : 0);
     Value* HWY_RESTRICT out = static_cast<Value*>(request.output) + k * request.output_row_stride;
-    if (weights[k] == 0) {
-      std::int64_t c = 0;
-      for (; c + lanes <= channels; c += lanes) StoreNarrow<streamed>(d, LoadWide(d, a + c), out + c);
-      if (c < channels) StoreNarrow<streamed>(d, LoadWide(d, a + channels - lanes), out + channels - lanes);
-      continue;
-    }
     const auto w = hn::Set(d, weights[k]);
     const auto all_channels = [&](const auto& combine) HWY_ATTR {
       const auto some = [&](std::int64_t c) HWY_ATTR {
@@ -70,6 +64,10 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
       for (; c + lanes <= channels; c += lanes) some(c);
       if (c < channels) some(channels - lanes);
     };
+    if (weights[k] == 0) {
+      all_channels([](auto from, auto) HWY_ATTR { return from; });
+      continue;
+    }
     // Between the samples a - w a + w b in two fused operations: exact for a == b, and no overflow between. Beyond them
     // that would add up two large numbers of opposite signs, each rounded.
     if (weights[k] > 0 && weights[k] < 1)
@@ -108,17 +106,11 @@ bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
 #else
 
 template <class Value>
-bool CombineSlerp(const ChannelRequest& request, const Tile& tile) {
-  return combine_slerp<Value>(request, tile);
-}
+constexpr auto CombineLinear = &combine_linear<Value>;
 template <class Value>
-bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
-  return combine_linear<Value>(request, tile);
-}
+constexpr auto CombineCubic = &combine_cubic<Value>;
 template <class Value>
-bool CombineCubic(const ChannelRequest& request, const Tile& tile) {
-  return combine_cubic<Value>(request, tile);
-}
+constexpr auto CombineSlerp = &combine_slerp<Value>;
 
 #endif
 

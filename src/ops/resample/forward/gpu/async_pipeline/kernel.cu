@@ -59,12 +59,9 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ P
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  PlainCut cut;
-  cut.threads = kTileThreads;
+  PlainCut cut = windows_cut(problem, kTileThreads);
   cut.targets_per_warp = targets_per_warp(problem);
   cut.targets = cut.targets_per_warp * (kTileThreads / kWarp);
-  cut.time_margin = time_margin(problem.source, problem.target);
-  cut.rows = Rows16::in_shared;
   cut.row_margin = row_margin(problem, cut.time_margin);
   return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
     with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });

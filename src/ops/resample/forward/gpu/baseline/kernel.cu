@@ -51,10 +51,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};
-  const LaunchShape shape{.grid = tile_grid(call.longest_target, problem.batch),
-                          .block = kThreads,
-                          .shared_bytes = held_time_bytes(problem),
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape =
+      tile_launch(problem, arguments, call.longest_target, 1, kThreads, held_time_bytes(problem));
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, job); });
   return work;
 }

@@ -1,8 +1,6 @@
 // Plain calls that are short: the times and rows around a tile are guessed and fetched at once by two bulk copies.
 // Every lane locates the target whose chunks it combines: lanes of one target repeat its search in step, and nothing is
 // passed between threads. This is the shortest way from times to output.
-#include "device/fence.cuh"
-#include "ops/resample/forward/gpu/bulk_window_lane/configs.hpp"
 #include "ops/resample/forward/shared/plain_work.cuh"
 
 namespace tmaops::ops::resample::bulk_window_lane {
@@ -10,25 +8,15 @@ namespace {
 
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
-struct Storage {
-  device::Barrier times_ready;
-  device::Barrier rows_ready;
-  alignas(128) unsigned char bytes[96 * 1024];  // times, rows; the launch asks for what the tile needs
-};
-
 template <class Value, int chunks>
 __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
     kernel(const __grid_constant__ PlainTile tile) {
-  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  Windows& shared = device::dynamic_shared<Windows, kSite.smem>();
   // With one chunk per lane the next kernel may start at once; with more it pays to let it wait for the rows.
   constexpr bool early = chunks == 1;
   if constexpr (early) device::let_next_kernel_start();
   const PlainBlock block = plain_block<float>(tile);
-  if (threadIdx.x == 0) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (threadIdx.x == 0) init_barriers(shared);
   device::wait_for_previous_kernel();
 
   // Fetch.
@@ -36,10 +24,7 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
   const bool active = target < block.targets;
   float q{};
   if (active) q = plain_target<float>(tile, block, target);
-  if (threadIdx.x == 0) {
-    fetch_times(tile, block, shared.bytes, shared.times_ready);
-    fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
-  }
+  if (threadIdx.x == 0) fetch_windows(tile, block, shared);
   __syncthreads();  // barriers are initialised
 
   // Search.
@@ -80,7 +65,7 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  return lane_work<Storage>(kSite, problem, arguments, plain_cut(problem, config), config.chunks,
+  return lane_work<Windows>(kSite, problem, arguments, config, windows_cut,
                             [&]<class Value, int chunks>() { return kernel<Value, chunks>; });
 }
 

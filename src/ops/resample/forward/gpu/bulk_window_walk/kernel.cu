@@ -1,7 +1,6 @@
 // Plain calls with many targets per sample and wide rows of 16-bit values: windows of times and rows by two bulk copies
 // as in bulk_window_block, but a lane keeps its column and walks along consecutive targets. Targets between the same
 // two samples share what was read. (f32 values would spill registers.)
-#include "device/fence.cuh"
 #include "ops/resample/forward/shared/plain_spots.cuh"
 #include "ops/resample/forward/shared/plain_work.cuh"
 
@@ -13,15 +12,9 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 constexpr int kThreads = 256;
 constexpr int kStrand = 8;  // targets that a warp walks along
 
-struct Storage {
-  device::Barrier times_ready;
-  device::Barrier rows_ready;                   // and targets are located
-  alignas(128) unsigned char bytes[96 * 1024];  // located targets, times, rows; the launch asks for what the tile needs
-};
-
 template <class Value>
 __global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ PlainTile tile) {
-  Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
+  Windows& shared = device::dynamic_shared<Windows, kSite.smem>();
   device::let_next_kernel_start();
   const PlainBlock block = plain_block<float>(tile);
   if (threadIdx.x == 0) {
@@ -36,10 +29,7 @@ __global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ Pl
   const auto target = static_cast<int>(threadIdx.x);
   float q{};
   if (target < block.targets) q = plain_target<float>(tile, block, target);
-  if (threadIdx.x == 0) {
-    fetch_times(tile, block, shared.bytes, shared.times_ready);
-    fetch_rows(tile, block, {block.first_row, tile.row_capacity}, shared.bytes, shared.rows_ready);
-  }
+  if (threadIdx.x == 0) fetch_windows(tile, block, shared);
   if (threadIdx.x == device::kWarpThreads) fetch_share(tile.burst, device::CacheHint::evict_last);
   __syncthreads();  // barriers are initialised
 
@@ -100,18 +90,14 @@ std::int64_t burst_bytes(const Problem& problem) {
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
-  PlainCut cut;
-  cut.threads = kThreads;
+  PlainCut cut = windows_cut(problem, kThreads);
   cut.targets = kThreads / kWarp * kStrand;
   cut.targets_per_warp = kStrand;
   cut.spot_bytes = sizeof(Spot);
-  cut.time_margin = time_margin(problem.source, problem.target);
-  cut.rows = Rows16::in_shared;
-  cut.row_margin = std::min(cut.time_margin, 4);
   cut.burst = burst_bytes(problem);
   cut.ahead_times = cut.burst > 0 ? kAheadBytes : 0;
   cut.ahead_values = std::min(cut.burst, kAheadBytes);
-  return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
+  return plain_work<Windows>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
     if (problem.values == DType::f16)
       work.add(kernel<__half>, shape, tile);
     else

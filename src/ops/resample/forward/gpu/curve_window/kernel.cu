@@ -2,7 +2,6 @@
 // linear. Windows of times and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
 // what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. The type of the times is
 // left behind with the search: two kernels per type of values, not one per combination.
-#include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/pieces.cuh"
 #include "ops/resample/shared/bracket.cuh"
@@ -77,9 +76,6 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   reinterpret_cast<CurveSpot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
 }
 
-/// How rows lie in memory.
-enum class RowsAre { chunks, any_bytes };
-
 template <class Value, RowsAre rows_are>
 __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constant__ Job job) {
   constexpr bool whole = rows_are == RowsAre::chunks;
@@ -88,11 +84,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   const std::int64_t b = block_trajectory();
   if (b >= call.line.batch) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
-  if (leader) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (leader) init_barriers(shared);
   auto* pieces = reinterpret_cast<Piece*>(shared.bytes + job.pieces_at);
   for (int k = static_cast<int>(threadIdx.x); k < job.chunks.count; k += kThreads) pieces[k] = job.pieces.at[k];
   device::wait_for_previous_kernel();
@@ -103,12 +95,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   const int targets = min(static_cast<int>(call.line.target_count(b)) - begin, tile);
   if (targets <= 0) return;
   const RowBytes rows = row_bytes<Value>(call, b);
-  if (call.line.dtype == DType::f32)
-    locate_targets<float>(job, shared, b, begin, targets, leader, rows.values);
-  else if (call.line.dtype == DType::f64)
-    locate_targets<double>(job, shared, b, begin, targets, leader, rows.values);
-  else
-    locate_targets<std::int64_t>(job, shared, b, begin, targets, leader, rows.values);
+  visit_time_type(call.line.dtype, [&]<class Time>(Time*) {
+    locate_targets<Time>(job, shared, b, begin, targets, leader, rows.values);
+  });
   __syncthreads();  // spots are there
 
   // Combine.
@@ -182,11 +171,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = device_call(work, one_group, arguments);
   const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
   const Job job = make_job(problem, call, rows_are);
-  const int tile = job.targets_per_warp * kWarps;
-  const LaunchShape shape{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
-                          .block = kThreads,
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at,
-                          .dependent = arguments.dependent_launch};
+  const int shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at;
+  const LaunchShape shape =
+      tile_launch(problem, arguments, call.longest_target, job.targets_per_warp * kWarps, kThreads, shared_bytes);
   with_value_type(problem.values, [&]<class Value>(Value*) {
     if (rows_are == RowsAre::chunks)
       work.add(kernel<Value, RowsAre::chunks>, shape, job);

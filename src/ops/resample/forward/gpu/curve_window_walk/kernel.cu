@@ -1,7 +1,6 @@
 // PCHIP and slerp for plain calls, where one of them is the interpolation of all channels. Windows of times and rows
 // come by two bulk copies as in bulk_window. A lane keeps four values of a row and walks along consecutive targets, a
 // strand. (By target, as in curve_window, every slope is worked out twice and every value unpacked four times.)
-#include "device/fence.cuh"
 #include "ops/resample/forward/gpu/curve_window_walk/walk.cuh"
 
 namespace tmaops::ops::resample::curve_window_walk {
@@ -20,11 +19,7 @@ __global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) kernel(const __grid
   const PlainTile& tile = walk.tile;
   const auto thread = static_cast<int>(threadIdx.x);
   const PlainBlock block = plain_block<float>(tile);
-  if (thread == 0) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (thread == 0) init_barriers(shared);
   fetch_ahead(tile);
   device::wait_for_previous_kernel();
 
@@ -94,12 +89,9 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
   // do once they are known.
   constexpr int kMarginBytes = 3072;
   const auto row_bytes = static_cast<int>(problem.row_bytes());
-  PlainCut cut;
-  cut.threads = kWalkThreads;
+  PlainCut cut = windows_cut(problem, kWalkThreads);
   cut.targets = kWalkTargets;
   cut.targets_per_warp = kStrandTargets;
-  cut.time_margin = time_margin(problem.source, problem.target);
-  cut.rows = Rows16::in_shared;
   cut.row_margin = std::min(cut.time_margin, std::max(8, kMarginBytes / row_bytes));
   if (arguments.dependent_launch) {  // else there is nothing to overlap with
     cut.ahead_times = kAheadBytes;
@@ -120,11 +112,8 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const WalkTile walk = make_walk(problem, arguments);
-  const int tile = walk.tile.tile;
-  const LaunchShape shape{.grid = tile_grid((problem.target + tile - 1) / tile, problem.batch),
-                          .block = kWalkThreads,
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + walk.end_at,
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape = tile_launch(problem, arguments, problem.target, walk.tile.tile, kWalkThreads,
+                                        static_cast<int>(offsetof(Storage, bytes)) + walk.end_at);
   with_value_type(problem.values, [&]<class Value>(Value*) {
     if (problem.groups.front().interpolation == Interpolation::slerp)
       work.add(kernel<Value, SlerpWalk<Value>>, shape, walk);

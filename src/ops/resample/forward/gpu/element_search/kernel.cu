@@ -5,7 +5,6 @@
 // latency, not bandwidth. Strides are free, rows may be packed, every group of channels has its own interpolation.
 #include "device/warp.cuh"
 #include "ops/resample/forward/shared/curves.cuh"
-#include "ops/resample/shared/any_types.cuh"
 #include "ops/resample/shared/device_offsets.cuh"
 #include "ops/resample/shared/timeline.cuh"
 #include "ops/resample/shared/values.cuh"
@@ -76,7 +75,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 
   // Search.
   const std::int64_t count = line.source_count(b);
-  const Time* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const Time* timestamps = line.source.at<const Time>(b);
   const auto at = [&](std::int64_t i) { return __ldg(timestamps + i * line.source.row_stride); };
   Place<std::int64_t, T> found{0, missing()};
   if (count > 0) {
@@ -86,13 +85,11 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
   }
   const bool is_missing = found.weight != found.weight;
   if (call.valid.data && channel == 0)
-    static_cast<std::uint8_t*>(const_cast<void*>(call.valid.data))[call.valid.first(b) + t * call.valid.row_stride] =
-        !is_missing;
+    *call.valid.at<std::uint8_t>(b, t) = !is_missing;
   if (call.channels == 0) return;
 
   // Combine.
-  auto* out = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.first(b) +
-              t * call.output.row_stride + channel * call.output.channel_stride;
+  auto* out = call.output.at<Value>(b, t) + channel * call.output.channel_stride;
   if (is_missing) {
     *out = narrow<Value>(missing());
     return;

@@ -2,7 +2,6 @@
 // copies as in bulk_window, rounded outwards to 16 bytes. A thread reads its two neighbouring rows from shared memory
 // and leaves the result in its warp's strip, which has the 16-byte phase of the output, so that the warp stores it in
 // chunks.
-#include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/narrow_row.cuh"
 #include "ops/resample/shared/bracket.cuh"
@@ -35,11 +34,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
   const std::int64_t b = block_trajectory();
   if (b >= call.line.batch) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
-  if (leader) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (leader) init_barriers(shared);
   device::wait_for_previous_kernel();
 
   // Fetch.
@@ -99,10 +94,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const NarrowCut cut = make_narrow_cut(problem, call.longest_target, 0, kNarrowThreads, false);
-  const LaunchShape shape{.grid = tile_grid((call.longest_target + cut.tile - 1) / cut.tile, problem.batch),
-                          .block = kNarrowThreads,
-                          .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + cut.end_at,
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, cut.tile, kNarrowThreads,
+                                        static_cast<int>(offsetof(Storage, bytes)) + cut.end_at);
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
     work.add(kernel<Time, Value>, shape, Job{call, cut});
   });

@@ -7,7 +7,6 @@
 // load per thread, and the rows when the times are there (docs/findings/resample.md, R12). With dependent launch the
 // blocks of the next call start as these leave, as in narrow_rows_plain (R11).
 #include "device/bulk_copy.cuh"
-#include "device/fence.cuh"
 #include "device/shared_memory.cuh"
 #include "device/warp.cuh"
 #include "ops/resample/forward/gpu/narrow_rows_pairs/configs.hpp"

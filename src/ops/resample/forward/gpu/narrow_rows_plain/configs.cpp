@@ -1,8 +1,7 @@
-// What the variant takes, and how it cuts a call.
-#include "ops/resample/forward/gpu/narrow_rows_plain/configs.hpp"
-
+// What the variant takes, and how it can run that.
 #include <bit>
 
+#include "ops/resample/forward/shared/narrow.hpp"
 #include "ops/resample/forward/shared/plain.hpp"
 
 namespace tmaops::ops::resample::narrow_rows_plain {
@@ -23,15 +22,6 @@ int whole_trajectories(const Problem& problem) {
 }
 
 }  // namespace
-
-bool stores_tiles(const Problem& problem, std::int64_t targets, bool whole) {
-  const auto chunks = [&](std::int64_t elements) {
-    return elements * static_cast<std::int64_t>(size_of(problem.values)) % 16 == 0;
-  };
-  return problem.output_alignment == 16 && chunks(targets * problem.channels) &&
-         chunks((whole ? problem.batch : 1) * problem.target * problem.channels) &&
-         (whole || chunks(problem.output_stride));
-}
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.times != DType::f32) return Support::no("needs f32 times");

@@ -9,7 +9,6 @@
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
 #include "device/shared_memory.cuh"
-#include "ops/resample/forward/gpu/narrow_rows_plain/configs.hpp"
 #include "ops/resample/forward/shared/narrow_row.cuh"
 #include "ops/resample/forward/shared/plain.hpp"
 #include "ops/resample/forward/shared/plain_place.cuh"
@@ -69,11 +68,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   const int row_unit = min(static_cast<int>(row_byte >> 4) & begins, job.row_unit_limit);
   const unsigned char* time_copy = job.times + static_cast<std::int64_t>(time_unit) * 16;
   const unsigned char* row_copy = job.values + static_cast<std::int64_t>(row_unit) * 16;
-  if (thread == 0) {
-    device::init_barrier(shared.times_ready, 1);
-    device::init_barrier(shared.rows_ready, 1);
-    device::fence_barrier_init();
-  }
+  if (thread == 0) init_barriers(shared);
   if (whole && job.ahead && thread == device::kWarpThreads) {
     device::bulk_prefetch(row_copy, static_cast<std::uint32_t>(cut.copied_row_bytes));
     device::bulk_prefetch(time_copy, static_cast<std::uint32_t>(cut.time_bytes));
@@ -140,6 +135,16 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   __syncwarp();
   const int targets = min(device::kWarpThreads, end - first);
   if (targets > 0) store_strip<Value>(output, strip, phase, targets * width);
+}
+
+/// Whether what every block writes is whole chunks, for blocks of `targets` targets one after the other.
+bool stores_tiles(const Problem& problem, std::int64_t targets, bool whole) {
+  const auto chunks = [&](std::int64_t elements) {
+    return elements * static_cast<std::int64_t>(size_of(problem.values)) % 16 == 0;
+  };
+  return problem.output_alignment == 16 && chunks(targets * problem.channels) &&
+         chunks((whole ? problem.batch : 1) * problem.target * problem.channels) &&
+         (whole || chunks(problem.output_stride));
 }
 
 Job make_job(const Problem& problem, const Arguments& arguments, const NarrowCut& cut) {

@@ -78,9 +78,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const int tile = per_warp * kTileThreads / kWarp;
   const int capacity = window_capacity(problem, call.longest_target, tile, margin, kWindow);
   const Job job{call, chunks_of(problem.row_bytes()), per_warp, margin, capacity};
-  const LaunchShape shape{.grid = tile_grid((call.longest_target + tile - 1) / tile, problem.batch),
-                          .block = kTileThreads,
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, tile, kTileThreads);
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, job); });
   return work;
 }

@@ -3,9 +3,9 @@
 // chunks, side by side along the targets.
 #include <type_traits>
 
-#include "device/fence.cuh"
 #include "ops/resample/forward/shared/plain_spots.cuh"
 #include "ops/resample/forward/shared/plain_work.cuh"
+#include "ops/resample/forward/shared/resident.cuh"
 
 namespace tmaops::ops::resample::touched_rows_block {
 namespace {

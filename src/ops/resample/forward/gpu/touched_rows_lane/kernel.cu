@@ -2,9 +2,8 @@
 // shared memory, and every lane locates the target whose chunks it loads, several pairs of loads in flight. That makes
 // short lives, so that blocks keep the memory busy up to the end of a call. What the first blocks need is brought into
 // the L2 ahead of time.
-#include "device/fence.cuh"
-#include "ops/resample/forward/gpu/touched_rows_lane/configs.hpp"
 #include "ops/resample/forward/shared/plain_work.cuh"
+#include "ops/resample/forward/shared/resident.cuh"
 
 namespace tmaops::ops::resample::touched_rows_lane {
 namespace {
@@ -65,7 +64,7 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, resident_blocks(chunk
 }  // namespace
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
-  return lane_work<Storage>(kSite, problem, arguments, plain_cut(problem, config), config.chunks,
+  return lane_work<Storage>(kSite, problem, arguments, config, touched_rows_cut,
                             [&]<class Value, int chunks>() { return kernel<Value, chunks>; });
 }
 

@@ -4,6 +4,7 @@
 // every block has the same scheduler. The times come by ordinary loads, which are under way sooner than a bulk copy.
 #include "ops/resample/forward/shared/plain_spots.cuh"
 #include "ops/resample/forward/shared/plain_work.cuh"
+#include "ops/resample/forward/shared/resident.cuh"
 #include "ops/resample/forward/shared/time_load.cuh"
 
 namespace tmaops::ops::resample::touched_rows_once {

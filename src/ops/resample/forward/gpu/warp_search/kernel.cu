@@ -1,8 +1,8 @@
 // One warp per target: 32 probes narrow the search by a factor of 33 per round trip, a ballot counts them, and all
 // lanes know interval and weight; then the lanes walk along the row with neighbouring accesses, of 16 bytes where rows
 // allow it. No shared memory; rows of any stride, width and alignment. warp_shuffle is the published search by one lane.
-#include "device/warp.cuh"
 #include "ops/resample/forward/shared/strided_row.cuh"
+#include "ops/resample/shared/warp_count.cuh"
 #include "ops/resample/shared/window.cuh"
 
 namespace tmaops::ops::resample::warp_search {
@@ -17,22 +17,6 @@ struct Job {
   Call call;
   bool chunks;  // rows are multiples of 16 bytes at multiples of 16 bytes
 };
-
-/// The number of timestamps at or before q, by all lanes together.
-template <class Time>
-__device__ __forceinline__ int count_by_warp(const Trajectory<Time>& of, std::int64_t stride, Time q) {
-  const int lane = device::lane_index();
-  int low = 0;
-  int high = of.samples;
-  while (low < high) {
-    const int step = (high - low + device::kWarpThreads) / (device::kWarpThreads + 1);
-    const int probe = low + (lane + 1) * step - 1;
-    const bool passed = probe < high && __ldg(of.timestamps + probe * stride) <= q;
-    low += __popc(__ballot_sync(0xffffffffu, passed)) * step;
-    high = min(low + step - 1, high);
-  }
-  return low;
-}
 
 template <class Time, class Value>
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job job) {
@@ -50,7 +34,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const Time q = target_time<Time>(call.line, b, t);
   Place<int> at{0, missing()};
   if (of.samples > 0) {
-    const int i = earlier_sample(count_by_warp(of, stride, q), of.samples);
+    const auto passed = [&](int probe) { return __ldg(of.timestamps + probe * stride) <= q; };
+    const int i = earlier_sample(count_by_warp(of.samples, passed), of.samples);
     const Time x = __ldg(of.timestamps + i * stride);
     const Time next = __ldg(of.timestamps + (of.samples > 1 ? i + 1 : i) * stride);
     at = resolve(call.interpolation, place(call.line, of.samples, i, x, next, q));
@@ -68,9 +53,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};
-  const LaunchShape shape{.grid = tile_grid((call.longest_target + kWarps - 1) / kWarps, problem.batch),
-                          .block = kThreads,
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, kWarps, kThreads);
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, job); });
   return work;
 }

@@ -36,10 +36,8 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
-  const LaunchShape shape{.grid = tile_grid((call.longest_target + kWarps - 1) / kWarps, problem.batch),
-                          .block = kThreads,
-                          .shared_bytes = held_time_bytes(problem),
-                          .dependent = arguments.dependent_launch};
+  const LaunchShape shape =
+      tile_launch(problem, arguments, call.longest_target, kWarps, kThreads, held_time_bytes(problem));
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, call); });
   return work;
 }

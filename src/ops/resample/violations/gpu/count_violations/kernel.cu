@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   const std::int64_t targets = line.target_count(b);
   if (targets == 0) return;
   const std::int64_t samples = line.source_count(b);
-  const auto* timestamps = static_cast<const Time*>(line.source.data) + line.source.first(b);
+  const auto* timestamps = line.source.at<const Time>(b);
   const auto timestamp = [&](std::int64_t k) { return __ldg(timestamps + k * line.source.row_stride); };
 
   // As many blocks as a trajectory of the expected length has, which is the longest one where that is known.
@@ -65,13 +65,10 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
 Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   work.add_memset(arguments.counts, 0, static_cast<std::size_t>(arguments.counters) * sizeof(std::int64_t));
-  resample::Arguments times;
-  times.timeline = arguments.timeline;
-  times.offsets = arguments.offsets;
   auto* const counts = reinterpret_cast<unsigned long long*>(arguments.counts);
   constexpr auto kBadOffsets = static_cast<std::int64_t>(ResampleViolation::bad_offsets);
   const Call call =
-      any_offsets_call(work, problem, times,
+      any_offsets_call(work, problem, {arguments},
                        {.wrong = WrongOffsets::nothing,
                         .counted = arguments.counters > kBadOffsets ? counts + kBadOffsets : nullptr});
   const auto longest_of = [&](bool known, std::int64_t longest, std::int64_t rows) {
