@@ -16,18 +16,6 @@ namespace {
 
 using resample::Place;
 
-double read(const Rows& rows, DType dtype, std::int64_t b, std::int64_t row, std::int64_t channel) {
-  return resample::visit_value_type(dtype, [&]<class Value>(Value*) {
-    return static_cast<double>(rows.at<const Value>(b, row)[channel * rows.channel_stride]);
-  });
-}
-
-void write(const Rows& rows, DType dtype, std::int64_t b, std::int64_t row, std::int64_t channel, double value) {
-  resample::visit_value_type(dtype, [&]<class Value>(Value*) {
-    rows.at<Value>(b, row)[channel * rows.channel_stride] = static_cast<Value>(value);
-  });
-}
-
 /// Weight of sample row + 1 in a target between samples.
 double weight_of_next(Interpolation interpolation, const Place& found) {
   switch (interpolation) {
@@ -55,18 +43,24 @@ void run(const Problem& problem, const Arguments& arguments) {
     for (std::int64_t t = 0; t < line.target_count(b); ++t) {
       const Place found = resample::place(line, x, resample::target_time<Time>(line, b, t));
       if (found.kind == Place::Kind::missing) continue;
-      for (const ChannelGroup& group : problem.groups)
-        for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
-          const double gradient = read(arguments.grad_output, problem.output, b, t, channel);
-          const double next = found.kind == Place::Kind::between ? weight_of_next(group.interpolation, found) : 0;
-          add(found.row, channel, 1 - next, gradient);
-          if (next != 0) add(found.row + 1, channel, next, gradient);
-        }
+      resample::visit_value_type(problem.output, [&]<class Value>(Value*) {
+        const Value* from = arguments.grad_output.at<const Value>(b, t);
+        for (const ChannelGroup& group : problem.groups)
+          for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
+            const auto gradient = static_cast<double>(from[channel * arguments.grad_output.channel_stride]);
+            const double next = found.kind == Place::Kind::between ? weight_of_next(group.interpolation, found) : 0;
+            add(found.row, channel, 1 - next, gradient);
+            if (next != 0) add(found.row + 1, channel, next, gradient);
+          }
+      });
     }
     for (std::int64_t row = 0; row < x.count; ++row)
-      for (std::int64_t channel = 0; channel < problem.channels; ++channel)
-        write(arguments.grad_values, problem.values, b, row, channel,
-              sums[static_cast<std::size_t>(row * problem.channels + channel)]);
+      resample::visit_value_type(problem.values, [&]<class Value>(Value*) {
+        Value* to = arguments.grad_values.at<Value>(b, row);
+        for (std::int64_t channel = 0; channel < problem.channels; ++channel)
+          to[channel * arguments.grad_values.channel_stride] =
+              static_cast<Value>(sums[static_cast<std::size_t>(row * problem.channels + channel)]);
+      });
   }
 }
 
