@@ -144,9 +144,18 @@ def _dead() -> Refused:
     return Refused("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
 
 
+class _WithoutPandas:
+    """Says that pandas is not installed. With the first array pyarrow imports it, only to ask whether the array is a Series."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("workers do without pandas", name=name)
+
+
 def serve(descriptor: int) -> None:
     """The child: tasks from the connection, until it is closed."""
     connection = Connection(descriptor)
+    sys.meta_path.insert(0, _WithoutPandas())
     with contextlib.suppress(EOFError, OSError):
         connection.recv()()
         connection.send(True)
