@@ -167,7 +167,7 @@ def workers_of(parent):
 
 @pytest.mark.parametrize("delay", [0, 0.05, 0.6])
 def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path, delay):
-    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "10000", "--workers", "3"]
+    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "20000", "--workers", "3"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     end, workers = time.monotonic() + 60, []
     while len(workers) < 2 and time.monotonic() < end:
@@ -176,7 +176,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path, delay
     os.kill(workers[0], signal.SIGKILL)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 2 and "killed" in said and "--resume" in said
-    assert tmaops.dataset.resample(source, tmp_path / "out", hz=10000, workers=1, resume=True).done
+    assert tmaops.dataset.resample(source, tmp_path / "out", hz=20000, workers=1, resume=True).done
 
 
 def test_a_program_without_a_main_guard_and_with_its_own_path_has_workers(source, whole, tmp_path):
