@@ -70,8 +70,9 @@ void add_sample(const Problem& problem, const Arguments& arguments, const Level&
     const std::int64_t pixel = level.start + row * level.pitch + column;
     if (masked(problem, arguments, n, pixel)) return;
     const ConstTensorView& value = arguments.value;
+    const std::int64_t at = value_offset(value, n, pixel, m);
     for (std::int64_t d = 0; d < problem.channels; ++d)
-      sum[static_cast<std::size_t>(d)] += factor * read(value, value_offset(value, n, pixel, m) + d * value.strides[3]);
+      sum[static_cast<std::size_t>(d)] += factor * read(value, at + d * value.strides[3]);
   };
   const auto width = static_cast<double>(level.width);
   const auto height = static_cast<double>(level.height);
