@@ -137,8 +137,8 @@ __device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, 
   return sum;
 }
 
-/// Lets the next kernel start, waits for the one in front, and counts the cycles of a block up to the end of the scope,
-/// where the caller asked for them: those of its slowest warp.
+/// Lets the next kernel start and waits for the one in front. Where the caller asked for cycles, it counts those of the
+/// block's slowest warp up to the end of the scope.
 class BlockRun {
  public:
   __device__ __forceinline__ explicit BlockRun(const DeviceProblem& problem) : problem_(problem) {

@@ -1,5 +1,5 @@
 // Rows of sampling points as whole vectors of f32, and the steps that a call fuses in front of the sums: offsets become
-// locations, logits weights. Compiled once per SIMD target: the guard is a toggle.
+// locations, and logits become weights. Compiled once per SIMD target: the guard is a toggle.
 #if defined(TMAOPS_MS_DEFORM_ATTN_SIMD_FUSED) == defined(HWY_TARGET_TOGGLE)
 #ifdef TMAOPS_MS_DEFORM_ATTN_SIMD_FUSED
 #undef TMAOPS_MS_DEFORM_ATTN_SIMD_FUSED

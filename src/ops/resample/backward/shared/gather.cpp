@@ -201,8 +201,8 @@ class GatherRun {
       for (std::int64_t k = 0; k < count; ++k) {
         std::int32_t row = tile.row[static_cast<std::size_t>(k)];
         Sum weight = tile.weight.as<Sum>()[k];
-        // The last sample alone, written as the end of the interval before it: so its targets and those extrapolated
-        // beyond it, which name that interval, stay in order.
+        // A target on the last sample is written as the end of the interval before it. Targets that are extrapolated
+        // beyond that sample name the same interval, so that all stay in order.
         if (n >= 2 && row == n - 1 && weight == 0) {
           row -= 1;
           weight = 1;

@@ -16,7 +16,7 @@ namespace tmaops::ops::resample::gpu {
 /// Shared memory of a block with windows of times and rows; the launch asks for what the tile needs.
 struct Windows {
   device::Barrier times_ready;
-  device::Barrier rows_ready;                   // where some threads locate for all, targets are located then, too
+  device::Barrier rows_ready;                   // also says that targets are located, where some warps locate them
   alignas(128) unsigned char bytes[96 * 1024];  // located targets, times, rows
 };
 
