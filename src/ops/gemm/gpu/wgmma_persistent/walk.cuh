@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/gemm/shared/warp_roles.cuh"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
 
@@ -74,7 +75,6 @@ constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kFewestGroupRows = 2048;
 
 inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
-  const auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const int rows = cluster * kSpecializedRows;
   const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
   const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
