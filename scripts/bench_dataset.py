@@ -28,7 +28,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 import tmaops
 import tmaops.dataset
 from tmaops.dataset import columns, example
@@ -46,12 +45,23 @@ def write_images(root: Path, episodes: int, frames: int, files: int) -> None:
     rng = np.random.default_rng(2)
     (root / "data").mkdir(parents=True)
     for number, group in enumerate(np.array_split(np.arange(episodes), files)):
-        schema = pa.schema([("episode", pa.int64()), ("timestamp", pa.float64()), ("state", pa.list_(pa.float32(), 8)), ("image", pa.binary())])
-        with pq.ParquetWriter(root / "data" / f"{number:03d}.parquet", schema, compression="snappy", use_dictionary=False) as writer:
+        schema = pa.schema(
+            [
+                ("episode", pa.int64()),
+                ("timestamp", pa.float64()),
+                ("state", pa.list_(pa.float32(), 8)),
+                ("image", pa.binary()),
+            ]
+        )
+        with pq.ParquetWriter(
+            root / "data" / f"{number:03d}.parquet", schema, compression="snappy", use_dictionary=False
+        ) as writer:
             for episode in group:
                 state = pa.FixedSizeListArray.from_arrays(pa.array(rng.standard_normal(frames * 8, np.float32)), 8)
                 image = pa.array([rng.bytes(IMAGE_BYTES) for _ in range(frames)])
-                writer.write_table(pa.table([np.full(frames, episode), np.arange(frames) / FPS, state, image], schema=schema))
+                writer.write_table(
+                    pa.table([np.full(frames, episode), np.arange(frames) / FPS, state, image], schema=schema)
+                )
 
 
 def copy_file(pair: tuple[Path, Path]) -> None:
@@ -120,7 +130,9 @@ def by_pandas_merge(episodes: list) -> list[np.ndarray]:
     for t, x in episodes:
         frame = pd.DataFrame(x).assign(t=t, row=np.arange(len(t)))
         joined = pd.merge_asof(pd.DataFrame({"t": targets_of(t)}), frame, on="t")
-        made.append(_between(joined["row"].to_numpy(), joined["t"].to_numpy(), joined[list(range(x.shape[1]))].to_numpy(), t, x))
+        made.append(
+            _between(joined["row"].to_numpy(), joined["t"].to_numpy(), joined[list(range(x.shape[1]))].to_numpy(), t, x)
+        )
     return made
 
 
@@ -132,7 +144,11 @@ def by_polars(episodes: list) -> list[np.ndarray]:
     for t, x in episodes:
         frame = pl.DataFrame({"t": t, **{f"c{i}": c for i, c in enumerate(x.T)}, "row": np.arange(len(t))})
         joined = pl.DataFrame({"t": targets_of(t)}).join_asof(frame, on="t", strategy="backward", coalesce=True)
-        made.append(_between(joined["row"].to_numpy(), joined["t"].to_numpy(), joined.select(pl.exclude("t", "row")).to_numpy(), t, x))
+        made.append(
+            _between(
+                joined["row"].to_numpy(), joined["t"].to_numpy(), joined.select(pl.exclude("t", "row")).to_numpy(), t, x
+            )
+        )
     return made
 
 
@@ -160,7 +176,9 @@ def in_turn(methods: dict, runs: int, clock: Callable[[], float], out: Path | No
     return spent
 
 
-def job_of_one_worker(resample: Callable[[], object], runs: int, clock: Callable[[], float], out: Path) -> dict[str, list[float]]:
+def job_of_one_worker(
+    resample: Callable[[], object], runs: int, clock: Callable[[], float], out: Path
+) -> dict[str, list[float]]:
     """Seconds of a job in this process alone, and those of its calls of the operator, with the copies to a GPU and back."""
     spent: dict[str, list[float]] = {"tmaops": [], "its resampling": []}
     compute, computing = columns.compute, [0.0]
@@ -186,7 +204,9 @@ def job_of_one_worker(resample: Callable[[], object], runs: int, clock: Callable
 
 
 def revision() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    found = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
     return found.stdout.strip() or tmaops.revision()
 
 
@@ -202,7 +222,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: CPU time of all processes, for a machine that is shared")
+    parser.add_argument(
+        "--clock",
+        choices=["wall", "cpu"],
+        default="wall",
+        help="cpu: CPU time of all processes, for a machine that is shared",
+    )
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
@@ -222,17 +247,36 @@ def main() -> None:
         )
         size = sum(path.stat().st_size for path in files_of(source))
         for name, times in spent.items():
-            rows.append(row(case, name, times) | {"bytes": size, "episodes": episodes, "mb_per_second": round(size / statistics.median(times) / 1e6, 1)})
+            rows.append(
+                row(case, name, times)
+                | {
+                    "bytes": size,
+                    "episodes": episodes,
+                    "mb_per_second": round(size / statistics.median(times) / 1e6, 1),
+                }
+            )
 
     def row(case: str, name: str, times: list[float]) -> dict:
         us = {"median": statistics.median(times) * 1e6, "min": min(times) * 1e6, "max": max(times) * 1e6}
-        made = {"operator": "dataset", "case": case, "dtype": "f32", "device": options.device, "temperature": "files", "implementation": name, "us": us}
+        made = {
+            "operator": "dataset",
+            "case": case,
+            "dtype": "f32",
+            "device": options.device,
+            "temperature": "files",
+            "implementation": name,
+            "us": us,
+        }
         return made | ({"selected": options.device} if name == "tmaops" else {})
 
     def resampled(source: Path, modes: dict[str, str]) -> np.ndarray:
         """The states of the job's result."""
-        tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device)
-        made = np.concatenate([state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")])
+        tmaops.dataset.resample(
+            source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device
+        )
+        made = np.concatenate(
+            [state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")]
+        )
         shutil.rmtree(folder / "check")
         return made
 
@@ -242,21 +286,33 @@ def main() -> None:
         modes = {"observation.state": "linear"}
         made, episodes = resampled(source, modes), episodes_of(source)
         methods = {
-            "tmaops": lambda e: by_tmaops(e, options.device), "NumPy": by_numpy, "pandas interpolate": by_pandas_interpolate,
-            "pandas merge_asof": by_pandas_merge, "polars join_asof": by_polars,
-        }  # fmt: skip
-        methods = {name: method for name, method in methods.items() if importlib.util.find_spec(name.split()[0].lower())}  # what is installed
+            "tmaops": lambda e: by_tmaops(e, options.device),
+            "NumPy": by_numpy,
+            "pandas interpolate": by_pandas_interpolate,
+            "pandas merge_asof": by_pandas_merge,
+            "polars join_asof": by_polars,
+        }
+        methods = {
+            name: method for name, method in methods.items() if importlib.util.find_spec(name.split()[0].lower())
+        }  # what is installed
         for name, method in methods.items():
             error = float(np.abs(np.concatenate(method(episodes)) - made).max())
             assert error < 2e-6, f"{name} differs by {error}"
         job(f"LeRobot, {options.episodes} episodes, job", source, options.episodes, modes)
         alone = {"hz": HZ, "modes": modes, "workers": 1, "device": options.device}
-        spent = job_of_one_worker(lambda: tmaops.dataset.resample(source, folder / "out", **alone), options.runs, clock, folder / "out")
-        rows += [row(f"LeRobot, {options.episodes} episodes, job of one worker", name, times) for name, times in spent.items()]
+        spent = job_of_one_worker(
+            lambda: tmaops.dataset.resample(source, folder / "out", **alone), options.runs, clock, folder / "out"
+        )
+        rows += [
+            row(f"LeRobot, {options.episodes} episodes, job of one worker", name, times)
+            for name, times in spent.items()
+        ]
         tmaops.set_num_threads(1)
         spent = in_turn({name: (lambda m=method: m(episodes)) for name, method in methods.items()}, options.runs, clock)
         tmaops.set_num_threads(0)
-        rows += [row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()]
+        rows += [
+            row(f"LeRobot, {options.episodes} episodes, states in memory", name, times) for name, times in spent.items()
+        ]
         shutil.rmtree(source)
         number, frames = 5 * options.episodes, max(options.frames // 20, 2)
         example.write(short, [frames] * number, FPS, files=options.workers * 4, noise=0.01)
@@ -270,7 +326,13 @@ def main() -> None:
         report = {
             "schema": 1,
             "status": "complete",
-            "machine": {"cpu": cpu_name(), "threads": options.workers, "os": platform.system(), "numpy": np.__version__, "pyarrow": pa.__version__},
+            "machine": {
+                "cpu": cpu_name(),
+                "threads": options.workers,
+                "os": platform.system(),
+                "numpy": np.__version__,
+                "pyarrow": pa.__version__,
+            },
             "revision": revision(),
             "command": "scripts/bench_dataset.py " + " ".join(sys.argv[1:]),
             "clock": options.clock,

@@ -12,6 +12,7 @@ is then 1.
 Peak memory is torch's on a GPU (weights included), and the resident memory of the whole process on the CPU.
 scripts/update_tables.py makes the table in docs/python.md of the file.
 """
+
 import argparse
 import copy
 import ctypes
@@ -29,7 +30,6 @@ import transformers
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import models  # noqa: E402
-
 import tmaops  # noqa: E402
 import tmaops.compat.transformers as compat  # noqa: E402
 
@@ -127,7 +127,9 @@ def row_pair(name, model, given, dtype, training, exact, options):
                 rows["mib"].append(memory.peak())
         own, ours = found["own"], found["tmaops"]
         if ours["calls"] < 1 or ours["masked"] > own["masked"] or not ours["error"] <= max(2 * own["error"], 1e-3):
-            raise Wrong(f"{name} {dtype}: tmaops is {ours['error']:.2g} from f64, the model's own code {own['error']:.2g}: not timed")
+            raise Wrong(
+                f"{name} {dtype}: tmaops is {ours['error']:.2g} from f64, the model's own code {own['error']:.2g}: not timed"
+            )
         if len(ours["ms"]) >= 3 and time.perf_counter() > deadline:
             break
     images, _, height, width = given["pixel_values"].shape
@@ -135,12 +137,21 @@ def row_pair(name, model, given, dtype, training, exact, options):
     for implementation, rows in found.items():
         deciles = statistics.quantiles(rows["ms"], n=10, method="inclusive")
         yield {
-            "case": f"{name} {batch}{height}x{width}", "step": "training" if training else "inference", "dtype": dtype,
-            "implementation": implementation, "device": options.device,
-            "ms": {"median": round(statistics.median(rows["ms"]), 3), "p10": round(deciles[0], 3), "p90": round(deciles[-1], 3), "samples": len(rows["ms"])},
+            "case": f"{name} {batch}{height}x{width}",
+            "step": "training" if training else "inference",
+            "dtype": dtype,
+            "implementation": implementation,
+            "device": options.device,
+            "ms": {
+                "median": round(statistics.median(rows["ms"]), 3),
+                "p10": round(deciles[0], 3),
+                "p90": round(deciles[-1], 3),
+                "samples": len(rows["ms"]),
+            },
             "peak_mib": max(rows["mib"]) if None not in rows["mib"] else None,
-            "error": float(f"{rows['error']:.2g}"), "operator_calls": rows["calls"] or None,
-        }  # fmt: skip
+            "error": float(f"{rows['error']:.2g}"),
+            "operator_calls": rows["calls"] or None,
+        }
 
 
 def measured(name, options):
@@ -167,10 +178,28 @@ def measured(name, options):
 
 
 def machine(device):
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), None)
-    found = {"cpu": cpu, "threads": torch.get_num_threads(), "torch": torch.__version__, "transformers": transformers.__version__, "gpu": None}
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in open("/proc/cpuinfo", encoding="utf-8")
+            if line.startswith("model name")
+        ),
+        None,
+    )
+    found = {
+        "cpu": cpu,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "gpu": None,
+    }
     if device != "cpu":
-        query = ["nvidia-smi", "--query-gpu=driver_version,clocks.sm", "--format=csv,noheader", f"--id={torch.cuda.current_device()}"]
+        query = [
+            "nvidia-smi",
+            "--query-gpu=driver_version,clocks.sm",
+            "--format=csv,noheader",
+            f"--id={torch.cuda.current_device()}",
+        ]
         driver, clock = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
         found |= {"gpu": {"name": torch.cuda.get_device_name(), "sm_clock": clock}, "driver": driver}
     return found
@@ -182,23 +211,36 @@ def main():
     parser.add_argument("--models", default=",".join(models.WHOLE), type=lambda text: text.split(","))
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--size", type=int, help="side of the image in pixels; by default the usual one of the model")
-    parser.add_argument("--dtypes", type=lambda text: text.split(","), help="f32, f16, bf16: the latter by autocast; default f32,f16, on the CPU f32,bf16")
+    parser.add_argument(
+        "--dtypes",
+        type=lambda text: text.split(","),
+        help="f32, f16, bf16: the latter by autocast; default f32,f16, on the CPU f32,bf16",
+    )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--warm-up", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=30, help="after so many seconds a row has enough of three rounds")
+    parser.add_argument(
+        "--seconds", type=float, default=30, help="after so many seconds a row has enough of three rounds"
+    )
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
     options.dtypes = options.dtypes or (["f32", "bf16"] if options.device == "cpu" else ["f32", "f16"])
     if options.output is None:
-        found = re.search(r"\b[A-Z]+\d+\w*", torch.cuda.get_device_name()) if options.device != "cpu" else None  # "NVIDIA H100 80GB HBM3"
+        found = (
+            re.search(r"\b[A-Z]+\d+\w*", torch.cuda.get_device_name()) if options.device != "cpu" else None
+        )  # "NVIDIA H100 80GB HBM3"
         place = "cpu" if options.device == "cpu" else found[0].lower() if found else "gpu"
-        options.output = ROOT / "results" / place / ("models.json" if options.batch == 1 else f"models_batch{options.batch}.json")
+        options.output = (
+            ROOT / "results" / place / ("models.json" if options.batch == 1 else f"models_batch{options.batch}.json")
+        )
     options.failed = []
     rows = [row for name in options.models for row in measured(name, options)]
     document = {
-        "schema": 1, "status": "incomplete" if options.failed else "complete", "machine": machine(options.device), "revision": tmaops.revision(),
+        "schema": 1,
+        "status": "incomplete" if options.failed else "complete",
+        "machine": machine(options.device),
+        "revision": tmaops.revision(),
         "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]]), "batch": options.batch},
-    }  # fmt: skip
+    }
     head = json.dumps(document, indent=2)[:-2]
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
     options.output.parent.mkdir(parents=True, exist_ok=True)

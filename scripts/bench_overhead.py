@@ -7,6 +7,7 @@ The C loop calls tmaops_ms_deform_attn of the installed package with everything 
 time is that of enqueueing. The row of empty_like is what torch takes to call an operator of one argument, which only allocates
 the output. Rows are interleaved, and the median of --rounds rounds is printed, with the 10th and 90th percentile.
 """
+
 import argparse
 import ctypes
 import pathlib
@@ -15,10 +16,9 @@ import subprocess
 import tempfile
 import time
 
-import torch
-
 import tmaops
 import tmaops.torch as ops
+import torch
 from tmaops._library import library
 
 SOURCE = """
@@ -84,7 +84,9 @@ def main():
         rows = {
             "C ABI, fresh": lambda repeats: loop(entry, *call.arguments, stream, ctypes.c_int(repeats)),
             "torch.ops.aten.empty_like": timed(lambda: torch.ops.aten.empty_like.default._op(out)),
-            "torch.ops.tmaops.ms_deform_attn": timed(lambda: torch.ops.tmaops.ms_deform_attn.default(value, flat, locations, weights)),
+            "torch.ops.tmaops.ms_deform_attn": timed(
+                lambda: torch.ops.tmaops.ms_deform_attn.default(value, flat, locations, weights)
+            ),
             "tmaops.torch.ms_deform_attn": timed(lambda: ops.ms_deform_attn(value, levels, locations, weights)),
             "tmaops.torch, gradients recorded": timed(lambda: ops.ms_deform_attn(recorded[0], levels, *recorded[1:])),
             "tmaops.ms_deform_attn (ctypes)": timed(lambda: tmaops.ms_deform_attn(value, levels, locations, weights)),
@@ -100,7 +102,9 @@ def main():
                     torch.cuda.synchronize()
                 if turn >= 2:
                     taken[name].append(1e6 * spent / options.calls)
-    print(f"torch {torch.__version__}, native {ops.native}, {options.device}, {tmaops.num_threads()} threads, {options.queries} queries")
+    print(
+        f"torch {torch.__version__}, native {ops.native}, {options.device}, {tmaops.num_threads()} threads, {options.queries} queries"
+    )
     base = statistics.median(taken["C ABI, fresh"])
     for name, times in taken.items():
         deciles = statistics.quantiles(times, n=10)

@@ -8,6 +8,7 @@ Positions are interpolated linearly, rotations along the shortest arc (as exp(w 
 tmaops uses), weights from exact integer nanoseconds. Checks that every row agrees (1e-6 m, 1e-6 rad), that no row lies
 inside a gap wider than --max-gap, and with --hz or --like that no other target is missing. Exits 1 when one differs.
 """
+
 import argparse
 import sys
 from decimal import ROUND_HALF_UP, Decimal
@@ -32,8 +33,15 @@ def product(a, b):
     """Hamilton product of quaternions x y z w."""
     ax, ay, az, aw = np.moveaxis(a, -1, 0)
     bx, by, bz, bw = np.moveaxis(b, -1, 0)
-    return np.stack([aw * bx + ax * bw + ay * bz - az * by, aw * by - ax * bz + ay * bw + az * bx,
-                     aw * bz + ax * by - ay * bx + az * bw, aw * bw - ax * bx - ay * by - az * bz], axis=-1)
+    return np.stack(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=-1,
+    )
 
 
 def inverse(q):
@@ -100,7 +108,9 @@ def main():
     start, end = unit(rows[left, 3:]), unit(rows[left + 1, 3:])
     rotation = product(start, from_rotation_vector(weight * rotation_vector(product(inverse(start), end))))
     position_error = np.abs(position - got[:, :3]).max(initial=0)
-    rotation_error = np.linalg.norm(rotation_vector(product(inverse(rotation), unit(got[:, 3:]))), axis=-1).max(initial=0)
+    rotation_error = np.linalg.norm(rotation_vector(product(inverse(rotation), unit(got[:, 3:]))), axis=-1).max(
+        initial=0
+    )
     norm_error = np.abs(np.linalg.norm(got[:, 3:], axis=-1) - 1).max(initial=0)
     if not position_error <= arguments.position_tolerance:
         failures.append("positions differ")
@@ -113,9 +123,11 @@ def main():
         if not np.array_equal(wanted, got_times):
             failures.append(f"{len(got_times)} rows at other times than the {len(wanted)} targets outside gaps")
     flips = int((np.sum(rows[1:, 3:] * rows[:-1, 3:], axis=1) < 0).sum())
-    print(f"{len(got)} rows from {len(rows)} samples ({flips} sign flips, longest step {np.diff(times).max() / 1e9:.3f} s): "
-          f"positions within {position_error:.2e} m, rotations within {rotation_error:.2e} rad, "
-          f"norms within {norm_error:.1e} of 1")
+    print(
+        f"{len(got)} rows from {len(rows)} samples ({flips} sign flips, longest step {np.diff(times).max() / 1e9:.3f} s): "
+        f"positions within {position_error:.2e} m, rotations within {rotation_error:.2e} rad, "
+        f"norms within {norm_error:.1e} of 1"
+    )
     for failure in failures:
         print(f"FAILED: {failure}")
     return 1 if failures or len(got) == 0 else 0

@@ -14,6 +14,7 @@ line hold for all rows, those of the first cell (behind "=" where it has a label
 ones of the same kind. A row that is only its first cell repeats the other cells of the row above. A cell that ends with "?" may come before its
 rows do, and says "not run" then.
 """
+
 import json
 import re
 
@@ -37,7 +38,9 @@ def select(items, before, read, other=None):
 
 def median(wanted, read):
     rows = read(wanted["file"])
-    found = {row["us"]["median"] for row in rows if all(row[key] == value for key, value in wanted.items() if key != "file")}
+    found = {
+        row["us"]["median"] for row in rows if all(row[key] == value for key, value in wanted.items() if key != "file")
+    }
     if len(found) != 1:
         raise SystemExit(f"goals: {len(found)} rows for {wanted}, not one")
     return found.pop()

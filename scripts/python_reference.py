@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 """Writes docs/python_reference.md from the docstrings of the installed package: python_reference.py [--check]"""
+
 import importlib
 import inspect
 import pathlib
 import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "docs" / "python_reference.md"
-MODULES = ("tmaops", "tmaops.torch", "tmaops.data", "tmaops.compat.transformers", "tmaops.compat.mmcv", "tmaops.compat.hub")
+MODULES = (
+    "tmaops",
+    "tmaops.torch",
+    "tmaops.data",
+    "tmaops.compat.transformers",
+    "tmaops.compat.mmcv",
+    "tmaops.compat.hub",
+)
 
 
 def signature(name, thing):
@@ -29,22 +37,46 @@ def signature(name, thing):
 
 
 def reference():
-    lines = ["# Python reference", "", "Made by `scripts/python_reference.py` from the docstrings, which `help()` shows too. [python.md](python.md) is the guide.", ""]
+    lines = [
+        "# Python reference",
+        "",
+        "Made by `scripts/python_reference.py` from the docstrings, which `help()` shows too. [python.md](python.md) is the guide.",
+        "",
+    ]
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         lines += [f"## {module_name}", "", "```text", inspect.getdoc(module), "```", ""]
         names = getattr(module, "__all__", None) or [
-            name for name, thing in vars(module).items()
+            name
+            for name, thing in vars(module).items()
             if not name.startswith("_") and getattr(thing, "__module__", "") == module_name
         ]
         for name in sorted(names):
             thing = getattr(module, name)
             if not (inspect.isfunction(thing) or inspect.isclass(thing)):
                 continue
-            lines += [f"### {name}", "", "```python", signature(name, thing), "```", "```text", inspect.getdoc(thing) or "", "```", ""]
+            lines += [
+                f"### {name}",
+                "",
+                "```python",
+                signature(name, thing),
+                "```",
+                "```text",
+                inspect.getdoc(thing) or "",
+                "```",
+                "",
+            ]
             for method, function in vars(thing).items() if inspect.isclass(thing) else ():
                 if inspect.isfunction(function) and not method.startswith("_"):
-                    lines += ["```python", signature(f"{name}.{method}", function), "```", "```text", inspect.getdoc(function) or "", "```", ""]
+                    lines += [
+                        "```python",
+                        signature(f"{name}.{method}", function),
+                        "```",
+                        "```text",
+                        inspect.getdoc(function) or "",
+                        "```",
+                        "",
+                    ]
     return "\n".join(lines)
 
 

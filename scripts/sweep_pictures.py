@@ -3,6 +3,7 @@
 
 Needs the Python package, plotly and Chromium. The plots are those of section Sweeps of `tmaops report`.
 """
+
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +18,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PICTURES = {  # file of results/, what is swept and held, measure
     "tile_load_queries": ("h100/seed_tile_load_sweep.json", "loads", "", "loads per second"),
     "ms_deform_attn_images": ("h100/seed_ms_deform_attn_sweep.json", "images", "19560", "time, microseconds"),
-    "ms_deform_attn_pixels": ("h100/seed_ms_deform_attn_sweep.json", "pixels of all levels", "N48", "time, microseconds"),
+    "ms_deform_attn_pixels": (
+        "h100/seed_ms_deform_attn_sweep.json",
+        "pixels of all levels",
+        "N48",
+        "time, microseconds",
+    ),
 }
 
 
@@ -29,7 +35,14 @@ def draw(browser, target, source, over, held, measure):
         page, path = Page(f"{measure} over {over}"), pathlib.Path(folder) / "plot.html"
         page.plot(("", "", plot))
         write_page(page, path)
-        shot = [browser, "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,640", f"--screenshot={target}"]
+        shot = [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--hide-scrollbars",
+            "--window-size=1200,640",
+            f"--screenshot={target}",
+        ]
         subprocess.run([*shot, path.as_uri()], check=True, stderr=subprocess.DEVNULL)
 
 

@@ -19,6 +19,7 @@ goal_tables.py describes `<!-- table goals ... -->`.
   update_tables.py            rewrite the documents
   update_tables.py --check    exit 1 when a document differs from what its result files say
 """
+
 import json
 import pathlib
 import re
@@ -27,7 +28,9 @@ import sys
 from goal_tables import fill_goals
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"(<!-- (?P<what>table|counters|models) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (?P<what>table|counters|models) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL
+)
 
 
 def microseconds(value):
@@ -59,7 +62,9 @@ def total(counter, scale=1, unit=""):
 
 def part(counter, of):
     """Both are medians of their own: a part may come out a little above the whole."""
-    return lambda row: f"{min(100, 100 * row['counters'][counter + '.sum'] / max(row['counters'][of + '.sum'], 1)):.0f} %"
+    return lambda row: (
+        f"{min(100, 100 * row['counters'][counter + '.sum'] / max(row['counters'][of + '.sum'], 1)):.0f} %"
+    )
 
 
 def longest_wait(row):
@@ -73,7 +78,10 @@ COLUMNS = {
     "us": ("us, timed", lambda row: f"{row['us']['median']:.4g}"),
     "GPU us": ("us, counted", lambda row: f"{row['counters']['gpu__time_duration.sum'] / 1e3:.4g}"),
     "GHz": ("GHz, counted", lambda row: f"{row['counters']['sm__cycles_elapsed.avg.per_second'] / 1e9:.2f}"),
-    "clock": ("cycles per timed ns", lambda row: f"{row['counters']['sm__cycles_elapsed.max'] / row['us']['median'] / 1e3:.2f}"),
+    "clock": (
+        "cycles per timed ns",
+        lambda row: f"{row['counters']['sm__cycles_elapsed.max'] / row['us']['median'] / 1e3:.2f}",
+    ),
     "cycles": ("cycles", lambda row: count(row["counters"]["sm__cycles_elapsed.max"])),
     "active": ("SMs at work", of_peak("sm__cycles_active")),
     "dram": ("DRAM", lambda row: f"{row['counters']['dram__throughput.avg.pct_of_peak_sustained_elapsed']:.1f} %"),
@@ -104,7 +112,10 @@ COLUMNS = {
     "rate": ("loads/s", lambda row: count(row["loads"]["per_second"])),
     "ns each": ("ns per load", lambda row: f"{row['loads']['ns_each']:.3f}"),
     "vs manual": ("of the fastest loads to registers", lambda row: f"{row['loads']['vs_manual']:.2f}x"),
-    "block": ("cycles per block", lambda row: "{mean:.0f} ({min:.0f} - {max:.0f})".format(**row["loads"]["cycles_per_block"])),
+    "block": (
+        "cycles per block",
+        lambda row: "{mean:.0f} ({min:.0f} - {max:.0f})".format(**row["loads"]["cycles_per_block"]),
+    ),
 }
 
 
@@ -122,8 +133,11 @@ def read_rows(spec):
     options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns")}
     cases = [case.replace("_", " ") for case in wanted.pop("cases", "").split("|") if case]
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
-    rows = [row for row in document["rows"]
-            if all(str(row.get(key)) == value for key, value in wanted.items()) and (not cases or row["case"] in cases)]
+    rows = [
+        row
+        for row in document["rows"]
+        if all(str(row.get(key)) == value for key, value in wanted.items()) and (not cases or row["case"] in cases)
+    ]
     if not rows:
         raise SystemExit(f"{path}: no row with {wanted}")
     return path, wanted, options, document, rows
@@ -166,8 +180,10 @@ def make_table(spec):
         name = row["implementation"]
         if name != "tmaops" and name not in others and (shown == [""] or name in shown):
             others.append(name)
-    lines = ["| case | dtype | tmaops (variant) |" + "".join(f" {name} |" for name in others),
-             "|---|---|---|" + "---|" * len(others)]
+    lines = [
+        "| case | dtype | tmaops (variant) |" + "".join(f" {name} |" for name in others),
+        "|---|---|---|" + "---|" * len(others),
+    ]
     for (operator, case, dtype, _), found in cases.items():
         ours = found.get("tmaops")
         name = case if "operator" in wanted else f"{operator} {case}"
@@ -192,7 +208,10 @@ def make_models(spec):
     found = {}
     for row in rows:
         found.setdefault((row["case"], row["step"], row["dtype"]), {})[row["implementation"]] = row
-    lines = ["| model | | dtype | its own code | tmaops | memory, its own code | tmaops |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| model | | dtype | its own code | tmaops | memory, its own code | tmaops |",
+        "|---|---|---|---|---|---|---|",
+    ]
     last = None
     for (case, step, dtype), pair in found.items():
         own, ours = (pair[name] for name in ("own", "tmaops"))
@@ -201,9 +220,13 @@ def make_models(spec):
         ratio = own["ms"]["median"] / ours["ms"]["median"]
         shown, last = case if case != last else "", case
         autocast = dtype if dtype == "f32" else f"{dtype} autocast"
-        lines.append(f"| {shown} | {step} | {autocast} | {times[0]} | **{times[1]}** ({ratio:.3g}x) | {memory[0]} | {memory[1]} |")
+        lines.append(
+            f"| {shown} | {step} | {autocast} | {times[0]} | **{times[1]}** ({ratio:.3g}x) | {memory[0]} | {memory[1]} |"
+        )
     versions = f"torch {document['machine']['torch']}, transformers {document['machine']['transformers']}"
-    return "\n".join(lines) + f"\n\n{source_line(path, document, rows)} {versions}, `{document['config']['command']}`.\n"
+    return (
+        "\n".join(lines) + f"\n\n{source_line(path, document, rows)} {versions}, `{document['config']['command']}`.\n"
+    )
 
 
 def main():

@@ -67,11 +67,10 @@ struct MsDeformAttnOptions {
 ///
 /// value (N, S, M, D): f16, bf16, f32 or f64, any strides. levels: L shapes whose areas add up to S.
 /// sampling_locations (N, Lq, M, L, P, 2): (x, y) with 0 and 1 at the outer edges of the level, f16, bf16, f32 or f64.
-/// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value, or f32 where that is
-/// f16 or bf16.
-/// The pixel coordinate is x * width - 0.5, y * height - 0.5 (align_corners = false); outside the level the value is 0.
-/// Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end.
-/// A sample whose location is not finite (as f32) is skipped, whatever its weight. Non-finite values go only to the
+/// attention_weights (N, Lq, M, L, P): f16, bf16, f32 or f64. output (N, Lq, M * D): dtype of value, or f32 where that
+/// is f16 or bf16. The pixel coordinate is x * width - 0.5, y * height - 0.5 (align_corners = false); outside the level
+/// the value is 0. Coordinates, bilinear weights and sums are f32 (f64 when value is f64), rounded once at the end. A
+/// sample whose location is not finite (as f32) is skipped, whatever its weight. Non-finite values go only to the
 /// outputs that sample them with a bilinear weight above 0. A non-finite attention weight of a sample that is not
 /// skipped makes the output non-finite. With options.softmax a NaN or +infinity among the logits of a query and head,
 /// or nothing but -infinity, makes all of their weights NaN. Any N, Lq, M, D >= 0, any L, P >= 1, no alignment but that

@@ -65,10 +65,10 @@ struct ResampleOptions {
   /// Optional (B, T) u8, or (sum) when ragged: 1 where the output is interpolated or held from data, 0 where it is NaN
   /// by policy (outside with Outside::nan, inside a gap, no samples).
   TensorView valid{};
-  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
-  /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
-  /// somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is NaN.
-  /// Runs of one plan that reads them on a GPU must follow one another.
+  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU
+  /// nothing waits for them, and only variants that take everything do. Where one of the two does not begin at 0,
+  /// decreases somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is
+  /// NaN. Runs of one plan that reads them on a GPU must follow one another.
   ConstTensorView source_offset_tensor{};
   ConstTensorView target_offset_tensor{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
@@ -114,9 +114,8 @@ TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_tim
 TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times,
                                           ConstTensorView target_times, TensorView output,
                                           const ResampleOptions& options = {});
-TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times,
-                                          const UniformGrid& grid, TensorView output,
-                                          const ResampleOptions& options = {});
+TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+                                          TensorView output, const ResampleOptions& options = {});
 
 /// Gradient of a linear-in-the-values resampling (linear, previous, next, nearest; not cubic or slerp) to the values:
 /// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
@@ -158,11 +157,11 @@ enum class ResampleViolation : std::uint8_t {
 inline constexpr std::int64_t kResampleViolations = 7;
 
 /// counts[k] = how often the times break rule k of ResampleViolation; counts (7) i64, contiguous, on the device of the
-/// times, or (6) without the last. Times and options as for resample(); the policies and offsets are what is used of the
-/// options. Trajectories without targets are not looked at. On a GPU the counting is enqueued on options.stream, and
-/// nothing waits for it: the counts are there once the stream has come that far.
-/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
-/// null_pointer, bad_parameter, bad_offsets, unknown_variant, variant_refuses, and the device errors.
+/// times, or (6) without the last. Times and options as for resample(); the policies and offsets are what is used of
+/// the options. Trajectories without targets are not looked at. On a GPU the counting is enqueued on options.stream,
+/// and nothing waits for it: the counts are there once the stream has come that far. Throws Error: shape_mismatch,
+/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets,
+/// unknown_variant, variant_refuses, and the device errors.
 TMAOPS_API void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
                                     const ResampleOptions& options = {});
 TMAOPS_API void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,

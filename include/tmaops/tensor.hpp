@@ -72,7 +72,8 @@ struct TensorView : Layout {
       : Layout(layout), data(pointer), dtype(type), device(where) {}
   /// Row-major view of a typed buffer, for example view(output, {n, t, d}).
   template <class T>
-  TensorView(T* pointer, Layout layout, Device where = {}) requires(!std::is_const_v<T> && !std::is_void_v<T>)
+  TensorView(T* pointer, Layout layout, Device where = {})
+    requires(!std::is_const_v<T> && !std::is_void_v<T>)
       : TensorView(static_cast<void*>(pointer), dtype_of<T>, layout, where) {}
 };
 
@@ -88,7 +89,8 @@ struct ConstTensorView : Layout {
   ConstTensorView(const TensorView& view)  // NOLINT(google-explicit-constructor): reading is always allowed
       : Layout(view), data(view.data), dtype(view.dtype), device(view.device) {}
   template <class T>
-  ConstTensorView(const T* pointer, Layout layout, Device where = {}) requires(!std::is_void_v<T>)
+  ConstTensorView(const T* pointer, Layout layout, Device where = {})
+    requires(!std::is_void_v<T>)
       : ConstTensorView(static_cast<const void*>(pointer), dtype_of<T>, layout, where) {}
 
   /// Whether the optional argument was given.
@@ -97,8 +99,9 @@ struct ConstTensorView : Layout {
 
 /// Row-major view of a typed buffer.
 template <class T>
-TensorView view(T* pointer, std::initializer_list<std::int64_t> shape,
-                Device device = {}) requires(!std::is_const_v<T>) {
+TensorView view(T* pointer, std::initializer_list<std::int64_t> shape, Device device = {})
+  requires(!std::is_const_v<T>)
+{
   return {pointer, Layout::contiguous(shape), device};
 }
 template <class T>

@@ -113,11 +113,11 @@ typedef struct tmaops_plan tmaops_plan;
 /// Fails with the errors of the device, and on the host with those about data (as target_outside).
 TMAOPS_API int tmaops_plan_run(const tmaops_plan* plan, tmaops_stream stream);
 /// Binds a plan to other memory with tensors of the same shapes, strides, types and device. `data`: the addresses of
-/// the first elements (data + byte_offset) of the tensors of the function that made the plan, in its order, then of those
-/// that its options named, in the order of the options; null ones and a c that is not read (beta 0) are left out. On a
-/// GPU each is at a multiple of as many bytes, up to 128, as when the plan was made. Nothing may run the plan meanwhile; runs that
-/// are enqueued keep their memory. Fails with the name of the tensor, and leaves the plan as it was: bad_parameter (the
-/// number of addresses), null_pointer, misaligned, overlap.
+/// the first elements (data + byte_offset) of the tensors of the function that made the plan, in its order, then of
+/// those that its options named, in the order of the options; null ones and a c that is not read (beta 0) are left out.
+/// On a GPU each is at a multiple of as many bytes, up to 128, as when the plan was made. Nothing may run the plan
+/// meanwhile; runs that are enqueued keep their memory. Fails with the name of the tensor, and leaves the plan as it
+/// was: bad_parameter (the number of addresses), null_pointer, misaligned, overlap.
 TMAOPS_API int tmaops_plan_rebind(tmaops_plan* plan, const void* const* data, int64_t count);
 /// Name of the variant that runs ("wgmma_latency"), and how it is set up ("64x32"; empty for a variant with a single
 /// way). Valid as long as the plan; null for a plan that is null.
@@ -127,8 +127,9 @@ TMAOPS_API const char* tmaops_plan_config(const tmaops_plan* plan);
 TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
 
 // --- device memory ---------------------------------------------------------------------------------------------------
-// Calls on a GPU need memory beside their tensors for packed rows, several channel groups, more than 16 levels, and most
-// backward passes of attention. No call waits for the device to get it, and every call can be captured into a CUDA graph.
+// Calls on a GPU need memory beside their tensors for packed rows, several channel groups, more than 16 levels, and
+// most backward passes of attention. No call waits for the device to get it, and every call can be captured into a CUDA
+// graph.
 
 /// An allocator, as a framework has one. Where options name none the library uses a memory pool of its own
 /// (cudaMallocFromPoolAsync), which keeps at most 256 MiB of what was given back.
@@ -155,7 +156,8 @@ typedef struct tmaops_allocator {
 //   dependent_launch  GPU: programmatic dependent launch. The kernel may start before the one in front of it on the
 //                     stream has ended, and waits for it before it reads or writes.
 // and those of calls that may need device memory:
-//   allocator           GPU: where that comes from; null: the library's pool. A plan takes it on the default stream when
+//   allocator           GPU: where that comes from; null: the library's pool. A plan takes it on the default stream
+//   when
 //                     it is made, and gives it back when it is destroyed: runs on a stream that does not wait for the
 //                     default stream must come after what that stream was doing.
 
@@ -181,8 +183,7 @@ typedef struct tmaops_gemm_options {
   const char* impl;    // "wgmma": kernels of the ladder; null or empty: any
 } tmaops_gemm_options;
 
-#define TMAOPS_GEMM_OPTIONS \
-  { sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
+#define TMAOPS_GEMM_OPTIONS {sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL}
 
 /// D = activation(alpha * A B + beta * C + bias).
 ///
@@ -230,25 +231,26 @@ typedef struct tmaops_ms_deform_attn_options {
   const char* variant;
   double offset_scale;  // of boxes
   /// Optional, instead of levels (null, 0 of them) and level_start_index: contiguous i64 tensors (L, 2) of heights and
-  /// widths, and (L), on the device of value. Nothing waits for those on a GPU, which only variants that take everything
-  /// read; a level that does not lie in S then makes every output NaN, and its points' gradients 0.
+  /// widths, and (L), on the device of value. Nothing waits for those on a GPU, which only variants that take
+  /// everything read; a level that does not lie in S then makes every output NaN, and its points' gradients 0.
   const tmaops_tensor* spatial_shapes;
   const tmaops_tensor* level_starts;  // optional beside spatial_shapes
   const tmaops_allocator* allocator;
 } tmaops_ms_deform_attn_options;
 
 #define TMAOPS_MS_DEFORM_ATTN_OPTIONS \
-  { sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL, NULL }
+  {sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL, NULL}
 
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
 ///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
 ///
-/// value: (N, S, M, D), f16, bf16, f32 or f64. levels: level_count (L) shapes, on the host, whose areas add up to S. sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of the level, and
+/// value: (N, S, M, D), f16, bf16, f32 or f64. levels: level_count (L) shapes, on the host, whose areas add up to S.
+/// sampling_locations: (N, Lq, M, L, P, 2), (x, y) from 0 to 1 between the outer edges of the level, and
 /// attention_weights: (N, Lq, M, L, P), each f16, bf16, f32 or f64. output: (N, Lq, M * D), dtype of value, or f32
-/// beside f16 and bf16. Any strides of the inputs; any N, Lq, M, D from 0 on, L and P from 1 on. docs/ms_deform_attn.md has every edge.
-/// Errors: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch, bad_parameter,
-/// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned, size_overflow,
-/// unknown_variant, variant_refuses, out_of_memory, and those of the device (E07x, E081).
+/// beside f16 and bf16. Any strides of the inputs; any N, Lq, M, D from 0 on, L and P from 1 on. docs/ms_deform_attn.md
+/// has every edge. Errors: shape_mismatch, level_shapes_mismatch, bad_level_start, empty_level, points_mismatch,
+/// bad_parameter, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, misaligned,
+/// size_overflow, unknown_variant, variant_refuses, out_of_memory, and those of the device (E07x, E081).
 TMAOPS_API int tmaops_ms_deform_attn(const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
                                      const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights,
                                      const tmaops_tensor* output, const tmaops_ms_deform_attn_options* options,
@@ -288,10 +290,12 @@ TMAOPS_API int tmaops_plan_ms_deform_attn_backward(const tmaops_tensor* value, c
                                                    const tmaops_ms_deform_attn_options* options, tmaops_plan** plan);
 
 /// Puts into *bytes how much device memory the same call takes from its allocator, all pieces together; 0 on the host.
-TMAOPS_API int tmaops_ms_deform_attn_backward_workspace(
-    const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
-    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
-    const tmaops_ms_deform_attn_gradients* gradients, const tmaops_ms_deform_attn_options* options, size_t* bytes);
+TMAOPS_API int tmaops_ms_deform_attn_backward_workspace(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                                        int64_t level_count, const tmaops_tensor* sampling_locations,
+                                                        const tmaops_tensor* attention_weights,
+                                                        const tmaops_tensor* grad_output,
+                                                        const tmaops_ms_deform_attn_gradients* gradients,
+                                                        const tmaops_ms_deform_attn_options* options, size_t* bytes);
 
 // --- resampling ------------------------------------------------------------------------------------------------------
 
@@ -349,17 +353,17 @@ typedef struct tmaops_resample_options {
   const tmaops_tensor* valid;  // optional output: (B, T) or (rows), u8 or bool; 0 where output is NaN by policy, else 1
   const char* variant;
   const tmaops_allocator* allocator;
-  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU nothing
-  /// waits for them, and only variants that take everything do. Where one of the two does not begin at 0, decreases
-  /// somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is NaN.
-  /// A plan keeps a copy of those on the host. Those on a GPU are read by each run, and tmaops_plan_rebind takes them; runs
-  /// of such a plan must follow one another.
+  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU
+  /// nothing waits for them, and only variants that take everything do. Where one of the two does not begin at 0,
+  /// decreases somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is
+  /// NaN. A plan keeps a copy of those on the host. Those on a GPU are read by each run, and tmaops_plan_rebind takes
+  /// them; runs of such a plan must follow one another.
   const tmaops_tensor* source_offset_tensor;
   const tmaops_tensor* target_offset_tensor;
 } tmaops_resample_options;
 
 #define TMAOPS_RESAMPLE_OPTIONS \
-  { sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
+  {sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL}
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///

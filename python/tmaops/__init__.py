@@ -25,16 +25,21 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
-from ._calls import Plan
-from . import data
-from ._columns import Report, resample_columns
-from ._errors import DeviceError, Error, InvalidType, InvalidValue, OutOfMemory
-from ._gemm import gemm, plan_gemm
-from ._library import check as _check
-from ._library import library as _c
-from ._ms_deform_attn import ms_deform_attn, ms_deform_attn_backward, plan_ms_deform_attn, plan_ms_deform_attn_backward
-from ._resample import plan_resample, plan_resample_backward, resample, resample_backward, resample_violations
-from ._version import __version__
+from tmaops import data
+from tmaops._calls import Plan
+from tmaops._columns import Report, resample_columns
+from tmaops._errors import DeviceError, Error, InvalidType, InvalidValue, OutOfMemory
+from tmaops._gemm import gemm, plan_gemm
+from tmaops._library import check as _check
+from tmaops._library import library as _c
+from tmaops._ms_deform_attn import (
+    ms_deform_attn,
+    ms_deform_attn_backward,
+    plan_ms_deform_attn,
+    plan_ms_deform_attn_backward,
+)
+from tmaops._resample import plan_resample, plan_resample_backward, resample, resample_backward, resample_violations
+from tmaops._version import __version__
 
 
 class Variant(NamedTuple):
@@ -87,8 +92,31 @@ def set_num_threads(count: int) -> None:
 
 
 __all__ = [
-    "DeviceError", "Error", "InvalidType", "InvalidValue", "OutOfMemory", "Plan", "Report", "Variant", "__version__", "data", "gemm",
-    "ms_deform_attn", "ms_deform_attn_backward", "num_threads", "operators", "plan_gemm", "plan_ms_deform_attn",
-    "plan_ms_deform_attn_backward", "plan_resample", "plan_resample_backward", "resample", "resample_backward",
-    "resample_columns", "resample_violations", "revision", "set_num_threads", "variants",
-]  # fmt: skip
+    "DeviceError",
+    "Error",
+    "InvalidType",
+    "InvalidValue",
+    "OutOfMemory",
+    "Plan",
+    "Report",
+    "Variant",
+    "__version__",
+    "data",
+    "gemm",
+    "ms_deform_attn",
+    "ms_deform_attn_backward",
+    "num_threads",
+    "operators",
+    "plan_gemm",
+    "plan_ms_deform_attn",
+    "plan_ms_deform_attn_backward",
+    "plan_resample",
+    "plan_resample_backward",
+    "resample",
+    "resample_backward",
+    "resample_columns",
+    "resample_violations",
+    "revision",
+    "set_num_threads",
+    "variants",
+]

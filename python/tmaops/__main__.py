@@ -1,3 +1,3 @@
-from .cli import main
+from tmaops.cli import main
 
 main()

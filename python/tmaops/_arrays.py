@@ -11,16 +11,30 @@ import sys
 from ctypes import POINTER, c_char_p, c_int64, c_void_p, pointer
 from typing import Any, NamedTuple
 
-from ._errors import invalid_type, invalid_value
-from ._library import CPU, CUDA, CUDA_HOST, DType, Tensor
+from tmaops._errors import invalid_type, invalid_value
+from tmaops._library import CPU, CUDA, CUDA_HOST, DType, Tensor
 
 _CODES = {
-    "float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16),
-    "int64": (0, 64), "int32": (0, 32), "uint8": (1, 8), "bool": (6, 8),
-}  # fmt: skip
+    "float64": (2, 64),
+    "float32": (2, 32),
+    "float16": (2, 16),
+    "bfloat16": (4, 16),
+    "int64": (0, 64),
+    "int32": (0, 32),
+    "uint8": (1, 8),
+    "bool": (6, 8),
+}
 _NAMES = {code: name for name, code in _CODES.items()}
 _INTS = {rank: c_int64 * rank for rank in range(9)}
-_TYPESTRS = {"f8": "float64", "f4": "float32", "f2": "float16", "i8": "int64", "i4": "int32", "u1": "uint8", "b1": "bool"}
+_TYPESTRS = {
+    "f8": "float64",
+    "f4": "float32",
+    "f2": "float16",
+    "i8": "int64",
+    "i4": "int32",
+    "u1": "uint8",
+    "b1": "bool",
+}
 
 
 class Array(NamedTuple):
@@ -76,7 +90,9 @@ def _from_numpy(where: str, array: Any) -> Array:
         array = array.view("int64")
         name, kind = "int64", _CODES["int64"]
     if kind is None or not array.dtype.isnative:
-        raise invalid_type(where, f"a NumPy array of {dtype}", "f64, f32, f16, bf16 (ml_dtypes), i64, i32, u8 or bool, native")
+        raise invalid_type(
+            where, f"a NumPy array of {dtype}", "f64, f32, f16, bf16 (ml_dtypes), i64, i32, u8 or bool, native"
+        )
     size = dtype.itemsize
     if array.flags.c_contiguous:
         strides = None
@@ -91,9 +107,13 @@ def _from_numpy(where: str, array: Any) -> Array:
 def _from_torch(where: str, tensor: Any) -> Array:
     torch = sys.modules["torch"]
     if tensor.requires_grad and torch.is_grad_enabled():
-        raise invalid_value(where, "a torch tensor that requires gradients", "tmaops.torch, which has them, or tensor.detach()")
+        raise invalid_value(
+            where, "a torch tensor that requires gradients", "tmaops.torch, which has them, or tensor.detach()"
+        )
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
-        raise invalid_value(where, "a torch tensor that is sparse or lazily conjugated", "a dense one, with its values in memory")
+        raise invalid_value(
+            where, "a torch tensor that is sparse or lazily conjugated", "a dense one, with its values in memory"
+        )
     name = str(tensor.dtype).partition(".")[2]
     kind = _CODES.get(name)
     if kind is None:
@@ -208,9 +228,13 @@ def _numpy_dtype(name: str) -> Any:
 
 
 def dtype_name(dtype: Any) -> str:
-    """"float32" for a dtype of any library or its name; also for "f32", "bf16" and "half"."""
+    """ "float32" for a dtype of any library or its name; also for "f32", "bf16" and "half"."""
     short = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "half": "float16"}
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = (
+        dtype
+        if isinstance(dtype, str)
+        else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    )
     name = name.rpartition(".")[2]
     name = short.get(name, name)
     if name not in _CODES:
@@ -221,7 +245,11 @@ def dtype_name(dtype: Any) -> str:
 def stream_of(array: Any, stream: Any) -> int | None:
     """Address of the stream of a call: the one given, else the current one of the array's library and device."""
     if stream is not None:
-        return getattr(stream, "cuda_stream", None) or getattr(stream, "ptr", None) or int(getattr(stream, "handle", stream) or 0)
+        return (
+            getattr(stream, "cuda_stream", None)
+            or getattr(stream, "ptr", None)
+            or int(getattr(stream, "handle", stream) or 0)
+        )
     module = module_of(array)
     if module == "torch" and array.is_cuda:
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
@@ -267,6 +295,17 @@ def reference(array: Array | None) -> Any:
 
 
 __all__ = [
-    "Array", "POINTER", "address", "dtype_name", "handed_back", "is_array", "layout", "new", "read", "reference", "same_fields", "stream_of",
+    "Array",
+    "POINTER",
+    "address",
+    "dtype_name",
+    "handed_back",
+    "is_array",
+    "layout",
+    "new",
+    "read",
+    "reference",
+    "same_fields",
+    "stream_of",
     "writable",
-]  # fmt: skip
+]

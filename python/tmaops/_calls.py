@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Dict, Optional
+from typing import Any
 
-from . import _arrays as arrays
-from ._errors import invalid_value
-from ._library import check, library
+from tmaops import _arrays as arrays
+from tmaops._errors import invalid_value
+from tmaops._library import check, library
 
-Tensors = Dict[str, Optional[arrays.Array]]
+Tensors = dict[str, arrays.Array | None]
 
 
 class Call:
@@ -21,7 +21,14 @@ class Call:
     """
 
     def __init__(
-        self, name: str, arguments: tuple, tensors: Tensors, leading: str, outputs: Dict[str, Any], keep: Any, single: bool = True
+        self,
+        name: str,
+        arguments: tuple,
+        tensors: Tensors,
+        leading: str,
+        outputs: dict[str, Any],
+        keep: Any,
+        single: bool = True,
     ) -> None:
         self.name = name
         self.arguments = arguments
@@ -40,7 +47,13 @@ class Call:
         found = []
         for what, given in self.outputs.items():
             made = self.tensors.get(what)
-            found.append(None if made is None else given if given is not None else arrays.handed_back(self.first, made.source, stream))
+            found.append(
+                None
+                if made is None
+                else given
+                if given is not None
+                else arrays.handed_back(self.first, made.source, stream)
+            )
         return found[0] if self.single else tuple(found)
 
     def replacement(self, what: str, array: Any) -> arrays.Array:

@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any
 
-from . import _errors
-from .cli import program
+from tmaops import _errors
+from tmaops.cli import program
 
 _log = logging.getLogger("tmaops")
 
@@ -37,12 +37,12 @@ class Report:
         json: all of it, as `tmaops resample --json` prints it.
     """
 
-    modes: List[Tuple[str, str]]
-    time: Dict[str, Any]
-    quaternions: List[Dict[str, str]]
-    warnings: List[str]
-    notes: List[str]
-    json: Dict[str, Any] = field(repr=False)
+    modes: list[tuple[str, str]]
+    time: dict[str, Any]
+    quaternions: list[dict[str, str]]
+    warnings: list[str]
+    notes: list[str]
+    json: dict[str, Any] = field(repr=False)
 
 
 def is_recording(value: Any) -> bool:
@@ -50,7 +50,7 @@ def is_recording(value: Any) -> bool:
     return isinstance(value, Mapping) or _frame_library(value) is not None
 
 
-def _frame_library(value: Any) -> Optional[str]:
+def _frame_library(value: Any) -> str | None:
     module = type(value).__module__.partition(".")[0]
     return module if module in ("pandas", "polars") and type(value).__name__ == "DataFrame" else None
 
@@ -67,12 +67,12 @@ class _Columns:
     which have the rule of everything that is no real number: a sample is taken as it is.
     """
 
-    def __init__(self, time: Optional[str] = None) -> None:
+    def __init__(self, time: str | None = None) -> None:
         self.time = time
-        self.arrays: Dict[str, Any] = {}
-        self.restore: Dict[str, Callable[[Any], Any]] = {}
-        self.take: List[Callable[[Any], Any]] = []  # of columns of row numbers: from rows (-1: no data) to values
-        self.dates: List[str] = []
+        self.arrays: dict[str, Any] = {}
+        self.restore: dict[str, Callable[[Any], Any]] = {}
+        self.take: list[Callable[[Any], Any]] = []  # of columns of row numbers: from rows (-1: no data) to values
+        self.dates: list[str] = []
         self.new: Callable[[Any], Any] = lambda array: array  # of columns that the tool adds
 
     def is_time(self, name: str) -> bool:
@@ -94,13 +94,18 @@ class _Columns:
     def add(self, name: str, values: Any) -> None:
         import numpy
 
-        back: Callable[[Any], Any] = lambda array: array
+        def back(array: Any) -> Any:
+            return array
+
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(values, torch.Tensor):
             dtype, device = values.dtype, values.device
             values = values.detach().cpu()
             values = values.float().numpy() if dtype is torch.bfloat16 else values.numpy()
-            back = lambda array: torch.from_numpy(array).to(device, dtype if array.dtype.kind != "b" else torch.bool)
+
+            def back(array):
+                return torch.from_numpy(array).to(device, dtype if array.dtype.kind != "b" else torch.bool)
+
             self.new = lambda array: torch.from_numpy(array).to(device)
         elif not isinstance(values, numpy.ndarray):
             module = type(values).__module__.partition(".")[0]
@@ -110,7 +115,9 @@ class _Columns:
         if values.dtype.kind == "O":
             rows = _stacked(values)
             if rows is None:
-                self.add_rows(name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows]))
+                self.add_rows(
+                    name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows])
+                )
                 return
             values, back = rows, lambda array: list(array)
         elif values.dtype.kind in "mM":
@@ -118,11 +125,16 @@ class _Columns:
             values = values.astype(f"{dtype.kind}8[ns]").astype("int64")
             if dtype.kind == "M":
                 self.dates.append(name)
-            back = lambda array: array.astype(f"{dtype.kind}8[ns]").astype(dtype)
+
+            def back(array):
+                return array.astype(f"{dtype.kind}8[ns]").astype(dtype)
         elif values.dtype.name == "bfloat16":
             dtype = values.dtype
             values = values.astype("float32")
-            back = lambda array: array.astype(dtype)
+
+            def back(array):
+                return array.astype(dtype)
+
         self.arrays[name] = values
         self.restore[name] = back
 
@@ -134,7 +146,11 @@ class _Columns:
             zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
             self.add(name, values.to_numpy(dtype="datetime64[ns]"))
             back = self.restore[name]
-            self.restore[name] = lambda column: pandas.Series(pandas.DatetimeIndex(back(column)).tz_localize("UTC" if zone else None)).astype(dtype).array
+            self.restore[name] = lambda column: (
+                pandas.Series(pandas.DatetimeIndex(back(column)).tz_localize("UTC" if zone else None))
+                .astype(dtype)
+                .array
+            )
         elif kind == "f" and not _is_numpy(dtype):
             self.add(name, values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan")))
             self.restore[name] = lambda column: pandas.array(column, dtype=dtype)
@@ -158,7 +174,11 @@ class _Columns:
         elif isinstance(dtype, polars.Datetime) and not nulls:
             self.add(name, values.to_numpy())
             back, zone = self.restore[name], dtype.time_zone
-            made = (lambda series: series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)) if zone else (lambda series: series)
+            made = (
+                (lambda series: series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
+                if zone
+                else (lambda series: series)
+            )
             self.restore[name] = lambda column: made(polars.Series(back(column)))
         elif dtype == polars.String and self.is_time(name) and not nulls:
             self.add(name, values.to_numpy().astype(str))
@@ -192,7 +212,7 @@ def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     return series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
 
 
-def _read(recording: Any, time: Optional[str] = None) -> _Columns:
+def _read(recording: Any, time: str | None = None) -> _Columns:
     columns = _Columns(time)
     library = _frame_library(recording)
     if library == "pandas":
@@ -209,7 +229,9 @@ def _read(recording: Any, time: Optional[str] = None) -> _Columns:
             columns.add(str(name), values)
     else:
         raise _errors.invalid_type(
-            "resample_columns: recording", type(recording).__name__, "a dictionary of arrays, a pandas or a polars frame"
+            "resample_columns: recording",
+            type(recording).__name__,
+            "a dictionary of arrays, a pandas or a polars frame",
         )
     if columns.time is None and len(columns.dates) == 1 and not set(_TIME_NAMES) & set(columns.arrays):
         columns.time = columns.dates[0]
@@ -224,7 +246,7 @@ def _objects(values: list) -> Any:
     return array
 
 
-def _write(recording: Any, columns: _Columns, arrays: Dict[str, Any]) -> Any:
+def _write(recording: Any, columns: _Columns, arrays: dict[str, Any]) -> Any:
     """What came back, as the caller's kind of recording."""
     restored = {}
     for name, array in arrays.items():
@@ -238,13 +260,15 @@ def _write(recording: Any, columns: _Columns, arrays: Dict[str, Any]) -> Any:
         index = None
         if type(recording.index).__name__ == "DatetimeIndex" and name in restored:
             index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
-        return pandas.DataFrame({name: pandas.Series(values, index=index) for name, values in restored.items()}, index=index)
+        return pandas.DataFrame(
+            {name: pandas.Series(values, index=index) for name, values in restored.items()}, index=index
+        )
     if library == "polars":
         return sys.modules["polars"].DataFrame(restored)
     return restored
 
 
-def _options(mode: Any) -> List[str]:
+def _options(mode: Any) -> list[str]:
     """`mode` as options of the tool."""
     if mode is None:
         return []
@@ -258,22 +282,39 @@ def _raise(text: str, code: int) -> None:
     """The tool's error as the exception that the library would raise."""
     found = re.search(r"tmaops: (E(\d{3})) (.*)", text)
     if not found:
-        raise _errors.DeviceError(text.strip() or f"the tool ended with exit code {code}", code=1, number="E001", name="internal")
+        raise _errors.DeviceError(
+            text.strip() or f"the tool ended with exit code {code}", code=1, number="E001", name="internal"
+        )
     parts = dict(re.findall(r"^  (got|needed|mend):\s+(.*)$", text, re.MULTILINE))
     number = int(found[2])
     title, _, where = found[3].partition(": ")
-    message = text[found.start() + len("tmaops: "):].strip()
+    message = text[found.start() + len("tmaops: ") :].strip()
     raise _errors.class_of(number)(message, code=number, number=found[1], name=title, where=where, **parts)
 
 
 def resample_columns(
-    recording: Any, *, hz: Optional[float] = None, times: Any = None, like: Any = None,
-    mode: Union[None, str, List[str], Dict[str, str]] = None, columns: Optional[str] = None, time: Optional[str] = None,
-    time_unit: Optional[str] = None, times_unit: Optional[str] = None, offsets: Optional[str] = None,
-    start: Union[None, float, str] = None, end: Union[None, float, str] = None, align: bool = False, snap: Optional[float] = None,
-    max_gap: Optional[float] = None, outside: Optional[str] = None, duplicates: Optional[str] = None, sort: bool = False,
-    strict: bool = False, report: bool = False,
-) -> Any:  # fmt: skip
+    recording: Any,
+    *,
+    hz: float | None = None,
+    times: Any = None,
+    like: Any = None,
+    mode: None | str | list[str] | dict[str, str] = None,
+    columns: str | None = None,
+    time: str | None = None,
+    time_unit: str | None = None,
+    times_unit: str | None = None,
+    offsets: str | None = None,
+    start: None | float | str = None,
+    end: None | float | str = None,
+    align: bool = False,
+    snap: float | None = None,
+    max_gap: float | None = None,
+    outside: str | None = None,
+    duplicates: str | None = None,
+    sort: bool = False,
+    strict: bool = False,
+    report: bool = False,
+) -> Any:
     """A recording of named columns at other times, every column by the rule for its name and type.
 
     The rules are those of ``tmaops resample`` (docs/resample_command.md): real numbers are linear, quaternions slerp,
@@ -311,7 +352,9 @@ def resample_columns(
     import numpy
 
     source = _read(recording, time)
-    with tempfile.TemporaryDirectory(prefix="tmaops-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="tmaops-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    ) as folder:
         given, made = os.path.join(folder, "recording.npz"), os.path.join(folder, "resampled.npz")
         _save(given, source.arrays)
         command = [program(), "resample", given, "-o", made, "--json", "--quiet", *_options(mode)]
@@ -331,13 +374,30 @@ def resample_columns(
             _save(path, other.arrays)
             command += ["--like", path]
             if other.time is not None:
-                command += ["--targets-array", other.time, *(["--like-unit", "ns"] if other.time in other.dates else [])]
+                command += [
+                    "--targets-array",
+                    other.time,
+                    *(["--like-unit", "ns"] if other.time in other.dates else []),
+                ]
         named = {
-            "--hz": hz, "--columns": columns, "--times-array": source.time, "--time-unit": time_unit, "--times-unit": times_unit,
-            "--offsets-array": offsets, "--start": start, "--end": end, "--snap": snap, "--max-gap": max_gap,
-            "--outside": outside, "--duplicates": duplicates,
-        }  # fmt: skip
-        command += [f"{option}={value!r}" if isinstance(value, float) else f"{option}={value}" for option, value in named.items() if value is not None]
+            "--hz": hz,
+            "--columns": columns,
+            "--times-array": source.time,
+            "--time-unit": time_unit,
+            "--times-unit": times_unit,
+            "--offsets-array": offsets,
+            "--start": start,
+            "--end": end,
+            "--snap": snap,
+            "--max-gap": max_gap,
+            "--outside": outside,
+            "--duplicates": duplicates,
+        }
+        command += [
+            f"{option}={value!r}" if isinstance(value, float) else f"{option}={value}"
+            for option, value in named.items()
+            if value is not None
+        ]
         command += [option for option, wanted in (("--align", align), ("--sort", sort), ("--strict", strict)) if wanted]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
@@ -356,7 +416,7 @@ def resample_columns(
     return result, Report(modes, said["time"], said["quaternions"], said["warnings"], said["notes"], said)
 
 
-def _save(path: str, arrays: Dict[str, Any]) -> None:
+def _save(path: str, arrays: dict[str, Any]) -> None:
     """numpy.savez, for arrays of any name: savez has a parameter `file`."""
     import zipfile
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from . import _arrays as arrays
-from ._calls import Call, Plan, output
-from ._errors import invalid_value
-from ._library import GemmOptions, encoded
+from tmaops import _arrays as arrays
+from tmaops._calls import Call, Plan, output
+from tmaops._errors import invalid_value
+from tmaops._library import GemmOptions, encoded
 
 _ACTIVATIONS = ("none", "relu", "gelu", "silu")
 _AXES = ("column", "row")
@@ -22,9 +22,21 @@ def choice(where: str, value: str, known: tuple[str, ...]) -> int:
 
 
 def _call(
-    a: Any, b: Any, c: Any, bias: Any, alpha: float, beta: float | None, bias_axis: str, activation: str, out: Any, out_dtype: Any,
-    dependent_launch: bool, variant: str | None, tuning: str | None, stream: Any,
-) -> Call:  # fmt: skip
+    a: Any,
+    b: Any,
+    c: Any,
+    bias: Any,
+    alpha: float,
+    beta: float | None,
+    bias_axis: str,
+    activation: str,
+    out: Any,
+    out_dtype: Any,
+    dependent_launch: bool,
+    variant: str | None,
+    tuning: str | None,
+    stream: Any,
+) -> Call:
     address = arrays.stream_of(a, stream)
     left = arrays.read("gemm: a", a, address)
     right = arrays.read("gemm: b", b, address)
@@ -53,10 +65,22 @@ def _call(
 
 
 def gemm(
-    a: Any, b: Any, *, c: Any = None, bias: Any = None, alpha: float = 1.0, beta: float | None = None, bias_axis: str = "column",
-    activation: str = "none", out: Any = None, out_dtype: Any = None, dependent_launch: bool = False, variant: str | None = None,
-    tuning: str | None = None, stream: Any = None,
-) -> Any:  # fmt: skip
+    a: Any,
+    b: Any,
+    *,
+    c: Any = None,
+    bias: Any = None,
+    alpha: float = 1.0,
+    beta: float | None = None,
+    bias_axis: str = "column",
+    activation: str = "none",
+    out: Any = None,
+    out_dtype: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+    tuning: str | None = None,
+    stream: Any = None,
+) -> Any:
     """D = activation(alpha * A B + beta * C + bias), accumulated in f32 and rounded once.
 
     Args:
@@ -80,13 +104,30 @@ def gemm(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (these are TypeErrors), E014 strides, E015 overlap,
             E018 parameter, E024 and E025 variant (ValueErrors), E080 and E081 memory (MemoryErrors), E07x GPU (RuntimeErrors).
     """
-    return _call(a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, stream).run(stream)
+    return _call(
+        a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, stream
+    ).run(stream)
 
 
 def plan_gemm(
-    a: Any, b: Any, *, c: Any = None, bias: Any = None, alpha: float = 1.0, beta: float | None = None, bias_axis: str = "column",
-    activation: str = "none", out: Any = None, out_dtype: Any = None, dependent_launch: bool = False, variant: str | None = None,
+    a: Any,
+    b: Any,
+    *,
+    c: Any = None,
+    bias: Any = None,
+    alpha: float = 1.0,
+    beta: float | None = None,
+    bias_axis: str = "column",
+    activation: str = "none",
+    out: Any = None,
+    out_dtype: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
     tuning: str | None = None,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """A plan of the same call: `run()` reads what then lies in these arrays. Arguments and errors as for `gemm`."""
-    return Plan(_call(a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, None))
+    return Plan(
+        _call(
+            a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, None
+        )
+    )

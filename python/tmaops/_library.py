@@ -8,10 +8,24 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint64,
+    c_void_p,
+)
 
-from ._errors import class_of
-from ._version import __version__
+from tmaops._errors import class_of
+from tmaops._version import __version__
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 
@@ -70,7 +84,11 @@ class MsDeformAttnOptions(Structure):
 
 
 class MsDeformAttnGradients(Structure):
-    _fields_ = [("value", POINTER(Tensor)), ("sampling_locations", POINTER(Tensor)), ("attention_weights", POINTER(Tensor))]
+    _fields_ = [
+        ("value", POINTER(Tensor)),
+        ("sampling_locations", POINTER(Tensor)),
+        ("attention_weights", POINTER(Tensor)),
+    ]
 
 
 class Time(Structure):
@@ -108,7 +126,9 @@ class ResampleOptions(Structure):
 
 
 class ErrorParts(Structure):
-    _fields_ = [("code", c_int)] + [(name, c_char_p) for name in ("number", "name", "where", "got", "needed", "mend", "message")]
+    _fields_ = [("code", c_int)] + [
+        (name, c_char_p) for name in ("number", "name", "where", "got", "needed", "mend", "message")
+    ]
 
 
 class Variant(Structure):
@@ -154,7 +174,14 @@ def _declare(library: ctypes.CDLL) -> None:
     for name, arguments in operators.items():
         getattr(library, f"tmaops_{name}").argtypes = [*arguments, stream]
         getattr(library, f"tmaops_plan_{name}").argtypes = [*arguments, plan]
-    library.tmaops_resample_violations.argtypes = [tensor, tensor, POINTER(UniformGrid), tensor, POINTER(ResampleOptions), stream]
+    library.tmaops_resample_violations.argtypes = [
+        tensor,
+        tensor,
+        POINTER(UniformGrid),
+        tensor,
+        POINTER(ResampleOptions),
+        stream,
+    ]
     library.tmaops_last_error.restype = POINTER(ErrorParts)
     library.tmaops_plan_run.argtypes = [c_void_p, stream]
     library.tmaops_plan_rebind.argtypes = [c_void_p, POINTER(c_void_p), c_int64]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_int32, c_int64
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
-from . import _arrays as arrays
-from ._calls import Call, Plan, output
-from ._errors import invalid_value
-from ._gemm import choice
-from ._library import MsDeformAttnGradients, MsDeformAttnOptions, encoded, integers
+from tmaops import _arrays as arrays
+from tmaops._calls import Call, Plan, output
+from tmaops._errors import invalid_value
+from tmaops._gemm import choice
+from tmaops._library import MsDeformAttnGradients, MsDeformAttnOptions, encoded, integers
 
 _SAMPLING = ("bilinear", "nearest")
 
@@ -45,15 +46,25 @@ def _read_levels(name: str, levels: Any, level_start_index: Any, synchronize: bo
     if not synchronize and arrays.is_array(levels):
         shapes = arrays.read(f"{name}: levels", levels, address)
         if shapes.on_gpu:
-            starts = None if level_start_index is None else arrays.read(f"{name}: level_start_index", level_start_index, address)
+            starts = (
+                None
+                if level_start_index is None
+                else arrays.read(f"{name}: level_start_index", level_start_index, address)
+            )
             return _Levels([], None, shapes, starts)
     return _Levels(_flat(levels), integers(level_start_index, c_int64))
 
 
 def _options(
-    name: str, levels: _Levels, points_per_level: Any, sampling: str, dependent_launch: bool, variant: str | None,
-    offset_scale: float = 0.5, **more: Any,
-) -> MsDeformAttnOptions:  # fmt: skip
+    name: str,
+    levels: _Levels,
+    points_per_level: Any,
+    sampling: str,
+    dependent_launch: bool,
+    variant: str | None,
+    offset_scale: float = 0.5,
+    **more: Any,
+) -> MsDeformAttnOptions:
     points = integers(points_per_level, c_int32)
     for what, given in (("level_start_index", levels.starts), ("points_per_level", points)):
         if given is not None and len(given) != levels.count:
@@ -73,15 +84,32 @@ def _options(
 
 
 def _call(
-    value: Any, levels: Any, sampling_locations: Any, attention_weights: Any, level_start_index: Any, points_per_level: Any,
-    sampling: str, softmax: bool, reference_points: Any, offset_scale: float, padding_mask: Any, bordered_value: bool, out: Any,
-    out_dtype: Any, synchronize: bool, dependent_launch: bool, variant: str | None, stream: Any,
-) -> Call:  # fmt: skip
+    value: Any,
+    levels: Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    level_start_index: Any,
+    points_per_level: Any,
+    sampling: str,
+    softmax: bool,
+    reference_points: Any,
+    offset_scale: float,
+    padding_mask: Any,
+    bordered_value: bool,
+    out: Any,
+    out_dtype: Any,
+    synchronize: bool,
+    dependent_launch: bool,
+    variant: str | None,
+    stream: Any,
+) -> Call:
     address = arrays.stream_of(value, stream)
     values = arrays.read("ms_deform_attn: value", value, address)
     locations = arrays.read("ms_deform_attn: sampling_locations", sampling_locations, address)
     weights = arrays.read("ms_deform_attn: attention_weights", attention_weights, address)
-    references = None if reference_points is None else arrays.read("ms_deform_attn: reference_points", reference_points, address)
+    references = (
+        None if reference_points is None else arrays.read("ms_deform_attn: reference_points", reference_points, address)
+    )
     mask = None if padding_mask is None else arrays.read("ms_deform_attn: padding_mask", padding_mask, address)
     level_shapes = _read_levels("ms_deform_attn", levels, level_start_index, synchronize, address)
     shape: tuple[int, ...] = ()
@@ -90,26 +118,58 @@ def _call(
     dtype = values.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
     result = output("ms_deform_attn: output", out, values, shape, dtype or "float32", stream)
     options = _options(
-        "ms_deform_attn", level_shapes, points_per_level, sampling, dependent_launch, variant, offset_scale, softmax=softmax,
-        reference_points=arrays.reference(references), padding_mask=arrays.reference(mask), bordered_value=bordered_value,
-    )  # fmt: skip
+        "ms_deform_attn",
+        level_shapes,
+        points_per_level,
+        sampling,
+        dependent_launch,
+        variant,
+        offset_scale,
+        softmax=softmax,
+        reference_points=arrays.reference(references),
+        padding_mask=arrays.reference(mask),
+        bordered_value=bordered_value,
+    )
     arguments = (
-        arrays.reference(values), *level_shapes.arguments(), arrays.reference(locations), arrays.reference(weights),
-        arrays.reference(result), ctypes.byref(options),
-    )  # fmt: skip
+        arrays.reference(values),
+        *level_shapes.arguments(),
+        arrays.reference(locations),
+        arrays.reference(weights),
+        arrays.reference(result),
+        ctypes.byref(options),
+    )
     tensors = {
-        "value": values, "sampling_locations": locations, "attention_weights": weights, "out": result, "reference_points": references,
+        "value": values,
+        "sampling_locations": locations,
+        "attention_weights": weights,
+        "out": result,
+        "reference_points": references,
         "padding_mask": mask,
-    }  # fmt: skip
+    }
     return Call("ms_deform_attn", arguments, tensors, "value", {"out": out}, (level_shapes, options))
 
 
 def ms_deform_attn(
-    value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, *,
-    level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear", softmax: bool = False,
-    reference_points: Any = None, offset_scale: float = 0.5, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
-    out_dtype: Any = None, synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
-) -> Any:  # fmt: skip
+    value: Any,
+    levels: Sequence[tuple[int, int]] | Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    *,
+    level_start_index: Any = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    softmax: bool = False,
+    reference_points: Any = None,
+    offset_scale: float = 0.5,
+    padding_mask: Any = None,
+    bordered_value: bool = False,
+    out: Any = None,
+    out_dtype: Any = None,
+    synchronize: bool = True,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+    stream: Any = None,
+) -> Any:
     """Multi-scale deformable attention: each query and head adds up weighted samples of the feature levels.
 
     output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
@@ -144,38 +204,100 @@ def ms_deform_attn(
             E018, E024, E025 (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
     return _call(
-        value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, softmax,
-        reference_points, offset_scale, padding_mask, bordered_value, out, out_dtype, synchronize, dependent_launch, variant, stream,
-    ).run(stream)  # fmt: skip
+        value,
+        levels,
+        sampling_locations,
+        attention_weights,
+        level_start_index,
+        points_per_level,
+        sampling,
+        softmax,
+        reference_points,
+        offset_scale,
+        padding_mask,
+        bordered_value,
+        out,
+        out_dtype,
+        synchronize,
+        dependent_launch,
+        variant,
+        stream,
+    ).run(stream)
 
 
 def plan_ms_deform_attn(
-    value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, *,
-    level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear", softmax: bool = False,
-    reference_points: Any = None, offset_scale: float = 0.5, padding_mask: Any = None, bordered_value: bool = False, out: Any = None,
-    out_dtype: Any = None, synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None,
-) -> Plan:  # fmt: skip
+    value: Any,
+    levels: Sequence[tuple[int, int]] | Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    *,
+    level_start_index: Any = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    softmax: bool = False,
+    reference_points: Any = None,
+    offset_scale: float = 0.5,
+    padding_mask: Any = None,
+    bordered_value: bool = False,
+    out: Any = None,
+    out_dtype: Any = None,
+    synchronize: bool = True,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+) -> Plan:
     """A plan of the same call. Arguments and errors as for `ms_deform_attn`."""
-    return Plan(_call(
-        value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, softmax,
-        reference_points, offset_scale, padding_mask, bordered_value, out, out_dtype, synchronize, dependent_launch, variant, None,
-    ))  # fmt: skip
+    return Plan(
+        _call(
+            value,
+            levels,
+            sampling_locations,
+            attention_weights,
+            level_start_index,
+            points_per_level,
+            sampling,
+            softmax,
+            reference_points,
+            offset_scale,
+            padding_mask,
+            bordered_value,
+            out,
+            out_dtype,
+            synchronize,
+            dependent_launch,
+            variant,
+            None,
+        )
+    )
 
 
 def _backward_call(
-    value: Any, levels: Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, level_start_index: Any,
-    points_per_level: Any, sampling: str, needed: Sequence[bool], out: Sequence[Any] | None, deterministic: bool,
-    synchronize: bool, dependent_launch: bool, variant: str | None, stream: Any,
-) -> Call:  # fmt: skip
+    value: Any,
+    levels: Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    grad_output: Any,
+    level_start_index: Any,
+    points_per_level: Any,
+    sampling: str,
+    needed: Sequence[bool],
+    out: Sequence[Any] | None,
+    deterministic: bool,
+    synchronize: bool,
+    dependent_launch: bool,
+    variant: str | None,
+    stream: Any,
+) -> Call:
     name = "ms_deform_attn_backward"
     address = arrays.stream_of(value, stream)
     inputs = [
         arrays.read(f"{name}: {what}", array, address)
         for what, array in (
-            ("value", value), ("sampling_locations", sampling_locations), ("attention_weights", attention_weights),
+            ("value", value),
+            ("sampling_locations", sampling_locations),
+            ("attention_weights", attention_weights),
             ("grad_output", grad_output),
         )
-    ]  # fmt: skip
+    ]
     level_shapes = _read_levels(name, levels, level_start_index, synchronize, address)
     given = (None, None, None) if out is None else tuple(out)
     if len(given) != 3 or len(needed) != 3:
@@ -183,26 +305,50 @@ def _backward_call(
     gradients: list[arrays.Array | None] = []
     for what, source, wanted, array in zip(("value", "sampling_locations", "attention_weights"), inputs, needed, given):
         where = f"{name}: gradient of {what}"
-        gradients.append(output(where, array, source, source.shape, source.dtype or "float32", stream) if wanted else None)
+        gradients.append(
+            output(where, array, source, source.shape, source.dtype or "float32", stream) if wanted else None
+        )
     written = MsDeformAttnGradients(*(arrays.reference(gradient) for gradient in gradients))
     options = _options(
         name, level_shapes, points_per_level, sampling, dependent_launch, variant, deterministic=deterministic
     )
     first, locations, weights, grad = (arrays.reference(array) for array in inputs)
     arguments = (
-        first, *level_shapes.arguments(), locations, weights, grad, ctypes.byref(written), ctypes.byref(options),
-    )  # fmt: skip
+        first,
+        *level_shapes.arguments(),
+        locations,
+        weights,
+        grad,
+        ctypes.byref(written),
+        ctypes.byref(options),
+    )
     names = ("grad_value", "grad_sampling_locations", "grad_attention_weights")
-    tensors = dict(zip(("value", "sampling_locations", "attention_weights", "grad_output", *names), [*inputs, *gradients]))
-    return Call(name, arguments, tensors, "value", dict(zip(names, given)), (written, level_shapes, options), single=False)
+    tensors = dict(
+        zip(("value", "sampling_locations", "attention_weights", "grad_output", *names), [*inputs, *gradients])
+    )
+    return Call(
+        name, arguments, tensors, "value", dict(zip(names, given)), (written, level_shapes, options), single=False
+    )
 
 
 def ms_deform_attn_backward(
-    value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, *,
-    level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear",
-    needed: Sequence[bool] = (True, True, True), out: Sequence[Any] | None = None, deterministic: bool = False,
-    synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    value: Any,
+    levels: Sequence[tuple[int, int]] | Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    grad_output: Any,
+    *,
+    level_start_index: Any = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    needed: Sequence[bool] = (True, True, True),
+    out: Sequence[Any] | None = None,
+    deterministic: bool = False,
+    synchronize: bool = True,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+    stream: Any = None,
+) -> tuple[Any, Any, Any]:
     """Gradients of `ms_deform_attn` to value, sampling_locations and attention_weights.
 
     Args:
@@ -220,19 +366,58 @@ def ms_deform_attn_backward(
         tmaops.Error: as `ms_deform_attn`.
     """
     return _backward_call(
-        value, levels, sampling_locations, attention_weights, grad_output, level_start_index, points_per_level, sampling, needed,
-        out, deterministic, synchronize, dependent_launch, variant, stream,
-    ).run(stream)  # fmt: skip
+        value,
+        levels,
+        sampling_locations,
+        attention_weights,
+        grad_output,
+        level_start_index,
+        points_per_level,
+        sampling,
+        needed,
+        out,
+        deterministic,
+        synchronize,
+        dependent_launch,
+        variant,
+        stream,
+    ).run(stream)
 
 
 def plan_ms_deform_attn_backward(
-    value: Any, levels: Sequence[tuple[int, int]] | Any, sampling_locations: Any, attention_weights: Any, grad_output: Any, *,
-    level_start_index: Any = None, points_per_level: Sequence[int] | None = None, sampling: str = "bilinear",
-    needed: Sequence[bool] = (True, True, True), out: Sequence[Any] | None = None, deterministic: bool = False,
-    synchronize: bool = True, dependent_launch: bool = False, variant: str | None = None,
-) -> Plan:  # fmt: skip
+    value: Any,
+    levels: Sequence[tuple[int, int]] | Any,
+    sampling_locations: Any,
+    attention_weights: Any,
+    grad_output: Any,
+    *,
+    level_start_index: Any = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    needed: Sequence[bool] = (True, True, True),
+    out: Sequence[Any] | None = None,
+    deterministic: bool = False,
+    synchronize: bool = True,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+) -> Plan:
     """A plan of the same call. Arguments and errors as for `ms_deform_attn_backward`."""
-    return Plan(_backward_call(
-        value, levels, sampling_locations, attention_weights, grad_output, level_start_index, points_per_level, sampling, needed,
-        out, deterministic, synchronize, dependent_launch, variant, None,
-    ))  # fmt: skip
+    return Plan(
+        _backward_call(
+            value,
+            levels,
+            sampling_locations,
+            attention_weights,
+            grad_output,
+            level_start_index,
+            points_per_level,
+            sampling,
+            needed,
+            out,
+            deterministic,
+            synchronize,
+            dependent_launch,
+            variant,
+            None,
+        )
+    )

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_int64
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
-from . import _arrays as arrays
-from ._calls import Call, Plan, Tensors, output
-from ._errors import invalid_value
-from ._gemm import choice
-from ._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
+from tmaops import _arrays as arrays
+from tmaops._calls import Call, Plan, Tensors, output
+from tmaops._errors import invalid_value
+from tmaops._gemm import choice
+from tmaops._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
 
 _INTERPOLATIONS = ("linear", "previous", "next", "nearest", "cubic", "slerp")
 _OUTSIDE = ("hold", "nan", "extrapolate", "error")
 _DUPLICATES = ("error", "last")
 _VIOLATIONS = (
-    "source_not_finite", "source_not_sorted", "source_duplicate", "target_not_finite", "target_outside", "empty_trajectory",
+    "source_not_finite",
+    "source_not_sorted",
+    "source_duplicate",
+    "target_not_finite",
+    "target_outside",
+    "empty_trajectory",
     "bad_offsets",
-)  # fmt: skip
+)
 
 
 class _Offsets(NamedTuple):
@@ -63,9 +69,10 @@ class _Problem(NamedTuple):
 
     def arguments(self) -> tuple:
         return (
-            arrays.reference(self.times), arrays.reference(self.targets),
+            arrays.reference(self.times),
+            arrays.reference(self.targets),
             None if self.grid is None else ctypes.byref(self.grid),
-        )  # fmt: skip
+        )
 
 
 def _time(where: str, value: Any, whole: bool) -> Time:
@@ -83,21 +90,36 @@ def _groups(groups: Any) -> Any:
     if groups is None:
         return None
     made = [
-        ChannelGroup(int(first), int(count), choice("resample: groups", mode, _INTERPOLATIONS)) for first, count, mode in groups
+        ChannelGroup(int(first), int(count), choice("resample: groups", mode, _INTERPOLATIONS))
+        for first, count, mode in groups
     ]
     return (ChannelGroup * len(made))(*made)
 
 
 def _problem(
-    name: str, source_times: Any, target_times: Any, grid: Any, interpolation: str, groups: Any, outside: str, duplicates: str,
-    max_gap: Any, source_offsets: Any, target_offsets: Any, valid: arrays.Array | None, dependent_launch: bool,
-    variant: str | None, address: int | None,
-) -> _Problem:  # fmt: skip
+    name: str,
+    source_times: Any,
+    target_times: Any,
+    grid: Any,
+    interpolation: str,
+    groups: Any,
+    outside: str,
+    duplicates: str,
+    max_gap: Any,
+    source_offsets: Any,
+    target_offsets: Any,
+    valid: arrays.Array | None,
+    dependent_launch: bool,
+    variant: str | None,
+    address: int | None,
+) -> _Problem:
     times = arrays.read(f"{name}: source_times", source_times, address)
     whole = times.dtype == "int64"
     targets, uniform, count = None, None, 0
     if (target_times is None) == (grid is None):
-        raise invalid_value(f"{name}: target_times and grid", "both" if grid is not None else "neither", "one of the two")
+        raise invalid_value(
+            f"{name}: target_times and grid", "both" if grid is not None else "neither", "one of the two"
+        )
     if target_times is not None:
         targets = arrays.read(f"{name}: target_times", target_times, address)
         count = targets.shape[-1] if targets.shape else 0
@@ -139,16 +161,42 @@ def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
 
 
 def _call(
-    values: Any, source_times: Any, target_times: Any, grid: Any, interpolation: str, groups: Any, outside: str, duplicates: str,
-    max_gap: Any, source_offsets: Any, target_offsets: Any, out: Any, valid: Any, dependent_launch: bool, variant: str | None,
+    values: Any,
+    source_times: Any,
+    target_times: Any,
+    grid: Any,
+    interpolation: str,
+    groups: Any,
+    outside: str,
+    duplicates: str,
+    max_gap: Any,
+    source_offsets: Any,
+    target_offsets: Any,
+    out: Any,
+    valid: Any,
+    dependent_launch: bool,
+    variant: str | None,
     stream: Any,
-) -> Call:  # fmt: skip
+) -> Call:
     address = arrays.stream_of(values, stream)
     source = arrays.read("resample: values", values, address)
     problem = _problem(
-        "resample", source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
-        target_offsets, None, dependent_launch, variant, address,
-    )  # fmt: skip
+        "resample",
+        source_times,
+        target_times,
+        grid,
+        interpolation,
+        groups,
+        outside,
+        duplicates,
+        max_gap,
+        source_offsets,
+        target_offsets,
+        None,
+        dependent_launch,
+        variant,
+        address,
+    )
     shape = _shape(source, problem)
     result = output("resample: output", out, source, shape, source.dtype or "float32", stream)
     tensors: Tensors = {"values": source, "source_times": problem.times, "target_times": problem.targets, "out": result}
@@ -160,16 +208,35 @@ def _call(
         tensors["valid"] = mask
         outputs["valid"] = given
     tensors.update(problem.offset_tensors)
-    arguments = (arrays.reference(source), *problem.arguments(), arrays.reference(result), ctypes.byref(problem.options))
+    arguments = (
+        arrays.reference(source),
+        *problem.arguments(),
+        arrays.reference(result),
+        ctypes.byref(problem.options),
+    )
     return Call("resample", arguments, tensors, "values", outputs, problem, single=len(outputs) == 1)
 
 
 def resample(
-    values: Any, source_times: Any = None, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None, outside: str = "hold",
-    duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None, out: Any = None,
-    valid: Any = None, dependent_launch: bool = False, variant: str | None = None, stream: Any = None, **columns: Any,
-) -> Any:  # fmt: skip
+    values: Any,
+    source_times: Any = None,
+    target_times: Any = None,
+    *,
+    grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear",
+    groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold",
+    duplicates: str = "error",
+    max_gap: Any = None,
+    source_offsets: Any = None,
+    target_offsets: Any = None,
+    out: Any = None,
+    valid: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+    stream: Any = None,
+    **columns: Any,
+) -> Any:
     """Values of trajectories with irregular timestamps at other times: output[b, t, :] = values[b] at target_times[b, t].
 
     A dictionary of arrays, a pandas or a polars frame goes to `resample_columns` with its arguments.
@@ -201,7 +268,7 @@ def resample(
             about times, quaternions and offsets (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
     if not arrays.is_array(values) or hasattr(values, "columns"):
-        from ._columns import is_recording, resample_columns
+        from tmaops._columns import is_recording, resample_columns
 
         if is_recording(values):
             if source_times is not None:
@@ -212,51 +279,139 @@ def resample(
     if columns:
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
     return _call(
-        values, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
-        target_offsets, out, valid, dependent_launch, variant, stream,
-    ).run(stream)  # fmt: skip
+        values,
+        source_times,
+        target_times,
+        grid,
+        interpolation,
+        groups,
+        outside,
+        duplicates,
+        max_gap,
+        source_offsets,
+        target_offsets,
+        out,
+        valid,
+        dependent_launch,
+        variant,
+        stream,
+    ).run(stream)
 
 
 def plan_resample(
-    values: Any, source_times: Any, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None, outside: str = "hold",
-    duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None, out: Any = None,
-    valid: Any = None, dependent_launch: bool = False, variant: str | None = None,
-) -> Plan:  # fmt: skip
+    values: Any,
+    source_times: Any,
+    target_times: Any = None,
+    *,
+    grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear",
+    groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold",
+    duplicates: str = "error",
+    max_gap: Any = None,
+    source_offsets: Any = None,
+    target_offsets: Any = None,
+    out: Any = None,
+    valid: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+) -> Plan:
     """A plan of the same call, of arrays. Arguments and errors as for `resample`; errors about times come with `run()`."""
-    return Plan(_call(
-        values, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
-        target_offsets, out, valid, dependent_launch, variant, None,
-    ))  # fmt: skip
+    return Plan(
+        _call(
+            values,
+            source_times,
+            target_times,
+            grid,
+            interpolation,
+            groups,
+            outside,
+            duplicates,
+            max_gap,
+            source_offsets,
+            target_offsets,
+            out,
+            valid,
+            dependent_launch,
+            variant,
+            None,
+        )
+    )
 
 
 def _backward_call(
-    grad_output: Any, source_times: Any, target_times: Any, samples: int | None, grid: Any, interpolation: str, groups: Any,
-    outside: str, duplicates: str, max_gap: Any, source_offsets: Any, target_offsets: Any, out: Any, dependent_launch: bool,
-    variant: str | None, stream: Any,
-) -> Call:  # fmt: skip
+    grad_output: Any,
+    source_times: Any,
+    target_times: Any,
+    samples: int | None,
+    grid: Any,
+    interpolation: str,
+    groups: Any,
+    outside: str,
+    duplicates: str,
+    max_gap: Any,
+    source_offsets: Any,
+    target_offsets: Any,
+    out: Any,
+    dependent_launch: bool,
+    variant: str | None,
+    stream: Any,
+) -> Call:
     name = "resample_backward"
     address = arrays.stream_of(grad_output, stream)
     grad = arrays.read(f"{name}: grad_output", grad_output, address)
     problem = _problem(
-        name, source_times, target_times, grid, interpolation, groups, outside, duplicates, max_gap, source_offsets,
-        target_offsets, None, dependent_launch, variant, address,
-    )  # fmt: skip
+        name,
+        source_times,
+        target_times,
+        grid,
+        interpolation,
+        groups,
+        outside,
+        duplicates,
+        max_gap,
+        source_offsets,
+        target_offsets,
+        None,
+        dependent_launch,
+        variant,
+        address,
+    )
     rows = samples if samples is not None else (problem.times.shape or (0,))[-1]
     batch = () if problem.source_offsets.given else grad.shape[:1]
-    result = output(f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream)
+    result = output(
+        f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream
+    )
     arguments = (*problem.arguments(), arrays.reference(grad), arrays.reference(result), ctypes.byref(problem.options))
-    tensors: Tensors = {"source_times": problem.times, "target_times": problem.targets, "grad_output": grad, "out": result}
+    tensors: Tensors = {
+        "source_times": problem.times,
+        "target_times": problem.targets,
+        "grad_output": grad,
+        "out": result,
+    }
     tensors.update(problem.offset_tensors)
     return Call(name, arguments, tensors, "grad_output", {"out": out}, problem)
 
 
 def resample_backward(
-    grad_output: Any, source_times: Any, target_times: Any = None, *, samples: int | None = None,
-    grid: tuple[Any, Any, int] | None = None, interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold", duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None,
-    out: Any = None, dependent_launch: bool = False, variant: str | None = None, stream: Any = None,
-) -> Any:  # fmt: skip
+    grad_output: Any,
+    source_times: Any,
+    target_times: Any = None,
+    *,
+    samples: int | None = None,
+    grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear",
+    groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold",
+    duplicates: str = "error",
+    max_gap: Any = None,
+    source_offsets: Any = None,
+    target_offsets: Any = None,
+    out: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+    stream: Any = None,
+) -> Any:
     """Gradient of `resample` to the values, for "linear", "previous", "next" and "nearest".
 
     Args:
@@ -273,28 +428,77 @@ def resample_backward(
         tmaops.Error: as `resample`; E018 for "cubic" and "slerp".
     """
     return _backward_call(
-        grad_output, source_times, target_times, samples, grid, interpolation, groups, outside, duplicates, max_gap,
-        source_offsets, target_offsets, out, dependent_launch, variant, stream,
-    ).run(stream)  # fmt: skip
+        grad_output,
+        source_times,
+        target_times,
+        samples,
+        grid,
+        interpolation,
+        groups,
+        outside,
+        duplicates,
+        max_gap,
+        source_offsets,
+        target_offsets,
+        out,
+        dependent_launch,
+        variant,
+        stream,
+    ).run(stream)
 
 
 def plan_resample_backward(
-    grad_output: Any, source_times: Any, target_times: Any = None, *, samples: int | None = None,
-    grid: tuple[Any, Any, int] | None = None, interpolation: str = "linear", groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold", duplicates: str = "error", max_gap: Any = None, source_offsets: Any = None, target_offsets: Any = None,
-    out: Any = None, dependent_launch: bool = False, variant: str | None = None,
-) -> Plan:  # fmt: skip
+    grad_output: Any,
+    source_times: Any,
+    target_times: Any = None,
+    *,
+    samples: int | None = None,
+    grid: tuple[Any, Any, int] | None = None,
+    interpolation: str = "linear",
+    groups: Sequence[tuple[int, int, str]] | None = None,
+    outside: str = "hold",
+    duplicates: str = "error",
+    max_gap: Any = None,
+    source_offsets: Any = None,
+    target_offsets: Any = None,
+    out: Any = None,
+    dependent_launch: bool = False,
+    variant: str | None = None,
+) -> Plan:
     """A plan of the same call. Arguments and errors as for `resample_backward`."""
-    return Plan(_backward_call(
-        grad_output, source_times, target_times, samples, grid, interpolation, groups, outside, duplicates, max_gap,
-        source_offsets, target_offsets, out, dependent_launch, variant, None,
-    ))  # fmt: skip
+    return Plan(
+        _backward_call(
+            grad_output,
+            source_times,
+            target_times,
+            samples,
+            grid,
+            interpolation,
+            groups,
+            outside,
+            duplicates,
+            max_gap,
+            source_offsets,
+            target_offsets,
+            out,
+            dependent_launch,
+            variant,
+            None,
+        )
+    )
 
 
 def resample_violations(
-    source_times: Any, target_times: Any = None, *, grid: tuple[Any, Any, int] | None = None, outside: str = "hold",
-    duplicates: str = "error", source_offsets: Any = None, target_offsets: Any = None, variant: str | None = None,
-) -> dict[str, int]:  # fmt: skip
+    source_times: Any,
+    target_times: Any = None,
+    *,
+    grid: tuple[Any, Any, int] | None = None,
+    outside: str = "hold",
+    duplicates: str = "error",
+    source_offsets: Any = None,
+    target_offsets: Any = None,
+    variant: str | None = None,
+) -> dict[str, int]:
     """How often times break the rules of `resample`, counted where they lie. On a GPU it waits for the counts.
 
     Args:
@@ -310,11 +514,26 @@ def resample_violations(
     """
     address = arrays.stream_of(source_times, None)
     problem = _problem(
-        "resample_violations", source_times, target_times, grid, "linear", None, outside, duplicates, None, source_offsets,
-        target_offsets, None, False, variant, address,
-    )  # fmt: skip
+        "resample_violations",
+        source_times,
+        target_times,
+        grid,
+        "linear",
+        None,
+        outside,
+        duplicates,
+        None,
+        source_offsets,
+        target_offsets,
+        None,
+        False,
+        variant,
+        address,
+    )
     counts = arrays.read("counts", arrays.new(problem.times, (len(_VIOLATIONS),), "int64"))
-    check(library.tmaops_resample_violations(
-        *problem.arguments(), arrays.reference(counts), ctypes.byref(problem.options), address
-    ))  # fmt: skip
+    check(
+        library.tmaops_resample_violations(
+            *problem.arguments(), arrays.reference(counts), ctypes.byref(problem.options), address
+        )
+    )
     return dict(zip(_VIOLATIONS, counts.source.tolist()))

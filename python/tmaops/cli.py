@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from typing import Callable, List, NoReturn, Optional
+from collections.abc import Callable
+from typing import NoReturn
 
-from ._errors import Error
+from tmaops._errors import Error
 
 
 def program() -> str:
@@ -19,19 +20,19 @@ def program() -> str:
     return str(pathlib.Path(__file__).parent / "bin" / "tmaops")
 
 
-def _own(arguments: List[str]) -> Optional[Callable[[List[str]], int]]:
+def _own(arguments: list[str]) -> Callable[[list[str]], int] | None:
     """What in this package runs these arguments; None: the program does."""
     if arguments[:1] == ["report"]:
-        from .pages.report import main
+        from tmaops.pages.report import main
 
         return main
     if arguments[:1] == ["resample"] and any(word == "--plot" or word.startswith("--plot=") for word in arguments):
-        from .pages.recording import main
+        from tmaops.pages.recording import main
 
         return main
     if arguments[:1] == ["dataset"]:
         try:
-            from .dataset.cli import main
+            from tmaops.dataset.cli import main
         except ImportError as error:
             sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
         return main

@@ -1,16 +1,16 @@
 """Steps of data pipelines for robot data. They run in forked workers of data loaders, too.
 
-    DataLoader(dataset, collate_fn=tmaops.data.Resample(hz=30))       # episodes of a batch at one rate, padded
-    pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a function over dictionaries; tmaops.lerobot has LeRobot's
+DataLoader(dataset, collate_fn=tmaops.data.Resample(hz=30))       # episodes of a batch at one rate, padded
+pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a function over dictionaries; tmaops.lerobot has LeRobot's
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
-from ._columns import resample_columns
-from ._errors import invalid_value
+from tmaops._columns import resample_columns
+from tmaops._errors import invalid_value
 
 
 class ResampleStep:
@@ -34,8 +34,8 @@ class ResampleStep:
     def __call__(self, transition: Any) -> Any:
         if not isinstance(transition, Mapping):
             return resample_columns(transition, **self.options)
-        places: Dict[str, Tuple[Any, ...]] = {}
-        recording: Dict[str, Any] = {}
+        places: dict[str, tuple[Any, ...]] = {}
+        recording: dict[str, Any] = {}
         for path, value in _arrays(transition):
             name = str(getattr(path[-1], "value", path[-1]))  # LeRobot's keys are members of an Enum
             if name in places:
@@ -49,11 +49,11 @@ class ResampleStep:
             (result if len(path) == 1 else result[path[0]])[path[-1]] = value
         return result
 
-    def get_config(self) -> Dict[str, Any]:
+    def get_config(self) -> dict[str, Any]:
         """What makes an equal step, as JSON can hold it: `ResampleStep(**step.get_config())`."""
         return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in self.options.items()}
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Nothing: the step learns nothing."""
         return {}
 
@@ -68,10 +68,12 @@ class ResampleStep:
         return features
 
 
-def _arrays(transition: Mapping) -> Iterator[Tuple[Tuple[Any, ...], Any]]:
+def _arrays(transition: Mapping) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """What can have a row for every timestamp, and where it stands: arrays, and lists of numbers or text."""
     for key, value in transition.items():
-        for path, each in [((key, name), inner) for name, inner in value.items()] if isinstance(value, Mapping) else [((key,), value)]:
+        for path, each in (
+            [((key, name), inner) for name, inner in value.items()] if isinstance(value, Mapping) else [((key,), value)]
+        ):
             row = each[0] if isinstance(each, (list, tuple)) and each else None
             if isinstance(row, (int, float, str)) or len(getattr(each, "shape", ())) > 0:
                 yield path, each
@@ -91,7 +93,7 @@ class Resample:
     def __init__(self, **options: Any) -> None:
         self.options = options
 
-    def __call__(self, batch: List[Mapping]) -> Dict[str, Any]:
+    def __call__(self, batch: list[Mapping]) -> dict[str, Any]:
         import sys
 
         import numpy
@@ -102,7 +104,7 @@ class Resample:
         names = {column for _, report in pairs for column, _ in report.modes}
         names = {name.partition("[")[0] for name in names} | {report.time["name"] for _, report in pairs} | {"valid"}
         torch = sys.modules.get("torch")
-        result: Dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name in pairs[0][0] if pairs else ():
             columns = [numpy.asarray(recording[name]) for recording, _ in pairs]
             if name not in names or columns[0].dtype.kind not in "biuf":

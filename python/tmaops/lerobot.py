@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from lerobot.processor import ProcessorStep
 
-from . import data
+from tmaops import data
 
 __all__ = ["ResampleStep"]
 

@@ -1,7 +1,7 @@
 """Resampling on a Ray cluster: whole data sets by file, or a Ray Dataset by episode.
 
-    tmaops.ray.resample_files("droid", "droid_30hz", hz=30)      # same bytes as on one machine
-    ds = tmaops.ray.resample(ray.data.read_parquet("t.parquet"), hz=30, episode_column="episode")
+tmaops.ray.resample_files("droid", "droid_30hz", hz=30)      # same bytes as on one machine
+ds = tmaops.ray.resample(ray.data.read_parquet("t.parquet"), hz=30, episode_column="episode")
 """
 
 from __future__ import annotations

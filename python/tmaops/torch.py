@@ -21,14 +21,15 @@ import logging
 import math
 import os
 import pathlib
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import _gemm, _ms_deform_attn, _resample
-from ._errors import Error
-from ._library import check, library
+from tmaops import _gemm, _ms_deform_attn, _resample
+from tmaops._errors import Error
+from tmaops._library import check, library
 
 _library = torch.library.Library("tmaops", "FRAGMENT")
 _SCHEMAS = {
@@ -90,14 +91,14 @@ _defaults = {
     name: tuple(argument.default_value for argument in operator._schema.arguments if argument.has_default_value())
     for name, operator in _operators.items()
 }
-_functions: Dict[str, Any] = {}  # the autograd.Function of each operator with a gradient
+_functions: dict[str, Any] = {}  # the autograd.Function of each operator with a gradient
 _forward_ad = torch.autograd.forward_ad
 _functorch_level = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
 _BelowAutograd = torch._C._AutoDispatchBelowAutograd
 
 
-def _call(name: str, arguments: Tuple[Any, ...], options: Tuple[object, ...]) -> Tensor:
+def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) -> Tensor:
     """The operator, with its errors as tmaops.Error. `options` are all arguments that have a default."""
     operator = _operators[name]
     if torch.compiler.is_compiling():
@@ -106,7 +107,9 @@ def _call(name: str, arguments: Tuple[Any, ...], options: Tuple[object, ...]) ->
     if not usual:
         arguments += options
     try:
-        if _forward_ad._current_level < 0 and _functorch_level() is None and not _modes():  # torch's way to `kernel` takes longer
+        if (
+            _forward_ad._current_level < 0 and _functorch_level() is None and not _modes()
+        ):  # torch's way to `kernel` takes longer
             if _needs_gradient(arguments):
                 return _functions[name].apply(*arguments, *(options if usual else ()))
             with _BelowAutograd():
@@ -128,7 +131,10 @@ def _raise_as_error(error: RuntimeError) -> None:
 
 def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
     """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
-    operator, defaults = _operators[name], tuple(argument.default_value for argument in _operators[name]._schema.arguments)
+    operator, defaults = (
+        _operators[name],
+        tuple(argument.default_value for argument in _operators[name]._schema.arguments),
+    )
     options = _defaults[name]
     required = len(defaults) - len(options)
 
@@ -148,7 +154,9 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
             _refuse_tangents(name, arguments)
         if _needs_gradient(arguments):
             if torch._C._are_functorch_transforms_active():
-                raise NotImplementedError(f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad")
+                raise NotImplementedError(
+                    f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad"
+                )
             return Gradient.apply(*arguments)
         with _BelowAutograd():
             return operator(*arguments)
@@ -161,7 +169,9 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
 def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
     for tensor in arguments:
         if isinstance(tensor, Tensor) and _forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)")
+            raise NotImplementedError(
+                f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)"
+            )
 
 
 def _no_second_order(name: str) -> Callable:
@@ -181,36 +191,68 @@ def _vmap_rule(name: str) -> Callable:
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
 
 
-def _pairs(levels: Sequence[int]) -> List[Tuple[int, int]]:
+def _pairs(levels: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(levels[::2], levels[1::2]))
 
 
 @torch.no_grad()
 def _attention(
-    value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear",
-    spatial_shapes=None, level_starts=None, out_dtype=None,
-):  # fmt: skip
+    value,
+    levels,
+    sampling_locations,
+    attention_weights,
+    level_start_index=None,
+    points_per_level=None,
+    sampling="bilinear",
+    spatial_shapes=None,
+    level_starts=None,
+    out_dtype=None,
+):
     on_host = spatial_shapes is None
     return _ms_deform_attn.ms_deform_attn(
-        value, _pairs(levels) if on_host else spatial_shapes, sampling_locations, attention_weights,
-        level_start_index=level_start_index if on_host else level_starts, points_per_level=points_per_level, sampling=sampling,
-        out_dtype=out_dtype, synchronize=on_host,
-    )  # fmt: skip
+        value,
+        _pairs(levels) if on_host else spatial_shapes,
+        sampling_locations,
+        attention_weights,
+        level_start_index=level_start_index if on_host else level_starts,
+        points_per_level=points_per_level,
+        sampling=sampling,
+        out_dtype=out_dtype,
+        synchronize=on_host,
+    )
 
 
 @torch.no_grad()
 def _attention_backward(
-    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
-    deterministic, spatial_shapes=None, level_starts=None,
-):  # fmt: skip
+    grad_output,
+    value,
+    levels,
+    sampling_locations,
+    attention_weights,
+    level_start_index,
+    points_per_level,
+    sampling,
+    needed,
+    deterministic,
+    spatial_shapes=None,
+    level_starts=None,
+):
     inputs = (value, sampling_locations, attention_weights)
     on_host = spatial_shapes is None
     wanted = [bool(needed >> index & 1) for index in range(3)]
     gradients = _ms_deform_attn.ms_deform_attn_backward(
-        value, _pairs(levels) if on_host else spatial_shapes, sampling_locations, attention_weights, grad_output,
-        level_start_index=level_start_index if on_host else level_starts, points_per_level=points_per_level, sampling=sampling,
-        needed=wanted, deterministic=deterministic, synchronize=on_host,
-    )  # fmt: skip
+        value,
+        _pairs(levels) if on_host else spatial_shapes,
+        sampling_locations,
+        attention_weights,
+        grad_output,
+        level_start_index=level_start_index if on_host else level_starts,
+        points_per_level=points_per_level,
+        sampling=sampling,
+        needed=wanted,
+        deterministic=deterministic,
+        synchronize=on_host,
+    )
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
 
@@ -219,9 +261,17 @@ _register("ms_deform_attn_backward", _attention_backward)
 
 
 def _attention_fake(
-    value, levels, sampling_locations, attention_weights, level_start_index=None, points_per_level=None, sampling="bilinear",
-    spatial_shapes=None, level_starts=None, out_dtype=None,
-):  # fmt: skip
+    value,
+    levels,
+    sampling_locations,
+    attention_weights,
+    level_start_index=None,
+    points_per_level=None,
+    sampling="bilinear",
+    spatial_shapes=None,
+    level_starts=None,
+    out_dtype=None,
+):
     shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
@@ -231,9 +281,19 @@ torch.library.register_fake("tmaops::ms_deform_attn")(_attention_fake)
 
 @torch.library.register_fake("tmaops::ms_deform_attn_backward")
 def _(
-    grad_output, value, levels, sampling_locations, attention_weights, level_start_index, points_per_level, sampling, needed,
-    deterministic, spatial_shapes=None, level_starts=None,
-):  # fmt: skip
+    grad_output,
+    value,
+    levels,
+    sampling_locations,
+    attention_weights,
+    level_start_index,
+    points_per_level,
+    sampling,
+    needed,
+    deterministic,
+    spatial_shapes=None,
+    level_starts=None,
+):
     inputs = (value, sampling_locations, attention_weights)
     return tuple(like.new_empty(like.shape if needed >> index & 1 else (0,)) for index, like in enumerate(inputs))
 
@@ -251,15 +311,29 @@ def _attention_gradient(ctx, grad):
     if grad.dtype not in (value.dtype, torch.float32):
         grad = grad.to(value.dtype)
     gradients = torch.ops.tmaops.ms_deform_attn_backward(
-        grad, value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling,
-        sum(wanted << index for index, wanted in enumerate(needed)), torch.are_deterministic_algorithms_enabled(), shapes, starts,
-    )  # fmt: skip
-    grad_value, grad_locations, grad_weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
+        grad,
+        value,
+        ctx.levels,
+        locations,
+        weights,
+        ctx.starts,
+        ctx.points,
+        ctx.sampling,
+        sum(wanted << index for index, wanted in enumerate(needed)),
+        torch.are_deterministic_algorithms_enabled(),
+        shapes,
+        starts,
+    )
+    grad_value, grad_locations, grad_weights = (
+        gradient if wanted else None for gradient, wanted in zip(gradients, needed)
+    )
     return grad_value, None, grad_locations, grad_weights, *(None,) * 6
 
 
-def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
-    if type(levels) is not list and isinstance(levels, Tensor):  # asking about the type of a list costs more than the list
+def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
+    if type(levels) is not list and isinstance(
+        levels, Tensor
+    ):  # asking about the type of a list costs more than the list
         levels = levels.tolist()
     return list(itertools.chain.from_iterable(levels))
 
@@ -267,10 +341,12 @@ def _flat_levels(levels: Union[Tensor, Sequence[Sequence[int]]]) -> List[int]:
 # An operator for calls that record no gradient and leave every option at its default: torch needs time to convert each argument.
 # It has no autograd and no fake.
 _eager = torch.ops.tmaops.ms_deform_attn_eager.default._op if native else None
-_level_arrays: Dict[Tuple[Any, ...], Tuple[array.array, int, int]] = {}  # of a list of levels: its numbers, their address, its length
+_level_arrays: dict[
+    tuple[Any, ...], tuple[array.array, int, int]
+] = {}  # of a list of levels: its numbers, their address, its length
 
 
-def _level_array(levels: Tuple[Any, ...]) -> Tuple[array.array, int, int]:
+def _level_array(levels: tuple[Any, ...]) -> tuple[array.array, int, int]:
     flat = _flat_levels(levels)
     if len(flat) != 2 * len(levels) or not all(type(side) is int for side in flat):  # tensors may change
         raise TypeError("levels: not a pair of whole numbers for each level")
@@ -281,13 +357,19 @@ def _level_array(levels: Tuple[Any, ...]) -> Tuple[array.array, int, int]:
     return made
 
 
-def _called_directly(value: Tensor, levels: Sequence[Sequence[int]], locations: Tensor, weights: Tensor) -> Optional[Tensor]:
+def _called_directly(
+    value: Tensor, levels: Sequence[Sequence[int]], locations: Tensor, weights: Tensor
+) -> Tensor | None:
     """What the operator gives, where nothing is recorded or traced and torch's dispatcher would add nothing; else None."""
     try:
         if (
-            torch.compiler.is_compiling() or _modes() or _forward_ad._current_level >= 0 or _functorch_level() is not None
-            or (value.requires_grad or locations.requires_grad or weights.requires_grad) and torch.is_grad_enabled()
-        ):  # fmt: skip
+            torch.compiler.is_compiling()
+            or _modes()
+            or _forward_ad._current_level >= 0
+            or _functorch_level() is not None
+            or (value.requires_grad or locations.requires_grad or weights.requires_grad)
+            and torch.is_grad_enabled()
+        ):
             return None
         key = tuple(levels)
         entry = _level_arrays.get(key) or _level_array(key)  # held until the call returns
@@ -301,10 +383,17 @@ def _called_directly(value: Tensor, levels: Sequence[Sequence[int]], locations: 
 
 
 def ms_deform_attn(
-    value: Tensor, levels: Union[Tensor, Sequence[Sequence[int]]], sampling_locations: Tensor, attention_weights: Tensor, *,
-    level_start_index: Union[None, Tensor, Sequence[int]] = None, points_per_level: Optional[Sequence[int]] = None,
-    sampling: str = "bilinear", out_dtype: Optional[torch.dtype] = None, synchronize: bool = True,
-) -> Tensor:  # fmt: skip
+    value: Tensor,
+    levels: Tensor | Sequence[Sequence[int]],
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    *,
+    level_start_index: None | Tensor | Sequence[int] = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    out_dtype: torch.dtype | None = None,
+    synchronize: bool = True,
+) -> Tensor:
     """Multi-scale deformable attention, with gradients.
 
     Args:
@@ -335,12 +424,17 @@ def ms_deform_attn(
     if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()
     return _call(
-        "ms_deform_attn", (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights),
+        "ms_deform_attn",
+        (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights),
         (
-            None if there else level_start_index, points_per_level, sampling, levels if there else None,
-            level_start_index if there else None, out_dtype,
+            None if there else level_start_index,
+            points_per_level,
+            sampling,
+            levels if there else None,
+            level_start_index if there else None,
+            out_dtype,
         ),
-    )  # fmt: skip
+    )
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -352,26 +446,58 @@ def _one_of(offsets, tensor):
 
 @torch.no_grad()
 def _resampled(
-    values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
-    source_offsets=None, target_offsets=None, source_offset_tensor=None, target_offset_tensor=None,
-):  # fmt: skip
+    values,
+    source_times,
+    target_times,
+    interpolation="linear",
+    outside="hold",
+    duplicates="error",
+    max_gap=None,
+    source_offsets=None,
+    target_offsets=None,
+    source_offset_tensor=None,
+    target_offset_tensor=None,
+):
     return _resample.resample(
-        values, source_times, target_times, interpolation=interpolation, outside=outside, duplicates=duplicates,
-        max_gap=max_gap, source_offsets=_one_of(source_offsets, source_offset_tensor),
+        values,
+        source_times,
+        target_times,
+        interpolation=interpolation,
+        outside=outside,
+        duplicates=duplicates,
+        max_gap=max_gap,
+        source_offsets=_one_of(source_offsets, source_offset_tensor),
         target_offsets=_one_of(target_offsets, target_offset_tensor),
-    )  # fmt: skip
+    )
 
 
 @torch.no_grad()
 def _resampled_backward(
-    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets,
-    source_offset_tensor=None, target_offset_tensor=None,
-):  # fmt: skip
+    grad_output,
+    source_times,
+    target_times,
+    samples,
+    interpolation,
+    outside,
+    duplicates,
+    max_gap,
+    source_offsets,
+    target_offsets,
+    source_offset_tensor=None,
+    target_offset_tensor=None,
+):
     return _resample.resample_backward(
-        grad_output, source_times, target_times, samples=samples, interpolation=interpolation, outside=outside,
-        duplicates=duplicates, max_gap=max_gap, source_offsets=_one_of(source_offsets, source_offset_tensor),
+        grad_output,
+        source_times,
+        target_times,
+        samples=samples,
+        interpolation=interpolation,
+        outside=outside,
+        duplicates=duplicates,
+        max_gap=max_gap,
+        source_offsets=_one_of(source_offsets, source_offset_tensor),
         target_offsets=_one_of(target_offsets, target_offset_tensor),
-    )  # fmt: skip
+    )
 
 
 _register("resample", _resampled)
@@ -380,9 +506,18 @@ _register("resample_backward", _resampled_backward)
 
 @torch.library.register_fake("tmaops::resample")
 def _(
-    values, source_times, target_times, interpolation="linear", outside="hold", duplicates="error", max_gap=None,
-    source_offsets=None, target_offsets=None, source_offset_tensor=None, target_offset_tensor=None,
-):  # fmt: skip
+    values,
+    source_times,
+    target_times,
+    interpolation="linear",
+    outside="hold",
+    duplicates="error",
+    max_gap=None,
+    source_offsets=None,
+    target_offsets=None,
+    source_offset_tensor=None,
+    target_offset_tensor=None,
+):
     targets = target_times.shape[-1]
     if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
@@ -395,9 +530,19 @@ def _(
 
 @torch.library.register_fake("tmaops::resample_backward")
 def _(
-    grad_output, source_times, target_times, samples, interpolation, outside, duplicates, max_gap, source_offsets, target_offsets,
-    source_offset_tensor=None, target_offset_tensor=None,
-):  # fmt: skip
+    grad_output,
+    source_times,
+    target_times,
+    samples,
+    interpolation,
+    outside,
+    duplicates,
+    max_gap,
+    source_offsets,
+    target_offsets,
+    source_offset_tensor=None,
+    target_offset_tensor=None,
+):
     batch = grad_output.shape[:1] if source_offsets is None and source_offset_tensor is None else ()
     return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
 
@@ -422,10 +567,17 @@ def _listed(offsets, values):
 
 
 def resample(
-    values: Tensor, source_times: Tensor, target_times: Tensor, *, interpolation: str = "linear", outside: str = "hold",
-    duplicates: str = "error", max_gap: Optional[float] = None, source_offsets: Union[Sequence[int], Tensor, None] = None,
-    target_offsets: Union[Sequence[int], Tensor, None] = None,
-) -> Tensor:  # fmt: skip
+    values: Tensor,
+    source_times: Tensor,
+    target_times: Tensor,
+    *,
+    interpolation: str = "linear",
+    outside: str = "hold",
+    duplicates: str = "error",
+    max_gap: float | None = None,
+    source_offsets: Sequence[int] | Tensor | None = None,
+    target_offsets: Sequence[int] | Tensor | None = None,
+) -> Tensor:
     """Values of trajectories at other times, with the gradient to the values.
 
     Args:
@@ -444,9 +596,10 @@ def resample(
     source, source_tensor = _listed(source_offsets, values)
     target, target_tensor = _listed(target_offsets, values)
     return _call(
-        "resample", (values, source_times, target_times),
+        "resample",
+        (values, source_times, target_times),
         (interpolation, outside, duplicates, max_gap, source, target, source_tensor, target_tensor),
-    )  # fmt: skip
+    )
 
 
 # --- matrix multiplication -------------------------------------------------------------------------------------------
@@ -479,7 +632,9 @@ def _activation_gradient(activation: str, sums: Tensor, grad: Tensor) -> Tensor:
     if activation == "relu":
         return torch.where(sums > 0, grad, 0)
     if activation == "gelu":
-        return grad * (0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi))
+        return grad * (
+            0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi)
+        )
     share = torch.sigmoid(sums)
     return grad * share * (1 + sums * (1 - share))
 
@@ -506,7 +661,7 @@ def _gemm_gradient(ctx, grad):
 
 
 def gemm(
-    a: Tensor, b: Tensor, bias: Optional[Tensor] = None, *, activation: str = "none", out_dtype: Optional[torch.dtype] = None
+    a: Tensor, b: Tensor, bias: Tensor | None = None, *, activation: str = "none", out_dtype: torch.dtype | None = None
 ) -> Tensor:
     """activation(a @ b + bias), accumulated in f32, with gradients.
 
@@ -524,7 +679,12 @@ def gemm(
 
 
 def linear(
-    x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, activation: str = "none", out_dtype: Optional[torch.dtype] = None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    activation: str = "none",
+    out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """activation(x weight^T + bias): torch.nn.functional.linear with its activation.
 
@@ -534,7 +694,9 @@ def linear(
     Returns:
         (..., out_features).
     """
-    return gemm(x.reshape(-1, x.shape[-1]), weight.t(), bias, activation=activation, out_dtype=out_dtype).unflatten(0, x.shape[:-1])
+    return gemm(x.reshape(-1, x.shape[-1]), weight.t(), bias, activation=activation, out_dtype=out_dtype).unflatten(
+        0, x.shape[:-1]
+    )
 
 
 _register_autograd("ms_deform_attn", _attention_context, _attention_gradient)
@@ -552,11 +714,19 @@ class MSDeformAttnFunction:
 
     @staticmethod
     def apply(
-        value: Tensor, value_spatial_shapes: Tensor, value_level_start_index: Tensor, sampling_locations: Tensor,
-        attention_weights: Tensor, im2col_step: int = 64,
-    ) -> Tensor:  # fmt: skip
+        value: Tensor,
+        value_spatial_shapes: Tensor,
+        value_level_start_index: Tensor,
+        sampling_locations: Tensor,
+        attention_weights: Tensor,
+        im2col_step: int = 64,
+    ) -> Tensor:
         return ms_deform_attn(
-            value, value_spatial_shapes, sampling_locations, attention_weights, level_start_index=value_level_start_index
+            value,
+            value_spatial_shapes,
+            sampling_locations,
+            attention_weights,
+            level_start_index=value_level_start_index,
         )
 
 
@@ -570,7 +740,9 @@ class MSDeformAttn(torch.nn.Module):
     Under autocast the locations and weights stay f32.
     """
 
-    def __init__(self, d_model: int = 256, n_levels: int = 4, n_heads: int = 8, n_points: int = 4, offset_scale: float = 0.5) -> None:
+    def __init__(
+        self, d_model: int = 256, n_levels: int = 4, n_heads: int = 8, n_points: int = 4, offset_scale: float = 0.5
+    ) -> None:
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"MSDeformAttn: got d_model {d_model}, needed a multiple of n_heads {n_heads}")
@@ -600,10 +772,14 @@ class MSDeformAttn(torch.nn.Module):
                 projection.bias.zero_()
 
     def forward(
-        self, query: Tensor, reference_points: Tensor, input_flatten: Tensor,
-        input_spatial_shapes: Union[Tensor, Sequence[Sequence[int]]], input_level_start_index: Optional[Tensor] = None,
-        input_padding_mask: Optional[Tensor] = None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        query: Tensor,
+        reference_points: Tensor,
+        input_flatten: Tensor,
+        input_spatial_shapes: Tensor | Sequence[Sequence[int]],
+        input_level_start_index: Tensor | None = None,
+        input_padding_mask: Tensor | None = None,
+    ) -> Tensor:
         """
         Args:
             query: (N, Lq, d_model).
@@ -626,8 +802,12 @@ class MSDeformAttn(torch.nn.Module):
         with torch.autocast(query.device.type, enabled=False):  # 16 bits are too coarse for locations
             wide = torch.promote_types(self.sampling_offsets.weight.dtype, torch.float32)
             states = query.to(wide)
-            offsets = torch.nn.functional.linear(states, self.sampling_offsets.weight.to(wide), self.sampling_offsets.bias.to(wide))
-            logits = torch.nn.functional.linear(states, self.attention_weights.weight.to(wide), self.attention_weights.bias.to(wide))
+            offsets = torch.nn.functional.linear(
+                states, self.sampling_offsets.weight.to(wide), self.sampling_offsets.bias.to(wide)
+            )
+            logits = torch.nn.functional.linear(
+                states, self.attention_weights.weight.to(wide), self.attention_weights.bias.to(wide)
+            )
             weights = logits.view(*grid[:3], -1).softmax(-1).view(grid)
             offsets = offsets.view(*grid, 2)
             references = reference_points.to(wide)[:, :, None, :, None, :]
@@ -637,7 +817,9 @@ class MSDeformAttn(torch.nn.Module):
             elif references.shape[-1] == 4:
                 locations = references[..., :2] + offsets / self.n_points * references[..., 2:] * self.offset_scale
             else:
-                raise ValueError(f"MSDeformAttn: reference_points have {references.shape[-1]} components, needed 2 or 4")
+                raise ValueError(
+                    f"MSDeformAttn: reference_points have {references.shape[-1]} components, needed 2 or 4"
+                )
         output = ms_deform_attn(value, shapes, locations, weights, level_start_index=input_level_start_index)
         return self.output_proj(output)
 

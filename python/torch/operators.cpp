@@ -1,6 +1,7 @@
 // The operators of tmaops.torch on torch's stable ABI: one library for torch 2.10 and newer, on CPU and CUDA.
-// Schemas, fakes and gradients are registered in python/tmaops/torch.py, but for the schema of ms_deform_attn_eager; here are
-// the kernels, which hand torch's tensors to the C interface. libtmaops.so is in the process already: Python loads it first.
+// Schemas, fakes and gradients are registered in python/tmaops/torch.py, but for the schema of ms_deform_attn_eager;
+// here are the kernels, which hand torch's tensors to the C interface. libtmaops.so is in the process already: Python
+// loads it first.
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
@@ -45,15 +46,24 @@ void check(int code) {
 
 tmaops_dtype dtype_of(const Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case ScalarType::Double: return TMAOPS_F64;
-    case ScalarType::Float: return TMAOPS_F32;
-    case ScalarType::Half: return TMAOPS_F16;
-    case ScalarType::BFloat16: return TMAOPS_BF16;
-    case ScalarType::Long: return TMAOPS_I64;
-    case ScalarType::Int: return TMAOPS_I32;
-    case ScalarType::Byte: return TMAOPS_U8;
-    case ScalarType::Bool: return {tmaops_dtype_bool, 8, 1};
-    default: return {tmaops_dtype_int, 0, 1};  // refused by the library, by the name of the argument
+    case ScalarType::Double:
+      return TMAOPS_F64;
+    case ScalarType::Float:
+      return TMAOPS_F32;
+    case ScalarType::Half:
+      return TMAOPS_F16;
+    case ScalarType::BFloat16:
+      return TMAOPS_BF16;
+    case ScalarType::Long:
+      return TMAOPS_I64;
+    case ScalarType::Int:
+      return TMAOPS_I32;
+    case ScalarType::Byte:
+      return TMAOPS_U8;
+    case ScalarType::Bool:
+      return {tmaops_dtype_bool, 8, 1};
+    default:
+      return {tmaops_dtype_int, 0, 1};  // refused by the library, by the name of the argument
   }
 }
 
@@ -84,10 +94,11 @@ struct OptionalView {
 tmaops_stream stream_of(const Tensor& tensor) {
   if (!tensor.is_cuda()) return nullptr;
   using Current = AOTITorchError(int32_t, void**);
-  static auto* const current =
-      reinterpret_cast<Current*>(dlsym(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD), "aoti_torch_get_current_cuda_stream"));
+  static auto* const current = reinterpret_cast<Current*>(
+      dlsym(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD), "aoti_torch_get_current_cuda_stream"));
   void* stream = nullptr;
-  if (current == nullptr || current(tensor.get_device(), &stream) != AOTI_TORCH_SUCCESS) fail("torch has no current stream");
+  if (current == nullptr || current(tensor.get_device(), &stream) != AOTI_TORCH_SUCCESS)
+    fail("torch has no current stream");
   return stream;
 }
 
@@ -111,8 +122,8 @@ Tensor empty(const Tensor& like, std::span<const int64_t> shape, std::optional<S
   AtenTensorHandle made = nullptr;
   if (aoti_torch_get_device_type(like.get(), &device) != AOTI_TORCH_SUCCESS ||
       aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(), strides,
-                               static_cast<int32_t>(dtype.value_or(like.scalar_type())), device, like.get_device_index(),
-                               &made) != AOTI_TORCH_SUCCESS)
+                               static_cast<int32_t>(dtype.value_or(like.scalar_type())), device,
+                               like.get_device_index(), &made) != AOTI_TORCH_SUCCESS)
     fail("torch could not allocate an output");
   return Tensor(made);
 }
@@ -122,7 +133,8 @@ Tensor empty(const Tensor& like, std::span<const int64_t> shape, std::optional<S
 /// Options and levels. They point into the arguments, which must stay.
 struct Attention {
   Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
-            const Text& sampling, const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& starts_tensor)
+            const Text& sampling, const std::optional<Tensor>& spatial_shapes,
+            const std::optional<Tensor>& starts_tensor)
       : shapes(reinterpret_cast<const tmaops_level_shape*>(levels.data())),
         count(static_cast<int64_t>(levels.size() / 2)),
         shapes_there(spatial_shapes),
@@ -138,7 +150,8 @@ struct Attention {
     if (points) {
       counts.assign(points->begin(), points->end());
       const int64_t there = spatial_shapes && spatial_shapes->dim() > 0 ? spatial_shapes->size(0) : 0;
-      if (static_cast<int64_t>(counts.size()) != (spatial_shapes ? there : count)) fail("points_per_level: not one number for each level");
+      if (static_cast<int64_t>(counts.size()) != (spatial_shapes ? there : count))
+        fail("points_per_level: not one number for each level");
       options.points_per_level = counts.data();
     }
   }
@@ -174,16 +187,17 @@ Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor&
                       const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts,
                       std::optional<ScalarType> out_dtype) {
   const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
-  return attend(value, attention.shapes, attention.count, sampling_locations, attention_weights, attention.options, out_dtype);
+  return attend(value, attention.shapes, attention.count, sampling_locations, attention_weights, attention.options,
+                out_dtype);
 }
 
-/// With every option at its default, and `count` levels at an address that the caller keeps: torch takes longer to convert
-/// a list than to allocate a tensor.
+/// With every option at its default, and `count` levels at an address that the caller keeps: torch takes longer to
+/// convert a list than to allocate a tensor.
 Tensor ms_deform_attn_eager(const Tensor& value, int64_t levels, int64_t count, const Tensor& sampling_locations,
                             const Tensor& attention_weights) {
   static constexpr tmaops_ms_deform_attn_options kDefault = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-  return attend(value, reinterpret_cast<const tmaops_level_shape*>(levels), count, sampling_locations, attention_weights,
-                kDefault, {});
+  return attend(value, reinterpret_cast<const tmaops_level_shape*>(levels), count, sampling_locations,
+                attention_weights, kDefault, {});
 }
 
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
@@ -196,7 +210,8 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
   attention.options.deterministic = deterministic;
   const auto gradient = [&](const Tensor& input, int64_t bit) {
     static constexpr int64_t kNothing[] = {0};
-    return empty(input, (needed & bit) != 0 ? std::span(input.sizes().data(), input.sizes().size()) : std::span(kNothing, 1));
+    return empty(input,
+                 (needed & bit) != 0 ? std::span(input.sizes().data(), input.sizes().size()) : std::span(kNothing, 1));
   };
   const Tensor grad_value = gradient(value, 1), grad_locations = gradient(sampling_locations, 2),
                grad_weights = gradient(attention_weights, 4);
@@ -215,9 +230,11 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
 /// Offsets of packed rows as a list or a tensor.
 struct Offsets {
   Offsets(const std::optional<Integers>& given, const std::optional<Tensor>& tensor)
-      : list(given), view(tensor), trajectories(tensor  ? (tensor->dim() == 0 ? 0 : tensor->size(0)) - 1
-                                                : given ? static_cast<int64_t>(given->size()) - 1
-                                                        : 0) {}
+      : list(given),
+        view(tensor),
+        trajectories(tensor  ? (tensor->dim() == 0 ? 0 : tensor->size(0)) - 1
+                     : given ? static_cast<int64_t>(given->size()) - 1
+                             : 0) {}
   explicit operator bool() const { return list || view.pointer != nullptr; }
 
   const std::optional<Integers>& list;
@@ -230,7 +247,8 @@ tmaops_resample_options resample_options(const Tensor& times, const Text& interp
                                          const Offsets& target) {
   tmaops_resample_options options{};
   options.size = sizeof options;
-  options.interpolation = number_of(interpolation, {"linear", "previous", "next", "nearest", "cubic", "slerp"}, "interpolation");
+  options.interpolation =
+      number_of(interpolation, {"linear", "previous", "next", "nearest", "cubic", "slerp"}, "interpolation");
   options.outside = number_of(outside, {"hold", "nan", "extrapolate", "error"}, "outside");
   options.duplicates = number_of(duplicates, {"error", "last"}, "duplicates");
   if (max_gap && times.scalar_type() == ScalarType::Long)
@@ -258,27 +276,30 @@ Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& 
                 const std::optional<Tensor>& source_offset_tensor, const std::optional<Tensor>& target_offset_tensor) {
   TMAOPS_FUNCTION(resample);
   const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
-  const auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
+  const auto options =
+      resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
   Integers shape{last_extent(target_times), last_extent(values)};
   if (!of_target) {
     const int64_t batch = of_source ? of_source.trajectories : values.dim() == 0 ? 0 : values.size(0);
     shape.insert(shape.begin(), batch < 0 ? 0 : batch);
   }
   const Tensor output = empty(values, shape);
-  const tmaops_tensor source = view(values), times = view(source_times), targets = view(target_times), result = view(output);
+  const tmaops_tensor source = view(values), times = view(source_times), targets = view(target_times),
+                      result = view(output);
   check(resample(&source, &times, &targets, nullptr, &result, &options, stream_of(values)));
   return output;
 }
 
-Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, const Tensor& target_times, int64_t samples,
-                         const Text& interpolation, const Text& outside, const Text& duplicates,
+Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, const Tensor& target_times,
+                         int64_t samples, const Text& interpolation, const Text& outside, const Text& duplicates,
                          std::optional<double> max_gap, const std::optional<Integers>& source_offsets,
                          const std::optional<Integers>& target_offsets,
                          const std::optional<Tensor>& source_offset_tensor,
                          const std::optional<Tensor>& target_offset_tensor) {
   TMAOPS_FUNCTION(resample_backward);
   const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
-  const auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
+  const auto options =
+      resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
   Integers shape{samples, last_extent(grad_output)};
   if (!of_source) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
   const Tensor gradient = empty(grad_output, shape);
@@ -310,7 +331,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias,
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
   library.def(
-      "ms_deform_attn_eager(Tensor value, int levels, int count, Tensor sampling_locations, Tensor attention_weights) -> Tensor");
+      "ms_deform_attn_eager(Tensor value, int levels, int count, Tensor sampling_locations, Tensor attention_weights) "
+      "-> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {

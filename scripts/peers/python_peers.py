@@ -29,8 +29,15 @@ except ImportError:
     torch = None
 
 GLIBC = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
-NUMPY_TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64,
-               "i32": np.int32, "u8": np.uint8}
+NUMPY_TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "u8": np.uint8,
+}
 
 
 class Refused(Exception):
@@ -191,8 +198,9 @@ def grid_sample_chain(value, locations, weights, levels):
         height, width = levels[index]
         image = part.flatten(2).transpose(1, 2).reshape(batch * heads, channels, height, width)
         grid = grids[:, :, :, index].transpose(1, 2).flatten(0, 1)
-        sampled.append(torch.nn.functional.grid_sample(image, grid, mode="bilinear", padding_mode="zeros",
-                                                       align_corners=False))
+        sampled.append(
+            torch.nn.functional.grid_sample(image, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+        )
     weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, len(levels) * points)
     output = (torch.stack(sampled, dim=-2).flatten(-2) * weights).sum(-1)
     return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous().to(dtype)
@@ -212,7 +220,9 @@ def make_separate_steps(case):
     if case.dtypes["sampling_locations"] in ("f16", "bf16"):
         raise Refused("f32 or f64 locations: 16 bits are too coarse for those between the steps")
     levels = [tuple(level) for level in parameters.levels]
-    out_dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}[case.dtypes["output"]]
+    out_dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}[
+        case.dtypes["output"]
+    ]
 
     def call(value, locations, weights, reference=None, mask=None):
         if mask is not None:

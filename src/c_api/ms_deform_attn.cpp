@@ -118,10 +118,11 @@ int tmaops_plan_ms_deform_attn_backward(const tmaops_tensor* value, const tmaops
   });
 }
 
-int tmaops_ms_deform_attn_backward_workspace(
-    const tmaops_tensor* value, const tmaops_level_shape* levels, int64_t level_count,
-    const tmaops_tensor* sampling_locations, const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
-    const tmaops_ms_deform_attn_gradients* gradients, const tmaops_ms_deform_attn_options* options, size_t* bytes) {
+int tmaops_ms_deform_attn_backward_workspace(const tmaops_tensor* value, const tmaops_level_shape* levels,
+                                             int64_t level_count, const tmaops_tensor* sampling_locations,
+                                             const tmaops_tensor* attention_weights, const tmaops_tensor* grad_output,
+                                             const tmaops_ms_deform_attn_gradients* gradients,
+                                             const tmaops_ms_deform_attn_options* options, size_t* bytes) {
   return status_of_workspace(kAttentionBackward, bytes, [&](const Arguments& read) {
     const auto shapes = level_shapes(read, levels, level_count);
     return tmaops::ms_deform_attn_backward_workspace(

@@ -176,7 +176,8 @@ std::vector<Finding> python() {
     all.push_back({title, absent ? State::missing : State::problem, why, brings, std::string(how) + kAnother});
   };
   package("NumPy", "numpy", "every Python peer of `bench`", "apt install python3-numpy");
-  package("PyTorch", "torch", "the peers grid_sample, separate_steps, torch_eager and torch_compile of `bench`", "pip install torch");
+  package("PyTorch", "torch", "the peers grid_sample, separate_steps, torch_eager and torch_compile of `bench`",
+          "pip install torch");
   return all;
 }
 

@@ -41,7 +41,7 @@ extern "C" void note_first(int signal) {
 }  // namespace
 
 SignalHandler::SignalHandler(void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   sigfillset(&action.sa_mask);
   for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// What the command `tmaops` of the Python package does itself: `dataset`, `report` and `resample --plot`. The package takes
-// these from the command line before it starts this program, so here they are refused.
+// What the command `tmaops` of the Python package does itself: `dataset`, `report` and `resample --plot`. The package
+// takes these from the command line before it starts this program, so here they are refused.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <utility>

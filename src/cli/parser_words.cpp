@@ -28,10 +28,9 @@ std::vector<const CLI::Option*> options_of(std::initializer_list<const CLI::App*
   std::vector<const CLI::Option*> once;
   const auto add = [&](const CLI::App* app) {
     for (const CLI::Option* option : app->get_options())
-      if (const auto names = names_of(*option); !option->get_group().empty() && !names.empty() &&
-                                                std::ranges::none_of(once, [&](const CLI::Option* other) {
-                                                  return names_of(*other) == names;
-                                                }))
+      if (const auto names = names_of(*option);
+          !option->get_group().empty() && !names.empty() &&
+          std::ranges::none_of(once, [&](const CLI::Option* other) { return names_of(*other) == names; }))
         once.push_back(option);
   };
   for (const CLI::App* command : commands) {

@@ -93,7 +93,8 @@ void write_plot_data(const std::filesystem::path& folder, const io::Recording& r
   before.others.clear();
   const auto write = [&folder](const char* name, const io::Recording& written) {
     io::OutputFile file(folder / name);
-    io::write_recording(file, written, io::FileFormat::npz, {.to_unit = io::TimeUnit::nanoseconds, .trust_sizes = true});
+    io::write_recording(file, written, io::FileFormat::npz,
+                        {.to_unit = io::TimeUnit::nanoseconds, .trust_sizes = true});
     file.commit();
   };
   write("before.npz", before);

@@ -59,8 +59,7 @@ void resample_file(const ResampleCommand& command, ResampleReport& report) {
   check_something_left(command, recording, targets, table, selection, policies);
 
   if (command.plot_data) write_plot_data(*command.plot_data, recording, targets, plan, table);
-  const bool with_valid =
-      policies.max_gap != 0 || policies.outside_mode == Outside::nan || input.has_mask;
+  const bool with_valid = policies.max_gap != 0 || policies.outside_mode == Outside::nan || input.has_mask;
   io::Recording output = make_output(std::move(recording), targets, plan, table, selection, with_valid);
   RunFacts facts{from, to, policies, input, plan, targets, table, selection, steps, time};
   if (to == FileFormat::tum || to == FileFormat::kitti) facts.pose = name_pose(output, input.roles);

@@ -63,9 +63,7 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
 /// The number of whole turns to add to an angle in each row, so that it turns the shorter way from row to row. It is 0
 /// in the first row of an episode.
 std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& group) {
-  const auto value = [&](std::int64_t row) {
-    return io::ColumnView{recording.columns}.value(group.channels[0], row);
-  };
+  const auto value = [&](std::int64_t row) { return io::ColumnView{recording.columns}.value(group.channels[0], row); };
   std::vector<double> turns(static_cast<std::size_t>(recording.rows()), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
     for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {

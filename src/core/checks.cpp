@@ -90,10 +90,9 @@ void ArgumentChecks::rank(std::string_view argument, const Layout& layout, std::
 
 void ArgumentChecks::shape(std::string_view argument, const Layout& layout, std::initializer_list<std::int64_t> extents,
                            std::string_view needed) const {
-  const bool same =
-      layout.rank == static_cast<int>(extents.size()) &&
-      std::equal(extents.begin(), extents.end(), layout.shape.begin(),
-                 [](std::int64_t extent, std::int64_t has) { return extent < 0 || has == extent; });
+  const bool same = layout.rank == static_cast<int>(extents.size()) &&
+                    std::equal(extents.begin(), extents.end(), layout.shape.begin(),
+                               [](std::int64_t extent, std::int64_t has) { return extent < 0 || has == extent; });
   if (same) return;
   const std::string text = joined(
       extents, ", ", [](std::int64_t extent) { return extent < 0 ? std::string("any") : std::to_string(extent); });

@@ -16,20 +16,21 @@ namespace tmaops {
 
 /// What a choice depends on beside the problem and the device.
 struct Wanted {
-  std::string_view name{};         // of a variant; empty: any
-  const void* table = nullptr;     // of measured choices
+  std::string_view name{};      // of a variant; empty: any
+  const void* table = nullptr;  // of measured choices
 };
 
 /// At most kSets * kWays choices. A choice that is not there is made, and takes the place of the oldest of its set.
-/// Any thread may use it: one that finds its set in use makes its choice itself, so nobody waits, and a process that was
-/// forked meanwhile goes on.
+/// Any thread may use it: one that finds its set in use makes its choice itself, so nobody waits, and a process that
+/// was forked meanwhile goes on.
 template <class Choice, class Problem>
 class ChoiceCache {
  public:
   static constexpr std::size_t kSets = 64;
   static constexpr std::size_t kWays = 4;
 
-  /// The choice that select() makes for these, which equal ones are known by. hash_of(problem) tells most problems apart.
+  /// The choice that select() makes for these, which equal ones are known by. hash_of(problem) tells most problems
+  /// apart.
   template <class Select>
   Choice get(const Problem& problem, const DeviceInfo& device, const Wanted& wanted, const Select& select) {
     Set& set = sets_[hash_of(problem) % kSets];

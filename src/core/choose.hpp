@@ -72,8 +72,8 @@ Choice<Problem, Arguments, Config> best_choice(std::span<const Variant<Problem, 
 /// variant. Throws Error unknown_variant, or variant_refuses with the reason.
 template <class Problem, class Arguments, class Config, class Estimate = NoModel>
 Choice<Problem, Arguments, Config> named_choice(std::span<const Variant<Problem, Arguments, Config>> table,
-                                                std::string_view name, const Problem& problem,
-                                                const DeviceInfo& device, const Estimate& estimate = {}) {
+                                                std::string_view name, const Problem& problem, const DeviceInfo& device,
+                                                const Estimate& estimate = {}) {
   const std::size_t slash = name.find('/');
   const auto& variant = named_variant(table, name.substr(0, slash), problem, device);
   Choice<Problem, Arguments, Config> choice{&variant, {}};

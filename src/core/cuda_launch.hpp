@@ -66,8 +66,8 @@ void launch_typed(std::string_view where, const LaunchShape& shape, Stream strea
 }
 }  // namespace detail
 
-/// The same for a kernel that belongs to no variant, as bench, probe and the tests have. `given` becomes the kernel's own
-/// parameter types.
+/// The same for a kernel that belongs to no variant, as bench, probe and the tests have. `given` becomes the kernel's
+/// own parameter types.
 template <auto kernel, class... Given>
 void launch_kernel(std::string_view where, const LaunchShape& shape, Stream stream, Given&&... given) {
   detail::launch_typed(where, shape, stream, kernel, std::forward<Given>(given)...);

@@ -63,9 +63,9 @@ struct Helper {
   std::thread thread{};
 };
 
-/// Keeps a helper off the caller's processor. The kernel wakes a thread on the processor where it last ran, or on that of
-/// the thread that wakes it. There it would wait until the caller is done while another processor idles, and short jobs
-/// are over before the kernel moves it (docs/findings/host.md, H8).
+/// Keeps a helper off the caller's processor. The kernel wakes a thread on the processor where it last ran, or on that
+/// of the thread that wakes it. There it would wait until the caller is done while another processor idles, and short
+/// jobs are over before the kernel moves it (docs/findings/host.md, H8).
 void send_away(Helper& helper, int processor, bool may_sleep) {
   if (helper.kept_from == processor) return;
   if (!may_sleep && helper.processor.load(std::memory_order_relaxed) != processor) return;
@@ -115,7 +115,9 @@ class Pool {
     job_.store(&job);
     generation_.fetch_add(1);
     if (sleeping_.load() > 0) {
-      { const std::scoped_lock lock(mutex_); }  // a helper that is about to sleep does so now, and is then woken
+      {
+        const std::scoped_lock lock(mutex_);
+      }  // a helper that is about to sleep does so now, and is then woken
       wake_.notify_all();
     }
     work_alone(job, 0);
@@ -130,7 +132,9 @@ class Pool {
   ~Pool() {
     stop_.store(true);
     generation_.fetch_add(1);
-    { const std::scoped_lock lock(mutex_); }
+    {
+      const std::scoped_lock lock(mutex_);
+    }
     wake_.notify_all();
     for (const auto& helper : helpers_) helper->thread.join();
   }
@@ -170,7 +174,9 @@ class Pool {
       if (Job* job = job_.load(); job != nullptr && index < job->helpers) job->work(index + 1);
       self.processor.store(sched_getcpu(), std::memory_order_relaxed);
       if (active_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
-        { const std::scoped_lock lock(mutex_); }
+        {
+          const std::scoped_lock lock(mutex_);
+        }
         done_.notify_one();
       }
     }

@@ -8,8 +8,8 @@
 
 namespace tmaops {
 
-/// How many threads a call should use that takes one thread so many microseconds: num_threads(), but 1 for a short call,
-/// where waking threads costs more than they save and they would keep their processors from whoever runs next
+/// How many threads a call should use that takes one thread so many microseconds: num_threads(), but 1 for a short
+/// call, where waking threads costs more than they save and they would keep their processors from whoever runs next
 /// (docs/findings/host.md, H13).
 int threads_for(double microseconds);
 

@@ -63,7 +63,8 @@ void Plan::State::add_tensor(std::string_view name, const ConstTensorView& view,
 void Plan::State::keep_apart() {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     for (std::size_t j = 0; j < tensors.size(); ++j)
-      if (tensors[i].written && i != j && !(tensors[j].written && j < i) && !may_overlap(tensors[i].view, tensors[j].view))
+      if (tensors[i].written && i != j && !(tensors[j].written && j < i) &&
+          !may_overlap(tensors[i].view, tensors[j].view))
         apart.push_back({i, j});
 }
 

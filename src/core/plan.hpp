@@ -31,7 +31,7 @@ struct PlannedTensor {
 struct Plan::State {
   struct Tensor {
     std::string_view name;
-    ConstTensorView view;  // with the address of now
+    ConstTensorView view;       // with the address of now
     std::size_t alignment = 1;  // on a GPU that of the address when the plan was made, bytes, at most 128
     ByteRange range{};          // empty for a tensor without elements
     bool written = false;       // by the call, apart from the others
@@ -76,7 +76,8 @@ void set_workspace(Arguments& arguments, Workspace& workspace) {
   if constexpr (requires { arguments.workspace; }) arguments.workspace = &workspace;
 }
 
-/// The plan of a call. `tensors` in the order in which Plan::rebind() takes them; those that are not given are left out.
+/// The plan of a call. `tensors` in the order in which Plan::rebind() takes them; those that are not given are left
+/// out.
 template <class Choice, class Problem, class Arguments>
 Plan make_plan(const Choice& choice, const Problem& problem, const Arguments& arguments,
                const MemoryOptions& memory = {},

@@ -42,13 +42,27 @@ struct VariantAttributes {
 
 /// The words of a variants.def line. Each sets what it says.
 namespace variant_attributes {
-constexpr auto version(int n) { return [n](VariantAttributes& to) { to.version = n; }; }
-constexpr auto regs(int n) { return [n](VariantAttributes& to) { to.registers = n; }; }
-constexpr auto smem(int n) { return [n](VariantAttributes& to) { to.shared_memory = n; }; }
-constexpr auto smem_least(int n) { return [n](VariantAttributes& to) { to.least_shared_memory = n; }; }
-constexpr auto kernels(int n) { return [n](VariantAttributes& to) { to.kernels = n; }; }
-constexpr auto sass(std::string_view text) { return [text](VariantAttributes& to) { to.sass = text; }; }
-constexpr auto needs(std::string_view text) { return [text](VariantAttributes& to) { to.needs = text; }; }
+constexpr auto version(int n) {
+  return [n](VariantAttributes& to) { to.version = n; };
+}
+constexpr auto regs(int n) {
+  return [n](VariantAttributes& to) { to.registers = n; };
+}
+constexpr auto smem(int n) {
+  return [n](VariantAttributes& to) { to.shared_memory = n; };
+}
+constexpr auto smem_least(int n) {
+  return [n](VariantAttributes& to) { to.least_shared_memory = n; };
+}
+constexpr auto kernels(int n) {
+  return [n](VariantAttributes& to) { to.kernels = n; };
+}
+constexpr auto sass(std::string_view text) {
+  return [text](VariantAttributes& to) { to.sass = text; };
+}
+constexpr auto needs(std::string_view text) {
+  return [text](VariantAttributes& to) { to.needs = text; };
+}
 inline constexpr auto study = [](VariantAttributes& to) { to.study = true; };
 inline constexpr auto configs = [](VariantAttributes& to) { to.configs = true; };
 
@@ -83,7 +97,9 @@ struct Variant {
   std::vector<Config> (*configs)(const Problem&, const DeviceInfo&);
 
   bool built() const { return plan != nullptr; }
-  VariantInfo info() const { return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study}; }
+  VariantInfo info() const {
+    return {op, name, device, arch, description, attributes.version, built(), missing, attributes.study};
+  }
 };
 
 template <class Problem, class Arguments, class Config>
@@ -101,7 +117,8 @@ Support fits_device(std::string_view arch, const VariantAttributes& attributes, 
 
 /// Whether a variant takes a problem on a device: built, right device, what the line asks of it, supports().
 template <class Problem, class Arguments, class Config>
-Support try_variant(const Variant<Problem, Arguments, Config>& variant, const Problem& problem, const DeviceInfo& device) {
+Support try_variant(const Variant<Problem, Arguments, Config>& variant, const Problem& problem,
+                    const DeviceInfo& device) {
   if (!variant.built()) return Support::no(std::string(variant.missing));
   if (variant.device != device.device.type)
     return Support::no(variant.device == DeviceType::cuda ? "runs on a GPU, the tensors are on the CPU"
@@ -114,8 +131,9 @@ Support try_variant(const Variant<Problem, Arguments, Config>& variant, const Pr
 /// The variant of that name, which a caller asked for. Throws Error unknown_variant, or variant_refuses with
 /// the reason.
 template <class Problem, class Arguments, class Config>
-const Variant<Problem, Arguments, Config>& named_variant(std::span<const Variant<Problem, Arguments, Config>> table, std::string_view name,
-                                                 const Problem& problem, const DeviceInfo& device) {
+const Variant<Problem, Arguments, Config>& named_variant(std::span<const Variant<Problem, Arguments, Config>> table,
+                                                         std::string_view name, const Problem& problem,
+                                                         const DeviceInfo& device) {
   std::string names;
   for (const auto& variant : table) {
     if (variant.name == name) {
@@ -132,10 +150,11 @@ const Variant<Problem, Arguments, Config>& named_variant(std::span<const Variant
                                            .needed = "one of " + names});
 }
 
-/// The first variant of the table that takes the problem, studies left out. Throws Error variant_refuses with every reason.
+/// The first variant of the table that takes the problem, studies left out. Throws Error variant_refuses with every
+/// reason.
 template <class Problem, class Arguments, class Config>
-const Variant<Problem, Arguments, Config>& first_variant(std::span<const Variant<Problem, Arguments, Config>> table, const Problem& problem,
-                                                 const DeviceInfo& device) {
+const Variant<Problem, Arguments, Config>& first_variant(std::span<const Variant<Problem, Arguments, Config>> table,
+                                                         const Problem& problem, const DeviceInfo& device) {
   std::string reasons;
   for (const auto& variant : table) {
     const Support support = variant.attributes.study ? Support::no("a study, which runs where it is named")

@@ -9,8 +9,8 @@
 namespace tmaops {
 
 /// Hands out [0, count) once, to `parts` takers that may run at the same time. Each goes through a range of its own in
-/// order. One that is done takes over the later half of what another has left. So a taker's next index mostly lies beside
-/// its last one and uses the same memory, which the chunks of parallel_for would not give it.
+/// order. One that is done takes over the later half of what another has left. So a taker's next index mostly lies
+/// beside its last one and uses the same memory, which the chunks of parallel_for would not give it.
 class Shares {
  public:
   struct Range {
@@ -19,8 +19,8 @@ class Shares {
     explicit operator bool() const { return begin < end; }
   };
 
-  /// A taker takes one index at a time, or one of `slices` parts of what it has left if that is more. An atomic operation
-  /// waits for loads under way, which is too slow for short work at each index.
+  /// A taker takes one index at a time, or one of `slices` parts of what it has left if that is more. An atomic
+  /// operation waits for loads under way, which is too slow for short work at each index.
   Shares(std::int64_t count, int parts, std::int64_t slices = kMostBlocks)
       : count_(count), block_(count / kMostBlocks + 1), slices_(slices), left_(static_cast<std::size_t>(parts)) {
     const std::int64_t blocks = (count + block_ - 1) / block_;

@@ -115,8 +115,8 @@ class RepeatedOnDevice : public RepeatedWork {
       CUlaunchConfig config = launches_[i].config;
       config.hStream = static_cast<CUstream>(stream);
       config.attrs = const_cast<CUlaunchAttribute*>(launches_[i].attributes.data());  // only read
-      if (launch_driver_ == nullptr || launch_driver_(&config, launches_[i].function, kernel.parameters.addresses(),
-                                                      nullptr) != CUDA_SUCCESS)
+      if (launch_driver_ == nullptr ||
+          launch_driver_(&config, launches_[i].function, kernel.parameters.addresses(), nullptr) != CUDA_SUCCESS)
         // Falls back to the runtime: it creates a missing context and reports errors.
         launch_by_runtime(where(), kernel.shape, stream, kernel.function, kernel.parameters.addresses());
     }
@@ -284,6 +284,8 @@ void finish_on_device(Device device, const LaunchSite& site, std::span<const Wor
   check_cuda(cudaEventSynchronize(made), site.where);
 }
 
-std::unique_ptr<RepeatedWork> repeat_on_device(Work work) { return std::make_unique<RepeatedOnDevice>(std::move(work)); }
+std::unique_ptr<RepeatedWork> repeat_on_device(Work work) {
+  return std::make_unique<RepeatedOnDevice>(std::move(work));
+}
 
 }  // namespace tmaops

@@ -53,8 +53,9 @@ void* Workspace::allocate(std::size_t bytes, std::string_view where) {
     at = allocate_on_device(device_, bytes, stream_, where);
   }
   if (at == nullptr)
-    throw Error(ErrorCode::device_out_of_memory,
-                {.where = std::string(where), .got = "null from the allocator", .needed = std::to_string(bytes) + " B"});
+    throw Error(
+        ErrorCode::device_out_of_memory,
+        {.where = std::string(where), .got = "null from the allocator", .needed = std::to_string(bytes) + " B"});
   pieces_.push_back({at, bytes});
   used_ = pieces_.size();
   return at;

@@ -9,7 +9,8 @@
 namespace tmaops {
 namespace {
 
-/// Bytes that a pool keeps of what was given back; the rest goes to the system when a stream or the device is waited for.
+/// Bytes that a pool keeps of what was given back; the rest goes to the system when a stream or the device is waited
+/// for.
 constexpr std::uint64_t kKept = 256ULL << 20;
 
 struct DeviceMemory {

@@ -93,19 +93,19 @@ __device__ __forceinline__ void add_16(float* to, const float4& value) {
 }
 __device__ __forceinline__ void add_16(__half* to, const uint4& eight_halves) {
   if constexpr (kSinceHopper)
-    asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(
-                     __cvta_generic_to_global(to)),
-                 "r"(eight_halves.x), "r"(eight_halves.y), "r"(eight_halves.z), "r"(eight_halves.w)
-                 : "memory");
+    asm volatile(
+        "red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+        "r"(eight_halves.x), "r"(eight_halves.y), "r"(eight_halves.z), "r"(eight_halves.w)
+        : "memory");
   else
     add_words(reinterpret_cast<__half2*>(to), reinterpret_cast<const __half2*>(&eight_halves));
 }
 __device__ __forceinline__ void add_16(__nv_bfloat16* to, const uint4& eight_bfloats) {
   if constexpr (kSinceHopper)
-    asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(
-                     __cvta_generic_to_global(to)),
-                 "r"(eight_bfloats.x), "r"(eight_bfloats.y), "r"(eight_bfloats.z), "r"(eight_bfloats.w)
-                 : "memory");
+    asm volatile(
+        "red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+        "r"(eight_bfloats.x), "r"(eight_bfloats.y), "r"(eight_bfloats.z), "r"(eight_bfloats.w)
+        : "memory");
   else
     add_words(reinterpret_cast<__nv_bfloat162*>(to), reinterpret_cast<const __nv_bfloat162*>(&eight_bfloats));
 }

@@ -122,8 +122,8 @@ struct ReadOptions {
   std::string format_option = "--from";  // what messages name as the way to say it
   std::string times_option = "--times-array";
   std::optional<std::filesystem::path> kitti_times{};  // of a KITTI trajectory: text with one timestamp per line
-  bool trust_sizes = false;    // no limit on how far compressed data may expand
-  bool tab_separated = false;  // a csv that ends in .tsv: split at tabs where there are any
+  bool trust_sizes = false;                            // no limit on how far compressed data may expand
+  bool tab_separated = false;                          // a csv that ends in .tsv: split at tabs where there are any
 };
 
 struct WriteOptions {

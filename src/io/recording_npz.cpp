@@ -50,8 +50,9 @@ std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds,
 
 std::vector<std::int64_t> read_offsets(const Array& array, const std::string& where, std::int64_t rows) {
   const auto fail = [&](std::string got) {
-    tmaops::fail(ErrorCode::bad_offsets, where, got,
-         "row numbers from 0 to " + std::to_string(rows) + " that never decrease, one more than there are episodes");
+    tmaops::fail(
+        ErrorCode::bad_offsets, where, got,
+        "row numbers from 0 to " + std::to_string(rows) + " that never decrease, one more than there are episodes");
   };
   if (array.shape.size() != 1 || array.shape[0] < 2 || array.type.kind != ElementKind::integer) fail(array.text());
   std::vector<std::int64_t> offsets;

@@ -25,8 +25,7 @@ double determinant(const std::array<double, 9>& m) {
 std::vector<std::int64_t> read_kitti_times(const std::string& where, const ReadOptions& options) {
   if (!options.kitti_times)
     fail(ErrorCode::usage, where, "KITTI poses, which have no times",
-         "the file of their times, one timestamp in seconds per line",
-         "Name it with --kitti-times.");
+         "the file of their times, one timestamp in seconds per line", "Name it with --kitti-times.");
   ReadOptions times;
   times.format = FileFormat::csv;
   return read_times(*options.kitti_times, times);

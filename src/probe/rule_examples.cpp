@@ -32,7 +32,7 @@ TensorMapSpec im2col() {
 /// with(plain(), &TensorMapSpec::address, 0x1010, [](TensorMapSpec& spec) { spec.box[0] = 24; }).
 TensorMapSpec with(TensorMapSpec spec) { return spec; }
 template <class Field, class Value, class... Rest>
-TensorMapSpec with(TensorMapSpec spec, Field TensorMapSpec::*field, Value value, const Rest&... rest) {
+TensorMapSpec with(TensorMapSpec spec, Field TensorMapSpec::* field, Value value, const Rest&... rest) {
   spec.*field = static_cast<Field>(value);
   return with(std::move(spec), rest...);
 }

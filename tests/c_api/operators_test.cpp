@@ -239,8 +239,8 @@ TEST(COperators, ms_deform_attn_takes_levels_as_tensors) {
   call.given.level_start_index = nullptr;
   call.given.spatial_shapes = shapes;
   call.given.level_starts = starts;
-  expect_done(tmaops_ms_deform_attn(call.value, nullptr, 0, call.locations, call.weights, call.output, &call.given,
-                                    nullptr));
+  expect_done(
+      tmaops_ms_deform_attn(call.value, nullptr, 0, call.locations, call.weights, call.output, &call.given, nullptr));
   EXPECT_EQ(call.output.values, call.want.values);
   expect_failed(tmaops_ms_deform_attn(call.value, call.levels.data(), 2, call.locations, call.weights, call.output,
                                       &call.given, nullptr),
@@ -384,12 +384,14 @@ TEST(COperators, resample_takes_offsets_as_tensors) {
   options.source_offsets = lists.source_offsets.data();
   options.target_offsets = lists.target_offsets.data();
   options.source_offset_count = options.target_offset_count = 3;
-  expect_done(tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, want, &options, nullptr));
+  expect_done(
+      tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, want, &options, nullptr));
   options = TMAOPS_RESAMPLE_OPTIONS;
   options.source_offset_tensor = source;
   options.target_offset_tensor = target;
   target.values[2] = 4;
-  expect_done(tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, got, &options, nullptr));
+  expect_done(
+      tmaops_resample_backward(call.source_times, call.target_times, nullptr, gradient, got, &options, nullptr));
   EXPECT_EQ(got.values, want.values);
 }
 

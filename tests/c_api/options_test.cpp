@@ -83,16 +83,14 @@ TEST(COptions, fields_of_a_newer_caller_must_be_zero) {
   newer.known.beta = 2;
   EXPECT_EQ(read(&newer.known).beta, 2);
   newer.later = 1;
-  expect_error(
-      ErrorCode::bad_parameter, [&] { read(&newer.known); }, "gemm: options", "later version");
+  expect_error(ErrorCode::bad_parameter, [&] { read(&newer.known); }, "gemm: options", "later version");
 }
 
 TEST(COptions, a_size_that_was_not_set_is_refused) {
   tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;
   for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{5000}, SIZE_MAX}) {
     options.size = size;
-    expect_error(
-        ErrorCode::bad_parameter, [&] { read(&options); }, "gemm: options.size", std::to_string(size));
+    expect_error(ErrorCode::bad_parameter, [&] { read(&options); }, "gemm: options.size", std::to_string(size));
   }
 }
 
@@ -121,22 +119,15 @@ TEST(COptions, a_time_is_in_one_unit) {
   EXPECT_EQ(std::get<double>(kOptions.time("max_gap", {0.5, 0})), 0.5);
   EXPECT_EQ(std::get<std::int64_t>(kOptions.time("max_gap", {0, 5})), 5);
   EXPECT_EQ(std::get<double>(kOptions.time("max_gap", {0, 0})), 0);
-  expect_error(
-      ErrorCode::bad_parameter,
-      [] {
-        kOptions.time("max_gap", {0.5, 5});
-      },
-      "gemm: max_gap");
+  expect_error(ErrorCode::bad_parameter, [] { kOptions.time("max_gap", {0.5, 5}); }, "gemm: max_gap");
 }
 
 TEST(COptions, lists_have_no_negative_length_and_memory_behind_them) {
   const int one = 1;
   EXPECT_EQ(kOptions.list("levels", &one, 1).size(), 1U);
   EXPECT_TRUE(kOptions.list<int>("levels", nullptr, 0).empty());
-  expect_error(
-      ErrorCode::bad_parameter, [&] { kOptions.list("levels", &one, -1); }, "gemm: levels", "-1 entries");
-  expect_error(
-      ErrorCode::null_pointer, [] { kOptions.list<int>("levels", nullptr, 2); }, "gemm: levels");
+  expect_error(ErrorCode::bad_parameter, [&] { kOptions.list("levels", &one, -1); }, "gemm: levels", "-1 entries");
+  expect_error(ErrorCode::null_pointer, [] { kOptions.list<int>("levels", nullptr, 2); }, "gemm: levels");
 }
 
 }  // namespace

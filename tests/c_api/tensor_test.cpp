@@ -109,8 +109,7 @@ TEST(CTensor, every_listed_element_type_is_taken) {
 }
 
 TEST(CTensor, a_null_tensor_is_refused_by_name_unless_it_is_optional) {
-  expect_error(
-      ErrorCode::null_pointer, [] { kRead.tensor("bias", nullptr); }, "gemm: bias");
+  expect_error(ErrorCode::null_pointer, [] { kRead.tensor("bias", nullptr); }, "gemm: bias");
   EXPECT_FALSE(ConstTensorView(kRead.optional_tensor("bias", nullptr)).given());
 }
 
@@ -127,27 +126,11 @@ TEST(CTensor, every_refusal_names_the_argument_and_what_it_got) {
       {"lanes", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype.lanes = 4; }, "lanes 4"},
       {"no lanes", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype.lanes = 0; }, "lanes 0"},
       {"opaque", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype.code = 3; }, "code 3"},
-      {"complex", ErrorCode::unsupported_dtype,
-       [](tmaops_tensor& a) {
-         a.dtype = {5, 64, 1};
-       },
-       "code 5, bits 64"},
-      {"f8", ErrorCode::unsupported_dtype,
-       [](tmaops_tensor& a) {
-         a.dtype = {10, 8, 1};
-       },
-       "code 10, bits 8"},
+      {"complex", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype = {5, 64, 1}; }, "code 5, bits 64"},
+      {"f8", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype = {10, 8, 1}; }, "code 10, bits 8"},
       {"no code", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype.code = 255; }, "code 255"},
-      {"i16", ErrorCode::unsupported_dtype,
-       [](tmaops_tensor& a) {
-         a.dtype = {0, 16, 1};
-       },
-       "code 0, bits 16"},
-      {"i8", ErrorCode::unsupported_dtype,
-       [](tmaops_tensor& a) {
-         a.dtype = {0, 8, 1};
-       },
-       "code 0, bits 8"},
+      {"i16", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype = {0, 16, 1}; }, "code 0, bits 16"},
+      {"i8", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype = {0, 8, 1}; }, "code 0, bits 8"},
       {"no type", ErrorCode::unsupported_dtype, [](tmaops_tensor& a) { a.dtype = {}; }, "code 0, bits 0"},
       {"rank -1", ErrorCode::shape_mismatch, [](tmaops_tensor& a) { a.ndim = -1; }, "a rank of -1"},
       {"rank 9", ErrorCode::shape_mismatch, [](tmaops_tensor& a) { a.ndim = 9; }, "a rank of 9"},
@@ -165,8 +148,7 @@ TEST(CTensor, every_refusal_names_the_argument_and_what_it_got) {
     SCOPED_TRACE(each.what);
     CTensor<float> a({2, 3});
     each.spoil(a.tensor);
-    expect_error(
-        each.code, [&] { kRead.tensor("a", a); }, "gemm: a", each.got);
+    expect_error(each.code, [&] { kRead.tensor("a", a); }, "gemm: a", each.got);
   }
 }
 

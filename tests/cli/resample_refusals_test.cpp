@@ -104,10 +104,11 @@ TEST_F(ResampleRefusal, columns_that_cannot_be_interpolated_so) {
   refuse("task=cubic", {"'task'", "text", "previous, next or nearest"});
   refuse("x..task=linear", {"'task'"});
   refuse("task=angle", {"'task'", "text with mode angle"});
-  expect_refused(ErrorCode::bad_column_mode,
-                 {archive("n.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))}, {"n", npy("<i4", "(1,)", "\1\0\0\0"s)}}),
-                  "-o", path("o.npz"), "--hz", "2", "--mode", "n=linear"},
-                 {"'n'", "integers"});
+  expect_refused(
+      ErrorCode::bad_column_mode,
+      {archive("n.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))}, {"n", npy("<i4", "(1,)", "\1\0\0\0"s)}}), "-o",
+       path("o.npz"), "--hz", "2", "--mode", "n=linear"},
+      {"'n'", "integers"});
   expect_refused(ErrorCode::bad_column_mode,
                  {archive("b.npz", {{"t", npy("<f8", "(1,)", raw<double>({0}))}, {"done", npy("|b1", "(1,)", "\1")}}),
                   "-o", path("o.npz"), "--hz", "2", "--mode", "done=linear"},

@@ -47,10 +47,10 @@ TEST(Tool, unknown_words_end_with_two_and_a_hint) {
 }
 
 TEST(Tool, commands_of_the_python_package_say_where_they_come_from) {
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"report", "run.json", "-o", "page.html", "--compare", "old.json"},
-                                             {"dataset", "resample", "in", "out", "--hz", "30"},
-                                             {"resample", "in.csv", "-o", "out.csv", "--hz", "1", "--plot", "p.html"}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"report", "run.json", "-o", "page.html", "--compare", "old.json"},
+           {"dataset", "resample", "in", "out", "--hz", "30"},
+           {"resample", "in.csv", "-o", "out.csv", "--hz", "1", "--plot", "p.html"}}) {
     const ToolResult result = run_tool(arguments);
     EXPECT_EQ(result.exit_code, 2);
     expect_text(result.err, "E100", arguments[0], "the Python package tmaops", "make wheel", "pip install");

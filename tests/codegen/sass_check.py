@@ -21,23 +21,82 @@ import sys
 
 OPCODES = {
     # copies by the copy engine
-    0x3B4: "UTMALDG", 0x5B4: "UTMALDG", 0x3B5: "UTMASTG", 0x3B6: "UTMAREDG", 0x5B8: "UTMAPF", 0x9B9: "UTMACCTL",
-    0x9B7: "UTMACMDFLUSH", 0x3BA: "UBLKCP", 0x3BB: "UBLKRED", 0x3BC: "UBLKPF",
+    0x3B4: "UTMALDG",
+    0x5B4: "UTMALDG",
+    0x3B5: "UTMASTG",
+    0x3B6: "UTMAREDG",
+    0x5B8: "UTMAPF",
+    0x9B9: "UTMACCTL",
+    0x9B7: "UTMACMDFLUSH",
+    0x3BA: "UBLKCP",
+    0x3BB: "UBLKRED",
+    0x3BC: "UBLKPF",
     # cp.async and barriers in shared memory
-    0xFAE: "LDGSTS", 0x9AF: "LDGDEPBAR", 0x91A: "DEPBAR", 0x9B0: "ARRIVES", 0x5A7: "SYNCS", 0x5B2: "SYNCS",
-    0x9A7: "SYNCS", 0x9B1: "SYNCS", 0xB1D: "BAR",
+    0xFAE: "LDGSTS",
+    0x9AF: "LDGDEPBAR",
+    0x91A: "DEPBAR",
+    0x9B0: "ARRIVES",
+    0x5A7: "SYNCS",
+    0x5B2: "SYNCS",
+    0x9A7: "SYNCS",
+    0x9B1: "SYNCS",
+    0xB1D: "BAR",
     # tensor cores
-    0x9F0: "HGMMA", 0xDF0: "HGMMA", 0x9C5: "WARPGROUP", 0x9C8: "USETMAXREG", 0x23C: "HMMA", 0x83B: "LDSM", 0x844: "STSM",
+    0x9F0: "HGMMA",
+    0xDF0: "HGMMA",
+    0x9C5: "WARPGROUP",
+    0x9C8: "USETMAXREG",
+    0x23C: "HMMA",
+    0x83B: "LDSM",
+    0x844: "STSM",
     # clusters and dependent launch
-    0x9C7: "UCGABAR_ARV", 0xDC7: "UCGABAR_WAIT", 0xDBD: "STAS", 0x82E: "ACQBULK", 0x82D: "PREEXIT", 0x82F: "ELECT",
+    0x9C7: "UCGABAR_ARV",
+    0xDC7: "UCGABAR_WAIT",
+    0xDBD: "STAS",
+    0x82E: "ACQBULK",
+    0x82D: "PREEXIT",
+    0x82F: "ELECT",
     # fences and caches
-    0x3C6: "FENCE", 0x992: "MEMBAR", 0x9AB: "ERRBAR", 0x98F: "CCTL",
+    0x3C6: "FENCE",
+    0x992: "MEMBAR",
+    0x9AB: "ERRBAR",
+    0x98F: "CCTL",
     # memory
-    0x981: "LDG", 0x986: "STG", 0x983: "LDL", 0x387: "STL", 0x987: "STL", 0x984: "LDS", 0x388: "STS", 0x988: "STS",
-    0x980: "LD", 0x985: "ST", 0x98E: "RED", 0x9A6: "RED", 0x9A8: "ATOMG", 0x3A9: "ATOMG", 0x38C: "ATOMS", 0x38D: "ATOMS",
+    0x981: "LDG",
+    0x986: "STG",
+    0x983: "LDL",
+    0x387: "STL",
+    0x987: "STL",
+    0x984: "LDS",
+    0x388: "STS",
+    0x988: "STS",
+    0x980: "LD",
+    0x985: "ST",
+    0x98E: "RED",
+    0x9A6: "RED",
+    0x9A8: "ATOMG",
+    0x3A9: "ATOMG",
+    0x38C: "ATOMS",
+    0x38D: "ATOMS",
     # arithmetic and warps
-    0x223: "FFMA", 0x423: "FFMA", 0x823: "FFMA", 0xA23: "FFMA", 0xC23: "FFMA", 0xE23: "FFMA", 0x231: "HFMA2", 0x235: "HFMA2",
-    0x308: "MUFU", 0x908: "MUFU", 0xD08: "MUFU", 0x3C4: "REDUX", 0x589: "SHFL", 0x989: "SHFL", 0xF89: "SHFL", 0x389: "SHFL", 0x947: "BRA", 0x547: "BRA",
+    0x223: "FFMA",
+    0x423: "FFMA",
+    0x823: "FFMA",
+    0xA23: "FFMA",
+    0xC23: "FFMA",
+    0xE23: "FFMA",
+    0x231: "HFMA2",
+    0x235: "HFMA2",
+    0x308: "MUFU",
+    0x908: "MUFU",
+    0xD08: "MUFU",
+    0x3C4: "REDUX",
+    0x589: "SHFL",
+    0x989: "SHFL",
+    0xF89: "SHFL",
+    0x389: "SHFL",
+    0x947: "BRA",
+    0x547: "BRA",
 }
 OTHER_SINCE_100 = {0x235}  # an addition there, HFMA2 before
 WIDTHS = {4: ".32", 5: ".64", 6: ".128"}  # bits 73-75 of a load or store
@@ -46,13 +105,34 @@ SPILLS_SINCE_100 = 64  # bytes per thread that are let pass on 10.0 and 12.0, fo
 WITH_WIDTH = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"}
 TMA = {"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"}
 # What a word of a variant's name promises: any one of the instructions.
-PROMISES = {"tma": TMA, "bulk": {"UBLKCP", "UBLKRED"}, "tensor": {"UTMALDG"}, "wgmma": {"HGMMA"}, "async": {"LDGSTS"} | TMA,
-            "multicast": TMA}
+PROMISES = {
+    "tma": TMA,
+    "bulk": {"UBLKCP", "UBLKRED"},
+    "tensor": {"UTMALDG"},
+    "wgmma": {"HGMMA"},
+    "async": {"LDGSTS"} | TMA,
+    "multicast": TMA,
+}
 RESERVED_SHARED = 1024  # bytes of every block that belong to the system, in the symbols from compute capability 9.0 on
 # Where an instruction is not there its function of the device layer does something else or nothing, and a line that
 # names it asks for nothing.
-SINCE_90 = TMA | {"UBLKPF", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH", "SYNCS", "HGMMA", "WARPGROUP", "USETMAXREG", "STSM", "UCGABAR_ARV",
-                  "UCGABAR_WAIT", "STAS", "ACQBULK", "PREEXIT", "ELECT"}
+SINCE_90 = TMA | {
+    "UBLKPF",
+    "UTMAPF",
+    "UTMACCTL",
+    "UTMACMDFLUSH",
+    "SYNCS",
+    "HGMMA",
+    "WARPGROUP",
+    "USETMAXREG",
+    "STSM",
+    "UCGABAR_ARV",
+    "UCGABAR_WAIT",
+    "STAS",
+    "ACQBULK",
+    "PREEXIT",
+    "ELECT",
+}
 
 SECTION_SYMBOLS, SECTION_NOBITS = 2, 8
 FATBIN_MAGIC, FATBIN_ELF = 0xBA55ED50, 2
@@ -65,14 +145,14 @@ def fail(text):
 
 def sections(elf):
     """(name, type, content or None, size) of every section of an ELF64 file."""
-    offset, = struct.unpack_from("<Q", elf, 0x28)
+    (offset,) = struct.unpack_from("<Q", elf, 0x28)
     entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * entry) for i in range(count)]
     table = headers[names][4]
     for name, kind, _, _, at, size, _, _, _, _ in headers:
         end = elf.index(b"\0", table + name)
-        content = None if kind == SECTION_NOBITS else elf[at:at + size]
-        yield elf[table + name:end].decode(), kind, content, size
+        content = None if kind == SECTION_NOBITS else elf[at : at + size]
+        yield elf[table + name : end].decode(), kind, content, size
 
 
 def cubins(data):
@@ -89,9 +169,9 @@ def cubins(data):
             item, end = at + header, at + header + size
             while item < end:
                 kind, _, item_header, item_size = struct.unpack_from("<HHIQ", content, item)
-                item_arch, = struct.unpack_from("<I", content, item + 28)
+                (item_arch,) = struct.unpack_from("<I", content, item + 28)
                 if kind == FATBIN_ELF:
-                    elf = content[item + item_header:item + item_header + item_size]
+                    elf = content[item + item_header : item + item_header + item_size]
                     if elf[:4] != b"\x7fELF":
                         fail("the device code is compressed; compile with --no-compress")
                     yield item_arch, elf
@@ -148,8 +228,8 @@ def kernels_of(elf, arch):
     symbols, strings = table[".symtab"][0], table[".strtab"][0]
     names = []
     for at in range(0, len(symbols), 24):
-        start, = struct.unpack_from("<I", symbols, at)
-        names.append(strings[start:strings.index(b"\0", start)].decode())
+        (start,) = struct.unpack_from("<I", symbols, at)
+        names.append(strings[start : strings.index(b"\0", start)].decode())
     for name, (content, _) in table.items():
         if name.startswith(".text."):
             found[name[6:]] = Kernel(name[6:], content, arch)
@@ -200,21 +280,26 @@ def check_variant(path, definitions, name, *neighbours):
             found[arch] += kernels.values()
     if not found:
         fail(f"no machine code of {name} in {path}")
-    problems = [f"compute capability {arch // 10}.{arch % 10}: {problem}" for arch, kernels in sorted(found.items())
-                for problem in check_kernels(arch, kernels, line, name, neighbours)]
+    problems = [
+        f"compute capability {arch // 10}.{arch % 10}: {problem}"
+        for arch, kernels in sorted(found.items())
+        for problem in check_kernels(arch, kernels, line, name, neighbours)
+    ]
     if problems:
         fail("\n        ".join(problems))
 
 
 def check_kernels(arch, found, line, name, neighbours):
     """What is wrong with the kernels of a variant for one architecture."""
+
     def in_namespace(kernel, variant):
         return f"{len(variant)}{variant}" in kernel.name  # as mangled
 
     shared_kernels = []  # of the room's headers: any variant here may launch them, so each line holds for them
     if neighbours:
-        shared_kernels = [kernel for kernel in found
-                          if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))]
+        shared_kernels = [
+            kernel for kernel in found if not any(in_namespace(kernel, variant) for variant in (name, *neighbours))
+        ]
         found = [kernel for kernel in found if in_namespace(kernel, name)]
     if not found:
         yield f"no kernel of {name}"
@@ -225,15 +310,17 @@ def check_kernels(arch, found, line, name, neighbours):
         print(f"{arch}: {describe(kernel)}")
         allowed = SPILLS_SINCE_100 if arch >= 100 else 0
         if kernel.frame > allowed or not kernel.frame and (kernel.counts["LDL"] or kernel.counts["STL"]):
-            yield (f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
-                   f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores")
+            yield (
+                f"{kernel.name} keeps {kernel.frame} B per thread in local memory (spills or an array indexed at "
+                f"run time): {kernel.counts['LDL']} loads, {kernel.counts['STL']} stores"
+            )
         if arch == 90 and kernel.registers > line.registers:  # the same code takes some more or fewer on other GPUs
             yield f"{kernel.name} uses {kernel.registers} registers, regs({line.registers}) is declared"
         if kernel.shared > line.shared:
             yield f"{kernel.name} has {kernel.shared} B of static shared memory, smem({line.shared}) is declared"
     for word in total.misses(line.wanted):
         if arch >= 90 or word not in SINCE_90:
-            yield f"sass(\"{line.wanted}\") is declared, and {word} does not hold for the kernels together"
+            yield f'sass("{line.wanted}") is declared, and {word} does not hold for the kernels together'
     if line.arch == "sm80":
         for word in sorted(TMA | {"HGMMA"} if arch >= 90 else SINCE_90):
             if total.counts[word]:

@@ -46,11 +46,8 @@ TEST(Checks, name_the_argument_and_the_numbers) {
   const ArgumentChecks check("gemm");
   std::vector<float> buffer(64);
   expect_error(
-      ErrorCode::shape_mismatch,
-      [&] {
-        check.shape("b", Layout::contiguous({4, 5}), {4, 6}, "(K, N)");
-      },
-      "gemm: b", "(4, 5)", "(4, 6)");
+      ErrorCode::shape_mismatch, [&] { check.shape("b", Layout::contiguous({4, 5}), {4, 6}, "(K, N)"); }, "gemm: b",
+      "(4, 5)", "(4, 6)");
   expect_error(
       ErrorCode::null_pointer,
       [&] { check.memory("a", ConstTensorView(nullptr, DType::f32, Layout::contiguous({1}))); }, "gemm: a");
@@ -63,19 +60,13 @@ TEST(Checks, name_the_argument_and_the_numbers) {
       "2 past a multiple of 4");
   expect_error(
       ErrorCode::bad_strides,
-      [&] {
-        check.writable("d", ConstTensorView(buffer.data(), Layout::strided({8, 8}, {0, 1})));
-      },
-      "(0, 1)");
+      [&] { check.writable("d", ConstTensorView(buffer.data(), Layout::strided({8, 8}, {0, 1}))); }, "(0, 1)");
   expect_error(
       ErrorCode::size_overflow,
-      [&] {
-        check.memory("a", ConstTensorView(buffer.data(), Layout::strided({2, 2}, {std::int64_t{1} << 62, 1})));
-      },
+      [&] { check.memory("a", ConstTensorView(buffer.data(), Layout::strided({2, 2}, {std::int64_t{1} << 62, 1}))); },
       "gemm: a");
-  expect_error(ErrorCode::size_overflow, [] {
-    (void)Layout::contiguous({std::int64_t{1} << 40, std::int64_t{1} << 40});
-  });
+  expect_error(ErrorCode::size_overflow,
+               [] { (void)Layout::contiguous({std::int64_t{1} << 40, std::int64_t{1} << 40}); });
   EXPECT_NO_THROW(check.memory("a", ConstTensorView(nullptr, DType::f32, Layout::contiguous({0, 5}))));
 }
 

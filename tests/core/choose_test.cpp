@@ -39,7 +39,15 @@ std::vector<Config> two_and_four(const Problem&, const DeviceInfo&) { return {{2
 
 Toy toy(std::string_view name, Support (*supports)(const Problem&, const DeviceInfo&) = any, bool configs = false,
         bool study = false) {
-  return {"toy", name, DeviceType::cpu, "any", "", {.study = study}, "", supports, write_width,
+  return {"toy",
+          name,
+          DeviceType::cpu,
+          "any",
+          "",
+          {.study = study},
+          "",
+          supports,
+          write_width,
           configs ? two_and_four : nullptr};
 }
 
@@ -47,10 +55,11 @@ const DeviceInfo& cpu() { return device_info({}); }
 
 using Costs = std::map<std::string, double>;
 std::string best(const std::vector<Toy>& table, const Costs& costs, int size = 2) {
-  return best_choice(Toys(table), Problem{size}, cpu(), [&](const Toy& variant, const Config& config) {
-           const auto found = costs.find(std::string(variant.name) + "/" + config.text());
-           return found == costs.end() ? std::optional<double>() : found->second;
-         })
+  return best_choice(Toys(table), Problem{size}, cpu(),
+                     [&](const Toy& variant, const Config& config) {
+                       const auto found = costs.find(std::string(variant.name) + "/" + config.text());
+                       return found == costs.end() ? std::optional<double>() : found->second;
+                     })
       .name();
 }
 
@@ -87,12 +96,9 @@ TEST(Choose, takes_a_variant_and_its_configuration_by_name) {
   const auto named = [&](std::string_view name) { return named_choice(Toys(table), name, Problem{3}, cpu()).name(); };
   EXPECT_EQ(named("a"), "a/2 wide");
   EXPECT_EQ(named("a/4 wide"), "a/4 wide");
-  test::expect_error(
-      ErrorCode::variant_refuses, [&] { named("a/8 wide"); }, "a/8 wide", "2 wide, 4 wide");
-  test::expect_error(
-      ErrorCode::variant_refuses, [&] { named("b"); }, "size is odd");
-  test::expect_error(
-      ErrorCode::unknown_variant, [&] { named("c"); }, "'c'", "a, b");
+  test::expect_error(ErrorCode::variant_refuses, [&] { named("a/8 wide"); }, "a/8 wide", "2 wide, 4 wide");
+  test::expect_error(ErrorCode::variant_refuses, [&] { named("b"); }, "size is odd");
+  test::expect_error(ErrorCode::unknown_variant, [&] { named("c"); }, "'c'", "a, b");
 }
 
 TEST(Plan, runs_what_was_chosen_and_says_what_it_was) {

@@ -37,15 +37,17 @@ Work copy_one(const Problem&, const Arguments& arguments, const OneWay&) {
   asked().push_back({arguments, arguments.workspace->allocate(1000, "toy")});
   return Work([arguments] { *arguments.to = *arguments.from; });
 }
-const Variant<Problem, Arguments, OneWay> kToy{"toy", "copy", DeviceType::cuda, "any", "", {}, "", nullptr, copy_one, nullptr};
+const Variant<Problem, Arguments, OneWay> kToy{"toy", "copy", DeviceType::cuda, "any",    "",
+                                               {},    "",     nullptr,          copy_one, nullptr};
 
 /// As if they were on a GPU; the work of the toy runs here.
 Plan plan(const int* from, int* to, const Allocator& allocator) {
   const Choice<Problem, Arguments, OneWay> choice{&kToy, {}};
-  return make_plan(choice, Problem{}, Arguments{.from = from, .to = to}, {.device = kGpu, .allocator = allocator},
-                   {{"from", view(from, {1}, kGpu), [](Arguments& at, void* data) { at.from = static_cast<int*>(data); }},
-                    {"to", view(to, {1}, kGpu), [](Arguments& at, void* data) { at.to = static_cast<int*>(data); }, true},
-                    {"absent", {}, [](Arguments&, void*) { FAIL(); }}});
+  return make_plan(
+      choice, Problem{}, Arguments{.from = from, .to = to}, {.device = kGpu, .allocator = allocator},
+      {{"from", view(from, {1}, kGpu), [](Arguments& at, void* data) { at.from = static_cast<int*>(data); }},
+       {"to", view(to, {1}, kGpu), [](Arguments& at, void* data) { at.to = static_cast<int*>(data); }, true},
+       {"absent", {}, [](Arguments&, void*) { FAIL(); }}});
 }
 
 struct Memory {
@@ -92,8 +94,9 @@ TEST(PlanRebind, refuses_by_name_what_does_not_fit) {
   Plan made = plan(from + 4, to, memory.allocator());  // at multiples of 16 and 128 bytes
   test::expect_error(ErrorCode::bad_parameter, [&] { made.rebind({from}); }, "toy: rebind", "2: from, to");
   test::expect_error(ErrorCode::null_pointer, [&] { made.rebind({from, nullptr}); }, "toy: to");
-  test::expect_error(ErrorCode::misaligned, [&] { made.rebind({from + 2, to}); }, "toy: from", "a multiple of 8 bytes",
-                     "a multiple of 16, as when the plan was made");
+  test::expect_error(
+      ErrorCode::misaligned, [&] { made.rebind({from + 2, to}); }, "toy: from", "a multiple of 8 bytes",
+      "a multiple of 16, as when the plan was made");
   test::expect_error(ErrorCode::misaligned, [&] { made.rebind({from, to + 16}); }, "toy: to", "64 bytes", "128");
   test::expect_error(ErrorCode::overlap, [&] { made.rebind({to, to}); }, "toy: to", "from uses");
   made.run();

@@ -22,32 +22,26 @@ TEST(Settings, numbers_are_read_with_their_range) {
   EXPECT_EQ(one("x", "1e-3").number("x", 0, 0, 1), 1e-3);
   expect_error(
       ErrorCode::bad_value, [] { one("m", "2000").integer("m", 1, 0, 1024); }, "a.yaml:3:7", "2000", "0 to 1024");
-  expect_error(
-      ErrorCode::bad_value, [] { one("x", "nan").number("x", 0, 0, 1); }, "'nan'");
+  expect_error(ErrorCode::bad_value, [] { one("x", "nan").number("x", 0, 0, 1); }, "'nan'");
   expect_error(ErrorCode::bad_value, [] { one("m", "99999999999999999999").integer("m", 1, 0, 1024); });
 }
 
 TEST(Settings, words_are_no_numbers) {
-  expect_error(
-      ErrorCode::wrong_type, [] { one("m", "many").integer("m", 1, 0, 9); }, "'many'");
+  expect_error(ErrorCode::wrong_type, [] { one("m", "many").integer("m", 1, 0, 9); }, "'many'");
   expect_error(ErrorCode::wrong_type, [] { one("m", "1.5").integer("m", 1, 0, 9); });
   expect_error(ErrorCode::wrong_type, [] { one("m", "+-5").integer("m", 1, -9, 9); });
   expect_error(ErrorCode::wrong_type, [] { one("m", "5", true).integer("m", 1, 0, 9); });
   expect_error(ErrorCode::wrong_type, [] { one("x", "1,5").number("x", 0, 0, 9); });
-  expect_error(
-      ErrorCode::wrong_type, [] { one("b", "yes").boolean("b", false); }, "true or false");
+  expect_error(ErrorCode::wrong_type, [] { one("b", "yes").boolean("b", false); }, "true or false");
 }
 
 TEST(Settings, what_is_wrong_with_a_number_is_said) {
-  expect_error(
-      ErrorCode::wrong_type, [] { one("m", "1e3").integer("m", 1, 0, 9999); }, "'1e3'", "without exponent");
-  expect_error(
-      ErrorCode::wrong_type, [] { one("m", "8.0").integer("m", 1, 0, 9999); }, "decimal point");
+  expect_error(ErrorCode::wrong_type, [] { one("m", "1e3").integer("m", 1, 0, 9999); }, "'1e3'", "without exponent");
+  expect_error(ErrorCode::wrong_type, [] { one("m", "8.0").integer("m", 1, 0, 9999); }, "decimal point");
   for (const auto& read : {+[](const Settings& settings) { settings.integer("m", 1, 0, 99); },
                            +[](const Settings& settings) { settings.number("m", 1, 0, 99); },
                            +[](const Settings& settings) { settings.boolean("m", false); }})
-    expect_error(
-        ErrorCode::wrong_type, [&] { read(one("m", "20", true)); }, "Leave out the quotes");
+    expect_error(ErrorCode::wrong_type, [&] { read(one("m", "20", true)); }, "Leave out the quotes");
 }
 
 TEST(Settings, values_of_others_are_shown_without_controls_and_shortened) {
@@ -65,20 +59,14 @@ TEST(Settings, values_of_others_are_shown_without_controls_and_shortened) {
 TEST(Settings, choices_name_the_nearest_word) {
   EXPECT_EQ(one("bias", "row").choice("bias", "none", {"none", "column", "row"}), 2);
   expect_error(
-      ErrorCode::bad_value,
-      [] {
-        one("bias", "colunm").choice("bias", "none", {"none", "column", "row"});
-      },
+      ErrorCode::bad_value, [] { one("bias", "colunm").choice("bias", "none", {"none", "column", "row"}); },
       "Did you mean 'column'?");
 }
 
 TEST(Settings, unknown_keys_name_the_nearest_one) {
   expect_error(
-      ErrorCode::unknown_key,
-      [] {
-        one("actvation", "relu").only({"activation", "size"});
-      },
-      "a.yaml:3:7", "Did you mean 'activation'?");
+      ErrorCode::unknown_key, [] { one("actvation", "relu").only({"activation", "size"}); }, "a.yaml:3:7",
+      "Did you mean 'activation'?");
 }
 
 TEST(Settings, text_is_the_configurations_syntax) {

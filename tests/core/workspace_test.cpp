@@ -90,12 +90,14 @@ TEST(Workspace, an_allocator_has_both_functions_or_neither) {
   Notes notes;
   Allocator half = notes.allocator();
   half.release = nullptr;
-  test::expect_error(ErrorCode::bad_parameter, [&] { Workspace(kGpu, half, nullptr, Workspace::Use::call); },
-                     "allocate without release");
+  test::expect_error(
+      ErrorCode::bad_parameter, [&] { Workspace(kGpu, half, nullptr, Workspace::Use::call); },
+      "allocate without release");
   half = notes.allocator();
   half.allocate = nullptr;
-  test::expect_error(ErrorCode::bad_parameter, [&] { Workspace(kGpu, half, nullptr, Workspace::Use::call); },
-                     "release without allocate");
+  test::expect_error(
+      ErrorCode::bad_parameter, [&] { Workspace(kGpu, half, nullptr, Workspace::Use::call); },
+      "release without allocate");
 }
 
 }  // namespace

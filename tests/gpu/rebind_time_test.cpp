@@ -35,7 +35,9 @@ void expect_soon(const char* call, Plan plan, const std::vector<const void*>& da
   EXPECT_LT(us, kMostMicroseconds) << call << " (" << plan.variant() << ")";
 }
 
-Mirror zeros(DType dtype, const std::vector<std::int64_t>& shape) { return Mirror(Buffer(dtype, Layout::contiguous(shape))); }
+Mirror zeros(DType dtype, const std::vector<std::int64_t>& shape) {
+  return Mirror(Buffer(dtype, Layout::contiguous(shape)));
+}
 
 TEST(GpuRebindTime, of_every_operator_is_below_two_microseconds) {
   TMAOPS_NEEDS_GPU();

@@ -105,9 +105,9 @@ void check(const char* what) {
   const DeviceArray<signed char> device_a(a), device_b(b);
   const DeviceArray<float> d(64 * n);
   constexpr int shared = 1024 * ((64 + n) * kDepth * 2 / 1024 + ((64 + n) * kDepth * 2 % 1024 != 0));
-  run<multiply_kernel<T, n, a_major, b_major, swizzle>>(
-      {.grid = 1, .block = 128, .shared_bytes = shared}, static_cast<const signed char*>(device_a.get()),
-      static_cast<const signed char*>(device_b.get()), d.get());
+  run<multiply_kernel<T, n, a_major, b_major, swizzle>>({.grid = 1, .block = 128, .shared_bytes = shared},
+                                                        static_cast<const signed char*>(device_a.get()),
+                                                        static_cast<const signed char*>(device_b.get()), d.get());
   const auto got = d.values();
   for (int m = 0; m < 64; ++m)
     for (int column = 0; column < n; ++column) {

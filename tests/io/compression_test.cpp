@@ -70,8 +70,7 @@ TEST(Compression, damaged_and_cut_files_are_refused) {
     bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 0x55);
     expect_error(ErrorCode::bad_archive, [&] { unpacked(kind, bad); });
     expect_error(ErrorCode::bad_archive, [&] { unpacked(kind, good + "more text"); });
-    expect_error(
-        ErrorCode::bad_format, [&] { unpacked(kind, "t,x\n0,1\n"); }, "plain text");
+    expect_error(ErrorCode::bad_format, [&] { unpacked(kind, "t,x\n0,1\n"); }, "plain text");
     expect_error(ErrorCode::bad_format, [&] { unpacked(kind, ""); });
   }
 }
@@ -90,12 +89,9 @@ TEST(Compression, a_name_says_it_and_the_rest_of_the_name_is_the_format) {
   EXPECT_EQ(file_format_of("b.TSV.GZ", "--from"), FileFormat::csv);
   EXPECT_EQ(file_format_of("b.txt.zst", "--from"), FileFormat::tum);
   EXPECT_EQ(file_format_of("b.tum.gz", "--from"), FileFormat::tum);
-  expect_error(
-      ErrorCode::usage, [] { file_format_of("b.npz.gz", "--from"); }, "text only");
-  expect_error(
-      ErrorCode::usage, [] { file_format_of("b.gz", "--from"); }, "--from");
-  expect_error(
-      ErrorCode::usage, [] { file_format_of("-", "--to"); }, "--to", "./-");
+  expect_error(ErrorCode::usage, [] { file_format_of("b.npz.gz", "--from"); }, "text only");
+  expect_error(ErrorCode::usage, [] { file_format_of("b.gz", "--from"); }, "--from");
+  expect_error(ErrorCode::usage, [] { file_format_of("-", "--to"); }, "--to", "./-");
 }
 
 TEST(Compression, recordings_are_read_and_written) {

@@ -58,39 +58,28 @@ TEST(Config, mistakes_are_named_with_their_place) {
   expect_error(
       ErrorCode::unknown_key, [] { parse("gemm: {size: 1}\ntempertaure: hot\n"); }, "c.yaml:2:1",
       "Did you mean 'temperature'?");
-  expect_error(
-      ErrorCode::unknown_key, [] { parse("gem: {size: 1}\n"); }, "c.yaml:1:1", "Did you mean 'gemm'?");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("samples: [1, 2]\n"); }, "c.yaml:1:10", "a list");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("gemm: {size: {a: 1}}\n"); }, "c.yaml:1:14", "a mapping");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("gemm: {size: [1, [2]]}\n"); }, "c.yaml:1:18");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("gemm: {size: []}\n"); }, "c.yaml:1:14");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("gemm: 5\n"); }, "c.yaml:1:7");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("gemm: {size: }\n"); }, "nothing");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("- 1\n"); }, "a list");
+  expect_error(ErrorCode::unknown_key, [] { parse("gem: {size: 1}\n"); }, "c.yaml:1:1", "Did you mean 'gemm'?");
+  expect_error(ErrorCode::wrong_type, [] { parse("samples: [1, 2]\n"); }, "c.yaml:1:10", "a list");
+  expect_error(ErrorCode::wrong_type, [] { parse("gemm: {size: {a: 1}}\n"); }, "c.yaml:1:14", "a mapping");
+  expect_error(ErrorCode::wrong_type, [] { parse("gemm: {size: [1, [2]]}\n"); }, "c.yaml:1:18");
+  expect_error(ErrorCode::wrong_type, [] { parse("gemm: {size: []}\n"); }, "c.yaml:1:14");
+  expect_error(ErrorCode::wrong_type, [] { parse("gemm: 5\n"); }, "c.yaml:1:7");
+  expect_error(ErrorCode::wrong_type, [] { parse("gemm: {size: }\n"); }, "nothing");
+  expect_error(ErrorCode::wrong_type, [] { parse("- 1\n"); }, "a list");
 }
 
 TEST(Config, a_product_without_end_is_refused) {
   std::string list = "[0";
   for (int i = 1; i < 200; ++i) list += ", " + std::to_string(i);
   list += "]";
-  expect_error(
-      ErrorCode::bad_value, [&] { parse("gemm: {m: " + list + ", n: " + list + "}\n"); }, "10000");
+  expect_error(ErrorCode::bad_value, [&] { parse("gemm: {m: " + list + ", n: " + list + "}\n"); }, "10000");
 }
 
 TEST(Config, problems_of_an_option_name_the_option) {
   EXPECT_EQ(texts(parse_problems("gemm: {size: [1, 2]}", "-p", kOperators)),
             (std::vector<std::string>{"gemm: {size: 1}", "gemm: {size: 2}"}));
-  expect_error(
-      ErrorCode::unknown_key, [] { parse_problems("seed: 1", "-p #2", kOperators); }, "-p #2:1:1");
-  expect_error(
-      ErrorCode::wrong_type, [] { parse_problems("gemm", "-p", kOperators); }, "-p:1:1");
+  expect_error(ErrorCode::unknown_key, [] { parse_problems("seed: 1", "-p #2", kOperators); }, "-p #2:1:1");
+  expect_error(ErrorCode::wrong_type, [] { parse_problems("gemm", "-p", kOperators); }, "-p:1:1");
 }
 
 }  // namespace

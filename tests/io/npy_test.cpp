@@ -74,8 +74,7 @@ TEST(Npy, bfloat16_is_u2_under_a_name_that_says_so) {
 
 TEST(Npy, refuses_what_is_cut_off_or_something_else) {
   const std::string good = npy("<f8", "(2,)", raw<double>({1, 2}));
-  expect_error(
-      ErrorCode::bad_format, [&] { parse_file(""); }, "a.npy", "empty");
+  expect_error(ErrorCode::bad_format, [&] { parse_file(""); }, "a.npy", "empty");
   for (std::size_t length = 1; length < good.size(); ++length) {
     try {
       parse_file(good.substr(0, length));
@@ -86,13 +85,8 @@ TEST(Npy, refuses_what_is_cut_off_or_something_else) {
   }
   expect_error(ErrorCode::bad_format, [&] { parse_file("PK\x03\x04 not an array"); });
   expect_error(
-      ErrorCode::bad_format,
-      [&] {
-        parse_file(npy("<f8", "(2,)", raw<double>({1, 2}), false, 4));
-      },
-      "version 4.0");
-  expect_error(
-      ErrorCode::file_too_large, [&] { parse_file(good + "x"); }, "17 bytes of data");
+      ErrorCode::bad_format, [&] { parse_file(npy("<f8", "(2,)", raw<double>({1, 2}), false, 4)); }, "version 4.0");
+  expect_error(ErrorCode::file_too_large, [&] { parse_file(good + "x"); }, "17 bytes of data");
 }
 
 TEST(Npy, refuses_lying_and_oversized_headers) {
@@ -100,8 +94,7 @@ TEST(Npy, refuses_lying_and_oversized_headers) {
   expect_error(
       ErrorCode::bad_npy_header, [&] { parse_file(npy_prefix(header + std::string(10'000, ' '), 2)); }, "10057");
   expect_error(ErrorCode::bad_npy_header, [&] { parse_file(npy_prefix(header, 2, 0xffffffff)); });
-  expect_error(
-      ErrorCode::file_too_large, [&] { parse_file(npy_prefix(header, 2, 9'000)); }, "9000 bytes");
+  expect_error(ErrorCode::file_too_large, [&] { parse_file(npy_prefix(header, 2, 9'000)); }, "9000 bytes");
   const auto array = parse_file(npy_prefix(header + std::string(9'000, ' '), 2) + raw<double>({3}));
   EXPECT_EQ(element_f64(array, 0), 3);
 }
@@ -115,8 +108,7 @@ TEST(Npy, refuses_headers_that_are_not_the_dictionary) {
         "{'descr': '<f8', 'fortran_order': False, 'shape': ()} + 1",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "{'descr': '<f\\x38'"})
-    expect_error(
-        ErrorCode::bad_npy_header, [&] { parse_file(npy_prefix(header)); }, "a.npy");
+    expect_error(ErrorCode::bad_npy_header, [&] { parse_file(npy_prefix(header)); }, "a.npy");
 }
 
 TEST(Npy, reads_datetime64_in_the_units_of_a_clock) {
@@ -133,38 +125,30 @@ TEST(Npy, reads_datetime64_in_the_units_of_a_clock) {
 
 TEST(Npy, refuses_pickles_and_types_it_does_not_read) {
   for (const char* descr : {"O", "|O", "|O8"})
-    expect_error(
-        ErrorCode::pickle_refused, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxx")); }, descr);
+    expect_error(ErrorCode::pickle_refused, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxx")); }, descr);
   for (const char* descr :
        {">f8", ">i4", "<c16", "<f16", "<M8[m]", "<m8[ns]", "|V2", "<U0", "<U99999999999999999999", "<i3", "f8"})
-    expect_error(
-        ErrorCode::unsupported_file_dtype, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxxxxxxxxxx")); }, descr);
+    expect_error(ErrorCode::unsupported_file_dtype, [&] { parse_file(npy(descr, "(1,)", "xxxxxxxxxxxxxxxx")); }, descr);
   expect_error(
       ErrorCode::unsupported_file_dtype,
       [&] { parse_file(npy_prefix("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}")); },
       "structured");
-  expect_error(
-      ErrorCode::unsupported_file_dtype, [&] { parse_file(npy(">f8", "(1,)", "xxxxxxxx")); }, "big-endian");
+  expect_error(ErrorCode::unsupported_file_dtype, [&] { parse_file(npy(">f8", "(1,)", "xxxxxxxx")); }, "big-endian");
 }
 
 TEST(Npy, refuses_shapes_that_overflow) {
   for (const char* shape : {"(9223372036854775807,)", "(4294967296, 4294967296)", "(99999999999999999999,)",
                             "(3037000500, 3037000500)", "(0, 9223372036854775807)", "(1152921504606846976, 8)"})
-    expect_error(
-        ErrorCode::file_too_large, [&] { parse_file(npy("<f8", shape, "")); }, "a.npy");
+    expect_error(ErrorCode::file_too_large, [&] { parse_file(npy("<f8", shape, "")); }, "a.npy");
   expect_error(ErrorCode::file_too_large, [&] { parse_file(npy("<f8", "(1152921504606846975,)", "")); });
 }
 
 TEST(Npy, reading_what_is_no_file_is_an_error) {
   const test::Scratch folder;
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_file(folder / "missing.npy"); }, "No such file");
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_file(folder.path()); }, "directory");
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_file("/dev/zero"); }, "device");
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_file(std::string(5'000, 'x')); }, "too long");
+  expect_error(ErrorCode::cannot_read, [&] { read_file(folder / "missing.npy"); }, "No such file");
+  expect_error(ErrorCode::cannot_read, [&] { read_file(folder.path()); }, "directory");
+  expect_error(ErrorCode::cannot_read, [&] { read_file("/dev/zero"); }, "device");
+  expect_error(ErrorCode::cannot_read, [&] { read_file(std::string(5'000, 'x')); }, "too long");
 }
 
 }  // namespace

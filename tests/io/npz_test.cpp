@@ -66,18 +66,15 @@ TEST(Npz, bfloat16_keeps_its_name) {
 
 TEST(Npz, a_missing_array_lists_those_there_are) {
   const NpzReader npz = open(zip({ZipPart::make("x.npy", kArray), ZipPart::make("y.npy", kArray)}));
-  expect_error(
-      ErrorCode::array_missing, [&] { npz.read("z"); }, "'z'", "x, y");
+  expect_error(ErrorCode::array_missing, [&] { npz.read("z"); }, "'z'", "x, y");
 }
 
 TEST(Npz, every_cut_off_archive_is_refused) {
   const std::string good = zip({ZipPart::make("x.npy", kArray, true), ZipPart::make("y.npy", kArray)});
-  expect_error(
-      ErrorCode::bad_format, [&] { read_all_arrays(""); }, "empty");
+  expect_error(ErrorCode::bad_format, [&] { read_all_arrays(""); }, "empty");
   for (std::size_t length = 1; length < good.size(); ++length)
     expect_error(ErrorCode::bad_format, [&] { read_all_arrays(good.substr(0, length)); });
-  expect_error(
-      ErrorCode::bad_format, [&] { read_all_arrays(kArray); }, "no zip archive");
+  expect_error(ErrorCode::bad_format, [&] { read_all_arrays(kArray); }, "no zip archive");
 }
 
 TEST(Npz, a_changed_byte_is_noticed) {
@@ -100,8 +97,7 @@ TEST(Npz, a_changed_byte_is_noticed) {
 TEST(Npz, a_wrong_checksum_or_size_is_refused) {
   ZipPart part = ZipPart::make("x.npy", kArray, true);
   part.crc ^= 1;
-  expect_error(
-      ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "checksum");
+  expect_error(ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "checksum");
   for (const int off : {-1, 1}) {
     part = ZipPart::make("x.npy", kArray, true);
     part.size += static_cast<std::uint64_t>(off);
@@ -113,25 +109,19 @@ TEST(Npz, a_wrong_checksum_or_size_is_refused) {
   expect_error(ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); });
   part = ZipPart::make("x.npy", kArray);
   part.method = 12;
-  expect_error(
-      ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "method 12");
+  expect_error(ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "method 12");
   part = ZipPart::make("x.npy", kArray);
   part.flags = 1;
-  expect_error(
-      ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "encrypted");
+  expect_error(ErrorCode::bad_archive, [&] { read_all_arrays(zip({part})); }, "encrypted");
 }
 
 TEST(Npz, refuses_escaping_absolute_and_double_names) {
   for (const char* name : {"../x.npy", "a/../../x.npy", "/etc/x.npy", "C:x.npy", "a\\x.npy", "..", "a/.."})
-    expect_error(
-        ErrorCode::bad_member_name, [&] { open(zip({ZipPart::make(name, kArray)})); }, "a.npz");
+    expect_error(ErrorCode::bad_member_name, [&] { open(zip({ZipPart::make(name, kArray)})); }, "a.npz");
   expect_error(ErrorCode::bad_member_name, [&] { open(zip({ZipPart::make(std::string("x\0.npy", 6), kArray)})); });
   expect_error(ErrorCode::bad_member_name, [&] { open(zip({ZipPart::make("", kArray)})); });
   expect_error(
-      ErrorCode::bad_member_name,
-      [&] {
-        open(zip({ZipPart::make("x.npy", kArray), ZipPart::make("x.npy", kArray)}));
-      },
+      ErrorCode::bad_member_name, [&] { open(zip({ZipPart::make("x.npy", kArray), ZipPart::make("x.npy", kArray)})); },
       "two members");
   EXPECT_EQ(open(zip({ZipPart::make("a/x..y.npy", kArray)})).names()[0], "a/x..y");
 }
@@ -140,16 +130,12 @@ TEST(Npz, refuses_bombs) {
   const std::string zeros(1 << 20, '\0');
   ZipPart bomb = ZipPart::make("x.npy", zeros, true);
   EXPECT_NO_THROW(open(zip({bomb})));  // a small member may expand as far as deflate goes
-  expect_error(
-      ErrorCode::zip_bomb, [&] { open(zip({bomb}), {.believed_bytes = 1000}); }, "200 : 1");
-  expect_error(
-      ErrorCode::zip_bomb, [&] { open(zip({bomb}), {.largest_member = 1000}); }, "at most 1000");
+  expect_error(ErrorCode::zip_bomb, [&] { open(zip({bomb}), {.believed_bytes = 1000}); }, "200 : 1");
+  expect_error(ErrorCode::zip_bomb, [&] { open(zip({bomb}), {.largest_member = 1000}); }, "at most 1000");
   bomb.size = 1ULL << 31;  // claims 2 GiB
-  expect_error(
-      ErrorCode::zip_bomb, [&] { open(zip({bomb})); }, "expand to 2147483648", "--trust-sizes");
+  expect_error(ErrorCode::zip_bomb, [&] { open(zip({bomb})); }, "expand to 2147483648", "--trust-sizes");
   bomb.size = 1000;  // and one that claims less than it expands to
-  expect_error(
-      ErrorCode::zip_bomb, [&] { read_all_arrays(zip({bomb})); }, "more than it says");
+  expect_error(ErrorCode::zip_bomb, [&] { read_all_arrays(zip({bomb})); }, "more than it says");
 }
 
 TEST(Npz, the_limit_on_expansion_is_one_for_all_members) {
@@ -157,8 +143,7 @@ TEST(Npz, the_limit_on_expansion_is_one_for_all_members) {
   std::vector<ZipPart> parts;
   for (int i = 0; i < 20; ++i) parts.push_back(ZipPart::make("x" + std::to_string(i) + ".npy", zeros, true));
   EXPECT_NO_THROW(open(zip({parts[0]}), {.believed_bytes = 1 << 20}));
-  expect_error(
-      ErrorCode::zip_bomb, [&] { open(zip(parts), {.believed_bytes = 1 << 20}); }, "'x0.npy'", "20971520");
+  expect_error(ErrorCode::zip_bomb, [&] { open(zip(parts), {.believed_bytes = 1 << 20}); }, "'x0.npy'", "20971520");
   EXPECT_NO_THROW(open(zip(parts), ZipLimits::trusting()));
   const std::string noise = raw<std::uint64_t>(std::vector<std::uint64_t>(1 << 14, 0x123456789abcdef));
   parts.push_back(ZipPart::make("stored.npy", noise));  // the limit grows with the file
@@ -172,12 +157,9 @@ TEST(Npz, refuses_what_numpy_refuses) {
     return file;
   };
   EXPECT_NO_THROW(open(with(6, 63)));
-  expect_error(
-      ErrorCode::bad_archive, [&] { open(with(6, static_cast<char>(128))); }, "version 12.8");
-  expect_error(
-      ErrorCode::bad_archive, [&] { open(with(8, 0x20)); }, "patch");
-  expect_error(
-      ErrorCode::bad_archive, [&] { open(with(8, 0x40)); }, "encrypted");
+  expect_error(ErrorCode::bad_archive, [&] { open(with(6, static_cast<char>(128))); }, "version 12.8");
+  expect_error(ErrorCode::bad_archive, [&] { open(with(8, 0x20)); }, "patch");
+  expect_error(ErrorCode::bad_archive, [&] { open(with(8, 0x40)); }, "encrypted");
 }
 
 TEST(Npz, texts_of_different_lengths_become_one_array_of_the_longest) {
@@ -207,8 +189,7 @@ TEST(Npz, refuses_members_that_share_bytes) {
   file.replace(second + 46, 5, "x.npy");
   expect_error(ErrorCode::bad_member_name, [&] { open(file); });
   file.replace(second + 46, 5, "x.npx");
-  expect_error(
-      ErrorCode::bad_archive, [&] { open(file); }, "local header");
+  expect_error(ErrorCode::bad_archive, [&] { open(file); }, "local header");
 }
 
 TEST(Npz, refuses_bytes_before_or_between_the_records) {

@@ -63,12 +63,11 @@ TEST(OutputFile, an_existing_file_is_replaced_only_with_force_and_keeps_its_mode
   const Scratch folder;
   folder.file("a.txt", "earlier");
   ASSERT_EQ(chmod((folder / "a.txt").c_str(), 0640), 0);
-  expect_error(
-      ErrorCode::output_exists, [&] { write_file(folder / "a.txt", "new"); }, "a.txt", "7 bytes");
+  expect_error(ErrorCode::output_exists, [&] { write_file(folder / "a.txt", "new"); }, "a.txt", "7 bytes");
   EXPECT_EQ(read_all(folder / "a.txt"), "earlier");
   write_file(folder / "a.txt", "new", {.force = true});
   EXPECT_EQ(read_all(folder / "a.txt"), "new");
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(stat((folder / "a.txt").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0640U);
 }
@@ -109,23 +108,15 @@ TEST(OutputFile, refuses_directories_devices_and_links_even_with_force) {
   std::filesystem::create_symlink("nowhere", folder / "dangling");
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   const OutputOptions force{.force = true};
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "d", "x", force); }, "directory");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "d/", "x", force); }, "directory");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "link", "x", force); }, "symbolic link", "target");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "dangling", "x", force); }, "nowhere");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "pipe", "x", force); }, "pipe");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file("/dev/null", "x", force); }, "device");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "d", "x", force); }, "directory");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "d/", "x", force); }, "directory");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "link", "x", force); }, "symbolic link", "target");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "dangling", "x", force); }, "nowhere");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "pipe", "x", force); }, "pipe");
+  expect_error(ErrorCode::cannot_write, [&] { write_file("/dev/null", "x", force); }, "device");
   expect_error(ErrorCode::cannot_write, [&] { write_file("", "x", force); });
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "no/such/a", "x"); }, "No such file or directory");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "target/a", "x"); }, "Not a directory");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "no/such/a", "x"); }, "No such file or directory");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "target/a", "x"); }, "Not a directory");
   EXPECT_EQ(folder.names(), (Names{"d", "target", "link", "dangling", "pipe"}));
   EXPECT_EQ(read_all(folder / "target"), "kept");
   write_file(folder / "d/a", "x");
@@ -135,12 +126,10 @@ TEST(OutputFile, a_link_planted_for_the_partial_file_or_the_target_is_not_follow
   const Scratch folder;
   const auto victim = folder.file("victim", "kept");
   std::filesystem::create_symlink("victim", folder / ".a.tmaops-partial");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "a", "x"); }, ".a.tmaops-partial");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "a", "x"); }, ".a.tmaops-partial");
   std::filesystem::remove(folder / ".a.tmaops-partial");
   std::filesystem::create_hard_link(victim, folder / ".a.tmaops-partial");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "a", "x"); }, ".a.tmaops-partial");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "a", "x"); }, ".a.tmaops-partial");
   std::filesystem::remove(folder / ".a.tmaops-partial");
 
   OutputFile file(folder / "a", {.force = true});
@@ -156,8 +145,7 @@ TEST(OutputFile, read_only_files_and_folders_are_refused) {
   const Scratch folder;
   folder.file("kept", "kept");
   ASSERT_EQ(chmod((folder / "kept").c_str(), 0444), 0);
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / "kept", "x", {.force = true}); }, "read-only");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / "kept", "x", {.force = true}); }, "read-only");
   EXPECT_EQ(read_all(folder / "kept"), "kept");
   ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
   EXPECT_EQ(in_child([&] {
@@ -216,8 +204,7 @@ TEST(OutputFile, two_writers_of_one_output_exclude_each_other) {
   const Scratch folder;
   OutputFile first(folder / "a");
   first.write("first");
-  expect_error(
-      ErrorCode::output_locked, [&] { write_file(folder / "a", "second"); }, "locked");
+  expect_error(ErrorCode::output_locked, [&] { write_file(folder / "a", "second"); }, "locked");
   EXPECT_EQ(in_child([&] {
               try {
                 write_file(folder / "a", "second");
@@ -291,16 +278,13 @@ TEST(OutputFile, names_of_any_bytes_and_of_full_length_work) {
   const Scratch folder;
   write_file(folder / "caf\xe9 \n", "latin-1");
   EXPECT_EQ(read_all(folder / "caf\xe9 \n"), "latin-1");
-  expect_error(
-      ErrorCode::output_exists, [&] { write_file(folder / "caf\xe9 \n", "x"); }, "caf\\xe9 \\x0a");
+  expect_error(ErrorCode::output_exists, [&] { write_file(folder / "caf\xe9 \n", "x"); }, "caf\\xe9 \\x0a");
   write_file(folder / std::string(255, 'n'), "long");
   EXPECT_EQ(read_all(folder / std::string(255, 'n')), "long");
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(folder / std::string(256, 'n'), "x"); }, "too long");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(folder / std::string(256, 'n'), "x"); }, "too long");
   std::string deep = folder.path();
   while (deep.size() < 4096) deep += "/.";
-  expect_error(
-      ErrorCode::cannot_write, [&] { write_file(deep + "/a", "x"); }, "too long", "bytes ...]");
+  expect_error(ErrorCode::cannot_write, [&] { write_file(deep + "/a", "x"); }, "too long", "bytes ...]");
   write_file(deep.substr(0, 4000) + "/a", "near the limit");
   EXPECT_EQ(read_all(folder / "a"), "near the limit");
 }

@@ -32,8 +32,7 @@ TEST(Recording, a_tum_trajectory_has_exact_times_and_seven_columns) {
   expect_error(
       ErrorCode::bad_text, [&] { read_recording(folder.file("b.txt", "0 1 2 3 0 0 0 1\n1 2 3\n")); }, "b.txt:2:6",
       "3 fields");
-  expect_error(
-      ErrorCode::bad_text, [&] { read_recording(folder.file("c.txt", "0 1 2 3 0 0 0 x\n")); }, "c.txt:1:15");
+  expect_error(ErrorCode::bad_text, [&] { read_recording(folder.file("c.txt", "0 1 2 3 0 0 0 x\n")); }, "c.txt:1:15");
   expect_error(
       ErrorCode::times_not_finite, [&] { read_recording(folder.file("d.txt", "nan 1 2 3 0 0 0 1\n")); }, "d.txt:1:1");
 }
@@ -44,8 +43,7 @@ TEST(Recording, a_comment_with_as_many_words_as_columns_is_no_header) {
   EXPECT_EQ(read_recording(path).columns.at(0).name, "tx");
   EXPECT_EQ(read_times(path), Times{0});
   EXPECT_EQ(read_recording(folder.file("b.csv", "# a b a\n1 2 3\n")).columns.at(0).name, "column_2");
-  expect_error(
-      ErrorCode::bad_text, [&] { read_recording(folder.file("c.csv", "#time_ns,x,x\n1,2,3\n")); }, "'x'");
+  expect_error(ErrorCode::bad_text, [&] { read_recording(folder.file("c.csv", "#time_ns,x,x\n1,2,3\n")); }, "'x'");
 }
 
 TEST(Recording, finds_time_columns_and_their_units) {
@@ -58,8 +56,7 @@ TEST(Recording, finds_time_columns_and_their_units) {
   EXPECT_EQ(read_recording(folder.file("e.csv", "1,2\n"), {.times_name = "2"}).times, Times{2'000'000'000});
   EXPECT_EQ(read_recording(folder.file("f.csv", "a,b\n1,2\n"), {.unit = TimeUnit::milliseconds}).times,
             Times{1'000'000});
-  expect_error(
-      ErrorCode::array_missing, [&] { read_recording(folder / "a.csv", {.times_name = "c"}); }, "x, time");
+  expect_error(ErrorCode::array_missing, [&] { read_recording(folder / "a.csv", {.times_name = "c"}); }, "x, time");
   expect_error(
       ErrorCode::time_overflow, [&] { read_recording(folder.file("g.csv", "t\n1311868163870\n")); }, "g.csv:2:1",
       "--time-unit");
@@ -99,17 +96,8 @@ TEST(Recording, integer_times_of_an_archive_are_nanoseconds_and_f32_must_resolve
   EXPECT_EQ(read(npy("<i8", "(1,)", raw<std::int64_t>({5})), {.unit = TimeUnit::seconds}), Times{5'000'000'000});
   EXPECT_EQ(read(npy("<f4", "(2,)", raw<float>({0, 0.5F}))), (Times{0, 500'000'000}));
   expect_error(
-      ErrorCode::time_precision,
-      [&] {
-        read(npy("<f4", "(2,)", raw<float>({1311868163.8F, 1311868163.9F})));
-      },
-      "128");
-  expect_error(
-      ErrorCode::times_not_finite,
-      [&] {
-        read(npy("<f8", "(2,)", raw<double>({0, INFINITY})));
-      },
-      "row 1");
+      ErrorCode::time_precision, [&] { read(npy("<f4", "(2,)", raw<float>({1311868163.8F, 1311868163.9F}))); }, "128");
+  expect_error(ErrorCode::times_not_finite, [&] { read(npy("<f8", "(2,)", raw<double>({0, INFINITY}))); }, "row 1");
   expect_error(ErrorCode::time_overflow, [&] { read(npy("<u8", "(1,)", raw<std::uint64_t>({1ULL << 63}))); });
   expect_error(ErrorCode::time_overflow, [&] { read(npy("<f8", "(1,)", raw<double>({1e10}))); });
   expect_error(ErrorCode::shape_mismatch, [&] { read(npy("<f8", "(1, 1)", raw<double>({0}))); });
@@ -242,12 +230,7 @@ TEST(Recording, datetime64_is_a_time_and_a_column) {
   between.times[0] = 1;  // no microsecond
   rewritten(folder, between, "b.npz", FileFormat::npz);
   EXPECT_EQ(NpzReader(folder / "b.npz").read("t").type.descr, "<M8[ns]");
-  expect_error(
-      ErrorCode::times_not_finite,
-      [&] {
-        read_recording(archive_of("<M8[ns]", {0, kNotATime}));
-      },
-      "NaT");
+  expect_error(ErrorCode::times_not_finite, [&] { read_recording(archive_of("<M8[ns]", {0, kNotATime})); }, "NaT");
 }
 
 TEST(Recording, text_seconds_that_f64_cannot_hold_become_nanoseconds_in_an_archive) {
@@ -314,8 +297,7 @@ TEST(Recording, kitti_poses_have_their_times_in_another_file) {
     for (std::int64_t row = 0; row < 2; ++row)
       EXPECT_NEAR(element_f64(back.columns[column].data, row), value(column, row), 1e-15) << column << row;
   EXPECT_EQ(left_out(recording, FileFormat::kitti), std::vector<std::string>{"timestamp"});
-  expect_error(
-      ErrorCode::usage, [&] { read_recording(poses, {.format = FileFormat::kitti}); }, "--kitti-times");
+  expect_error(ErrorCode::usage, [&] { read_recording(poses, {.format = FileFormat::kitti}); }, "--kitti-times");
   expect_error(
       ErrorCode::shape_mismatch,
       [&] { read_recording(poses, {.format = FileFormat::kitti, .kitti_times = folder.file("one.txt", "0.0\n")}); },
@@ -328,8 +310,7 @@ TEST(Recording, kitti_poses_have_their_times_in_another_file) {
       ErrorCode::bad_text,
       [&] { read_recording(folder.file("d.txt", "1 0 0 0 0 1 0 0 0 0 -1 0\n1 0 0 0 0 1 0 0 0 0 1 0\n"), options); },
       "determinant -1");
-  expect_error(
-      ErrorCode::bad_text, [&] { read_recording(poses); }, "KITTI");
+  expect_error(ErrorCode::bad_text, [&] { read_recording(poses); }, "KITTI");
 }
 
 TEST(Recording, columns_say_what_is_missing_and_what_is_no_number) {
@@ -425,8 +406,7 @@ TEST(Recording, every_format_reads_back_what_was_written) {
   EXPECT_EQ(back.time.name, "timestamp_ns");
 
   recording.columns.pop_back();
-  expect_error(
-      ErrorCode::bad_parameter, [&] { round_trip("b.txt", FileFormat::tum); }, "'qw'");
+  expect_error(ErrorCode::bad_parameter, [&] { round_trip("b.txt", FileFormat::tum); }, "'qw'");
   EXPECT_FALSE(std::filesystem::exists(folder / "b.txt"));
 }
 
@@ -473,8 +453,7 @@ TEST(Recording, order_is_checked_per_episode_with_the_line) {
   expect_error(
       ErrorCode::times_not_sorted, [&] { check_order(read("t,x\n0,1\n# pause\n2,1\n1,1\n"), true); }, "a.csv:5",
       "1 s after 2 s");
-  expect_error(
-      ErrorCode::duplicate_times, [&] { check_order(read("t,x\n0,1\n0,2\n"), false); }, "a.csv:3");
+  expect_error(ErrorCode::duplicate_times, [&] { check_order(read("t,x\n0,1\n0,2\n"), false); }, "a.csv:3");
   check_order(read("t,x\n0,1\n0,2\n"), true);
   Recording two;
   two.times = {5, 6, 1, 2};
@@ -491,8 +470,7 @@ TEST(Recording, plain_lists_of_times_are_read_from_any_format) {
   EXPECT_EQ(read_times(folder.file("t.npz", zip({array("times", npy("<f8", "(2,)", raw<double>({0.5, 1.25})))}))),
             expected);
   EXPECT_EQ(read_times(folder.file("tum.txt", "0.5 1 2 3 0 0 0 1\n1.25 1 2 3 0 0 0 1\n")), expected);
-  expect_error(
-      ErrorCode::usage, [&] { read_times(folder.file("t.bin", "x")); }, "extension");
+  expect_error(ErrorCode::usage, [&] { read_times(folder.file("t.bin", "x")); }, "extension");
 }
 
 }  // namespace

@@ -41,10 +41,8 @@ TEST(Table, quoted_fields_may_hold_delimiters_and_quotes) {
     EXPECT_EQ(parse_table(line, "a.csv").at(0, 1).text, text) << line;
   }
   EXPECT_EQ(quoted_field("plain", ','), "plain");
-  expect_error(
-      ErrorCode::bad_text, [] { parse_table("t,x\n0,\"a\n", "a.csv"); }, "a.csv:2:3", "quote");
-  expect_error(
-      ErrorCode::bad_text, [] { parse_table("t,x\n0,\"a\"b\n", "a.csv"); }, "a.csv:2:6");
+  expect_error(ErrorCode::bad_text, [] { parse_table("t,x\n0,\"a\n", "a.csv"); }, "a.csv:2:3", "quote");
+  expect_error(ErrorCode::bad_text, [] { parse_table("t,x\n0,\"a\"b\n", "a.csv"); }, "a.csv:2:6");
 }
 
 TEST(Table, columns_are_integers_reals_or_text) {
@@ -63,10 +61,8 @@ TEST(Table, integers_beyond_int64_keep_every_digit_or_are_refused) {
   EXPECT_EQ(large.type.descr, "<u8");
   EXPECT_EQ(element_i64(large, 0), std::nullopt);
   EXPECT_EQ(element_i64(large, 1), 0);
-  expect_error(
-      ErrorCode::bad_text, [&] { table_column(table, 1).data; }, ":3:3", "uint64");
-  expect_error(
-      ErrorCode::bad_text, [&] { table_column(table, 2).data; }, ":2:24", "uint64");
+  expect_error(ErrorCode::bad_text, [&] { table_column(table, 1).data; }, ":3:3", "uint64");
+  expect_error(ErrorCode::bad_text, [&] { table_column(table, 2).data; }, ":2:24", "uint64");
   EXPECT_EQ(table_column(table, 3).data.type.descr, "<f8");
 }
 
@@ -155,14 +151,11 @@ TEST(Table, numbers_too_small_for_f64_are_zero) {
 }
 
 TEST(Table, errors_have_file_line_and_column) {
-  expect_error(
-      ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n\n2,3,4\n", "a.csv"); }, "a.csv:4:5", "3 fields");
-  expect_error(
-      ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n2\n", "a.csv"); }, "a.csv:3:2", "1 fields");
+  expect_error(ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n\n2,3,4\n", "a.csv"); }, "a.csv:4:5", "3 fields");
+  expect_error(ErrorCode::bad_text, [] { parse_table("t,x\n0,1\n2\n", "a.csv"); }, "a.csv:3:2", "1 fields");
   expect_error(
       ErrorCode::bad_text, [] { table_column(parse_table("0 1\n1 1e999\n", "a.txt"), 1); }, "a.txt:2:3", "64-bit");
-  expect_error(
-      ErrorCode::bad_format, [] { parse_table(std::string("t,x\0", 4), "a.csv"); }, "zero byte");
+  expect_error(ErrorCode::bad_format, [] { parse_table(std::string("t,x\0", 4), "a.csv"); }, "zero byte");
 }
 
 /// A locale that writes 0,5 and 1.000, installed on every machine.
@@ -189,10 +182,8 @@ TEST_P(EveryLocale, a_decimal_comma_is_refused_with_a_hint_and_a_point_is_read) 
     const Table table = parse_table(text, "a.csv");
     return table_column(table, table.columns - 1).data;
   };
-  expect_error(
-      ErrorCode::bad_text, [&] { read("t;x\n0;0,5\n"); }, "a.csv:2:3", "decimal comma", "0.5");
-  expect_error(
-      ErrorCode::bad_text, [&] { read("t;x\n0;1.5\n1;0,5\n"); }, "a.csv:3:3", "decimal comma");
+  expect_error(ErrorCode::bad_text, [&] { read("t;x\n0;0,5\n"); }, "a.csv:2:3", "decimal comma", "0.5");
+  expect_error(ErrorCode::bad_text, [&] { read("t;x\n0;1.5\n1;0,5\n"); }, "a.csv:3:3", "decimal comma");
   EXPECT_EQ(element_f64(read("t;x\n0;0.5\n"), 0), 0.5);
   EXPECT_EQ(real_text(12345.5), "12345.5");
   EXPECT_EQ(time_text(1234567500000000, TimeUnit::seconds, 1), "1234567.5");

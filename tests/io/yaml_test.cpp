@@ -11,8 +11,7 @@ namespace {
 using test::expect_error;
 
 void expect_failure(ErrorCode code, const std::string& text, const std::string& place) {
-  expect_error(
-      code, [&] { parse_yaml(text, "c.yaml"); }, place);
+  expect_error(code, [&] { parse_yaml(text, "c.yaml"); }, place);
 }
 
 TEST(Yaml, keeps_places_counted_from_one) {
@@ -54,8 +53,7 @@ TEST(Yaml, keys_must_be_words) { expect_failure(ErrorCode::wrong_type, "? [1, 2]
 TEST(Yaml, deep_nesting_is_refused) {
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += "{a: ";
-  expect_error(
-      ErrorCode::yaml_syntax, [&] { parse_yaml(deep + "1" + std::string(40, '}'), "c.yaml"); }, "32 levels");
+  expect_error(ErrorCode::yaml_syntax, [&] { parse_yaml(deep + "1" + std::string(40, '}'), "c.yaml"); }, "32 levels");
   EXPECT_THROW(parse_yaml(std::string(20000, '['), "c.yaml"), Error) << "and no overflowing stack";
 }
 
@@ -66,13 +64,10 @@ TEST(Yaml, empty_document_is_empty) {
 
 TEST(Yaml, files_that_cannot_be_read_say_so) {
   const test::Scratch folder;
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_yaml_file(folder / "none.yaml"); }, "none.yaml", "No such file");
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_yaml_file(folder.path()); }, "a directory");
+  expect_error(ErrorCode::cannot_read, [&] { read_yaml_file(folder / "none.yaml"); }, "none.yaml", "No such file");
+  expect_error(ErrorCode::cannot_read, [&] { read_yaml_file(folder.path()); }, "a directory");
   const auto large = folder.file("large.yaml", std::string((1U << 20) + 1, '#'));
-  expect_error(
-      ErrorCode::cannot_read, [&] { read_yaml_file(large); }, "1 MiB");
+  expect_error(ErrorCode::cannot_read, [&] { read_yaml_file(large); }, "1 MiB");
 }
 
 }  // namespace

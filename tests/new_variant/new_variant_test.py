@@ -9,6 +9,7 @@ them where nobody names one, check them against the reference and time them. A G
 
 To keep this short the copy is built without optimisation and optional libraries, and leaves out the other GPU variants.
 """
+
 import argparse
 import json
 import os
@@ -93,8 +94,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
 PROBLEMS = {
     "gemm": "gemm: {mode: RC, size: 32, dtype: f32}",
     "ms_deform_attn": "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2}",
-    "ms_deform_attn_backward":
-        "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2, direction: backward}",
+    "ms_deform_attn_backward": "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2, direction: backward}",
     "resample": "resample: {case: '4,50->60,8'}",
     "resample_backward": "resample: {case: '4,50->60,8', direction: backward}",
     "tile_load": "tile_load: {queries: 100}",
@@ -160,9 +160,17 @@ def add_variants(tree, with_gpu):
             home = home_of(room, op)
             problem = home if (home / "problem.hpp").exists() else room
             reference = next(name for of, name, _ in lines if of == op and name.startswith("reference"))
-            add(room, home / "cpu" / "toy", "toy.cpp", CPU_VARIANT.format(
-                problem=(problem / "problem.hpp").relative_to(tree / "src/ops").as_posix(), op=op, reference=reference),
-                CPU_LINE.format(op=op))
+            add(
+                room,
+                home / "cpu" / "toy",
+                "toy.cpp",
+                CPU_VARIANT.format(
+                    problem=(problem / "problem.hpp").relative_to(tree / "src/ops").as_posix(),
+                    op=op,
+                    reference=reference,
+                ),
+                CPU_LINE.format(op=op),
+            )
             operators.append(op)
         if with_gpu and room.name == "gemm":
             add(room, room / "gpu" / "toy_kernel", "kernel.cu", GPU_VARIANT, GPU_LINE)
@@ -170,11 +178,20 @@ def add_variants(tree, with_gpu):
 
 
 def build(tree, folder, options):
-    settings = [f"-DCMAKE_CXX_COMPILER={options.cxx}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
-                "-DTMAOPS_HIGHWAY=OFF", "-DTMAOPS_ONEDNN=OFF", "-DTMAOPS_BUILD_TESTS=OFF",
-                f"-DTMAOPS_CUDA={'ON' if options.nvcc else 'OFF'}"]
+    settings = [
+        f"-DCMAKE_CXX_COMPILER={options.cxx}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+        "-DTMAOPS_HIGHWAY=OFF",
+        "-DTMAOPS_ONEDNN=OFF",
+        "-DTMAOPS_BUILD_TESTS=OFF",
+        f"-DTMAOPS_CUDA={'ON' if options.nvcc else 'OFF'}",
+    ]
     if options.launcher:
-        settings += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={options.launcher}", f"-DCMAKE_CUDA_COMPILER_LAUNCHER={options.launcher}"]
+        settings += [
+            f"-DCMAKE_CXX_COMPILER_LAUNCHER={options.launcher}",
+            f"-DCMAKE_CUDA_COMPILER_LAUNCHER={options.launcher}",
+        ]
     if options.nvcc:
         settings.append(f"-DCMAKE_CUDA_COMPILER={options.nvcc}")
     run(options.cmake, "-G", "Ninja", "-S", tree, "-B", folder, *settings)
@@ -194,8 +211,24 @@ def check_runs(tool, problem, device, name):
     expect(listed["selected"] == name, f"{problem}: {listed['selected']} is chosen, not {name}")
     verified = json.loads(run(tool, "verify", "-p", problem, "--device", device, "--json"))["rows"]
     expect(verified[0]["selected"] == name and verified[0]["verified"], f"{problem}: verify says {verified[0]}")
-    timed = json.loads(run(tool, "bench", "-p", problem, "--device", device, "--peers", "", "--samples", "5", "--min-time", "0",
-                           "-o", "-"))["rows"]
+    timed = json.loads(
+        run(
+            tool,
+            "bench",
+            "-p",
+            problem,
+            "--device",
+            device,
+            "--peers",
+            "",
+            "--samples",
+            "5",
+            "--min-time",
+            "0",
+            "-o",
+            "-",
+        )
+    )["rows"]
     expect(timed[0]["selected"] == name and timed[0]["us"]["median"] > 0, f"{problem}: bench says {timed[0]}")
 
 
@@ -221,7 +254,12 @@ def main():
     if options.nvcc and "gemm" in operators:
         check_listed(tool, "gemm", "toy_kernel")
         gpu = ", toy_kernel was built"
-        if subprocess.run([tool, "list", "-p", GPU_PROBLEM, "--device", "cuda"], capture_output=True, check=False).returncode == 0:
+        if (
+            subprocess.run(
+                [tool, "list", "-p", GPU_PROBLEM, "--device", "cuda"], capture_output=True, check=False
+            ).returncode
+            == 0
+        ):
             check_runs(tool, GPU_PROBLEM, "cuda", "toy_kernel")
             gpu += " and chosen, verified and timed"
     print(f"toy was listed, chosen, verified and timed: {', '.join(operators)}{gpu}")

@@ -1,8 +1,8 @@
-#include "probe/descriptors.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "probe/descriptors.hpp"
 
 namespace tmaops::probe {
 namespace {

@@ -11,7 +11,6 @@ import sys
 import tempfile
 
 import pytest
-
 import tmaops
 
 TOOL = pathlib.Path(tmaops.__file__).parent / "bin" / "tmaops"
@@ -44,7 +43,9 @@ class Contents(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
         self.inside = (tag, found.get("type"))
-        self.loads += [found[name] for name in ("src", "data", "href") if name in found and not found[name].startswith("#")]
+        self.loads += [
+            found[name] for name in ("src", "data", "href") if name in found and not found[name].startswith("#")
+        ]
 
     def handle_endtag(self, tag):
         self.inside = None
@@ -76,9 +77,19 @@ def check(path):
 
 def open_page(path):
     """What stands in the page when its scripts have run; no script may report an error. The browser has no network."""
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    ]
     done = subprocess.run(
-        [*command, "--virtual-time-budget=10000", "--dump-dom", f"file://{path}"], capture_output=True, text=True, timeout=120
+        [*command, "--virtual-time-budget=10000", "--dump-dom", f"file://{path}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     said = re.findall(r"CONSOLE.*", done.stderr)
     assert not said, said

@@ -22,7 +22,9 @@ def lerobot_imports():
     if importlib.util.find_spec("accelerate") is None:
         stand_in("accelerate", Accelerator=object)
     if importlib.util.find_spec("torchvision") is None:
-        transforms = stand_in("torchvision.transforms", ToTensor=object, functional=stand_in("torchvision.transforms.functional"))
+        transforms = stand_in(
+            "torchvision.transforms", ToTensor=object, functional=stand_in("torchvision.transforms.functional")
+        )
         stand_in("torchvision", transforms=transforms)
     yield
     for name in set(sys.modules) - before:

@@ -7,29 +7,66 @@ it is called with.
 import torch
 import transformers
 
-RESNET = dict(embeddings_size=10, hidden_sizes=[10, 20, 30, 40], depths=[1, 1, 1, 1], out_features=["stage2", "stage3", "stage4"])
+RESNET = dict(
+    embeddings_size=10, hidden_sizes=[10, 20, 30, 40], depths=[1, 1, 1, 1], out_features=["stage2", "stage3", "stage4"]
+)
 HGNET = dict(
-    stage_in_channels=[16, 16, 32, 64], stage_mid_channels=[8, 8, 16, 32], stage_out_channels=[16, 32, 64, 128],
-    stage_num_blocks=[1, 1, 1, 1], stage_downsample=[False, True, True, True], stage_light_block=[False, False, True, True],
-    stage_kernel_size=[3, 3, 5, 5], stage_numb_of_layers=[3, 3, 3, 3], stem_channels=[3, 8, 16], hidden_sizes=[16, 32, 64, 128],
-    depths=[1, 1, 1, 1], embeddings_size=8, out_features=["stage2", "stage3", "stage4"],
-)  # fmt: skip
+    stage_in_channels=[16, 16, 32, 64],
+    stage_mid_channels=[8, 8, 16, 32],
+    stage_out_channels=[16, 32, 64, 128],
+    stage_num_blocks=[1, 1, 1, 1],
+    stage_downsample=[False, True, True, True],
+    stage_light_block=[False, False, True, True],
+    stage_kernel_size=[3, 3, 5, 5],
+    stage_numb_of_layers=[3, 3, 3, 3],
+    stem_channels=[3, 8, 16],
+    hidden_sizes=[16, 32, 64, 128],
+    depths=[1, 1, 1, 1],
+    embeddings_size=8,
+    out_features=["stage2", "stage3", "stage4"],
+)
 SWIN = dict(image_size=64, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4, drop_path_rate=0.0)
 RT_DETR = dict(
-    encoder_hidden_dim=32, encoder_in_channels=[20, 30, 40], feat_strides=[8, 16, 32], encoder_layers=1, encoder_ffn_dim=32,
-    encoder_attention_heads=2, num_feature_levels=3, d_model=32, num_queries=9, decoder_in_channels=[32, 32, 32],
-    decoder_ffn_dim=32, decoder_layers=2, decoder_attention_heads=2, num_denoising=0, num_labels=5, anchor_image_size=None,
-)  # fmt: skip
+    encoder_hidden_dim=32,
+    encoder_in_channels=[20, 30, 40],
+    feat_strides=[8, 16, 32],
+    encoder_layers=1,
+    encoder_ffn_dim=32,
+    encoder_attention_heads=2,
+    num_feature_levels=3,
+    d_model=32,
+    num_queries=9,
+    decoder_in_channels=[32, 32, 32],
+    decoder_ffn_dim=32,
+    decoder_layers=2,
+    decoder_attention_heads=2,
+    num_denoising=0,
+    num_labels=5,
+    anchor_image_size=None,
+)
 ON_HGNET = {**RT_DETR, "encoder_in_channels": [32, 64, 128]}
 BERT = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=2000)
 
 
 def deformable_detr(**more):
-    return transformers.DeformableDetrForObjectDetection(transformers.DeformableDetrConfig(
-        backbone_config=transformers.ResNetConfig(**RESNET), d_model=32, encoder_layers=2, decoder_layers=2,
-        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16, num_queries=6,
-        num_labels=5, num_feature_levels=4, encoder_n_points=2, decoder_n_points=3, **more,
-    ))  # fmt: skip
+    return transformers.DeformableDetrForObjectDetection(
+        transformers.DeformableDetrConfig(
+            backbone_config=transformers.ResNetConfig(**RESNET),
+            d_model=32,
+            encoder_layers=2,
+            decoder_layers=2,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            num_queries=6,
+            num_labels=5,
+            num_feature_levels=4,
+            encoder_n_points=2,
+            decoder_n_points=3,
+            **more,
+        )
+    )
 
 
 def rt_detr():
@@ -45,40 +82,87 @@ def rt_detr_v2(**more):
 
 
 def d_fine(**more):
-    return transformers.DFineForObjectDetection(transformers.DFineConfig(
-        backbone_config=transformers.HGNetV2Config(**HGNET), decoder_n_points=[3, 6, 3], eval_idx=-1, **ON_HGNET, **more,
-    ))  # fmt: skip
+    return transformers.DFineForObjectDetection(
+        transformers.DFineConfig(
+            backbone_config=transformers.HGNetV2Config(**HGNET),
+            decoder_n_points=[3, 6, 3],
+            eval_idx=-1,
+            **ON_HGNET,
+            **more,
+        )
+    )
 
 
 def deimv2(**more):
-    return transformers.Deimv2ForObjectDetection(transformers.Deimv2Config(
-        backbone_config=transformers.HGNetV2Config(**HGNET), decoder_n_points=[3, 6, 3], eval_idx=-1, **ON_HGNET, **more,
-    ))  # fmt: skip
+    return transformers.Deimv2ForObjectDetection(
+        transformers.Deimv2Config(
+            backbone_config=transformers.HGNetV2Config(**HGNET),
+            decoder_n_points=[3, 6, 3],
+            eval_idx=-1,
+            **ON_HGNET,
+            **more,
+        )
+    )
 
 
 def mask2former():
-    return transformers.Mask2FormerForUniversalSegmentation(transformers.Mask2FormerConfig(
-        backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage1", "stage2", "stage3", "stage4"]), feature_size=32,
-        mask_feature_size=32, hidden_dim=32, encoder_feedforward_dim=32, encoder_layers=2, decoder_layers=3, num_attention_heads=4,
-        dim_feedforward=32, num_queries=7, num_labels=5,
-    ))  # fmt: skip
+    return transformers.Mask2FormerForUniversalSegmentation(
+        transformers.Mask2FormerConfig(
+            backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage1", "stage2", "stage3", "stage4"]),
+            feature_size=32,
+            mask_feature_size=32,
+            hidden_dim=32,
+            encoder_feedforward_dim=32,
+            encoder_layers=2,
+            decoder_layers=3,
+            num_attention_heads=4,
+            dim_feedforward=32,
+            num_queries=7,
+            num_labels=5,
+        )
+    )
 
 
 def oneformer():
-    return transformers.OneFormerForUniversalSegmentation(transformers.OneFormerConfig(
-        backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage1", "stage2", "stage3", "stage4"]), conv_dim=32,
-        mask_dim=32, hidden_dim=32, encoder_feedforward_dim=32, encoder_layers=2, decoder_layers=3, num_attention_heads=4,
-        dim_feedforward=32, num_queries=7, num_labels=5, task_seq_len=7, text_encoder_width=16, query_dec_layers=1,
-    ))  # fmt: skip
+    return transformers.OneFormerForUniversalSegmentation(
+        transformers.OneFormerConfig(
+            backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage1", "stage2", "stage3", "stage4"]),
+            conv_dim=32,
+            mask_dim=32,
+            hidden_dim=32,
+            encoder_feedforward_dim=32,
+            encoder_layers=2,
+            decoder_layers=3,
+            num_attention_heads=4,
+            dim_feedforward=32,
+            num_queries=7,
+            num_labels=5,
+            task_seq_len=7,
+            text_encoder_width=16,
+            query_dec_layers=1,
+        )
+    )
 
 
 def grounding_dino(kind="GroundingDino"):
-    return getattr(transformers, f"{kind}ForObjectDetection")(getattr(transformers, f"{kind}Config")(
-        backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage2", "stage3", "stage4"]),
-        text_config=transformers.BertConfig(**BERT), d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-        decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16, num_queries=6, num_feature_levels=4, encoder_n_points=2,
-        decoder_n_points=3, max_text_len=8,
-    ))  # fmt: skip
+    return getattr(transformers, f"{kind}ForObjectDetection")(
+        getattr(transformers, f"{kind}Config")(
+            backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage2", "stage3", "stage4"]),
+            text_config=transformers.BertConfig(**BERT),
+            d_model=32,
+            encoder_layers=2,
+            decoder_layers=2,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            num_queries=6,
+            num_feature_levels=4,
+            encoder_n_points=2,
+            decoder_n_points=3,
+            max_text_len=8,
+        )
+    )
 
 
 def mm_grounding_dino():
@@ -87,74 +171,162 @@ def mm_grounding_dino():
 
 def omdet_turbo():
     text = transformers.CLIPTextConfig(
-        hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, projection_dim=16, vocab_size=100,
-        max_position_embeddings=16, bos_token_id=98, eos_token_id=99,
-    )  # fmt: skip
-    return transformers.OmDetTurboForObjectDetection(transformers.OmDetTurboConfig(
-        backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage2", "stage3", "stage4"]), text_config=text,
-        apply_layernorm_after_vision_backbone=False, image_size=64, text_projection_in_dim=16, text_projection_out_dim=16, class_embed_dim=16, num_queries=6,
-        task_encoder_hidden_dim=16, encoder_hidden_dim=32, vision_features_channels=[32, 32, 32],
-        encoder_in_channels=[16, 32, 64], encoder_attention_heads=4, encoder_dim_feedforward=16, decoder_hidden_dim=32,
-        decoder_num_heads=4, decoder_num_layers=2, decoder_dim_feedforward=16, decoder_num_points=3,
-    ))  # fmt: skip
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        projection_dim=16,
+        vocab_size=100,
+        max_position_embeddings=16,
+        bos_token_id=98,
+        eos_token_id=99,
+    )
+    return transformers.OmDetTurboForObjectDetection(
+        transformers.OmDetTurboConfig(
+            backbone_config=transformers.SwinConfig(**SWIN, out_features=["stage2", "stage3", "stage4"]),
+            text_config=text,
+            apply_layernorm_after_vision_backbone=False,
+            image_size=64,
+            text_projection_in_dim=16,
+            text_projection_out_dim=16,
+            class_embed_dim=16,
+            num_queries=6,
+            task_encoder_hidden_dim=16,
+            encoder_hidden_dim=32,
+            vision_features_channels=[32, 32, 32],
+            encoder_in_channels=[16, 32, 64],
+            encoder_attention_heads=4,
+            encoder_dim_feedforward=16,
+            decoder_hidden_dim=32,
+            decoder_num_heads=4,
+            decoder_num_layers=2,
+            decoder_dim_feedforward=16,
+            decoder_num_points=3,
+        )
+    )
 
 
 def lw_detr():
     backbone = transformers.LwDetrViTConfig(
-        image_size=64, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, out_indices=[1, 2], window_block_indices=[0],
+        image_size=64,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        out_indices=[1, 2],
+        window_block_indices=[0],
         num_windows=4,
-    )  # fmt: skip
-    return transformers.LwDetrForObjectDetection(transformers.LwDetrConfig(
-        backbone_config=backbone, projector_scale_factors=[2.0, 0.5], d_model=32, decoder_ffn_dim=32, decoder_layers=2,
-        decoder_n_points=3, decoder_self_attention_heads=4, decoder_cross_attention_heads=4, num_queries=6, group_detr=2,
-        num_labels=5,
-    ))  # fmt: skip
+    )
+    return transformers.LwDetrForObjectDetection(
+        transformers.LwDetrConfig(
+            backbone_config=backbone,
+            projector_scale_factors=[2.0, 0.5],
+            d_model=32,
+            decoder_ffn_dim=32,
+            decoder_layers=2,
+            decoder_n_points=3,
+            decoder_self_attention_heads=4,
+            decoder_cross_attention_heads=4,
+            num_queries=6,
+            group_detr=2,
+            num_labels=5,
+        )
+    )
 
 
 def rf_detr():
     backbone = transformers.RfDetrDinov2Config(
-        image_size=64, patch_size=8, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, num_windows=2,
-        out_features=["stage2", "stage3"], mlp_ratio=2,
-    )  # fmt: skip
-    return transformers.RfDetrForObjectDetection(transformers.RfDetrConfig(
-        backbone_config=backbone, d_model=32, decoder_ffn_dim=32, decoder_layers=2, decoder_n_points=3,
-        decoder_self_attention_heads=4, decoder_cross_attention_heads=4, num_queries=6, group_detr=2, num_labels=5,
-    ))  # fmt: skip
+        image_size=64,
+        patch_size=8,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        num_windows=2,
+        out_features=["stage2", "stage3"],
+        mlp_ratio=2,
+    )
+    return transformers.RfDetrForObjectDetection(
+        transformers.RfDetrConfig(
+            backbone_config=backbone,
+            d_model=32,
+            decoder_ffn_dim=32,
+            decoder_layers=2,
+            decoder_n_points=3,
+            decoder_self_attention_heads=4,
+            decoder_cross_attention_heads=4,
+            num_queries=6,
+            group_detr=2,
+            num_labels=5,
+        )
+    )
 
 
 def pp_doclayout_v2():
     order = transformers.models.pp_doclayout_v2.configuration_pp_doclayout_v2.PPDocLayoutV2ReadingOrderConfig(
-        hidden_size=24, num_attention_heads=2, intermediate_size=16, num_hidden_layers=1, max_position_embeddings=32,
-        coordinate_size=4, shape_size=4, num_classes=5, relation_bias_embed_dim=4, global_pointer_head_size=8,
-    )  # fmt: skip
-    return transformers.PPDocLayoutV2ForObjectDetection(transformers.PPDocLayoutV2Config(
-        backbone_config=transformers.HGNetV2Config(**HGNET), reading_order_config=order, class_thresholds=[0.5] * 5,
-        class_order=list(range(5)), **ON_HGNET,
-    ))  # fmt: skip
+        hidden_size=24,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        max_position_embeddings=32,
+        coordinate_size=4,
+        shape_size=4,
+        num_classes=5,
+        relation_bias_embed_dim=4,
+        global_pointer_head_size=8,
+    )
+    return transformers.PPDocLayoutV2ForObjectDetection(
+        transformers.PPDocLayoutV2Config(
+            backbone_config=transformers.HGNetV2Config(**HGNET),
+            reading_order_config=order,
+            class_thresholds=[0.5] * 5,
+            class_order=list(range(5)),
+            **ON_HGNET,
+        )
+    )
 
 
 def pp_doclayout_v3():
     backbone = transformers.HGNetV2Config(**{**HGNET, "out_features": ["stage1", "stage2", "stage3", "stage4"]})
-    return transformers.PPDocLayoutV3ForObjectDetection(transformers.PPDocLayoutV3Config(
-        backbone_config=backbone, x4_feat_dim=16, mask_feature_channels=[16, 16], num_prototypes=4, global_pointer_head_size=8,
-        **ON_HGNET,
-    ))  # fmt: skip
+    return transformers.PPDocLayoutV3ForObjectDetection(
+        transformers.PPDocLayoutV3Config(
+            backbone_config=backbone,
+            x4_feat_dim=16,
+            mask_feature_channels=[16, 16],
+            num_prototypes=4,
+            global_pointer_head_size=8,
+            **ON_HGNET,
+        )
+    )
 
 
 def pp_doclayout_v4():
     small = {"hidden_size" if key == "d_model" else key: value for key, value in ON_HGNET.items()}
-    return transformers.PPDocLayoutV4ForObjectDetection(transformers.PPDocLayoutV4Config(
-        backbone_config=transformers.HGNetV2Config(**HGNET), global_pointer_head_size=8, **small,
-    ))  # fmt: skip
+    return transformers.PPDocLayoutV4ForObjectDetection(
+        transformers.PPDocLayoutV4Config(
+            backbone_config=transformers.HGNetV2Config(**HGNET), global_pointer_head_size=8, **small
+        )
+    )
 
 
 SMALL = {
     make.__name__: make
     for make in (
-        deformable_detr, grounding_dino, mm_grounding_dino, lw_detr, rf_detr, omdet_turbo, pp_doclayout_v2, pp_doclayout_v3,
-        pp_doclayout_v4, rt_detr, mask2former, oneformer, rt_detr_v2, d_fine, deimv2,
+        deformable_detr,
+        grounding_dino,
+        mm_grounding_dino,
+        lw_detr,
+        rf_detr,
+        omdet_turbo,
+        pp_doclayout_v2,
+        pp_doclayout_v3,
+        pp_doclayout_v4,
+        rt_detr,
+        mask2former,
+        oneformer,
+        rt_detr_v2,
+        d_fine,
+        deimv2,
     )
-}  # fmt: skip
+}
 
 
 def _default(model, configuration, **more):
@@ -180,13 +352,32 @@ WHOLE = {
 def inputs(name, height=64, width=64, batch=2, device="cpu", dtype=torch.float32):
     """Arguments of the model: an image of random pixels, and random words for models that read."""
     generator = torch.Generator().manual_seed(2)
-    given = {"pixel_values": torch.randn(batch, 3, height, width, generator=generator, dtype=torch.float64).to(device, dtype)}
-    words = lambda rows, count: torch.randint(3, 90, (rows, count), generator=generator).to(device)
+    given = {
+        "pixel_values": torch.randn(batch, 3, height, width, generator=generator, dtype=torch.float64).to(device, dtype)
+    }
+
+    def words(rows, count):
+        return torch.randint(3, 90, (rows, count), generator=generator).to(device)
+
     if "grounding_dino" in name:
-        given["input_ids"] = torch.cat([torch.full((batch, 1), 101), words(batch, 5).cpu() + 1100, torch.full((batch, 1), 1012), torch.full((batch, 1), 102)], 1).to(device)
+        given["input_ids"] = torch.cat(
+            [
+                torch.full((batch, 1), 101),
+                words(batch, 5).cpu() + 1100,
+                torch.full((batch, 1), 1012),
+                torch.full((batch, 1), 102),
+            ],
+            1,
+        ).to(device)
     if name == "omdet_turbo":
-        given |= {"classes_input_ids": words(2 * batch, 4), "classes_attention_mask": torch.ones(2 * batch, 4, dtype=torch.long, device=device)}
-        given |= {"tasks_input_ids": words(batch, 4), "tasks_attention_mask": torch.ones(batch, 4, dtype=torch.long, device=device)}
+        given |= {
+            "classes_input_ids": words(2 * batch, 4),
+            "classes_attention_mask": torch.ones(2 * batch, 4, dtype=torch.long, device=device),
+        }
+        given |= {
+            "tasks_input_ids": words(batch, 4),
+            "tasks_attention_mask": torch.ones(batch, 4, dtype=torch.long, device=device),
+        }
         given["classes_structure"] = torch.full((batch,), 2, device=device)
     if name == "oneformer":
         given["task_inputs"] = words(batch, 7).to(device, dtype)
@@ -199,7 +390,9 @@ def scramble(model):
     for name, parameter in model.named_parameters():
         scale = 0.5 if "sampling_offsets" in name else 0.05 if "bbox" in name or "attention_weights" in name else 0.01
         with torch.no_grad():
-            parameter.add_(scale * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype).to(parameter))
+            parameter.add_(
+                scale * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype).to(parameter)
+            )
 
 
 def floats(result):
@@ -218,6 +411,10 @@ def outputs(result):
 def loss(tensors):
     """A number that depends on every element of the outputs."""
     return sum(
-        (tensor * torch.linspace(0.5, 1.5, tensor.numel(), device=tensor.device, dtype=tensor.dtype).view(tensor.shape)).mean()
-        for tensor in tensors if tensor.requires_grad
-    )  # fmt: skip
+        (
+            tensor
+            * torch.linspace(0.5, 1.5, tensor.numel(), device=tensor.device, dtype=tensor.dtype).view(tensor.shape)
+        ).mean()
+        for tensor in tensors
+        if tensor.requires_grad
+    )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import tmaops
 
 
@@ -42,7 +41,9 @@ def test_jax_arrays_give_jax_arrays(jax):
     np.testing.assert_allclose(got, a @ b)
     short = a.astype(jax.numpy.bfloat16)
     assert tmaops.gemm(short, short.T).dtype == jax.numpy.bfloat16
-    values, valid = tmaops.resample(a[..., None], jax.numpy.arange(3.0), jax.numpy.array([0.5, 7.0]), outside="nan", valid=True)
+    values, valid = tmaops.resample(
+        a[..., None], jax.numpy.arange(3.0), jax.numpy.array([0.5, 7.0]), outside="nan", valid=True
+    )
     np.testing.assert_array_equal(values[:, 0, 0], [0.5, 3.5])
     np.testing.assert_array_equal(valid, [[True, False]] * 2)
     with pytest.raises(ValueError, match="JAX"):

@@ -4,7 +4,6 @@ import sys
 
 import numpy as np
 import pytest
-
 import tmaops
 
 
@@ -32,7 +31,12 @@ def test_every_column_has_the_rule_of_its_name_and_type():
     np.testing.assert_array_equal(got["gripper"], np.floor(times * 10 + 1e-6) // 5)
     assert got["task"][11] == "pick" and got["task"][12] == "place"
     np.testing.assert_array_equal(got["joint_names"], ["a", "b"])
-    assert dict(report.modes) == {"observation.state": "linear", "eef_quat": "slerp", "gripper": "previous", "task": "previous"}
+    assert dict(report.modes) == {
+        "observation.state": "linear",
+        "eef_quat": "slerp",
+        "gripper": "previous",
+        "task": "previous",
+    }
     assert report.time["unit"] == "s"
     assert report.quaternions[0]["columns"] == "eef_quat"
 
@@ -62,13 +66,21 @@ def test_errors_of_the_tool_are_errors():
 
 def test_what_looks_wrong_is_a_warning():
     with pytest.warns(UserWarning, match="orm"):
-        tmaops.resample({"t": np.arange(9.0), "pose": np.tile([0.5, 0.5, 0.5, -0.5], (9, 1)) * np.where(np.arange(9) % 2, 1, -1)[:, None]}, hz=1)
+        tmaops.resample(
+            {
+                "t": np.arange(9.0),
+                "pose": np.tile([0.5, 0.5, 0.5, -0.5], (9, 1)) * np.where(np.arange(9) % 2, 1, -1)[:, None],
+            },
+            hz=1,
+        )
 
 
 def test_pandas_frames_keep_their_index_and_text():
     pandas = pytest.importorskip("pandas")
     index = pandas.date_range("2026-01-01", periods=5, freq="100ms", tz="Europe/Berlin")
-    frame = pandas.DataFrame({"x": np.arange(5.0), "state": list(np.eye(5)), "label": list("abcde"), "seen": index}, index=index)
+    frame = pandas.DataFrame(
+        {"x": np.arange(5.0), "state": list(np.eye(5)), "label": list("abcde"), "seen": index}, index=index
+    )
     got = tmaops.resample(frame, hz=20)
     assert len(got) == 9 and got.index.tz is not None
     assert got["seen"].iloc[1] == index[0] and got["seen"].dtype == frame["seen"].dtype
@@ -83,7 +95,9 @@ def test_polars_frames_keep_their_types():
 
     start = datetime.datetime(2026, 1, 1)
     times = [start + datetime.timedelta(milliseconds=100 * i) for i in range(5)]
-    frame = polars.DataFrame({"when": times, "x": np.arange(5.0), "label": list("abcde"), "open": [True, False] * 2 + [True]})
+    frame = polars.DataFrame(
+        {"when": times, "x": np.arange(5.0), "label": list("abcde"), "open": [True, False] * 2 + [True]}
+    )
     got = tmaops.resample(frame, hz=20)
     assert got["x"][1] == 0.5 and got["label"].to_list()[:3] == ["a", "a", "b"] and got["open"].dtype == polars.Boolean
     assert got["when"][1] - got["when"][0] == datetime.timedelta(milliseconds=50)
@@ -101,7 +115,7 @@ PANDAS = {
     "object": (["a", None, [1], [1, 2], "e"], ["a", "a", None, None, [1], [1], [1, 2], [1, 2], "e"]),
     "int64[pyarrow]": ([1, None, 3, 4, 5], [1, 1, None, None, 3, 3, 4, 4, 5]),
     "double[pyarrow]": ([1, 2, 3, 4, 5], [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", PANDAS)
@@ -114,15 +128,32 @@ def test_columns_of_pandas_keep_their_types_and_missing_values(dtype):
     got = tmaops.resample(frame, hz=20)["c"]
     assert got.dtype == frame["c"].dtype
     unit = pandas.Timedelta("1us")
-    assert [value / unit if "delta" in dtype else None if value is not None and value is pandas.NA or value is None or value != value else value for value in got] == wanted
+    assert [
+        value / unit
+        if "delta" in dtype
+        else None
+        if value is not None and value is pandas.NA or value is None or value != value
+        else value
+        for value in got
+    ] == wanted
 
 
 def test_times_of_pandas_may_be_of_nullable_and_zoned_types():
     pandas = pytest.importorskip("pandas")
-    zoned = pandas.date_range("2026-03-29 00:59:59.9", periods=5, freq="100ms", tz="UTC").tz_convert("Europe/Berlin")  # the clock goes forward
-    for times in (pandas.array([0, 100, 200, 300, 400], dtype="Int64"), zoned, pandas.Series(zoned).astype("timestamp[us, tz=Europe/Berlin][pyarrow]")):
+    zoned = pandas.date_range("2026-03-29 00:59:59.9", periods=5, freq="100ms", tz="UTC").tz_convert(
+        "Europe/Berlin"
+    )  # the clock goes forward
+    for times in (
+        pandas.array([0, 100, 200, 300, 400], dtype="Int64"),
+        zoned,
+        pandas.Series(zoned).astype("timestamp[us, tz=Europe/Berlin][pyarrow]"),
+    ):
         frame = pandas.DataFrame({"stamp": times, "x": np.arange(5.0)})
-        got = tmaops.resample(frame, hz=20, time_unit="ms") if frame["stamp"].dtype == "Int64" else tmaops.resample(frame, hz=20)
+        got = (
+            tmaops.resample(frame, hz=20, time_unit="ms")
+            if frame["stamp"].dtype == "Int64"
+            else tmaops.resample(frame, hz=20)
+        )
         assert got["stamp"].dtype == frame["stamp"].dtype and len(got) == 9
         assert got["stamp"][2] == frame["stamp"][1] and got["x"][3] == 1.5
         assert got["stamp"][3] - got["stamp"][2] == got["stamp"][1] - got["stamp"][0]
@@ -130,7 +161,13 @@ def test_times_of_pandas_may_be_of_nullable_and_zoned_types():
 
 def test_what_has_no_data_is_missing_and_renamed_columns_keep_their_types():
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"t": [0.0, 0.1, 0.9, 1.0], "label": pandas.Categorical(list("abcd")), "n": pandas.array([1, 2, 3, 4], dtype="Int8")})
+    frame = pandas.DataFrame(
+        {
+            "t": [0.0, 0.1, 0.9, 1.0],
+            "label": pandas.Categorical(list("abcd")),
+            "n": pandas.array([1, 2, 3, 4], dtype="Int8"),
+        }
+    )
     got = tmaops.resample(frame, times=[0.05, 0.5, 0.95], max_gap=0.2, columns="state=label,count=n")
     assert list(got.columns) == ["t", "state", "count", "valid"] and got["valid"].tolist() == [True, False, True]
     assert got["state"].dtype == frame["label"].dtype and got["count"].dtype == "Int8"
@@ -183,7 +220,9 @@ def test_times_of_polars_keep_their_unit_and_zone(unit, zone):
     import datetime
 
     start = datetime.datetime(2026, 11, 1, 5, 59, 59, 900_000)  # in New York the clock goes back at 6:00 UTC
-    stamps = polars.Series([start + datetime.timedelta(milliseconds=100 * i) for i in range(5)], dtype=polars.Datetime(unit))
+    stamps = polars.Series(
+        [start + datetime.timedelta(milliseconds=100 * i) for i in range(5)], dtype=polars.Datetime(unit)
+    )
     if zone:
         stamps = stamps.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     frame = polars.DataFrame({"when": stamps, "x": np.arange(5.0)})
@@ -213,7 +252,11 @@ class Episodes:
 def test_workers_of_a_data_loader_collate_episodes(start, workers):
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(
-        Episodes(), batch_size=3, num_workers=workers, collate_fn=tmaops.data.Resample(hz=20), multiprocessing_context=start
+        Episodes(),
+        batch_size=3,
+        num_workers=workers,
+        collate_fn=tmaops.data.Resample(hz=20),
+        multiprocessing_context=start,
     )
     batches = list(loader)
     assert [batch["length"].tolist() for batch in batches] == [[21, 23, 25], [27, 29, 31]]
@@ -247,7 +290,13 @@ def transition():
     times = found.pop("timestamp")
     names = found.pop("joint_names")
     action = np.stack([times, -times], 1)
-    return {"observation": {"timestamp": times, **found}, "action": action, "reward": 0.0, "done": False, "info": {"names": names, "who": {}}}
+    return {
+        "observation": {"timestamp": times, **found},
+        "action": action,
+        "reward": 0.0,
+        "done": False,
+        "info": {"names": names, "who": {}},
+    }
 
 
 def test_a_step_resamples_everything_that_has_rows_and_leaves_the_rest():

@@ -24,7 +24,9 @@ def by_four_pixels(value, levels, locations, weights):
             for below in (0, 1):
                 column, row = x.detach().floor() + right, y.detach().floor() + below
                 inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-                share = (1 - (x - column).abs()) * (1 - (y - row).abs()) * inside * weights[:, :, :, level].transpose(1, 2)
+                share = (
+                    (1 - (x - column).abs()) * (1 - (y - row).abs()) * inside * weights[:, :, :, level].transpose(1, 2)
+                )
                 index = (row.clamp(0, height - 1) * width + column.clamp(0, width - 1)).long().flatten(2)
                 read = pixels.gather(2, index[..., None].expand(-1, -1, -1, channels)).unflatten(2, (queries, -1))
                 output = output + (share[..., None] * read).sum(3)
@@ -75,7 +77,9 @@ def mmcv(monkeypatch):
     def multi_scale_deformable_attn_pytorch(value, shapes, locations, weights):
         return by_grid_sample(value, shapes.tolist(), locations, weights)
 
-    modules = {name: types.ModuleType(name) for name in ("mmcv", "mmcv.ops", "mmcv.ops.multi_scale_deform_attn", "detector")}
+    modules = {
+        name: types.ModuleType(name) for name in ("mmcv", "mmcv.ops", "mmcv.ops.multi_scale_deform_attn", "detector")
+    }
     modules["mmcv.ops"].multi_scale_deform_attn = modules["mmcv.ops.multi_scale_deform_attn"]
     for name in ("mmcv.ops", "mmcv.ops.multi_scale_deform_attn", "detector"):
         modules[name].MultiScaleDeformableAttnFunction = MultiScaleDeformableAttnFunction
@@ -98,7 +102,9 @@ def test_mmcv_is_patched_wherever_it_was_imported_and_given_back(device, mmcv):
         assert mmcv["mmcv.ops"].MultiScaleDeformableAttnFunction is compat.MultiScaleDeformableAttnFunction
         got = mmcv["detector"].MultiScaleDeformableAttnFunction.apply(given[0], shapes, starts, *given[1:], 64)
         torch.testing.assert_close(got, wanted)
-        torch.testing.assert_close(mmcv["mmcv.ops"].multi_scale_deformable_attn_pytorch(given[0], shapes, *given[1:]), wanted)
+        torch.testing.assert_close(
+            mmcv["mmcv.ops"].multi_scale_deformable_attn_pytorch(given[0], shapes, *given[1:]), wanted
+        )
         grad = torch.randn_like(wanted)
         for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
             torch.testing.assert_close(mine, theirs)
@@ -118,14 +124,19 @@ def test_the_function_of_an_installed_mmcv_is_patched(monkeypatch):
     import tmaops.compat.mmcv as compat
 
     torch.manual_seed(0)
-    layer = module.MultiScaleDeformableAttention(embed_dims=16, num_heads=4, num_levels=2, num_points=3, dropout=0.0, batch_first=True).double()
+    layer = module.MultiScaleDeformableAttention(
+        embed_dims=16, num_heads=4, num_levels=2, num_points=3, dropout=0.0, batch_first=True
+    ).double()
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     arguments = dict(
-        query=torch.randn(2, 7, 16).double(), value=torch.randn(2, 36, 16).double(), reference_points=torch.rand(2, 7, 2, 2).double(),
-        spatial_shapes=torch.tensor(LEVELS), level_start_index=torch.tensor([0, 30]),
-    )  # fmt: skip
+        query=torch.randn(2, 7, 16).double(),
+        value=torch.randn(2, 36, 16).double(),
+        reference_points=torch.rand(2, 7, 2, 2).double(),
+        spatial_shapes=torch.tensor(LEVELS),
+        level_start_index=torch.tensor([0, 30]),
+    )
     results = []
     for patched in (False, True):
         if patched:

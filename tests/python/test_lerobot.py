@@ -3,7 +3,6 @@
 import importlib.util
 
 import pytest
-
 from lerobot_own import lerobot_imports
 
 for needed in ("torch", "lerobot", "safetensors"):
@@ -55,7 +54,9 @@ def test_a_pipeline_of_lerobot_takes_the_step(processor):
 def test_the_step_is_saved_and_loaded_with_its_pipeline(processor, tmp_path):
     from tmaops.lerobot import ResampleStep
 
-    pipeline = processor.DataProcessorPipeline(steps=[ResampleStep(hz=20, time="observation.timestamp")], name="aligned")
+    pipeline = processor.DataProcessorPipeline(
+        steps=[ResampleStep(hz=20, time="observation.timestamp")], name="aligned"
+    )
     pipeline.save_pretrained(tmp_path)
     again = processor.DataProcessorPipeline.from_pretrained(tmp_path, config_filename="aligned.json")
     assert type(again.steps[0]) is ResampleStep
@@ -64,7 +65,6 @@ def test_the_step_is_saved_and_loaded_with_its_pipeline(processor, tmp_path):
 
 def test_features_pass_the_step_unchanged(processor):
     from lerobot.configs.types import FeatureType, PipelineFeatureType, PolicyFeature
-
     from tmaops.lerobot import ResampleStep
 
     features = {

@@ -5,7 +5,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 import tmaops
 
 
@@ -22,7 +21,9 @@ def test_gemm_agrees_with_numpy():
 
 def test_gemm_takes_transposed_and_strided_inputs_and_batches():
     a, b = random(2, 7, 5), random(3, 14, seed=1)
-    np.testing.assert_allclose(tmaops.gemm(a.transpose(0, 2, 1), b.T[::2]), a.transpose(0, 2, 1) @ b.T[::2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        tmaops.gemm(a.transpose(0, 2, 1), b.T[::2]), a.transpose(0, 2, 1) @ b.T[::2], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_gemm_adds_c_and_writes_into_out():
@@ -75,7 +76,9 @@ def test_attention_agrees_with_its_definition():
     value, locations, weights = attention_inputs()
     wanted = attention_by_definition(value, locations, weights)
     np.testing.assert_allclose(tmaops.ms_deform_attn(value, LEVELS, locations, weights), wanted, atol=1e-12)
-    got = tmaops.ms_deform_attn(value, np.array(LEVELS), locations.astype("f4"), weights.astype("f4"), variant="reference")
+    got = tmaops.ms_deform_attn(
+        value, np.array(LEVELS), locations.astype("f4"), weights.astype("f4"), variant="reference"
+    )
     np.testing.assert_allclose(got, wanted, atol=1e-5)
 
 
@@ -87,7 +90,9 @@ def test_attention_fuses_softmax_reference_points_and_mask():
     references = np.full((2, 7, len(LEVELS), 2), 0.5)
     sizes = np.array([(w, h) for h, w in LEVELS])[:, None]
     wanted = attention_by_definition(np.where(mask[..., None, None], 0, value), 0.5 + locations / sizes, soft)
-    got = tmaops.ms_deform_attn(value, LEVELS, locations, weights, softmax=True, reference_points=references, padding_mask=mask)
+    got = tmaops.ms_deform_attn(
+        value, LEVELS, locations, weights, softmax=True, reference_points=references, padding_mask=mask
+    )
     np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
@@ -134,7 +139,9 @@ def test_resampling_agrees_with_numpy():
     inside = (targets >= times[0]) & (targets <= times[-1])
     np.testing.assert_array_equal(valid[0], inside)
     for channel in range(3):
-        np.testing.assert_allclose(got[0, inside, channel], np.interp(targets[inside], times, values[0, :, channel]), atol=1e-12)
+        np.testing.assert_allclose(
+            got[0, inside, channel], np.interp(targets[inside], times, values[0, :, channel]), atol=1e-12
+        )
     assert np.isnan(got[0, ~inside]).all()
 
 
@@ -143,15 +150,22 @@ def test_resampling_takes_grids_groups_gaps_and_datetimes():
     values = np.array([[[0.0, 1], [10, 2], [20, 3]]])
     start = stamps[0]
     got = tmaops.resample(
-        values, stamps, grid=(start, np.timedelta64(500, "ms"), 5), groups=[(0, 1, "linear"), (1, 1, "previous")],
+        values,
+        stamps,
+        grid=(start, np.timedelta64(500, "ms"), 5),
+        groups=[(0, 1, "linear"), (1, 1, "previous")],
         max_gap=np.timedelta64(2, "s"),
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(got[0], [[0, 1], [5, 1], [10, 2], [np.nan, np.nan], [np.nan, np.nan]])
 
 
 def test_resampling_of_packed_trajectories():
     got = tmaops.resample(
-        np.arange(5.0)[:, None], np.array([0, 1, 0, 1, 2.0]), np.array([0.5, 0.5, 1.5]), source_offsets=[0, 2, 5], target_offsets=[0, 1, 3]
+        np.arange(5.0)[:, None],
+        np.array([0, 1, 0, 1, 2.0]),
+        np.array([0.5, 0.5, 1.5]),
+        source_offsets=[0, 2, 5],
+        target_offsets=[0, 1, 3],
     )
     np.testing.assert_array_equal(got[:, 0], [0.5, 2.5, 3.5])
 
@@ -167,7 +181,9 @@ def test_resampling_takes_offsets_of_any_kind_on_the_host():
     wanted = tmaops.resample(values, times, targets, source_offsets=[0, 2, 5], target_offsets=[0, 1, 3])
     for kind in ("i8", "i4", "u2"):
         source, target = np.array([0, 2, 5], kind), np.array([0, 1, 3], kind)
-        np.testing.assert_array_equal(tmaops.resample(values, times, targets, source_offsets=source, target_offsets=target), wanted)
+        np.testing.assert_array_equal(
+            tmaops.resample(values, times, targets, source_offsets=source, target_offsets=target), wanted
+        )
     plan = tmaops.plan_resample(values, times, targets, source_offsets=source, target_offsets=target)
     source[:] = 7
     np.testing.assert_array_equal(plan.run(), wanted)
@@ -243,8 +259,13 @@ def test_what_cannot_be_rebound_leaves_the_plan_as_it_was():
     plan = tmaops.plan_gemm(a, b)
     wide = random(8, 4)
     for name, array in (
-        ("a", random(4, 5)), ("a", a.astype("f8")), ("a", np.asfortranarray(a)), ("a", wide[::2]), ("x", a), ("bias", a[0]),
-    ):  # fmt: skip
+        ("a", random(4, 5)),
+        ("a", a.astype("f8")),
+        ("a", np.asfortranarray(a)),
+        ("a", wide[::2]),
+        ("x", a),
+        ("bias", a[0]),
+    ):
         with pytest.raises(ValueError, match=f"gemm: {name}") as caught:
             plan.rebind(**{"b": wide[:4], name: array})
         assert caught.value.code == 18
@@ -302,14 +323,20 @@ def test_plans_of_every_operator_can_be_rebound():
     resampling = tmaops.plan_resample(values, times, targets, outside="nan", valid=True)
     new = {"values": random(2, 9, 3, seed=9), "source_times": times * 2, "target_times": targets[::-1].copy()}
     valid = np.empty((2, 2), bool)
-    for planned, called in zip(resampling.rebind(**new, valid=valid).run(), tmaops.resample(**new, outside="nan", valid=True)):
+    for planned, called in zip(
+        resampling.rebind(**new, valid=valid).run(), tmaops.resample(**new, outside="nan", valid=True)
+    ):
         np.testing.assert_array_equal(planned, called)
     assert resampling.output[1] is valid
     gridded = tmaops.plan_resample(values, times, grid=(0.0, 0.5, 4))
-    np.testing.assert_array_equal(gridded.rebind(values=new["values"]).run(), tmaops.resample(new["values"], times, grid=(0.0, 0.5, 4)))
+    np.testing.assert_array_equal(
+        gridded.rebind(values=new["values"]).run(), tmaops.resample(new["values"], times, grid=(0.0, 0.5, 4))
+    )
     back = tmaops.plan_resample_backward(random(2, 2, 3), times, targets)
     gradient = {"grad_output": random(2, 2, 3, seed=9), "source_times": times * 2}
-    np.testing.assert_array_equal(back.rebind(**gradient).run(), tmaops.resample_backward(target_times=targets, **gradient))
+    np.testing.assert_array_equal(
+        back.rebind(**gradient).run(), tmaops.resample_backward(target_times=targets, **gradient)
+    )
 
 
 def test_every_operator_has_a_plan():
@@ -321,8 +348,11 @@ def test_every_operator_has_a_plan():
     for planned, called in zip(backward.run(), tmaops.ms_deform_attn_backward(value, LEVELS, locations, weights, grad)):
         np.testing.assert_array_equal(planned, called)
     values, times, targets = random(2, 9, 3), np.arange(9.0), np.array([0.5, 3.25])
-    np.testing.assert_array_equal(tmaops.plan_resample(values, times, targets).run(), tmaops.resample(values, times, targets))
+    np.testing.assert_array_equal(
+        tmaops.plan_resample(values, times, targets).run(), tmaops.resample(values, times, targets)
+    )
     gradient = random(2, 2, 3)
     np.testing.assert_array_equal(
-        tmaops.plan_resample_backward(gradient, times, targets).run(), tmaops.resample_backward(gradient, times, targets)
+        tmaops.plan_resample_backward(gradient, times, targets).run(),
+        tmaops.resample_backward(gradient, times, targets),
     )

@@ -9,7 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-
 import tmaops
 from tmaops import _library
 
@@ -123,7 +122,9 @@ def test_a_forked_worker_computes():
 
 
 def test_the_library_lists_what_it_has():
-    assert {"gemm", "ms_deform_attn", "ms_deform_attn_backward", "resample", "resample_backward"} <= set(tmaops.operators())
+    assert {"gemm", "ms_deform_attn", "ms_deform_attn_backward", "resample", "resample_backward"} <= set(
+        tmaops.operators()
+    )
     names = [variant.name for variant in tmaops.variants("gemm")]
     assert names[-1] == "reference"
     with pytest.raises(tmaops.Error):
@@ -161,9 +162,13 @@ def test_importing_needs_no_array_library():
 def test_the_module_and_the_command_are_the_tool():
     run = subprocess.run([sys.executable, "-m", "tmaops", "--version"], capture_output=True, text=True)
     assert run.returncode == 0 and tmaops.__version__ in run.stdout
-    command = subprocess.run([os.path.join(os.path.dirname(sys.executable), "tmaops"), "explain", "E012"], capture_output=True, text=True)
+    command = subprocess.run(
+        [os.path.join(os.path.dirname(sys.executable), "tmaops"), "explain", "E012"], capture_output=True, text=True
+    )
     assert command.returncode == 0 and "E012" in command.stdout
-    shipped = subprocess.run([sys.executable, "-m", "tmaops", "bench", "no-such-configuration"], capture_output=True, text=True)
+    shipped = subprocess.run(
+        [sys.executable, "-m", "tmaops", "bench", "no-such-configuration"], capture_output=True, text=True
+    )
     assert "quick" in shipped.stderr  # it found the configurations that came with it
 
 

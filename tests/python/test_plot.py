@@ -12,16 +12,37 @@ def trajectory(path, gap=(4.0, 6.0)):
     times = np.round(np.arange(0, 10, 0.02) + 1e-3 * np.sin(np.arange(500)), 6)
     times = times[(times < gap[0]) | (times > gap[1])]
     turn = times / 5
-    columns = [times + 1311868163, np.sin(times), np.cos(times), 1 + 0 * times, 0 * times, 0 * times, np.sin(turn), np.cos(turn)]
+    columns = [
+        times + 1311868163,
+        np.sin(times),
+        np.cos(times),
+        1 + 0 * times,
+        0 * times,
+        0 * times,
+        np.sin(turn),
+        np.cos(turn),
+    ]
     path.write_text(
-        "# timestamp tx ty tz qx qy qz qw\n" + "".join(" ".join(f"{value:.6f}" for value in line) + "\n" for line in zip(*columns))
+        "# timestamp tx ty tz qx qy qz qw\n"
+        + "".join(" ".join(f"{value:.6f}" for value in line) + "\n" for line in zip(*columns))
     )
     return times
 
 
 def test_a_recording_is_drawn_before_and_after_with_its_gap(tmp_path):
     times = trajectory(tmp_path / "run.tum")
-    run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 30, "--max-gap", 0.5, "--plot", tmp_path / "page.html")
+    run(
+        "resample",
+        tmp_path / "run.tum",
+        "-o",
+        tmp_path / "out.tum",
+        "--hz",
+        30,
+        "--max-gap",
+        0.5,
+        "--plot",
+        tmp_path / "page.html",
+    )
     run("resample", tmp_path / "run.tum", "-o", tmp_path / "plain.tum", "--hz", 30, "--max-gap", 0.5)
     assert (tmp_path / "out.tum").read_bytes() == (tmp_path / "plain.tum").read_bytes()
     contents = check(tmp_path / "page.html")
@@ -92,13 +113,36 @@ def test_a_long_recording_is_thinned_and_keeps_its_peaks(tmp_path):
 
 def test_a_failed_run_draws_nothing_and_keeps_its_exit_code(tmp_path):
     trajectory(tmp_path / "run.tum")
-    done = run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", -1, "--plot", tmp_path / "page.html", code=2)
+    done = run(
+        "resample",
+        tmp_path / "run.tum",
+        "-o",
+        tmp_path / "out.tum",
+        "--hz",
+        -1,
+        "--plot",
+        tmp_path / "page.html",
+        code=2,
+    )
     assert "--hz" in done.stderr and list(tmp_path.iterdir()) == [tmp_path / "run.tum"]
-    assert "PAGE.html" in run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 1, "--plot", code=2).stderr
+    assert (
+        "PAGE.html"
+        in run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 1, "--plot", code=2).stderr
+    )
     (tmp_path / "page.html").write_text("mine")
     assert (
         "which exists"
-        in run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 1, "--plot", tmp_path / "page.html", code=2).stderr
+        in run(
+            "resample",
+            tmp_path / "run.tum",
+            "-o",
+            tmp_path / "out.tum",
+            "--hz",
+            1,
+            "--plot",
+            tmp_path / "page.html",
+            code=2,
+        ).stderr
     )
     assert "--plot PAGE" in run("resample", "--help", "--plot", tmp_path / "none.html").stdout
 
@@ -106,14 +150,34 @@ def test_a_failed_run_draws_nothing_and_keeps_its_exit_code(tmp_path):
 @needs_chromium
 def test_a_browser_draws_the_recording(tmp_path):
     trajectory(tmp_path / "run.tum")
-    run("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 30, "--max-gap", 0.5, "--plot", tmp_path / "page.html")
+    run(
+        "resample",
+        tmp_path / "run.tum",
+        "-o",
+        tmp_path / "out.tum",
+        "--hz",
+        30,
+        "--max-gap",
+        0.5,
+        "--plot",
+        tmp_path / "page.html",
+    )
     document = check_drawn(tmp_path / "page.html")
     assert "qx qy qz qw (slerp)" in document
 
 
 def test_without_plotly_nothing_is_resampled(tmp_path):
     trajectory(tmp_path / "run.tum")
-    arguments = ("resample", tmp_path / "run.tum", "-o", tmp_path / "out.tum", "--hz", 30, "--plot", tmp_path / "page.html")
+    arguments = (
+        "resample",
+        tmp_path / "run.tum",
+        "-o",
+        tmp_path / "out.tum",
+        "--hz",
+        30,
+        "--plot",
+        tmp_path / "page.html",
+    )
     for package in ("plotly", "numpy"):
         assert f"pip install {package}" in run(*arguments, code=2, without=package).stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "run.tum"]

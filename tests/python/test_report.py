@@ -16,11 +16,20 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def row(operator, case, implementation, us, kind="variant", spread=0.1, **more):
     return {
-        "operator": operator, "case": case, "implementation": implementation, "kind": kind, "dtype": "f16", "device": "cuda:0",
-        "temperature": "hot", "gbps": 1e3 / us, "tflops": 1 / us, "sm_mhz": 1980.0,
+        "operator": operator,
+        "case": case,
+        "implementation": implementation,
+        "kind": kind,
+        "dtype": "f16",
+        "device": "cuda:0",
+        "temperature": "hot",
+        "gbps": 1e3 / us,
+        "tflops": 1 / us,
+        "sm_mhz": 1980.0,
         "selected": "wgmma" if implementation == "tmaops" else None,
-        "us": {"median": us, "p10": us * (1 - spread), "p90": us * (1 + spread), "n": 5}, **more,
-    }  # fmt: skip
+        "us": {"median": us, "p10": us * (1 - spread), "p90": us * (1 + spread), "n": 5},
+        **more,
+    }
 
 
 def result(path, rows, **more):
@@ -44,7 +53,11 @@ def gemms(factor=1.0):
         ("cublas", "peer", 5.0),
         ("copy", "ceiling", 1.0),
     )
-    return [row("gemm", f"RC {size}", name, us * size * factor, kind) for size in (256, 1024, 4096) for name, kind, us in names]
+    return [
+        row("gemm", f"RC {size}", name, us * size * factor, kind)
+        for size in (256, 1024, 4096)
+        for name, kind, us in names
+    ]
 
 
 def figures(contents, title):
@@ -61,7 +74,13 @@ def test_a_report_has_ladders_ratios_sweeps_and_a_roofline(tmp_path):
     ladder, ratio, sweep, roof = (found[0] for found in contents.plots)
 
     assert contents.options[:3] == ["RC 256, f16, hot", "RC 1024, f16, hot", "RC 4096, f16, hot"]
-    assert ladder["layout"]["yaxis"]["categoryarray"] == ["copy", "tmaops_pdl", "tmaops (wgmma)", "wgmma_persistent", "cublas"]
+    assert ladder["layout"]["yaxis"]["categoryarray"] == [
+        "copy",
+        "tmaops_pdl",
+        "tmaops (wgmma)",
+        "wgmma_persistent",
+        "cublas",
+    ]
     chosen = ladder["data"][0]
     assert chosen["x"] == pytest.approx([460.8, 512.0]) and chosen["error_x"]["array"][1] == pytest.approx(51.2)
     assert "microseconds" in ladder["layout"]["xaxis"]["title"]["text"]
@@ -94,7 +113,14 @@ def test_a_comparison_says_what_is_faster_beyond_the_noise(tmp_path):
         row("gemm", "RC 1024", "tmaops", 4.0),
         row("gemm", "RC 32", "tmaops", 1.0),
     ]
-    run("report", result(tmp_path / "now.json", now), "--compare", result(tmp_path / "old.json", old), "-o", tmp_path / "page.html")
+    run(
+        "report",
+        result(tmp_path / "now.json", now),
+        "--compare",
+        result(tmp_path / "old.json", old),
+        "-o",
+        tmp_path / "page.html",
+    )
     contents = check(tmp_path / "page.html")
     (shown,) = figures(contents, "gemm, tmaops")
     found = {trace["name"]: (trace["y"], trace["x"]) for trace in shown["data"]}
@@ -109,12 +135,22 @@ def test_a_comparison_says_what_is_faster_beyond_the_noise(tmp_path):
     [
         ("gemm", ["RC 64x4096x7168", "RC 128x4096x7168", "RC 256x4096x7168"], "M", [64, 128, 256]),
         ("ms_deform_attn", [f"N{n} M1 D32 Lq100 P8 92x160+46x80/uniform" for n in (1, 8, 48)], "images", [1, 8, 48]),
-        ("ms_deform_attn", [f"N1 M1 D32 Lq100 P8 {side}x{side}+8x8/uniform" for side in (16, 32, 64)], "pixels of all levels", [320, 1088, 4160]),
+        (
+            "ms_deform_attn",
+            [f"N1 M1 D32 Lq100 P8 {side}x{side}+8x8/uniform" for side in (16, 32, 64)],
+            "pixels of all levels",
+            [320, 1088, 4160],
+        ),
         ("ms_deform_attn", [f"N1 M1 D32 Lq{q} P8 92x160+46x80/uniform" for q in (10, 20, 30)], "queries", [10, 20, 30]),
-        ("resample", [f"256,500->{t},32 previous" for t in (25, 250, 2500)], "targets of a trajectory", [25, 250, 2500]),
+        (
+            "resample",
+            [f"256,500->{t},32 previous" for t in (25, 250, 2500)],
+            "targets of a trajectory",
+            [25, 250, 2500],
+        ),
         ("tile_load", [f"{n} tiles random" for n in (80, 800, 8000)], "loads", [80, 800, 8000]),
     ],
-)  # fmt: skip
+)
 def test_cases_that_differ_in_one_number_are_a_sweep(tmp_path, operator, cases, over, xs):
     rows = [row(operator, case, "tmaops", 1.0 + index) for index, case in enumerate(cases)]
     (sweep,) = sweeps(read(result(tmp_path / "run.json", rows)).rows)
@@ -176,7 +212,14 @@ def test_files_of_one_name_are_told_apart(tmp_path):
 
 def test_names_of_a_file_cannot_become_markup(tmp_path):
     rows = [row("gemm", "</script><b>RC 1", "tmaops", 1.0), row("gemm", "</script><b>RC 1", "copy", 1.0, "ceiling")]
-    run("report", result(tmp_path / "run.json", rows, revision="<i>0</i>"), "-o", tmp_path / "page.html", "--title", "<u>")
+    run(
+        "report",
+        result(tmp_path / "run.json", rows, revision="<i>0</i>"),
+        "-o",
+        tmp_path / "page.html",
+        "--title",
+        "<u>",
+    )
     contents = check(tmp_path / "page.html")
     assert "<i>0</i>" in contents.text and "<u>" in contents.text
     assert figures(contents, "</script><b>RC 1, f16, hot")
@@ -205,7 +248,9 @@ def test_what_cannot_be_reported_is_refused(tmp_path):
 def test_without_plotly_the_report_is_refused(tmp_path):
     assert (
         "pip install plotly"
-        in run("report", ROOT / "results" / "cpu" / "cpu.json", "-o", tmp_path / "page.html", code=2, without="plotly").stderr
+        in run(
+            "report", ROOT / "results" / "cpu" / "cpu.json", "-o", tmp_path / "page.html", code=2, without="plotly"
+        ).stderr
     )
     assert not (tmp_path / "page.html").exists()
 

@@ -14,12 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import tmaops
+import tmaops.torch as ops
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
-
-import tmaops
-import tmaops.torch as ops
 
 LEVELS = [(6, 5), (3, 2)]
 ROUNDING = {"rtol": 1e-4, "atol": 1e-4}  # of gradients in f32, which are sums in another order
@@ -95,9 +94,10 @@ def test_offsets_of_packed_rows_may_be_tensors(device):
     assert unpacked.shape == (3, 2, 4)
     assert ops.resample(values.reshape(1, 5, 4), times.sort().values, targets, duplicates="last").shape == (1, 4, 4)
     compiled = torch.compile(
-        lambda *tensors: ops.resample(*tensors[:3], source_offsets=tensors[3], target_offsets=tensors[4]), backend="aot_eager",
+        lambda *tensors: ops.resample(*tensors[:3], source_offsets=tensors[3], target_offsets=tensors[4]),
+        backend="aot_eager",
         fullgraph=True,
-    )  # fmt: skip
+    )
     torch.testing.assert_close(compiled(values, times, targets, source, target), wanted)
 
 
@@ -111,7 +111,9 @@ def test_offsets_on_a_gpu_are_read_there(cuda):
     torch.testing.assert_close(plan.run(), wanted, atol=0, rtol=0)
     grad = torch.randn_like(wanted)
     backward = tmaops.resample_backward(grad, times, targets, samples=5, **known, variant="row_gather")
-    torch.testing.assert_close(tmaops.resample_backward(grad, times, targets, samples=5, **given), backward, atol=0, rtol=0)
+    torch.testing.assert_close(
+        tmaops.resample_backward(grad, times, targets, samples=5, **given), backward, atol=0, rtol=0
+    )
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):  # a wait or a copy to the host would fail here
@@ -140,14 +142,23 @@ def test_opcheck_passes(device):
     torch.library.opcheck(torch.ops.tmaops.ms_deform_attn, (given[0], flat, *given[1:]))
     torch.library.opcheck(
         torch.ops.tmaops.resample,
-        (torch.randn(2, 5, 3, device=device, requires_grad=True), torch.arange(5.0, device=device), torch.rand(4, device=device)),
+        (
+            torch.randn(2, 5, 3, device=device, requires_grad=True),
+            torch.arange(5.0, device=device),
+            torch.rand(4, device=device),
+        ),
     )
     values, times, targets, source, target = packed(device)
     torch.library.opcheck(
-        torch.ops.tmaops.resample, (values, times, targets), {"source_offset_tensor": source, "target_offset_tensor": target}
+        torch.ops.tmaops.resample,
+        (values, times, targets),
+        {"source_offset_tensor": source, "target_offset_tensor": target},
     )
     half = torch.float32 if device == "cpu" else torch.float16
-    a, b = torch.randn(4, 5, device=device, dtype=half, requires_grad=True), torch.randn(5, 3, device=device, dtype=half)
+    a, b = (
+        torch.randn(4, 5, device=device, dtype=half, requires_grad=True),
+        torch.randn(5, 3, device=device, dtype=half),
+    )
     torch.library.opcheck(torch.ops.tmaops.gemm, (a, b, None, "gelu"), atol=1e-3, rtol=1e-3)
 
 
@@ -163,14 +174,20 @@ def test_gradcheck_passes():
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu", "silu"])
 def test_gradients_of_linear_agree_with_torch(device, activation):
     dtype = torch.float32 if device == "cpu" else torch.float16
-    x, weight, bias = (torch.randn(*shape, device=device, dtype=dtype, requires_grad=True) for shape in ((2, 5, 8), (6, 8), (6,)))
+    x, weight, bias = (
+        torch.randn(*shape, device=device, dtype=dtype, requires_grad=True) for shape in ((2, 5, 8), (6, 8), (6,))
+    )
     got = ops.linear(x, weight, bias, activation=activation)
-    act = {"none": lambda t: t, "relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}[activation]
+    act = {"none": lambda t: t, "relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}[
+        activation
+    ]
     wanted = act(torch.nn.functional.linear(x, weight, bias))
     tolerance = {} if device == "cpu" else {"atol": 2e-2, "rtol": 2e-2}
     torch.testing.assert_close(got, wanted, **tolerance)
     grad = torch.randn_like(wanted)
-    for mine, theirs in zip(torch.autograd.grad(got, (x, weight, bias), grad), torch.autograd.grad(wanted, (x, weight, bias), grad)):
+    for mine, theirs in zip(
+        torch.autograd.grad(got, (x, weight, bias), grad), torch.autograd.grad(wanted, (x, weight, bias), grad)
+    ):
         torch.testing.assert_close(mine, theirs, **tolerance)
 
 
@@ -181,7 +198,9 @@ def test_gradients_of_batched_gemm_agree_with_torch(device):
         got, wanted = ops.gemm(a, b), a @ b
         grad = torch.randn_like(wanted)
         for mine, theirs in zip(torch.autograd.grad(got, (a, b), grad), torch.autograd.grad(wanted, (a, b), grad)):
-            torch.testing.assert_close(mine, theirs, atol=1e-2 if device != "cpu" else 1e-5, rtol=1e-2 if device != "cpu" else 1e-5)
+            torch.testing.assert_close(
+                mine, theirs, atol=1e-2 if device != "cpu" else 1e-5, rtol=1e-2 if device != "cpu" else 1e-5
+            )
 
 
 def test_locations_of_nearest_pixels_get_no_gradient(device):
@@ -193,7 +212,10 @@ def test_locations_of_nearest_pixels_get_no_gradient(device):
 
 def test_ragged_points_have_gradients(device):
     value, locations, weights = inputs(device)
-    flat_locations, flat_weights = locations[:, :, :, 0].detach().requires_grad_(), weights[:, :, :, 0].detach().requires_grad_()
+    flat_locations, flat_weights = (
+        locations[:, :, :, 0].detach().requires_grad_(),
+        weights[:, :, :, 0].detach().requires_grad_(),
+    )
     got = ops.ms_deform_attn(value, LEVELS, flat_locations, flat_weights, points_per_level=[1, 2])
     padded, none = locations.detach().clone(), torch.zeros_like(weights)
     padded[:, :, :, 0, :1], none[:, :, :, 0, :1] = flat_locations[..., :1, :], flat_weights[..., :1]
@@ -276,8 +298,10 @@ def test_calls_are_captured_into_a_graph_and_replayed(cuda):
 
     def step():
         outputs = (
-            ops.ms_deform_attn(given[0], LEVELS, *given[1:]), ops.resample(values, times, times[:3] + 0.5), ops.gemm(a, b, activation="gelu"),
-        )  # fmt: skip
+            ops.ms_deform_attn(given[0], LEVELS, *given[1:]),
+            ops.resample(values, times, times[:3] + 0.5),
+            ops.gemm(a, b, activation="gelu"),
+        )
         leaves = (*given, values, a, b)
         return (*outputs, *torch.autograd.grad([output.float().square().sum() for output in outputs], leaves))
 
@@ -381,7 +405,9 @@ def test_deterministic_mode_is_obeyed(device):
 
 def test_second_derivatives_are_refused(device):
     given = inputs(device)
-    (grad,) = torch.autograd.grad(ops.ms_deform_attn(given[0], LEVELS, *given[1:]).square().sum(), given[:1], create_graph=True)
+    (grad,) = torch.autograd.grad(
+        ops.ms_deform_attn(given[0], LEVELS, *given[1:]).square().sum(), given[:1], create_graph=True
+    )
     with pytest.raises(NotImplementedError, match="first order"):
         grad.sum().backward()
 
@@ -430,7 +456,11 @@ def test_plain_calls_take_fake_and_meta_tensors(device):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the script compiles a loop in C")
 def test_the_script_of_the_overhead_runs(device):
     script = pathlib.Path(__file__).parents[2] / "scripts" / "bench_overhead.py"
-    run = subprocess.run([sys.executable, str(script), "--device", device, "--rounds", "2", "--calls", "2"], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, str(script), "--device", device, "--rounds", "2", "--calls", "2"],
+        capture_output=True,
+        text=True,
+    )
     assert run.returncode == 0, run.stderr
     assert "C ABI, fresh" in run.stdout and "gradients recorded" in run.stdout
 
@@ -545,7 +575,9 @@ def _train(rank, file, results):
     model = torch.nn.parallel.DistributedDataParallel(ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3))
     torch.manual_seed(1)
     queries, features, references = torch.randn(2, 7, 16), torch.randn(2, 36, 16), torch.rand(2, 7, 2, 2)
-    model(queries[rank : rank + 1], references[rank : rank + 1], features[rank : rank + 1], LEVELS).square().mean().backward()
+    model(
+        queries[rank : rank + 1], references[rank : rank + 1], features[rank : rank + 1], LEVELS
+    ).square().mean().backward()
     if rank == 0:
         torch.save([parameter.grad for parameter in model.parameters()], results)
     torch.distributed.barrier()

@@ -32,7 +32,10 @@ def small(name, options=None):
 
 def run(model, given, autocast=None):
     """Outputs, and the gradients of all parameters."""
-    for name in ("language_cache_class", "language_cache_prompt"):  # what OmDet-Turbo computed of the words, with its graph
+    for name in (
+        "language_cache_class",
+        "language_cache_prompt",
+    ):  # what OmDet-Turbo computed of the words, with its graph
         if hasattr(model, name):
             getattr(model, name).cache.clear()
     with torch.autocast(given["pixel_values"].device.type, dtype=autocast, enabled=autocast is not None):
@@ -87,7 +90,10 @@ def test_models_agree_with_their_own_code(name, options, tolerance, device, patc
         assert (gradient is None) == (gradients[parameter] is None), parameter
     names = [parameter for parameter, gradient in wanted_gradients.items() if gradient is not None]
     assert any("sampling_offsets" in parameter for parameter in names) or options.get("decoder_method") == "discrete"
-    assert distance([gradients[parameter] for parameter in names], [wanted_gradients[parameter] for parameter in names]) < tolerance
+    assert (
+        distance([gradients[parameter] for parameter in names], [wanted_gradients[parameter] for parameter in names])
+        < tolerance
+    )
 
 
 def compare_with_f64(model, name, size, device, autocast, run_patched):
@@ -101,7 +107,9 @@ def compare_with_f64(model, name, size, device, autocast, run_patched):
         got, gradients = runner(copy.deepcopy(plain), given, autocast)
         assert len(got) == len(exact) > 0
         names = [parameter for parameter, gradient in exact_gradients.items() if gradient is not None]
-        distances.append((distance(got, exact), distance([gradients[n] for n in names], [exact_gradients[n] for n in names])))
+        distances.append(
+            (distance(got, exact), distance([gradients[n] for n in names], [exact_gradients[n] for n in names]))
+        )
     assert len(run_patched.calls) >= 2
     return distances
 
@@ -113,9 +121,15 @@ TYPES = [None, torch.float16, torch.bfloat16]
 @pytest.mark.parametrize("name", models.SMALL)
 def test_small_models_are_as_near_to_f64_as_their_own_code(name, autocast, device, patched, request):
     # On the CPU, where f64 agrees as well, one model of each signature.
-    if device == "cpu" and not request.config.getoption("--slow") and (name not in ("deformable_detr", "mask2former", "rt_detr_v2") or autocast is torch.float16):
+    if (
+        device == "cpu"
+        and not request.config.getoption("--slow")
+        and (name not in ("deformable_detr", "mask2former", "rt_detr_v2") or autocast is torch.float16)
+    ):
         pytest.skip("needs --slow or --device cuda")
-    (own, own_gradients), (ours, our_gradients) = compare_with_f64(small(name), name, (64, 64), device, autocast, patched)
+    (own, own_gradients), (ours, our_gradients) = compare_with_f64(
+        small(name), name, (64, 64), device, autocast, patched
+    )
     print(f"{name}: outputs {own:.2g} {ours:.2g}, gradients {own_gradients:.2g} {our_gradients:.2g}")
     assert ours <= 1.2 * own
     assert our_gradients <= 1.2 * own_gradients
@@ -136,10 +150,17 @@ def test_whole_models_are_as_near_to_f64_as_their_own_code(name, autocast, devic
 def test_every_model_file_with_the_operator_is_patched_as_it_is_imported_and_given_back():
     """The list is read from the installed transformers, so that a new model is seen."""
     folder = pathlib.Path(transformers.__file__).parent / "models"
-    operator = re.compile(r"^(class MultiScaleDeformableAttention\b|def multi_scale_deformable_attention(_v2)?\b)", re.MULTILINE)
-    files = [file for file in sorted(folder.glob("*/modeling_*.py")) if operator.search(file.read_text(encoding="utf-8"))]
+    operator = re.compile(
+        r"^(class MultiScaleDeformableAttention\b|def multi_scale_deformable_attention(_v2)?\b)", re.MULTILINE
+    )
+    files = [
+        file for file in sorted(folder.glob("*/modeling_*.py")) if operator.search(file.read_text(encoding="utf-8"))
+    ]
     assert {file.parent.name for file in files} <= set(models.SMALL), "a model that models.py does not have"
-    names = sorted((f"transformers.models.{file.parent.name}.{file.stem}" for file in files), key=lambda name: "deformable_detr" not in name)
+    names = sorted(
+        (f"transformers.models.{file.parent.name}.{file.stem}" for file in files),
+        key=lambda name: "deformable_detr" not in name,
+    )
     assert len(names) >= 10
     importlib.import_module(names[0])
     compat.patch()
@@ -166,13 +187,17 @@ def test_the_layer_for_kernel_hubs_is_loaded_from_disk_and_agrees(name, device):
 
     model = small(name).to(device, torch.float64 if device == "cpu" else torch.float32)
     layers = [layer for layer in model.modules() if type(layer).__name__ == hub.LAYER]
-    if not hasattr(type(layers[0]), "kernel_layer_name"):  # transformers names its layers for some versions of kernels alone
+    if not hasattr(
+        type(layers[0]), "kernel_layer_name"
+    ):  # transformers names its layers for some versions of kernels alone
         kernels.use_kernel_forward_from_hub(hub.LAYER)(type(layers[0]))
     given = models.inputs(name, device=device, dtype=model.dtype)
     wanted, wanted_gradients = run(copy.deepcopy(model), given)
     place = kernels.LocalLayerRepository(hub.FOLDER, layer_name=hub.LAYER)
     with kernels.use_kernel_mapping({hub.LAYER: {device: place}}, inherit_mapping=False):
-        layered = kernels.kernelize(model, mode=kernels.Mode.TRAINING | kernels.Mode.TORCH_COMPILE, device=device, use_fallback=False)
+        layered = kernels.kernelize(
+            model, mode=kernels.Mode.TRAINING | kernels.Mode.TORCH_COMPILE, device=device, use_fallback=False
+        )
     assert all("tmaops" in layer.forward.__func__.__module__ for layer in layers)
     got, gradients = run(layered, given)
     tolerance = 1e-9 if device == "cpu" else 1e-4

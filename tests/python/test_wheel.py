@@ -9,7 +9,6 @@ import sys
 import zipfile
 
 import pytest
-
 import tmaops
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -32,7 +31,9 @@ def test_auditwheel_finds_it_fit_for_glibc_2_34(wheel):
     auditwheel = pytest.importorskip("auditwheel")
     from auditwheel.wheel_abi import analyze_wheel_abi
 
-    found = analyze_wheel_abi(None, None, wheel, frozenset(["libtorch_cpu.so"]), disable_isa_ext_check=False, allow_graft=False)
+    found = analyze_wheel_abi(
+        None, None, wheel, frozenset(["libtorch_cpu.so"]), disable_isa_ext_check=False, allow_graft=False
+    )
     assert re.fullmatch(r"manylinux_2_(1\d|2\d|3[0-4])_x86_64", found.overall_policy.name), (auditwheel, found)
     assert found.overall_policy.name in wheel.name
 
@@ -44,7 +45,15 @@ def test_it_is_at_most_20_megabytes(wheel):
 def test_its_libraries_ask_for_nothing_but_the_c_library_and_what_is_in_it(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    libraries = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libgcc_s.so.1"}
+    libraries = {
+        "libc.so.6",
+        "libm.so.6",
+        "libdl.so.2",
+        "libpthread.so.0",
+        "librt.so.1",
+        "ld-linux-x86-64.so.2",
+        "libgcc_s.so.1",
+    }
     binaries = [file for file in tmp_path.rglob("*") if file.is_file() and file.read_bytes()[:4] == b"\x7fELF"]
     assert {"libtmaops.so", "tmaops"} <= {file.name for file in binaries}
     # Debian has Highway and what the tool reads npz files with as shared libraries: auditwheel puts them into the wheel. Every manylinux system has zlib.
@@ -61,7 +70,9 @@ def test_its_libraries_ask_for_nothing_but_the_c_library_and_what_is_in_it(wheel
 def test_variants_that_are_only_compared_are_not_in_it():
     studies = {}
     for file in ROOT.glob("src/ops/**/variants.def"):
-        for operator, name in re.findall(r"^TMAOPS_VARIANT\((\w+), (\w+),[^\n]*\bstudy\b", file.read_text(encoding="utf-8"), re.MULTILINE):
+        for operator, name in re.findall(
+            r"^TMAOPS_VARIANT\((\w+), (\w+),[^\n]*\bstudy\b", file.read_text(encoding="utf-8"), re.MULTILINE
+        ):
             studies.setdefault(operator, set()).add(name)
     assert studies
     for operator in set(tmaops.operators()) & set(studies):
@@ -75,7 +86,13 @@ def test_pip_install_of_the_sources_gives_the_same_package():
     if not folder:
         pytest.skip("needs TMAOPS_PIP_INSTALLED, a folder with `pip install .`")
     code = "import tmaops, tmaops._library as l; print(tmaops.__file__, tmaops.revision(), l.library._name)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": folder})
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": folder},
+    )
     module, revision, library = run.stdout.split()
     assert module.startswith(folder) and library.startswith(folder)
     assert revision == tmaops.revision()
@@ -105,7 +122,10 @@ def test_a_client_passes_a_strict_type_check(tmp_path):
         encoding="utf-8",
     )
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("import tmaops\n\nnumber: int = tmaops.plan_gemm(1, 2).variant\ntmaops.gemm(1, 2, activation=3)\n", encoding="utf-8")
+    wrong.write_text(
+        "import tmaops\n\nnumber: int = tmaops.plan_gemm(1, 2).variant\ntmaops.gemm(1, 2, activation=3)\n",
+        encoding="utf-8",
+    )
     check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
     run = subprocess.run([*check, str(client)], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

@@ -6,20 +6,31 @@ number named in a document is in the catalogue; every path of the tree that a do
 file of a configuration is in docs/configuration.md, every header of the device layer in docs/device.md. docs/published.md
 answers each of the 84 items of the published reports; what it says is not run yet has no result file.
 """
+
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
 found = []
-documents = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+documents = [
+    root / "README.md",
+    root / "CONTRIBUTING.md",
+    root / "CHANGELOG.md",
+    *sorted((root / "docs").rglob("*.md")),
+]
 
-for document, language, file in ("README.md", "cpp", "examples/quickstart.cpp"), ("docs/c.md", "c", "examples/resample.c"):
+for document, language, file in (
+    ("README.md", "cpp", "examples/quickstart.cpp"),
+    ("docs/c.md", "c", "examples/resample.c"),
+):
     example = (root / file).read_text(encoding="utf-8")
     if f"```{language}\n{example}```" not in (root / document).read_text(encoding="utf-8"):
         found.append(f"{document}: the example differs from {file}")
 
-catalogue = set(re.findall(r"TMAOPS_ERROR\((E\d{3}),", (root / "include/tmaops/errors.def").read_text(encoding="utf-8")))
+catalogue = set(
+    re.findall(r"TMAOPS_ERROR\((E\d{3}),", (root / "include/tmaops/errors.def").read_text(encoding="utf-8"))
+)
 for document in documents:
     text = document.read_text(encoding="utf-8")
     name = document.relative_to(root)
@@ -40,13 +51,19 @@ every_problem = set(re.findall(r"`(\w+)`", sections["Every problem"]))
 
 def check_keys(source, pattern, section):
     keys = re.search(pattern, (root / source).read_text(encoding="utf-8"), re.DOTALL).group(1)
-    for key in set(re.findall(r'"(\w+)"', keys)) - every_problem - set(re.findall(r"`(\w+)`", sections.get(section, ""))):
+    for key in (
+        set(re.findall(r'"(\w+)"', keys)) - every_problem - set(re.findall(r"`(\w+)`", sections.get(section, "")))
+    ):
         found.append(f"docs/configuration.md: {section} does not name the key {key}")
 
 
 check_keys("src/bench/run/options.cpp", r"kOptionKeys\[\] = \{(.*?)\}", "The run")
-for operator, source in {"gemm": "gemm", "ms_deform_attn": "ms_deform_attn_cases", "resample": "resample_case",
-                         "tile_load": "tile_load"}.items():
+for operator, source in {
+    "gemm": "gemm",
+    "ms_deform_attn": "ms_deform_attn_cases",
+    "resample": "resample_case",
+    "tile_load": "tile_load",
+}.items():
     check_keys(f"src/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)
 for file in (root / "configs").iterdir():
     if f"`{file.name}`" not in configuration:
@@ -58,7 +75,9 @@ for file in (root / "src/device").glob("*.cuh"):
 
 ITEMS = 84
 published = (root / "docs/published.md").read_text(encoding="utf-8")
-items = [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\| \d+ \|.*$", published, re.MULTILINE)]
+items = [
+    [cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\| \d+ \|.*$", published, re.MULTILINE)
+]
 if [item[0] for item in items] != [str(number) for number in range(1, ITEMS + 1)]:
     found.append(f"docs/published.md: the items are not 1 to {ITEMS}, each once and in order")
 for item in items:
@@ -67,7 +86,9 @@ for item in items:
 for sentence in re.split(r"\.\s|\|", published):
     for file in re.findall(r"`(results/[\w/]+\.json)`", sentence):
         if (root / file).exists() == ("not run yet" in sentence):
-            found.append(f"docs/published.md: {file} {'is there' if (root / file).exists() else 'is not there'}: {sentence.strip()}")
+            found.append(
+                f"docs/published.md: {file} {'is there' if (root / file).exists() else 'is not there'}: {sentence.strip()}"
+            )
 
 print("\n".join(found))
 sys.exit(1 if found else 0)

@@ -17,6 +17,7 @@ documents", describes it:
 A lesson in docs/findings that has figures names a result file, a command, or says that the run was not kept. A comment of a
 configuration has only published figures.
 """
+
 import json
 import pathlib
 import re
@@ -27,18 +28,40 @@ from goal_tables import select  # noqa: E402
 from update_tables import COLUMNS  # noqa: E402
 
 NUMBER = r"\d[\d,]*\d(?:\.\d+)?|\d(?:\.\d+)?"
-UNITS = {"ns": 1e3, "us": 1, "ms": 1e-3, "s": 1e-6, "second": 1e-6, "seconds": 1e-6, "minute": 1e-6 / 60, "minutes": 1e-6 / 60,
-         "hour": 1e-6 / 3600, "hours": 1e-6 / 3600, "GB/s": 1, "TB/s": 1e-3, "TFLOPS": 1, "TFLOP/s": 1, "%": 100, "percent": 100,
-         "times": 1}
+UNITS = {
+    "ns": 1e3,
+    "us": 1,
+    "ms": 1e-3,
+    "s": 1e-6,
+    "second": 1e-6,
+    "seconds": 1e-6,
+    "minute": 1e-6 / 60,
+    "minutes": 1e-6 / 60,
+    "hour": 1e-6 / 3600,
+    "hours": 1e-6 / 3600,
+    "GB/s": 1,
+    "TB/s": 1e-3,
+    "TFLOPS": 1,
+    "TFLOP/s": 1,
+    "%": 100,
+    "percent": 100,
+    "times": 1,
+}
 FIELDS = {"GB/s": "gbps", "TB/s": "gbps", "TFLOPS": "tflops", "TFLOP/s": "tflops"}  # of others: the median
 UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
-FIGURE = re.compile(rf"(?<![\w.])(?<!ISO )((?:{NUMBER})(?:(?:, | to | and | or | - |–|-)(?:{NUMBER}))*)(?:(x)(?! ?\d)| ?({UNIT}))(?![\w/])")
+FIGURE = re.compile(
+    rf"(?<![\w.])(?<!ISO )((?:{NUMBER})(?:(?:, | to | and | or | - |–|-)(?:{NUMBER}))*)(?:(x)(?! ?\d)| ?({UNIT}))(?![\w/])"
+)
 COMMENT = re.compile(r"<!-- figures\b(.*?)-->", re.DOTALL)
 LINE = re.compile(rf"({NUMBER}) ?({UNIT}|x)?: (.*)")
-IGNORED = re.compile(r"<!-- (table|counters|models) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL)
+IGNORED = re.compile(
+    r"<!-- (table|counters|models) .*?<!-- /\1 -->|```.*?```|`[^`]*`|\]\([^)]*\)|<!--(?! figures).*?-->", re.DOTALL
+)
 PAIRED = ("operator", "case", "dtype", "temperature")  # what the rows of a ratio have in common
-SOURCED = re.compile(r"`(?:h100|h200|cpu)/\w+\.json`|`[^`]*(?:tmaops|make|cmake|ninja) [^`]*`|<!-- figures|\(single run, not kept\)"
-                     r"|[Rr]eckoned|[Ee]xploratory")
+SOURCED = re.compile(
+    r"`(?:h100|h200|cpu)/\w+\.json`|`[^`]*(?:tmaops|make|cmake|ninja) [^`]*`|<!-- figures|\(single run, not kept\)"
+    r"|[Rr]eckoned|[Ee]xploratory"
+)
 
 
 class Problem(Exception):
@@ -48,7 +71,9 @@ class Problem(Exception):
 def figures(text):
     """(number, unit) of each figure in the text."""
     text = re.sub(r"\s+", " ", IGNORED.sub(" ", text))
-    return [(number, match[2] or match[3]) for match in FIGURE.finditer(text) for number in re.findall(NUMBER, match[1])]
+    return [
+        (number, match[2] or match[3]) for match in FIGURE.finditer(text) for number in re.findall(NUMBER, match[1])
+    ]
 
 
 def refer(text, before, read):
@@ -68,7 +93,9 @@ def values(wanted, read, field):
                 continue
         elif implementation not in (None, name):
             continue
-        if any(row.get(key) != value for key, value in wanted.items() if key not in ("file", "field", "implementation")):
+        if any(
+            row.get(key) != value for key, value in wanted.items() if key not in ("file", "field", "implementation")
+        ):
             continue
         key = tuple(row.get(key) for key in PAIRED) + (None if implementation else name,)
         value = value_of(row, field)
@@ -124,7 +151,9 @@ def compute(text, unit, head, read):
 def check_text(name, text, read):
     found, start = [], 0
     text = IGNORED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    marks = sorted([*re.finditer(r"^#+ .*$", text, re.MULTILINE), *COMMENT.finditer(text)], key=lambda mark: mark.start())
+    marks = sorted(
+        [*re.finditer(r"^#+ .*$", text, re.MULTILINE), *COMMENT.finditer(text)], key=lambda mark: mark.start()
+    )
     for mark in [*marks, None]:
         end = mark.start() if mark else len(text)
         scope, begin, start = figures(text[start:end]), start, mark.end() if mark else end
@@ -167,19 +196,28 @@ def check_text(name, text, read):
                 if (number, unit) not in covered:
                     at = re.compile(rf"(?<![\w.,]){re.escape(number)}(?!\w)").search(text, begin)
                     line = text.count("\n", 0, at.start() if at else begin) + 1
-                    found.append(f"{name}:{line}: {number} {unit} has no source; see docs/bench.md, \"Figures in documents\"")
+                    found.append(
+                        f'{name}:{line}: {number} {unit} has no source; see docs/bench.md, "Figures in documents"'
+                    )
     return found
 
 
 def check_lessons(name, text):
-    return [f"{name}: {lesson.split(':')[0]} has figures and names neither a result file nor a command; see its README"
-            for lesson in text.split("\n### ")[1:] if figures(lesson) and not SOURCED.search(re.sub(r"\s+", " ", lesson))]
+    return [
+        f"{name}: {lesson.split(':')[0]} has figures and names neither a result file nor a command; see its README"
+        for lesson in text.split("\n### ")[1:]
+        if figures(lesson) and not SOURCED.search(re.sub(r"\s+", " ", lesson))
+    ]
 
 
 def check_comments(name, text):
     comments = " ".join(line.partition("#")[2].strip() for line in text.split("\n") if "#" in line)
-    return [f"{name}: {number} {unit}: a comment of a configuration has only published figures"
-            for sentence in comments.split(". ") if "ublished" not in sentence for number, unit in figures(sentence)]
+    return [
+        f"{name}: {number} {unit}: a comment of a configuration has only published figures"
+        for sentence in comments.split(". ")
+        if "ublished" not in sentence
+        for number, unit in figures(sentence)
+    ]
 
 
 def check_tree(root):
@@ -208,10 +246,17 @@ def check_tree(root):
 
 def self_test():
     row = {"operator": "gemm", "kind": "variant", "dtype": "f16", "temperature": "hot"}
+
     def timed(case, name, us, **more):
         return {**row, "case": case, "implementation": name, "us": {"median": us}, "gbps": 1e4 / us, **more}
-    rows = [timed("RC 1", "tmaops", 10.04), timed("RC 1", "cublas", 12.0), timed("RC 1", "wgmma", 10.5, kind="variant"),
-            timed("RC 2", "tmaops", 1234.0), timed("RC 2", "cublas", 2468.0)]
+
+    rows = [
+        timed("RC 1", "tmaops", 10.04),
+        timed("RC 1", "cublas", 12.0),
+        timed("RC 1", "wgmma", 10.5, kind="variant"),
+        timed("RC 2", "tmaops", 1234.0),
+        timed("RC 2", "cublas", 2468.0),
+    ]
 
     def read(file):
         if file != "h200/gemm":
@@ -240,12 +285,16 @@ def self_test():
     passes("10 us\n<!-- figures h200/gemm\n10 us: RC 1; tmaops\n10 us RC 1\n-->\n", "is no line of figures")
     passes("50 ms\n<!-- figures 50 ms: given, a setting -->\n")
     passes("50 ms, 20 times\n<!-- figures given: settings -->\n")
-    passes("`9 us`\n```\n# 9 us\n```\n<!-- table a -->\n9 us\n<!-- /table -->\n64 x 32 tiles, 4.8 TB, 2x2, ISO 8601 times\n")
+    passes(
+        "`9 us`\n```\n# 9 us\n```\n<!-- table a -->\n9 us\n<!-- /table -->\n64 x 32 tiles, 4.8 TB, 2x2, ISO 8601 times\n"
+    )
     passes("10 us\n## Next\n<!-- figures h200/gemm; RC 1; tmaops -->\n", "10 us has no source")
     assert check_lessons("g.md", "# G\n### G1: A.\n3 us (single run,\nnot kept)\n### G2: B.\n4 us\n") == [
-        "g.md: G2 has figures and names neither a result file nor a command; see its README"]
+        "g.md: G2 has figures and names neither a result file nor a command; see its README"
+    ]
     assert check_comments("a.yaml", "x: 1  # 3 us. Published: 5 % and\n# 2 us on a GPU.\n") == [
-        "a.yaml: 3 us: a comment of a configuration has only published figures"]
+        "a.yaml: 3 us: a comment of a configuration has only published figures"
+    ]
 
 
 def main():

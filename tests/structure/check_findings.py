@@ -9,6 +9,7 @@ docs/findings/README.md, which has no lessons, lists each page and its letter. W
 that is there: "docs/findings/gemm.md, G7" in code, "[G7](findings/gemm.md)" in documents, "G7" in the pages themselves,
 "G7 to G9" for several. A result file that a page names, `h200/gemm.json`, is in results/.
 """
+
 import pathlib
 import re
 import subprocess
@@ -25,7 +26,18 @@ PLAIN = re.compile(rf"docs/findings/(\w+)\.md(?:,\s+(?://+ |# |\* )?({LIST}))?")
 LINK = re.compile(r"\[([^\]]*)\]\((?:[\w./]*/)?findings/(\w+)\.md\)")
 LISTED = re.compile(r"^\| \[(\w+)\.md\]\(\1\.md\) \| ([A-Z]) \|", re.MULTILINE)
 RESULT = re.compile(r"`((?:h100|h200|cpu)/\w+\.json)`")
-SOURCES = ("src", "include", "docs", "tests", "configs", "scripts", "cmake", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+SOURCES = (
+    "src",
+    "include",
+    "docs",
+    "tests",
+    "configs",
+    "scripts",
+    "cmake",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 EXAMPLES = ("tests/structure/check_findings.py",)  # cites lessons that are not there
 
 
@@ -90,8 +102,11 @@ def check_citations(path, text, lessons):
         if page not in lessons:
             found.append(f"{path}: docs/findings/{page}.md is not there")
             continue
-        found += [f"{path}: {number} is not in docs/findings/{page}.md"
-                  for number in numbers_of(cited) if number not in lessons[page]]
+        found += [
+            f"{path}: {number} is not in docs/findings/{page}.md"
+            for number in numbers_of(cited)
+            if number not in lessons[page]
+        ]
     return found
 
 
@@ -99,11 +114,17 @@ def check_tree(root):
     pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / "docs/findings").glob("*.md"))}
     results = {path.relative_to(root / "results").as_posix() for path in (root / "results").rglob("*.json")}
     found, lessons = check_pages(pages, results)
-    listing = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--", *SOURCES], capture_output=True, check=False)
+    listing = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z", "--", *SOURCES], capture_output=True, check=False
+    )
     if listing.returncode == 0:
         paths = [root / name for name in listing.stdout.decode().split("\0") if name]
     else:  # no checkout
-        paths = [path for name in SOURCES for path in ([root / name] if (root / name).is_file() else (root / name).rglob("*"))]
+        paths = [
+            path
+            for name in SOURCES
+            for path in ([root / name] if (root / name).is_file() else (root / name).rglob("*"))
+        ]
     for path in paths:
         name = path.relative_to(root).as_posix()
         if path.is_file() and name not in EXAMPLES:
@@ -113,7 +134,11 @@ def check_tree(root):
 
 def self_test():
     readme = "| [gemm.md](gemm.md) | G | x |\n| [host.md](host.md) | H | x |\n"
-    pages = {"README": readme, "gemm": "### G1: A.\n`h200/gemm.json`, see H2.\n### G3: B.\n", "host": "### H2: An H100.\n"}
+    pages = {
+        "README": readme,
+        "gemm": "### G1: A.\n`h200/gemm.json`, see H2.\n### G3: B.\n",
+        "host": "### H2: An H100.\n",
+    }
     results = {"h200/gemm.json"}
     found, lessons = check_pages(pages, results)
     assert found == [] and lessons["gemm"] == {"G1", "G3"}, found

@@ -10,22 +10,47 @@
    stand in results/ and docs/findings/. What a program sets itself is no such number: "polls for 50 ms" (at most, for, every,
    after, within).
 """
+
 import pathlib
 import re
 import sys
 
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\)|\bRC_GTEST_PROP\(\s*\w+,\s*(\w+),")
 SNAKE = re.compile(r"[a-z][a-z0-9_]*")
-EMPTY = {"util", "utils", "utility", "utilities", "helper", "helpers", "misc", "common", "stuff", "various", "other", "others",
-         "impl", "internal", "new", "old", "tmp", "temp", "things", "base"}
+EMPTY = {
+    "util",
+    "utils",
+    "utility",
+    "utilities",
+    "helper",
+    "helpers",
+    "misc",
+    "common",
+    "stuff",
+    "various",
+    "other",
+    "others",
+    "impl",
+    "internal",
+    "new",
+    "old",
+    "tmp",
+    "temp",
+    "things",
+    "base",
+}
 TO_RENAME = {"src/bench/workloads/common.hpp"}
 NUMBER = r"\b\d[\d.,]*(?:(?: to |-)\d[\d.,]*)?"
 SET_BY_US = r"(?<!at most )(?<!for )(?<!every )(?<!after )(?<!within )"
-TIMES = re.compile(SET_BY_US + NUMBER + r" ?(?:us|ns|ms|microseconds|milliseconds|TB/s|GB/s|G tiles/s|TFLOPS?|TFLOP/s)\b(?! ?=)")
+TIMES = re.compile(
+    SET_BY_US + NUMBER + r" ?(?:us|ns|ms|microseconds|milliseconds|TB/s|GB/s|G tiles/s|TFLOPS?|TFLOP/s)\b(?! ?=)"
+)
 PERCENT = NUMBER + r" ?%"
-GAINS = re.compile(rf"{PERCENT}(?: \w+)? (?:faster|slower|longer|shorter|quicker|better|worse|cheaper|more time|less time)\b|"
-                   rf"\b(?:costs?|gains?|saves?|loses?|lost|wins?|won|slower by|faster by) (?:\w+ ){{0,2}}{PERCENT}|"
-                   r"\b\d[\d.]* times (?:as fast|faster|slower)\b")
+GAINS = re.compile(
+    rf"{PERCENT}(?: \w+)? (?:faster|slower|longer|shorter|quicker|better|worse|cheaper|more time|less time)\b|"
+    rf"\b(?:costs?|gains?|saves?|loses?|lost|wins?|won|slower by|faster by) (?:\w+ ){{0,2}}{PERCENT}|"
+    r"\b\d[\d.]* times (?:as fast|faster|slower)\b"
+)
 
 
 def check_test_names(path, text):
@@ -34,8 +59,11 @@ def check_test_names(path, text):
 
 
 def check_path(path):
-    return [f"{path}: the name {part} says nothing" for part in pathlib.PurePosixPath(path).parts
-            if part.split(".")[0] in EMPTY]
+    return [
+        f"{path}: the name {part} says nothing"
+        for part in pathlib.PurePosixPath(path).parts
+        if part.split(".")[0] in EMPTY
+    ]
 
 
 def check_comments(path, text):
@@ -72,10 +100,27 @@ def self_test():
     assert check_path("src/bench/workloads/gemm.cpp") == []
     for path in ("src/core/utils.cpp", "src/ops/gemm/helpers/a.cuh", "tests/common/a.hpp"):
         assert len(check_path(path)) == 1, path
-    good = ["// waits at most 50 ms for it", "// 40 % of its step", "// 0.05: 5 % is meant", "// int64 ns = 1e-9 s",
-            "int ms = 4;  // of 128 bytes", "// 5 tiles in 2 rounds", "// spins for 7 ms", "// 16 MB of the L2"]
-    bad = ["// takes 4.2 us", "// 26.5 G tiles/s", "// 13 % faster", "// costs 2 to 3 % of it", "x = 1;  // 0.15 us of 4.6",
-           "// a third at 1.33 times as fast", "// reads 3.1 TB/s", "// saves another 5 %", "// 10 % slower than without"]
+    good = [
+        "// waits at most 50 ms for it",
+        "// 40 % of its step",
+        "// 0.05: 5 % is meant",
+        "// int64 ns = 1e-9 s",
+        "int ms = 4;  // of 128 bytes",
+        "// 5 tiles in 2 rounds",
+        "// spins for 7 ms",
+        "// 16 MB of the L2",
+    ]
+    bad = [
+        "// takes 4.2 us",
+        "// 26.5 G tiles/s",
+        "// 13 % faster",
+        "// costs 2 to 3 % of it",
+        "x = 1;  // 0.15 us of 4.6",
+        "// a third at 1.33 times as fast",
+        "// reads 3.1 TB/s",
+        "// saves another 5 %",
+        "// 10 % slower than without",
+    ]
     for text in good:
         assert check_comments("a", text) == [], text
     for text in bad:

@@ -8,6 +8,7 @@ Dependency direction (left may include right): cli -> bench, probe, io, ops, tma
 probe -> device (CUDA files only), tma, core; io -> core; c_api -> core;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
 """
+
 import pathlib
 import re
 import subprocess
@@ -33,7 +34,7 @@ LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, wit
 THREADED = ("core", "ops", "bench")
 THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
 # A variant's launches and its dynamic shared memory are held to the smem(...) of its line: by Work, and by kSite.
-OUTSIDE_LIMIT = re.compile(r'launch_kernel<|launch_by_runtime\(|<<<|dynamic_shared<((?!smem)[^;])*?>\(\)')
+OUTSIDE_LIMIT = re.compile(r"launch_kernel<|launch_by_runtime\(|<<<|dynamic_shared<((?!smem)[^;])*?>\(\)")
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
@@ -103,8 +104,12 @@ def check_committed(root):
     if listing.returncode != 0:
         return []
     paths = [root / name for name in listing.stdout.decode().split("\0") if name]
-    return [line for path in paths if path.is_file()
-            for line in check_content(path.relative_to(root).as_posix(), path.read_bytes())]
+    return [
+        line
+        for path in paths
+        if path.is_file()
+        for line in check_content(path.relative_to(root).as_posix(), path.read_bytes())
+    ]
 
 
 def self_test():

@@ -15,6 +15,7 @@
 
 A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, or forward/ and others in it.
 """
+
 import pathlib
 import re
 import sys
@@ -40,14 +41,19 @@ class Tree:
     def __init__(self, files, contributing=""):
         self.files = files
         section = re.search(r"^#+ Longer variants\n(.*?)(?=^#|\Z)", contributing, re.MULTILINE | re.DOTALL)
-        self.longer = {folder: int(limit.replace(",", ""))
-                       for folder, limit, _ in LONGER.findall(section.group(1) if section else "")}
+        self.longer = {
+            folder: int(limit.replace(",", ""))
+            for folder, limit, _ in LONGER.findall(section.group(1) if section else "")
+        }
 
     @classmethod
     def read(cls, root):
         base = root / "src/ops"
-        files = {path.relative_to(base).as_posix(): path.read_text(encoding="utf-8") for path in base.rglob("*")
-                 if path.suffix in (*SOURCES, ".def")}
+        files = {
+            path.relative_to(base).as_posix(): path.read_text(encoding="utf-8")
+            for path in base.rglob("*")
+            if path.suffix in (*SOURCES, ".def")
+        }
         return cls(files, (root / "CONTRIBUTING.md").read_text(encoding="utf-8"))
 
     def variants(self):
@@ -82,7 +88,9 @@ def check_budget(tree):
             found.append(f"CONTRIBUTING.md: {folder} has {lines} lines and needs no exception")
     if len(tree.longer) > MOST_LONGER or any(limit > LONGEST for limit in tree.longer.values()):
         found.append(f"CONTRIBUTING.md: more than {MOST_LONGER} longer variants, or one of more than {LONGEST} lines")
-    found += [f"CONTRIBUTING.md: there is no variant {folder}" for folder in tree.longer if folder not in tree.variants()]
+    found += [
+        f"CONTRIBUTING.md: there is no variant {folder}" for folder in tree.longer if folder not in tree.variants()
+    ]
     return found
 
 
@@ -96,7 +104,9 @@ def check_kernels(tree):
     found = []
     for folder, names in tree.variants().items():
         _, operator, device, variant = FOLDER.match(folder).groups()
-        count = sum(len(re.findall(r"\b__global__\b", without_comments(tree.files[name]))) for name in tree.to_read(names))
+        count = sum(
+            len(re.findall(r"\b__global__\b", without_comments(tree.files[name]))) for name in tree.to_read(names)
+        )
         wanted = declared.get((operator, variant), 1) if device == "gpu" else 0
         if count != wanted:
             found.append(f"src/ops/{folder}: {count} kernels, its line says {wanted}")
@@ -114,8 +124,11 @@ def check_includes(tree):
                     found.append(f"src/ops/{name}: a variant may not include {target}")
     for name, text in tree.files.items():
         if not FOLDER.match(name):
-            found += [f"src/ops/{name}: includes {target}, which is a variant's own" for target in INCLUDE.findall(text)
-                      if FOLDER.match(target)]
+            found += [
+                f"src/ops/{name}: includes {target}, which is a variant's own"
+                for target in INCLUDE.findall(text)
+                if FOLDER.match(target)
+            ]
     return found
 
 
@@ -139,11 +152,18 @@ def check(tree):
 def self_test():
     line = 'TMAOPS_VARIANT(gemm, one, cuda, sm90a, "text", regs(8))\n'
     kernel = '#include "ops/gemm/shared/call.cuh"\n__global__ void kernel() {}\n'
-    good = {"gemm/variants.def": line, "gemm/gpu/one/kernel.cu": kernel, "gemm/shared/call.cuh": "\n" * 1000,
-            "gemm/select.cpp": "best_choice(variants());", "gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n'}
+    good = {
+        "gemm/variants.def": line,
+        "gemm/gpu/one/kernel.cu": kernel,
+        "gemm/shared/call.cuh": "\n" * 1000,
+        "gemm/select.cpp": "best_choice(variants());",
+        "gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n',
+    }
     assert check(Tree(good)) == [], check(Tree(good))
     big = "gemm/shared/call.cuh"
-    longer = "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,400 | two schedules |\n"
+    longer = (
+        "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,400 | two schedules |\n"
+    )
     cases = [
         ({big: "\n" * 1300}, "", "1302 lines to read, more than 1200"),
         ({big: "\n" * 1500}, longer, "more than 1400"),

@@ -7,7 +7,8 @@
 
 namespace tmaops::test {
 
-/// A copy of a table in which every variant whose supports() is in this build counts as built. Nothing of it may be run.
+/// A copy of a table in which every variant whose supports() is in this build counts as built. Nothing of it may be
+/// run.
 template <class Problem, class Arguments, class Config>
 std::vector<Variant<Problem, Arguments, Config>> as_if_built(
     std::span<const Variant<Problem, Arguments, Config>> table) {

@@ -68,12 +68,9 @@ TEST(BankUse, rows_past_the_tile_are_inactive) {
 
 TEST(BankUse, refuses_impossible_accesses) {
   using tmaops::test::expect_error;
-  expect_error(
-      ErrorCode::bad_parameter, [] { bank_use(strided(4), 3); }, "3 bytes per lane");
-  expect_error(
-      ErrorCode::bad_parameter, [] { bank_use(strided(4), 16); }, "address 4", "multiple of 16");
-  expect_error(
-      ErrorCode::bad_parameter, [] { bank_use(strided(4, 33), 4); }, "33 lanes");
+  expect_error(ErrorCode::bad_parameter, [] { bank_use(strided(4), 3); }, "3 bytes per lane");
+  expect_error(ErrorCode::bad_parameter, [] { bank_use(strided(4), 16); }, "address 4", "multiple of 16");
+  expect_error(ErrorCode::bad_parameter, [] { bank_use(strided(4, 33), 4); }, "33 lanes");
 }
 
 }  // namespace

@@ -24,12 +24,7 @@ TEST(Encode, an_invalid_map_is_explained_without_a_driver) {
 }
 
 TEST(Encode, a_map_without_memory_is_refused) {
-  expect_error(
-      ErrorCode::null_pointer,
-      [] {
-        encode(tiled_spec(ElementType::f16, {64, 64}, {64, 8}));
-      },
-      "address");
+  expect_error(ErrorCode::null_pointer, [] { encode(tiled_spec(ElementType::f16, {64, 64}, {64, 8})); }, "address");
 }
 
 TEST(Encode, without_a_gpu_the_reason_is_named) {

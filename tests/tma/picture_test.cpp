@@ -59,11 +59,7 @@ TEST(Picture, long_tiles_are_cut_in_text_and_complete_in_the_drawing) {
 
 TEST(Picture, refuses_a_load_that_would_fault) {
   tmaops::test::expect_error(
-      ErrorCode::bad_tile_load,
-      [] {
-        draw(tiled_spec(ElementType::f16, {64, 64}, {16, 2}), {{0, 0}, 16});
-      },
-      "0x10");
+      ErrorCode::bad_tile_load, [] { draw(tiled_spec(ElementType::f16, {64, 64}, {16, 2}), {{0, 0}, 16}); }, "0x10");
 }
 
 }  // namespace

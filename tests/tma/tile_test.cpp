@@ -214,46 +214,18 @@ TEST(TileLoad, refuses_what_it_cannot_know_and_what_would_fault) {
   const std::vector<std::byte> tensor = counting(64 * 64);
   TensorMapSpec spec = map64({16, 4});
   expect_error(
-      ErrorCode::bad_tile_load,
-      [&] {
-        load_tile(spec, {{1, 0}, 0}, tensor, shared);
-      },
-      "2 B, not a multiple of 16 B");
+      ErrorCode::bad_tile_load, [&] { load_tile(spec, {{1, 0}, 0}, tensor, shared); }, "2 B, not a multiple of 16 B");
+  expect_error(ErrorCode::bad_tile_load, [&] { load_tile(spec, {{0, 0}, 64}, tensor, shared); }, "0x40");
+  expect_error(ErrorCode::bad_tile_load, [&] { load_tile(spec, {{0}, 0}, tensor, shared); }, "1 coordinates, rank 2");
   expect_error(
-      ErrorCode::bad_tile_load,
-      [&] {
-        load_tile(spec, {{0, 0}, 64}, tensor, shared);
-      },
-      "0x40");
+      ErrorCode::shape_mismatch, [&] { load_tile(spec, {{0, 0}, 0}, std::span(tensor).first(100), shared); }, "global");
   expect_error(
-      ErrorCode::bad_tile_load,
-      [&] {
-        load_tile(spec, {{0}, 0}, tensor, shared);
-      },
-      "1 coordinates, rank 2");
-  expect_error(
-      ErrorCode::shape_mismatch,
-      [&] {
-        load_tile(spec, {{0, 0}, 0}, std::span(tensor).first(100), shared);
-      },
-      "global");
-  expect_error(
-      ErrorCode::shape_mismatch,
-      [&] {
-        load_tile(spec, {{0, 0}, 0}, tensor, std::span(shared).first(64));
-      },
-      "shared");
-  expect_error(
-      ErrorCode::bad_tensor_map,
-      [&] {
-        tile_layout(map64({3, 4}));
-      },
-      "3 x 2 B = 6 B");
+      ErrorCode::shape_mismatch, [&] { load_tile(spec, {{0, 0}, 0}, tensor, std::span(shared).first(64)); }, "shared");
+  expect_error(ErrorCode::bad_tensor_map, [&] { tile_layout(map64({3, 4})); }, "3 x 2 B = 6 B");
   spec.interleave = Interleave::b16;
   spec = tiled_spec(ElementType::u16, {64, 64, 2}, {8, 4, 1});
   spec.interleave = Interleave::b16;
-  expect_error(
-      ErrorCode::tile_not_modelled, [&] { tile_layout(spec); }, "interleave 16B");
+  expect_error(ErrorCode::tile_not_modelled, [&] { tile_layout(spec); }, "interleave 16B");
   expect_error(
       ErrorCode::tile_not_modelled, [&] { tile_layout(tiled_spec(ElementType::u4x16_align8, {64}, {32})); },
       "u4x16_align8");

@@ -7,13 +7,13 @@ other modules (as those of mmdetection) have imported them already.
 from __future__ import annotations
 
 import sys
-from typing import Any, List, Tuple
+from typing import Any
 
 from torch import Tensor
 
-from ._attention import attention, pairs
+from tmaops.compat._attention import attention, pairs
 
-_replaced: List[Tuple[Any, str, Any]] = []
+_replaced: list[tuple[Any, str, Any]] = []
 
 
 class MultiScaleDeformableAttnFunction:
@@ -21,10 +21,16 @@ class MultiScaleDeformableAttnFunction:
 
     @staticmethod
     def apply(
-        value: Tensor, value_spatial_shapes: Tensor, value_level_start_index: Tensor, sampling_locations: Tensor,
-        attention_weights: Tensor, im2col_step: int = 64,
-    ) -> Tensor:  # fmt: skip
-        return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights, value_level_start_index)
+        value: Tensor,
+        value_spatial_shapes: Tensor,
+        value_level_start_index: Tensor,
+        sampling_locations: Tensor,
+        attention_weights: Tensor,
+        im2col_step: int = 64,
+    ) -> Tensor:
+        return attention(
+            value, pairs(value_spatial_shapes), sampling_locations, attention_weights, value_level_start_index
+        )
 
 
 def multi_scale_deformable_attn_pytorch(

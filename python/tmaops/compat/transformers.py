@@ -14,20 +14,27 @@ import importlib.machinery
 import re
 import sys
 from types import ModuleType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from torch import Tensor
 
-from ._attention import attention, pairs
+from tmaops.compat._attention import attention, pairs
 
 _FILES = re.compile(r"transformers\.models\.\w+\.modeling_\w+$")
-_originals: Dict[Tuple[int, str], Tuple[Any, str, Any]] = {}  # what was replaced: owner, name, original
+_originals: dict[tuple[int, str], tuple[Any, str, Any]] = {}  # what was replaced: owner, name, original
 
 
 def forward(
-    self: Any, value: Tensor, value_spatial_shapes: Any, value_spatial_shapes_list: Any, level_start_index: Any,
-    sampling_locations: Tensor, attention_weights: Tensor, im2col_step: int = 64, **_: Any,
-) -> Tensor:  # fmt: skip
+    self: Any,
+    value: Tensor,
+    value_spatial_shapes: Any,
+    value_spatial_shapes_list: Any,
+    level_start_index: Any,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    im2col_step: int = 64,
+    **_: Any,
+) -> Tensor:
     """`MultiScaleDeformableAttention.forward`."""
     shapes = value_spatial_shapes if value_spatial_shapes_list is None else value_spatial_shapes_list
     return attention(value, pairs(shapes), sampling_locations, attention_weights)
@@ -41,17 +48,27 @@ def multi_scale_deformable_attention(
 
 
 def multi_scale_deformable_attention_v2(
-    value: Tensor, value_spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor, num_points_list: List[int],
+    value: Tensor,
+    value_spatial_shapes: Any,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    num_points_list: list[int],
     method: str = "default",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The function of RT-DETRv2, D-FINE and DEIMv2: (N, Lq, M, sum of points, 2)."""
     return attention(
-        value, pairs(value_spatial_shapes), sampling_locations, attention_weights, points_per_level=list(num_points_list),
+        value,
+        pairs(value_spatial_shapes),
+        sampling_locations,
+        attention_weights,
+        points_per_level=list(num_points_list),
         sampling="nearest" if method == "discrete" else "bilinear",
-    )  # fmt: skip
+    )
 
 
-_FUNCTIONS = {function.__name__: function for function in (multi_scale_deformable_attention, multi_scale_deformable_attention_v2)}
+_FUNCTIONS = {
+    function.__name__: function for function in (multi_scale_deformable_attention, multi_scale_deformable_attention_v2)
+}
 
 
 def _replace(owner: Any, name: str, new: Any) -> None:
@@ -76,7 +93,7 @@ def _patch_module(module: ModuleType) -> bool:
 class _Finder(importlib.abc.MetaPathFinder):
     """Patches model files as they are imported."""
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if not _FILES.match(name):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -95,7 +112,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 _finder = _Finder()
 
 
-def patch(model: Any = None) -> List[str]:
+def patch(model: Any = None) -> list[str]:
     """Lets the models of transformers use tmaops, those imported already and those imported later.
 
     Args:
@@ -106,7 +123,9 @@ def patch(model: Any = None) -> List[str]:
     """
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    patched = [name for name, module in list(sys.modules.items()) if _FILES.match(name) and module and _patch_module(module)]
+    patched = [
+        name for name, module in list(sys.modules.items()) if _FILES.match(name) and module and _patch_module(module)
+    ]
     for layer in model.modules() if model is not None else ():
         function = getattr(layer, "ms_deformable_attn_core", None)
         if getattr(function, "__name__", None) in _FUNCTIONS:

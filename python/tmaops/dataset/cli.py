@@ -27,24 +27,66 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tmaops dataset", description="Data sets of episodes: resample them, look at them.")
+    parser = argparse.ArgumentParser(
+        prog="tmaops dataset", description="Data sets of episodes: resample them, look at them."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = commands.add_parser("resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0])
-    run.add_argument("source", metavar="IN", type=place, help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them; s3:// too")
+    run = commands.add_parser(
+        "resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0]
+    )
+    run.add_argument(
+        "source",
+        metavar="IN",
+        type=place,
+        help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them; s3:// too",
+    )
     run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
-    run.add_argument("--mode", action="append", default=[], metavar="COLUMN=MODE", help="linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) or have channels (state[3:7])")
-    run.add_argument("--max-gap", action="append", default=[], metavar="[STREAM=]SECONDS", help="targets strictly between two samples further apart are null")
-    run.add_argument("--latency", action="append", default=[], metavar="STREAM=SECONDS", help="how late the timestamps of a stream are; STREAM may be a pattern")
-    run.add_argument("--rules", type=place, metavar="FILE", help="YAML with these and the following options; those of the command line go before it")
-    run.add_argument("--save-rules", type=place, metavar="FILE", help="write what was asked for and inferred as such a file")
+    run.add_argument(
+        "--mode",
+        action="append",
+        default=[],
+        metavar="COLUMN=MODE",
+        help="linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) or have channels (state[3:7])",
+    )
+    run.add_argument(
+        "--max-gap",
+        action="append",
+        default=[],
+        metavar="[STREAM=]SECONDS",
+        help="targets strictly between two samples further apart are null",
+    )
+    run.add_argument(
+        "--latency",
+        action="append",
+        default=[],
+        metavar="STREAM=SECONDS",
+        help="how late the timestamps of a stream are; STREAM may be a pattern",
+    )
+    run.add_argument(
+        "--rules",
+        type=place,
+        metavar="FILE",
+        help="YAML with these and the following options; those of the command line go before it",
+    )
+    run.add_argument(
+        "--save-rules", type=place, metavar="FILE", help="write what was asked for and inferred as such a file"
+    )
     run.add_argument("--time-column", help="of Parquet tables, where its name does not say it")
     run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
     run.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     run.add_argument("--episode-column")
-    run.add_argument("--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch")
-    run.add_argument("--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes")
-    run.add_argument("--keep-going", action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)")
+    run.add_argument(
+        "--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch"
+    )
+    run.add_argument(
+        "--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes"
+    )
+    run.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="leave out episodes that cannot be resampled, and list them (exit code 3)",
+    )
     run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
     run.add_argument("--workers", type=int, help="processes, this one among them; all cores by default")
     run.add_argument("--explain", action="store_true", help="print what would be done, and do nothing")
@@ -56,7 +98,11 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
     made.set_defaults(run=_example)
-    look = commands.add_parser("inspect", help="rates, jitter, gaps, drops, sign flips, values that are not finite", description=inspect.__doc__.split("\n")[0])
+    look = commands.add_parser(
+        "inspect",
+        help="rates, jitter, gaps, drops, sign flips, values that are not finite",
+        description=inspect.__doc__.split("\n")[0],
+    )
     look.add_argument("source", metavar="IN", type=place)
     look.add_argument("--time-column")
     look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])

@@ -124,7 +124,9 @@ def _offsets(hz: Fraction, count: int) -> np.ndarray:
     return offsets
 
 
-def frame_times(times: np.ndarray, rows: np.ndarray, fps: Fraction, column: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
+def frame_times(
+    times: np.ndarray, rows: np.ndarray, fps: Fraction, column: pa.DataType
+) -> tuple[np.ndarray, np.ndarray]:
     """The times (S, nanoseconds) of N episodes of so many rows, and which are (N) first + i / fps, rounded by the type of
     their column: the times of those are taken so exactly.
     """

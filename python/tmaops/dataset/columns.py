@@ -48,7 +48,9 @@ def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> 
     return made.from_arrays(offsets, flat, type=kind, mask=mask)
 
 
-def compute(values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str) -> np.ndarray:
+def compute(
+    values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str
+) -> np.ndarray:
     """tmaops.resample of (S, channels) at times (S) to targets (T), on the host or through torch on a GPU ("cuda")."""
     arrays = [values[None], times[None], targets[None]]
     try:
@@ -77,7 +79,9 @@ def compute_parts(
     result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
     for part in rule.parts:
         channels = slice(part.first, part.first + part.count)
-        result[:, channels] = compute(np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where)
+        result[:, channels] = compute(
+            np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where
+        )
     return result
 
 
@@ -97,7 +101,10 @@ class Episodes:
 
     def each(self) -> "list[Episodes]":
         """One by one."""
-        times, targets = np.split(self.times, np.cumsum(self.rows)[:-1]), np.split(self.targets, np.cumsum(self.counts)[:-1])
+        times, targets = (
+            np.split(self.times, np.cumsum(self.rows)[:-1]),
+            np.split(self.targets, np.cumsum(self.counts)[:-1]),
+        )
         return [one_episode(*parts) for parts in zip(times, targets, self.names, strict=True)]
 
     @cached_property
@@ -122,7 +129,10 @@ class Clock:
             first, last = self.times[episodes.begins], self.times[episodes.begins + episodes.rows - 1]
             spans = last - first + 1
             moved = np.cumsum(spans) - spans - first
-            self.times, self.targets = self.times + np.repeat(moved, episodes.rows), self.targets + np.repeat(moved, episodes.counts)
+            self.times, self.targets = (
+                self.times + np.repeat(moved, episodes.rows),
+                self.targets + np.repeat(moved, episodes.counts),
+            )
         self.empty = None
         if max_gap is not None:
             before, after = self.around
@@ -225,7 +235,9 @@ def _together(table: pa.Table, episodes: Episodes, rule_of: Callable, max_gap: i
         name = above + field.name
         if pa.types.is_struct(field.type):
             return _resample_struct(column, clock, lambda child, inner: resampled(child, inner, f"{name}."))
-        return resample_column(column, rule_of(name, field.type), clock, f"{episodes.names[0]}: column '{name}'", device)
+        return resample_column(
+            column, rule_of(name, field.type), clock, f"{episodes.names[0]}: column '{name}'", device
+        )
 
     columns = [resampled(column, field, "") for column, field in zip(table.columns, table.schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=table.schema)
@@ -245,5 +257,7 @@ def check_gaps(schema: pa.Schema, episodes: Episodes, max_gap: int | None) -> No
     stiff = next((field.name for field in schema if not field.nullable), None)
     if stiff is not None and max_gap is not None and Clock(episodes, max_gap).empty is not None:
         raise Refused(
-            f"{episodes.names[0]}: column '{stiff}'", "a gap, and a column without nulls", "a larger --max-gap, or a column that can be null"
+            f"{episodes.names[0]}: column '{stiff}'",
+            "a gap, and a column without nulls",
+            "a larger --max-gap, or a column that can be null",
         )

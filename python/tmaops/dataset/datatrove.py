@@ -1,7 +1,7 @@
 """A step for datatrove, whose executors run it on one machine, on Slurm or on Ray.
 
-    from datatrove.executor import LocalPipelineExecutor  # or SlurmPipelineExecutor
-    LocalPipelineExecutor([tmaops.dataset.datatrove.Resample("droid", "droid_30hz", hz=30)], tasks=64).run()
+from datatrove.executor import LocalPipelineExecutor  # or SlurmPipelineExecutor
+LocalPipelineExecutor([tmaops.dataset.datatrove.Resample("droid", "droid_30hz", hz=30)], tasks=64).run()
 """
 
 import os

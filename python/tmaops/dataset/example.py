@@ -21,7 +21,9 @@ def state(seconds: np.ndarray, episode: int) -> np.ndarray:
     return np.stack([*position, still, still, np.sin(half), np.cos(half), seconds % 1], axis=1)
 
 
-def write(root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: bool = False, noise: float = 0.0) -> None:
+def write(
+    root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: bool = False, noise: float = 0.0
+) -> None:
     """Writes a data set of episodes with these numbers of frames over so many data files.
 
     noise: standard deviation of what is added to every number, so that files shrink as little as those of sensors do.
@@ -74,7 +76,13 @@ def _table(values: np.ndarray, episode: int, index: int, fps: int) -> pa.Table:
 
 def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int, video: bool) -> dict:
     frames = len(values)
-    row = {"episode_index": episode, "tasks": ["push"], "length": frames, "data/chunk_index": 0, "data/file_index": number}
+    row = {
+        "episode_index": episode,
+        "tasks": ["push"],
+        "length": frames,
+        "data/chunk_index": 0,
+        "data/file_index": number,
+    }
     row |= {"dataset_from_index": index, "dataset_to_index": index + frames}
     stats = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
     row |= {f"stats/observation.state/{key}": value.astype(float).tolist() for key, value in stats.items()}
@@ -86,7 +94,9 @@ def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int
 
 
 def _info(episodes: int, frames: int, fps: int, video: bool) -> dict:
-    counted = {name: "int64" for name in ("frame_index", "episode_index", "index", "task_index")} | {"timestamp": "float32"}
+    counted = {name: "int64" for name in ("frame_index", "episode_index", "index", "task_index")} | {
+        "timestamp": "float32"
+    }
     features = {
         "observation.state": {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES},
         "action": {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}},

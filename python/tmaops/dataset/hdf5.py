@@ -49,7 +49,9 @@ def _members(group: h5py.Group, below: str = "") -> Iterator[tuple[str, h5py.Gro
         path = f"{below}/{name}" if below else name
         link = group.get(name, getlink=True)
         if isinstance(link, h5py.ExternalLink):
-            raise Refused(f"{group.file.filename}:{group.name}/{name}", f"a link to {link.filename}", "data in the file itself")
+            raise Refused(
+                f"{group.file.filename}:{group.name}/{name}", f"a link to {link.filename}", "data in the file itself"
+            )
         if isinstance(link, h5py.SoftLink):
             yield path, link
             continue
@@ -205,7 +207,9 @@ class Hdf5:
                         warnings += [w for s in streams if (w := _coarse(group, s))]
             episodes += len(kept)
             if kept:
-                units.append(Unit(name, {"file": name, "demos": kept, "input": fingerprint(path)}, size_of(path), labels))
+                units.append(
+                    Unit(name, {"file": name, "demos": kept, "input": fingerprint(path)}, size_of(path), labels)
+                )
         if not files:
             raise Refused(str(source), "no HDF5 files", "at least one")
         rules.check_used(kinds)
@@ -222,7 +226,7 @@ class Hdf5:
             whole = demonstrations(file) == [""]
             demos = set(unit.task["demos"])
             _copy_attributes(file, out)
-            for name, item in ([] if whole else _members_outside(file, demonstrations(file))):
+            for name, item in [] if whole else _members_outside(file, demonstrations(file)):
                 _copy(name, item, out)
             for demo in unit.task["demos"]:
                 label = f"{unit.task['file']}/{demo}" if demo else unit.task["file"]
@@ -255,7 +259,9 @@ class Hdf5:
                     except Refused as error:
                         unreadable[label] = str(error)
 
-    def _seen(self, group: h5py.Group, options: Options, found: tuple[str, str] | None, label: str, rules: Rules) -> list[Seen]:
+    def _seen(
+        self, group: h5py.Group, options: Options, found: tuple[str, str] | None, label: str, rules: Rules
+    ) -> list[Seen]:
         streams = streams_of(group, options, found[0] if found else None, f"episode {label}")
         seen = {s.path: Seen(label, s.path, s.times) for s in streams}
         for path, item in _members(group):
@@ -287,7 +293,15 @@ class Hdf5:
                 unit = options.time_unit or next((u for u in clock.NANOSECONDS if path.endswith("_" + u)), None)
                 _create(made, path, item, targets.size)[...] = _times(targets, item.dtype, unit)
             else:
-                _resample(item, _create(made, path, item, targets.size), _rule(rules, path, item), stream, targets, options, f"{where}: {path}")
+                _resample(
+                    item,
+                    _create(made, path, item, targets.size),
+                    _rule(rules, path, item),
+                    stream,
+                    targets,
+                    options,
+                    f"{where}: {path}",
+                )
         if "num_samples" in made.attrs:
             made.attrs["num_samples"] = targets.size
         return sum(s.times.size for s in streams[:1]), targets.size
@@ -316,7 +330,11 @@ def _said(stream: Stream, found: tuple[str, str] | None) -> str:
 
 def _coarse(group: h5py.Group, stream: Stream) -> str | None:
     """A warning about timestamps whose resolution gets coarser with time."""
-    kind = group[f"{stream.path}/{stream.time_name}" if stream.path else stream.time_name].dtype if stream.time_name else None
+    kind = (
+        group[f"{stream.path}/{stream.time_name}" if stream.path else stream.time_name].dtype
+        if stream.time_name
+        else None
+    )
     if kind is None or kind.kind != "f" or kind.itemsize > 4:
         return None
     return f"dataset '{stream.time_name}' of {stream.path or 'the samples'} holds {kind} seconds: their resolution gets coarser with time"
@@ -362,7 +380,13 @@ def _times(targets: np.ndarray, dtype: np.dtype, unit: str | None) -> np.ndarray
 
 
 def _resample(
-    item: h5py.Dataset, made: h5py.Dataset, rule: Rule, stream: Stream, targets: np.ndarray, options: Options, where: str
+    item: h5py.Dataset,
+    made: h5py.Dataset,
+    rule: Rule,
+    stream: Stream,
+    targets: np.ndarray,
+    options: Options,
+    where: str,
 ) -> None:
     """Writes a dataset slab by slab: as many targets as fit SLAB_BYTES, from the rows that they need."""
     times = stream.times
@@ -371,7 +395,9 @@ def _resample(
     for first in range(0, targets.size, size):
         part = targets[first : first + size]
         if rule.taken:
-            rows = rows_of(rule.taken, times, part if first + size >= targets.size else np.append(part, targets[-1]))[: part.size]
+            rows = rows_of(rule.taken, times, part if first + size >= targets.size else np.append(part, targets[-1]))[
+                : part.size
+            ]
             low, high = int(rows.min()), int(rows.max())
             made[first : first + size] = _read(item, slice(low, high + 1), where)[rows - low]
             continue

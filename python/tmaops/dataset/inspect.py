@@ -117,7 +117,9 @@ class Inspection:
 
     def text(self) -> str:
         """A table for a terminal."""
-        lines = [f"{'stream':24} {'episodes':>8} {'samples':>10} {'Hz':>22} {'jitter':>7} {'gap, s':>8} {'drops':>7} {'back':>5}"]
+        lines = [
+            f"{'stream':24} {'episodes':>8} {'samples':>10} {'Hz':>22} {'jitter':>7} {'gap, s':>8} {'drops':>7} {'back':>5}"
+        ]
         for row in self.totals():
             hz = f"{row['hz_median']:.4g} ({row['hz_lowest']:.4g} to {row['hz_highest']:.4g})"
             lines.append(
@@ -140,17 +142,40 @@ class Inspection:
         """The table and plots over the episodes, for write_page of tmaops.pages."""
         made = Page(title)
         made.add(f"<pre id='summary'>{html.escape(self.text())}</pre>")
-        plots = (("hz", "rate, Hz"), ("jitter", "jitter, share of a step"), ("longest_gap", "longest gap, s"), ("drops", "missing samples"))
+        plots = (
+            ("hz", "rate, Hz"),
+            ("jitter", "jitter, share of a step"),
+            ("longest_gap", "longest gap, s"),
+            ("drops", "missing samples"),
+        )
         for key, label in plots:
             traces = []
             for index, name in enumerate(dict.fromkeys(c.stream for c in self.clocks)):
                 mine = [c for c in self.clocks if c.stream == name]
                 marker = {"color": COLORS[index % len(COLORS)], "symbol": SYMBOLS[index // len(COLORS) % len(SYMBOLS)]}
-                traces.append({
-                    "type": "scatter", "mode": "markers", "name": name or "all columns", "marker": marker,
-                    "x": [c.episode for c in mine], "y": [getattr(c, key) for c in mine],
-                })  # fmt: skip
-            made.plot(("", "", figure(traces, title=label, height=340, xaxis=axis("episode", type="category"), yaxis=axis(label, rangemode="tozero"))))
+                traces.append(
+                    {
+                        "type": "scatter",
+                        "mode": "markers",
+                        "name": name or "all columns",
+                        "marker": marker,
+                        "x": [c.episode for c in mine],
+                        "y": [getattr(c, key) for c in mine],
+                    }
+                )
+            made.plot(
+                (
+                    "",
+                    "",
+                    figure(
+                        traces,
+                        title=label,
+                        height=340,
+                        xaxis=axis("episode", type="category"),
+                        yaxis=axis(label, rangemode="tozero"),
+                    ),
+                )
+            )
         return made
 
 
@@ -176,7 +201,9 @@ def inspect(
     raises Refused.
     """
     source = place(source)
-    options = options_of(1, episode_column=episode_column, time_column=time_column, time_unit=time_unit, input_hz=input_hz)
+    options = options_of(
+        1, episode_column=episode_column, time_column=time_column, time_unit=time_unit, input_hz=input_hz
+    )
     clocks: list[Clock] = []
     unreadable: dict[str, str] = {}
     for streams in format_of(source).episodes(source, options, unreadable):
@@ -185,4 +212,3 @@ def inspect(
     if not clocks and not unreadable:
         raise Refused(str(source), "no episodes", "at least one")
     return Inspection(clocks, unreadable)
-

@@ -44,7 +44,9 @@ class Options:
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
         self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
-        self.max_gap = {} if self.max_gap is None else self.max_gap if isinstance(self.max_gap, dict) else {"*": self.max_gap}
+        self.max_gap = (
+            {} if self.max_gap is None else self.max_gap if isinstance(self.max_gap, dict) else {"*": self.max_gap}
+        )
         for name, value in [*self.max_gap.items(), *self.latency.items()]:
             if not isinstance(value, (int, float)) or not abs(value) < 1e9:
                 raise Refused(f"seconds of {name}", repr(value), "a number")
@@ -69,7 +71,9 @@ class Options:
 
     def check_streams(self, names: list[str]) -> None:
         """Refuses a latency or gap of a stream that the data set has not."""
-        needed = "one of " + ", ".join(names) if names else "a data set whose episodes have streams with clocks of their own"
+        needed = (
+            "one of " + ", ".join(names) if names else "a data set whose episodes have streams with clocks of their own"
+        )
         for what, asked in (("max_gap", self.max_gap), ("latency", self.latency)):
             for pattern in asked:
                 if not any(fnmatchcase(name, pattern) for name in names) and (what, pattern) != ("max_gap", "*"):
@@ -234,7 +238,9 @@ def format_of(source: Path) -> Format:
         return LeRobot()
     if source.suffix == ".parquet" or (source.is_dir() and any(source.rglob("*.parquet"))):
         return ParquetTables()
-    if source.suffix in (".hdf5", ".h5") or (source.is_dir() and any(source.rglob("*.hdf5")) | any(source.rglob("*.h5"))):
+    if source.suffix in (".hdf5", ".h5") or (
+        source.is_dir() and any(source.rglob("*.hdf5")) | any(source.rglob("*.h5"))
+    ):
         try:
             from tmaops.dataset.hdf5 import Hdf5
         except ImportError:
@@ -360,9 +366,17 @@ def resample(
     """
     source, out = place(source), place(out)
     options = options_of(
-        hz, rules, modes=modes, max_gap=max_gap, latency=latency, episode_column=episode_column, time_column=time_column,
-        time_unit=time_unit, input_hz=input_hz, device=device,
-    )  # fmt: skip
+        hz,
+        rules,
+        modes=modes,
+        max_gap=max_gap,
+        latency=latency,
+        episode_column=episode_column,
+        time_column=time_column,
+        time_unit=time_unit,
+        input_hz=input_hz,
+        device=device,
+    )
     if not 0 <= shard[0] < shard[1]:
         raise Refused("shard", f"{shard[0]}/{shard[1]}", "i/N with i from 0 to N - 1")
     begin = time.monotonic()
@@ -378,7 +392,9 @@ def resample(
     with contextlib.ExitStack() as stack:
         if runner is None:
             count = min(workers or len(os.sched_getaffinity(0)), len(kind.files(source)))
-            runner = functools.partial(_run_here, stack.enter_context(Workers(count, functools.partial(begin_worker, kind))))
+            runner = functools.partial(
+                _run_here, stack.enter_context(Workers(count, functools.partial(begin_worker, kind)))
+            )
         plan, found = _do_units(kind, source, options, keep_going, shard, partial, Progress(quiet), runner, report)
     every = [found.get(unit.path) or _done(unit, partial) for unit in plan.units]
     if all(result is not None for result in every):
@@ -478,7 +494,9 @@ def _claim(partial: Path, source: Path, options: Options, resume: bool) -> None:
         if not resume:
             raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
         if note.read_text(encoding="utf-8") != job:
-            raise Refused(str(partial), "an unfinished run of another input or other options", "the same, or its removal")
+            raise Refused(
+                str(partial), "an unfinished run of another input or other options", "the same, or its removal"
+            )
         for trial in partial.rglob(".*.tmp") if is_local(partial) else ():
             if trial.stat().st_mtime < time.time() - 60 or resume and not _alive(trial):
                 trial.unlink(missing_ok=True)

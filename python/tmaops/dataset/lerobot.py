@@ -28,8 +28,17 @@ from tmaops.dataset.parquet import Layout, streams_of
 from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
 from tmaops.dataset.rules import Rule, Rules
 from tmaops.dataset.tables import (
-    BATCH_ROWS, Run, Writer, channels_by_column, grouped, leaves_of, map_runs, parquet, read_columns, runs_of,
-)  # fmt: skip
+    BATCH_ROWS,
+    Run,
+    Writer,
+    channels_by_column,
+    grouped,
+    leaves_of,
+    map_runs,
+    parquet,
+    read_columns,
+    runs_of,
+)
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -48,7 +57,9 @@ class LeRobot:
         notes = [f"rate: {info['fps']} -> {_number(hz)} frames per second"]
         warnings: list[str] = []
         if info.get("codebase_version", "")[:3] != "v3.":
-            raise Refused(str(source), f"codebase_version {info.get('codebase_version')}", "v3.0: convert it with LeRobot")
+            raise Refused(
+                str(source), f"codebase_version {info.get('codebase_version')}", "v3.0: convert it with LeRobot"
+            )
         files = self.files(source)
         if not files:
             raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/file-*.parquet")
@@ -82,11 +93,19 @@ class LeRobot:
                 facts |= {"index": index + np.cumsum(counts) - counts, "counts": counts}
                 if kept_exact.all():  # times follow from the first ones
                     facts["begins"] = begins
-                task = {"file": name, "episodes": {key: _text(values) for key, values in facts.items()}, "stats": wanted}
-                units.append(Unit(name, task | {"input": fingerprint(path)}, size_of(path), list(map(str, was.tolist()))))
+                task = {
+                    "file": name,
+                    "episodes": {key: _text(values) for key, values in facts.items()},
+                    "stats": wanted,
+                }
+                units.append(
+                    Unit(name, task | {"input": fingerprint(path)}, size_of(path), list(map(str, was.tolist())))
+                )
                 index, number, exact = index + int(counts.sum()), number + was.size, exact + int(kept_exact.sum())
         if exact == number and number:
-            notes.append("time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision")
+            notes.append(
+                "time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision"
+            )
         elif exact < number:
             warnings.append(
                 f"column 'timestamp' of {number - exact} of {number} episodes is not frame / fps; it holds float32 "
@@ -99,11 +118,20 @@ class LeRobot:
                 f"frames: load the result with tolerance_s={float(Fraction(1, 2) / fps):.4g} or more"
             )
         elif videos:
-            notes.append(f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames")
+            notes.append(
+                f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames"
+            )
         return Plan(units, number, columns, notes, warnings, failed)
 
     def _frames(
-        self, runs: list[Run], stamps: pa.ChunkedArray, fps: Fraction, hz: Fraction, gaps: pa.Schema, options: Options, failed: dict | None
+        self,
+        runs: list[Run],
+        stamps: pa.ChunkedArray,
+        fps: Fraction,
+        hz: Fraction,
+        gaps: pa.Schema,
+        options: Options,
+        failed: dict | None,
     ) -> Iterator[tuple[np.ndarray, ...]]:
         """Facts of runs that follow one another, each an array of N: episode, first row, rows, number of targets, first time, and
         whether all times are this + frame / fps.
@@ -152,12 +180,19 @@ class LeRobot:
 
         def work(runs: list[Run], table: pa.Table) -> pa.Table:
             own = {key: values[runs[0].episode : runs[-1].episode + 1] for key, values in facts.items()}
-            episodes = episodes_of(own["was"], own["rows"], table.column("timestamp") if stored else own["begins"], fps, hz)
+            episodes = episodes_of(
+                own["was"], own["rows"], table.column("timestamp") if stored else own["begins"], fps, hz
+            )
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
             seconds = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts) + frames / float(hz)
-            counted = (seconds, frames, np.repeat(own["episode"], episodes.counts), frames + np.repeat(own["index"], episodes.counts))
+            counted = (
+                seconds,
+                frames,
+                np.repeat(own["episode"], episodes.counts),
+                frames + np.repeat(own["index"], episodes.counts),
+            )
             for name, numbers in zip(COUNTED, counted, strict=True):
                 kind = schema.field(name).type
                 columns[name] = pa.array(numbers.astype(kind.to_pandas_dtype()), type=kind)
@@ -166,7 +201,9 @@ class LeRobot:
             return out
 
         read, written = map_runs(path, target, runs, work, [*data, "timestamp"] if stored else data)
-        described = {key: unit.task["episodes"][key] for key in ("was", "episode", "index", "counts")} | {"stats": packed(stats)}
+        described = {key: unit.task["episodes"][key] for key in ("was", "episode", "index", "counts")} | {
+            "stats": packed(stats)
+        }
         return {"episodes": len(runs), "rows_read": read, "rows_written": written, "described": described}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
@@ -223,7 +260,9 @@ class LeRobot:
             if name not in file.schema_arrow.names:
                 raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot v3")
         widths = channels_by_column(file)
-        return {name: rules.of(name, kind, widths[name]) for name, kind in leaves_of(file.schema_arrow, COUNTED).items()}
+        return {
+            name: rules.of(name, kind, widths[name]) for name, kind in leaves_of(file.schema_arrow, COUNTED).items()
+        }
 
 
 def read_info(source: Path) -> dict[str, Any]:
@@ -240,7 +279,9 @@ def read_info(source: Path) -> dict[str, Any]:
     return info
 
 
-def times_of(episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray, fps: Fraction) -> tuple[np.ndarray, np.ndarray]:
+def times_of(
+    episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray, fps: Fraction
+) -> tuple[np.ndarray, np.ndarray]:
     """The times (S, nanoseconds) of N episodes of so many rows by their stored timestamps, and which (N) are stored as
     frame / fps: their times are taken so, exactly.
     """
@@ -251,7 +292,9 @@ def times_of(episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray, fps
     return clock.frame_times(stored, rows, fps, stamps.type)
 
 
-def episodes_of(episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray | np.ndarray, fps: Fraction, hz: Fraction) -> Episodes:
+def episodes_of(
+    episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray | np.ndarray, fps: Fraction, hz: Fraction
+) -> Episodes:
     """N episodes of so many rows at their targets, by their stored timestamps or by their first times (N)."""
     if isinstance(stamps, np.ndarray):
         times = clock.frames(stamps, rows, fps)
@@ -304,7 +347,9 @@ def _statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, floa
     for channel, episode in zip(*np.nonzero(np.isnan(mean)), strict=True):
         numbers = columns[channel, begins[episode] : begins[episode] + rows[episode]]
         numbers = numbers[~np.isnan(numbers)]
-        alone = _statistics(numbers[None], np.array([numbers.size]), quantiles) if 0 < numbers.size < rows[episode] else {}
+        alone = (
+            _statistics(numbers[None], np.array([numbers.size]), quantiles) if 0 < numbers.size < rows[episode] else {}
+        )
         for key, value in values.items():
             if alone or not numbers.size:
                 value[channel, episode] = alone[key][0, 0] if alone else np.nan
@@ -322,7 +367,9 @@ def _quantile(ordered: np.ndarray, share: float) -> np.ndarray:
 def packed(parts: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, str]]:
     """Statistics of the episodes of a file as text: the bytes of float64 in base64. Of features that all parts have."""
     names = [name for name in parts[0] if all(name in part for part in parts)]
-    joined = {name: {key: np.concatenate([part[name][key] for part in parts]) for key in parts[0][name]} for name in names}
+    joined = {
+        name: {key: np.concatenate([part[name][key] for part in parts]) for key in parts[0][name]} for name in names
+    }
     return {name: {key: _text(values.astype(float)) for key, values in found.items()} for name, found in joined.items()}
 
 
@@ -350,7 +397,10 @@ class Described:
     @staticmethod
     def of(parts: list[dict[str, Any]]) -> "Described":
         """From what the units say."""
-        facts = [np.concatenate([_array(part[key], "<i8") for part in parts]) for key in ("was", "episode", "index", "counts")]
+        facts = [
+            np.concatenate([_array(part[key], "<i8") for part in parts])
+            for key in ("was", "episode", "index", "counts")
+        ]
         order = np.argsort(facts[0], kind="stable")
         stats: dict[str, dict[str, np.ndarray]] = {}
         for name in [name for name in parts[0]["stats"] if all(name in part["stats"] for part in parts)]:

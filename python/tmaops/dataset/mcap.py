@@ -59,7 +59,9 @@ def _numbers(message: Any, path: str, topic: Topic) -> Iterator[tuple[str, Any]]
             yield from _numbers(value, below, topic)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             topic.left_out[below] = "bytes"
-        elif isinstance(value, (list, tuple, np.ndarray)) and all(isinstance(v, (int, float, np.number)) for v in value):
+        elif isinstance(value, (list, tuple, np.ndarray)) and all(
+            isinstance(v, (int, float, np.number)) for v in value
+        ):
             if len(value) <= LONGEST_LIST:
                 yield below, [float(v) for v in value]
             else:
@@ -88,7 +90,9 @@ def read(path: Path) -> tuple[dict[str, Topic], str | None]:
                 count += 1
         except Exception as error:  # the library raises whatever broken bytes lead to (struct.error, EndOfFile, ...)
             if count == 0:
-                raise Refused(str(path), str(error) or type(error).__name__, "an MCAP recording of ROS 2 messages") from error
+                raise Refused(
+                    str(path), str(error) or type(error).__name__, "an MCAP recording of ROS 2 messages"
+                ) from error
             lost = f"the recording breaks off after {count} messages ({type(error).__name__}); those are used"
     if count == 0:
         raise Refused(str(path), "no messages", "at least one")
@@ -198,12 +202,16 @@ class Mcap:
                 for column, data in _columns(title, topic, name):
                     if channels_of(data.type):
                         stream.columns[column] = real_numbers(data, column)[order]
-                stream.quaternions = {f"{title}.{q}": [0] for q in topic.quaternions if f"{title}.{q}" in stream.columns}
+                stream.quaternions = {
+                    f"{title}.{q}": [0] for q in topic.quaternions if f"{title}.{q}" in stream.columns
+                }
                 seen.append(stream)
             yield seen
 
     def _targets(self, topics: dict[str, Topic], options: Options, where: str) -> np.ndarray:
-        clocks = [_sorted_times(topic, f"{where}: {name}", options.latency_ns(name))[0] for name, topic in topics.items()]
+        clocks = [
+            _sorted_times(topic, f"{where}: {name}", options.latency_ns(name))[0] for name, topic in topics.items()
+        ]
         first, last = max(int(t[0]) for t in clocks), min(int(t[-1]) for t in clocks)
         if last < first:
             raise Refused(where, "topics that do not overlap in time", "topics of one clock")
@@ -211,7 +219,9 @@ class Mcap:
 
 
 def _rules(options: Options, topics: dict[str, Topic]) -> Rules:
-    names = {f"{title}.{path}": ["qx", "qy", "qz", "qw"] for title, topic in topics.items() for path in topic.quaternions}
+    names = {
+        f"{title}.{path}": ["qx", "qy", "qz", "qw"] for title, topic in topics.items() for path in topic.quaternions
+    }
     return Rules(dict(options.modes), names)
 
 

@@ -22,9 +22,20 @@ from tmaops.dataset.job import Options, Plan, Unit
 from tmaops.dataset.places import fingerprint, size_of
 from tmaops.dataset.rules import Rule, Rules
 from tmaops.dataset.tables import (
-    BATCH_ROWS, Run, channels_by_column, channels_of_table, columns_of, grouped, leaves_of, map_runs, parquet, read_columns, read_runs,
-    runs_of, starts_of,
-)  # fmt: skip
+    BATCH_ROWS,
+    Run,
+    channels_by_column,
+    channels_of_table,
+    columns_of,
+    grouped,
+    leaves_of,
+    map_runs,
+    parquet,
+    read_columns,
+    read_runs,
+    runs_of,
+    starts_of,
+)
 
 TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
@@ -101,8 +112,12 @@ class Layout:
         """The column that says how many steps an episode has and when: the times, else the smallest one."""
         if self.time is not None:
             return self.time
-        chunks = [c for c in columns_of(file.metadata) if not self.lists or c.path_in_schema.split(".")[0] in self.lists]
-        return min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else file.schema_arrow.names[0]
+        chunks = [
+            c for c in columns_of(file.metadata) if not self.lists or c.path_in_schema.split(".")[0] in self.lists
+        ]
+        return (
+            min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else file.schema_arrow.names[0]
+        )
 
     def with_steps(self, row: pa.Table, steps: pa.Table) -> pa.Table:
         """The row of an episode with other steps."""
@@ -138,14 +153,18 @@ def layout_of(file: pq.ParquetFile, options: Options) -> tuple[Layout, list[str]
     time = _named(options.time_column, known, list(kinds), "time")
     if time is None and options.input_hz is None:
         raise Refused(
-            "time column", "none of the usual names among " + ", ".join(kinds), "--time-column NAME, or --input-hz, the rate of its rows"
+            "time column",
+            "none of the usual names among " + ", ".join(kinds),
+            "--time-column NAME, or --input-hz, the rate of its rows",
         )
     unit, notes = None, [f"time: counted at {options.input_hz} per second (asked for)"]
     if time is not None:
         unit, how = _time_unit(kinds[time], time, options)
         notes = [f"time: column '{time}' in {unit or 'its own unit'} ({how})"]
     episode = None if lists else _named(options.episode_column, EPISODE_NAMES, schema.names, "episode")
-    flags = "is_first" if not lists and episode is None and pa.types.is_boolean(kinds.get("is_first", pa.null())) else None
+    flags = (
+        "is_first" if not lists and episode is None and pa.types.is_boolean(kinds.get("is_first", pa.null())) else None
+    )
     if lists:
         notes.append(f"episodes: a row each, whose steps are in {', '.join(lists)}")
     elif flags:
@@ -198,14 +217,21 @@ class ParquetTables:
             if schema is None:
                 schema = file.schema_arrow
                 layout, notes = layout_of(file, options)
-                found = {"time_column": layout.time, "time_unit": layout.unit, "episode_column": layout.episode, "input_hz": layout.input_hz}
+                found = {
+                    "time_column": layout.time,
+                    "time_unit": layout.unit,
+                    "episode_column": layout.episode,
+                    "input_hz": layout.input_hz,
+                }
                 kinds, widths = self._columns(file, layout)
                 rules = Rules(dict(options.modes))
                 rules.check_used(kinds)
                 columns = {leaf: rules.of(leaf, kind, widths[leaf]) for leaf, kind in kinds.items()}
                 kind = schema.field(layout.time).type if layout.time else None
                 if kind in (pa.float16(), pa.float32(), pa.list_(pa.float32())):
-                    warnings.append(f"column '{layout.time}' holds {kind} seconds: their resolution gets coarser with time")
+                    warnings.append(
+                        f"column '{layout.time}' holds {kind} seconds: their resolution gets coarser with time"
+                    )
                 stiff = pa.schema([field for field in schema if field.name not in layout.counted()])
             elif not file.schema_arrow.equals(schema):
                 raise Refused(str(path), "another schema than that of the first file", "files of one schema")
@@ -216,8 +242,12 @@ class ParquetTables:
                     runs = [run for run in runs if str(run.episode) not in left_out]
                 groups = grouped(runs, 0 if layout.lists else BATCH_ROWS)
                 for group, table in read_runs(file, name, groups, [layout.counting_column(file)]):
-                    for run in self._accepted(group.episode, table, layout, hz, stiff, options, seen, name, failed if keep_going else None):
-                        kept.append([run.episode if isinstance(run.episode, str) else str(run.episode), run.first, run.rows])
+                    for run in self._accepted(
+                        group.episode, table, layout, hz, stiff, options, seen, name, failed if keep_going else None
+                    ):
+                        kept.append(
+                            [run.episode if isinstance(run.episode, str) else str(run.episode), run.first, run.rows]
+                        )
                         labels.append(kept[-1][0])
             except Refused as error:
                 if not keep_going:
@@ -226,10 +256,14 @@ class ParquetTables:
                 continue
             episodes += len(kept)
             if kept:
-                units.append(Unit(name, {"file": name, "runs": kept, "input": fingerprint(path)}, size_of(path), labels))
+                units.append(
+                    Unit(name, {"file": name, "runs": kept, "input": fingerprint(path)}, size_of(path), labels)
+                )
         if not files:
             raise Refused(str(source), "no Parquet files", "at least one")
-        return Plan(units, episodes, columns, notes, warnings, failed, {key: value for key, value in found.items() if value})
+        return Plan(
+            units, episodes, columns, notes, warnings, failed, {key: value for key, value in found.items() if value}
+        )
 
     def _accepted(
         self,
@@ -251,7 +285,9 @@ class ParquetTables:
             twice = next((run.episode for run in runs if run.episode in seen), None) if layout.episode else None
             if twice is not None:
                 raise Refused(f"episode {twice}", f"rows in {seen[twice]} and {name}", "an episode in one file")
-            check_gaps(stiff, layout.episodes(runs, layout.steps(rows, f"episode {runs[0].episode}"), hz), options.max_gap_ns())
+            check_gaps(
+                stiff, layout.episodes(runs, layout.steps(rows, f"episode {runs[0].episode}"), hz), options.max_gap_ns()
+            )
         except Refused as error:
             if len(runs) > 1:
                 first = runs[0].first
@@ -323,7 +359,9 @@ class Resampler:
         steps = layout.steps(rows, f"episode {runs[0].episode}")
         episodes = layout.episodes(runs, steps, self._hz)
         kept = [name for name in steps.column_names if name not in layout.counted()]
-        made = resample_episodes(steps.select(kept), episodes, self._rule, self._options.max_gap_ns(), self._options.device)
+        made = resample_episodes(
+            steps.select(kept), episodes, self._rule, self._options.max_gap_ns(), self._options.device
+        )
         columns = {name: made.column(name) for name in kept}
         if layout.time:
             kind = steps.schema.field(layout.time).type
@@ -332,7 +370,9 @@ class Resampler:
             same = np.repeat(episodes.begins, episodes.counts)
             columns[layout.episode] = steps.column(layout.episode).take(pa.array(same))
         self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
-        return layout.with_steps(rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema))
+        return layout.with_steps(
+            rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema)
+        )
 
     def _rule(self, name: str, kind: pa.DataType) -> Rule:
         return self._rules.of(name, kind, self._widths[name])
@@ -353,7 +393,9 @@ def streams_of(
     """The episodes of a file with their real numbers, one stream each; what cannot be read goes into `unreadable`."""
     try:
         file = parquet(path)
-        for run, table in read_runs(file, str(path), episodes_of(file, path, path.name, layout) if runs is None else runs):
+        for run, table in read_runs(
+            file, str(path), episodes_of(file, path, path.name, layout) if runs is None else runs
+        ):
             label = str(run.episode)
             try:
                 steps = layout.steps(table, f"episode {label}")

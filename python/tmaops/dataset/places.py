@@ -25,7 +25,9 @@ def place(given: Any) -> Path:
         made = UPath(given)
         made.fs  # noqa: B018  (asks for the store's own package)
     except ImportError as error:
-        raise Refused(str(given), str(error), "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)") from error
+        raise Refused(
+            str(given), str(error), "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)"
+        ) from error
     return made
 
 
@@ -44,7 +46,15 @@ def fingerprint(path: Path) -> list:
         found = os.stat(path)
         return [found.st_size, found.st_mtime_ns]
     info = path.fs.info(path.path)
-    return [info["size"], str(next((info[key] for key in ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created") if key in info), ""))]
+    return [
+        info["size"],
+        str(
+            next(
+                (info[key] for key in ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created") if key in info),
+                "",
+            )
+        ),
+    ]
 
 
 def size_of(path: Path) -> int:

@@ -98,8 +98,16 @@ class Rules:
         modes, why = ["previous"], f"{type_name(kind)} is not interpolated"
         last = column.lower().replace("/", ".").split(".")[-1]
         if "bool" in str(kind) and last in BEGIN_FLAGS + END_FLAGS:
-            modes, why = (["next"], "the flag of a first step") if last in BEGIN_FLAGS else (["final"], "a flag of the last step")
-        elif "int" in str(kind) and last.split("_")[-1] in ("frame", "frames") or last in ("frame_index", "image_index", "video_index"):
+            modes, why = (
+                (["next"], "the flag of a first step")
+                if last in BEGIN_FLAGS
+                else (["final"], "a flag of the last step")
+            )
+        elif (
+            "int" in str(kind)
+            and last.split("_")[-1] in ("frame", "frames")
+            or last in ("frame_index", "image_index", "video_index")
+        ):
             modes, why = ["nearest"], "the number of a video frame by its name"
         if channels:
             modes, why = ["linear"] * channels, "real numbers"
@@ -150,7 +158,7 @@ class Rules:
 
     @staticmethod
     def _span(pattern: str, channels: int) -> tuple[str, range]:
-        """"state[3:7]" is ("state", range(3, 7)); without brackets all channels."""
+        """ "state[3:7]" is ("state", range(3, 7)); without brackets all channels."""
         if not pattern.endswith("]") or "[" not in pattern or pattern.startswith("type:"):
             return pattern, range(channels)
         name, text = pattern[:-1].rsplit("[", 1)
@@ -177,7 +185,9 @@ def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.nda
     return before, np.minimum(found + (times[before] != targets), times.size - 1)
 
 
-def rows_of(mode: str, times: np.ndarray, targets: np.ndarray, around: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+def rows_of(
+    mode: str, times: np.ndarray, targets: np.ndarray, around: tuple[np.ndarray, np.ndarray] | None = None
+) -> np.ndarray:
     """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final, where the last
     target takes the last row. around: their brackets(), where they are known.
     """

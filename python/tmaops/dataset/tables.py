@@ -125,7 +125,9 @@ def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
     """
     width = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}.get(column.physical_type, 0)
     plain = column.num_values * width or column.total_uncompressed_size + 1  # of texts and bytes it is not known
-    return any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
+    return (
+        any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
+    )
 
 
 def _codec(column: pq.ColumnChunkMetaData) -> str:
@@ -148,7 +150,8 @@ class Writer:
         self._writer = pq.ParquetWriter(
             path,
             schema,
-            compression={name: _codec(c) for c in columns for name in _paths(c)} or ("ZSTD" if like is None else "NONE"),
+            compression={name: _codec(c) for c in columns for name in _paths(c)}
+            or ("ZSTD" if like is None else "NONE"),
             use_dictionary=[name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True,
         )
         self._tables: list[pa.Table] = []
@@ -189,7 +192,9 @@ def leaves(kind: pa.DataType, name: str) -> Iterator[tuple[str, pa.DataType]]:
 
 def leaves_of(schema: pa.Schema, without: tuple[str | None, ...] = ()) -> dict[str, pa.DataType]:
     """Everything in a table that has a rule of its own, name -> type."""
-    return {name: kind for field in schema if field.name not in without for name, kind in leaves(field.type, field.name)}
+    return {
+        name: kind for field in schema if field.name not in without for name, kind in leaves(field.type, field.name)
+    }
 
 
 def _first_length(column: pa.Array | pa.ChunkedArray, steps: list[str]) -> int | None:
@@ -215,7 +220,9 @@ def channels_by_column(file: pq.ParquetFile) -> dict[str, int | None]:
     kinds = leaves_of(file.schema_arrow)
     found = {name: channels_of(kind) or None for name, kind in kinds.items()}
     unknown = {name for name, kind in kinds.items() if channels_of(kind) == 0}
-    asked = [field.name for field in file.schema_arrow if any(name in unknown for name, _ in leaves(field.type, field.name))]
+    asked = [
+        field.name for field in file.schema_arrow if any(name in unknown for name, _ in leaves(field.type, field.name))
+    ]
     for batch in file.iter_batches(batch_size=1024, columns=asked, use_threads=False) if asked else ():
         found |= {name: n for name, n in channels_of_table(batch).items() if name in unknown and found[name] is None}
         if all(found[name] for name in unknown):

@@ -96,10 +96,14 @@ class _Child:
     def __init__(self, begin: Callable[[], None]):
         self._connection, theirs = Pipe()
         command = [os.fsdecode(get_executable()), "-c", _CHILD, str(theirs.fileno()), *sys.path]
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # the child inherits it: Ctrl-C is for the parent
+        before = signal.pthread_sigmask(
+            signal.SIG_BLOCK, [signal.SIGINT]
+        )  # the child inherits it: Ctrl-C is for the parent
         try:
             environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # NumPy starts its threads when it is imported
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment)
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
+            )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()

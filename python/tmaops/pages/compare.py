@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import List
-
-from .page import COLORS, SYMBOLS, Page, logarithmic, paragraph, table
-from .ratios import over_cases, ratio_trace
-from .results import Row, grouped, titled
+from tmaops.pages.page import COLORS, SYMBOLS, Page, logarithmic, paragraph, table
+from tmaops.pages.ratios import over_cases, ratio_trace
+from tmaops.pages.results import Row, grouped, titled
 
 _CHANGES = {"faster": COLORS[2], "same": COLORS[7], "slower": COLORS[1]}
 
@@ -16,7 +14,7 @@ def change(new: Row, old: Row) -> str:
     return "faster" if new.p90 < old.p10 else "slower" if new.p10 > old.p90 else "same"
 
 
-def compare(page: Page, rows: List[Row], old_rows: List[Row]) -> None:
+def compare(page: Page, rows: list[Row], old_rows: list[Row]) -> None:
     page.section("Against the earlier run")
     before = {row.key: row for row in old_rows}
     pairs = [(row, before[row.key]) for row in rows if row.key in before]
@@ -37,7 +35,10 @@ def compare(page: Page, rows: List[Row], old_rows: List[Row]) -> None:
         counts.append([operator, *(mine.count(name) for name in _CHANGES), added, missing])
     page.add(table(["operator", *_CHANGES, "new rows", "missing rows"], counts))
     groups = grouped(pairs, lambda pair: (pair[0].operator, pair[0].implementation))
-    first = sorted(groups, key=lambda name: (list(dict.fromkeys(n for n, _ in groups)).index(name[0]), name[1] != "tmaops", name[1]))
+    first = sorted(
+        groups,
+        key=lambda name: (list(dict.fromkeys(n for n, _ in groups)).index(name[0]), name[1] != "tmaops", name[1]),
+    )
     choices = []
     for operator, implementation in first:
         cases, points, across = [], {}, [1.0]
@@ -47,7 +48,9 @@ def compare(page: Page, rows: List[Row], old_rows: List[Row]) -> None:
             points.setdefault(change(row, old), []).append((cases[-1], *spread))
             across += spread
         traces = [
-            ratio_trace(name, color, SYMBOLS[index], points[name]) for index, (name, color) in enumerate(_CHANGES.items()) if name in points
+            ratio_trace(name, color, SYMBOLS[index], points[name])
+            for index, (name, color) in enumerate(_CHANGES.items())
+            if name in points
         ]
         choices.append(
             (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List
+from typing import Any
 
-from .page import COLORS, Page, axis, categories, figure, logarithmic, paragraph
-from .results import Row, grouped, titled
+from tmaops.pages.page import COLORS, Page, axis, categories, figure, logarithmic, paragraph
+from tmaops.pages.results import Row, grouped, titled
 
 _KINDS = {
     "chosen": ("what tmaops runs", COLORS[0]),
@@ -16,10 +16,14 @@ _KINDS = {
 }
 
 
-def ladders(page: Page, rows: List[Row]) -> None:
+def ladders(page: Page, rows: list[Row]) -> None:
     """Per case the time of every implementation, the slowest first."""
     page.heading("Times")
-    page.add(paragraph("Medians, with the 10th and the 90th percentile of the samples. A name that ends in _pdl is launched dependently."))
+    page.add(
+        paragraph(
+            "Medians, with the 10th and the 90th percentile of the samples. A name that ends in _pdl is launched dependently."
+        )
+    )
     page.plot(
         *(
             (run.name, titled(*problem), _ladder(titled(*problem), group))
@@ -32,7 +36,7 @@ def _kind(row: Row) -> str:
     return "chosen" if row.implementation in ("tmaops", "tmaops_pdl") else row.kind
 
 
-def _ladder(title: str, rows: List[Row]) -> Dict[str, Any]:
+def _ladder(title: str, rows: list[Row]) -> dict[str, Any]:
     rows = sorted(rows, key=lambda row: row.us)
     wide = rows[-1].us > 20 * rows[0].us
     style = {"type": "scatter", "mode": "markers"} if wide else {"type": "bar", "orientation": "h"}
@@ -40,11 +44,17 @@ def _ladder(title: str, rows: List[Row]) -> Dict[str, Any]:
     for kind, (name, color) in _KINDS.items():
         mine = [row for row in rows if _kind(row) == kind]
         if mine:
-            traces.append({
-                **style, "name": name, "marker": {"color": color, **({"size": 10} if wide else {})},
-                "x": [row.us for row in mine], "y": [row.label for row in mine], "error_x": spread(mine, color="#222"),
-                "hovertemplate": "%{y}: %{x:.4g} us<extra></extra>",
-            })  # fmt: skip
+            traces.append(
+                {
+                    **style,
+                    "name": name,
+                    "marker": {"color": color, **({"size": 10} if wide else {})},
+                    "x": [row.us for row in mine],
+                    "y": [row.label for row in mine],
+                    "error_x": spread(mine, color="#222"),
+                    "hovertemplate": "%{y}: %{x:.4g} us<extra></extra>",
+                }
+            )
     across = [value for row in rows for value in (row.p10, row.p90)]
     x = logarithmic("microseconds, logarithmic", across) if wide else axis("microseconds", rangemode="tozero")
     labels = [row.label for row in rows]
@@ -52,7 +62,7 @@ def _ladder(title: str, rows: List[Row]) -> Dict[str, Any]:
     return figure(traces, title=title, height=160 + 24 * len(rows), xaxis=x, yaxis=y, bargap=0.25)
 
 
-def spread(rows: List[Row], **more: Any) -> Dict[str, Any]:
+def spread(rows: list[Row], **more: Any) -> dict[str, Any]:
     """Error bars from the 10th to the 90th percentile."""
     return {
         "type": "data",

@@ -13,9 +13,9 @@ import math
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
-from .. import _errors
+from tmaops import _errors
 
 # Okabe and Ito's colours, which readers with any colour vision tell apart. The yellow is too pale for a line.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
@@ -41,7 +41,7 @@ for (const place of document.querySelectorAll("div.plot")) {
 """
 
 
-def axis(title: str, **more: Any) -> Dict[str, Any]:
+def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a title."""
     return {
         "title": {"text": title},
@@ -54,19 +54,27 @@ def axis(title: str, **more: Any) -> Dict[str, Any]:
     }
 
 
-def logarithmic(title: str, values: Iterable[float], **more: Any) -> Dict[str, Any]:
+def logarithmic(title: str, values: Iterable[float], **more: Any) -> dict[str, Any]:
     """A logarithmic axis around `values`, with round numbers at its ticks."""
     logs = [math.log10(value) for value in values if value > 0] or [0.0]
     margin = max(0.02, 0.06 * (max(logs) - min(logs)))
     low, high = min(logs) - margin, max(logs) + margin
     if high - low < 0.7:  # less than a factor of five: ticks as on a linear axis
         least, rough = 10**low, (10**high - 10**low) / 8
-        step = next(step for step in (k * 10.0 ** math.floor(math.log10(rough)) for k in (1, 2, 5, 10)) if step >= rough)
+        step = next(
+            step for step in (k * 10.0 ** math.floor(math.log10(rough)) for k in (1, 2, 5, 10)) if step >= rough
+        )
         ticks = [k * step for k in range(math.ceil(least / step), math.floor(10**high / step) + 1)]
     else:
         powers = range(math.floor(low), math.ceil(high) + 1)
-        steps = next(steps for steps in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)) if len(steps) * (high - low) < 12 or len(steps) == 1)
-        ticks = [step * 10.0**power for power in powers for step in steps if low <= math.log10(step * 10.0**power) <= high]
+        steps = next(
+            steps
+            for steps in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+            if len(steps) * (high - low) < 12 or len(steps) == 1
+        )
+        ticks = [
+            step * 10.0**power for power in powers for step in steps if low <= math.log10(step * 10.0**power) <= high
+        ]
     return axis(title, type="log", range=[low, high], tickvals=ticks, ticktext=[short(tick) for tick in ticks], **more)
 
 
@@ -76,14 +84,20 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
 
 
-def categories(values: List[str], texts: List[str]) -> Dict[str, Any]:
+def categories(values: list[str], texts: list[str]) -> dict[str, Any]:
     """An axis with each value, the first one at the bottom."""
     return axis(
-        "", type="category", categoryorder="array", categoryarray=values, tickvals=values, ticktext=texts, range=[-0.7, len(values) - 0.3]
+        "",
+        type="category",
+        categoryorder="array",
+        categoryarray=values,
+        tickvals=values,
+        ticktext=texts,
+        range=[-0.7, len(values) - 0.3],
     )
 
 
-def figure(data: List[Dict[str, Any]], *, title: str = "", height: int = 400, **layout: Any) -> Dict[str, Any]:
+def figure(data: list[dict[str, Any]], *, title: str = "", height: int = 400, **layout: Any) -> dict[str, Any]:
     """A plot with the pages' own look; the legend is above it."""
     return {
         "data": data,
@@ -99,10 +113,10 @@ def figure(data: List[Dict[str, Any]], *, title: str = "", height: int = 400, **
             "hoverlabel": {"align": "left"},
             **layout,
         },
-    }  # fmt: skip
+    }
 
 
-def table(heads: List[str], rows: Iterable[Iterable[Any]]) -> str:
+def table(heads: list[str], rows: Iterable[Iterable[Any]]) -> str:
     """A table; numbers stand at the right. Without heads it has no first line."""
     rows = [list(row) for row in rows]
     numbers = [bool(rows) and all(isinstance(row[k], (int, float)) for row in rows) for k in range(len(heads))]
@@ -124,8 +138,8 @@ class Page:
     def __init__(self, title: str) -> None:
         self.title = title
         self.plots = 0
-        self._parts: List[str] = []
-        self._sections: List[Tuple[str, str]] = []
+        self._parts: list[str] = []
+        self._sections: list[tuple[str, str]] = []
 
     def add(self, part: str) -> None:
         """HTML: a paragraph, a table."""
@@ -139,7 +153,7 @@ class Page:
     def heading(self, title: str) -> None:
         self.add(f"<h3>{html.escape(title)}</h3>")
 
-    def plot(self, *choices: Tuple[str, str, Dict[str, Any]]) -> None:
+    def plot(self, *choices: tuple[str, str, dict[str, Any]]) -> None:
         """One place with a plot. Each choice is (group, label, figure); the first one is shown."""
         name = f"plot-{self.plots}"
         self.plots += 1
@@ -151,8 +165,12 @@ class Page:
                     group = of
                 options += f"<option value='{index}'>{html.escape(label)}</option>"
             self.add(f"<select id='{name}-choice' aria-label='plot'>{options}{'</optgroup>' if group else ''}</select>")
-        data = json.dumps([figure for _, _, figure in choices], allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-        self.add(f"<div class='plot' id='{name}'></div><script type='application/json' id='{name}-data'>{data}</script>")
+        data = json.dumps([figure for _, _, figure in choices], allow_nan=False, separators=(",", ":")).replace(
+            "<", "\\u003c"
+        )
+        self.add(
+            f"<div class='plot' id='{name}'></div><script type='application/json' id='{name}-data'>{data}</script>"
+        )
 
     def text(self) -> str:
         """The file."""
@@ -163,8 +181,9 @@ class Page:
         return (
             f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title}</title>\n<style>{_STYLE}</style>\n"
             f"<script>{get_plotlyjs()}</script></head>\n<body><h1>{title}</h1>\n<nav>{links}</nav>\n"
-            + "\n".join(self._parts) + f"\n<script>{_SCRIPT}</script></body></html>\n"
-        )  # fmt: skip
+            + "\n".join(self._parts)
+            + f"\n<script>{_SCRIPT}</script></body></html>\n"
+        )
 
 
 def _quoted(text: str) -> str:

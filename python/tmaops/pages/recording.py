@@ -7,11 +7,11 @@ import pathlib
 import signal
 import subprocess
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
-from .. import _errors
-from ..cli import program
-from .page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
+from tmaops import _errors
+from tmaops.cli import program
+from tmaops.pages.page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
 
 _MOST_POINTS = 20_000  # of a line
 _MOST_MARKERS = 1_000  # of a line that shows its points
@@ -21,7 +21,7 @@ _SHAPES = {"previous": "hv", "next": "vh", "nearest": "hvh"}
 _LONG_STEP = 20  # median steps: marked where there is no --max-gap, as the tool's summary remarks on them
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Runs `tmaops resample ARGUMENTS` with --plot among them: the program resamples, this draws."""
     path, rest = _without_plot(arguments)
     if {"-h", "--help"} & set(rest):
@@ -30,7 +30,9 @@ def main(arguments: List[str]) -> int:
     try:
         import numpy  # noqa: F401
     except ImportError:
-        raise _errors.invalid_value("--plot", "no package numpy, which reads what is drawn", "pip install numpy") from None
+        raise _errors.invalid_value(
+            "--plot", "no package numpy, which reads what is drawn", "pip install numpy"
+        ) from None
     with tempfile.TemporaryDirectory(prefix="tmaops-plot-") as folder:
         code = _run([program(), "resample", *rest, "--plot-data", folder])
         if code == 0:
@@ -38,7 +40,7 @@ def main(arguments: List[str]) -> int:
     return code
 
 
-def _without_plot(arguments: List[str]) -> Tuple[pathlib.Path, List[str]]:
+def _without_plot(arguments: list[str]) -> tuple[pathlib.Path, list[str]]:
     """The page that --plot names, and the other arguments."""
     named, rest, words = [], [], iter(arguments)
     for word in words:
@@ -49,11 +51,13 @@ def _without_plot(arguments: List[str]) -> Tuple[pathlib.Path, List[str]]:
         value = value if equals else next(words, "")
         named.append(value)
     if len(named) != 1 or not named[0]:
-        raise _errors.invalid_value("--plot", f"{len([name for name in named if name])} pages", "one page: --plot PAGE.html")
+        raise _errors.invalid_value(
+            "--plot", f"{len([name for name in named if name])} pages", "one page: --plot PAGE.html"
+        )
     return pathlib.Path(named[0]), rest
 
 
-def _run(command: List[str]) -> int:
+def _run(command: list[str]) -> int:
     """The program's exit code. It ends by itself when it is interrupted, and then leaves nothing behind."""
     process = subprocess.Popen(command)
     before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -105,12 +109,14 @@ def page(folder: pathlib.Path) -> Page:
     episodes = len(before["offsets"]) - 1
     if episodes > _MOST_EPISODES:
         made.add(paragraph(f"The first {_MOST_EPISODES} of {episodes:,} episodes."))
-    choices = [("", f"episode {e}", _figure(e, before, after, drawn, limit)) for e in range(min(episodes, _MOST_EPISODES))]
+    choices = [
+        ("", f"episode {e}", _figure(e, before, after, drawn, limit)) for e in range(min(episodes, _MOST_EPISODES))
+    ]
     made.plot(*choices)
     return made
 
 
-def _load(path: pathlib.Path, valid: bool) -> Dict[str, Any]:
+def _load(path: pathlib.Path, valid: bool) -> dict[str, Any]:
     """The arrays by their place: the times, the columns, the offsets, and then whether a target is valid."""
     import numpy
 
@@ -122,12 +128,16 @@ def _load(path: pathlib.Path, valid: bool) -> Dict[str, Any]:
             arrays[k] = (arrays[k].astype("u4") << 16).view("f4")
     end = len(arrays) - (2 if valid else 1)
     return {
-        "times": arrays[0], "columns": dict(zip(names[1:end], arrays[1:end])), "offsets": arrays[end],
+        "times": arrays[0],
+        "columns": dict(zip(names[1:end], arrays[1:end])),
+        "offsets": arrays[end],
         "valid": arrays[-1] if valid else numpy.ones(len(arrays[0]), bool),
-    }  # fmt: skip
+    }
 
 
-def _panels(before: Dict[str, Any], said: Dict[str, Any]) -> Tuple[List[Tuple[str, str, List[Tuple[str, int, str]]]], List[str]]:
+def _panels(
+    before: dict[str, Any], said: dict[str, Any]
+) -> tuple[list[tuple[str, str, list[tuple[str, int, str]]]], list[str]]:
     """[(title, mode, [(column, channel, label)])], one panel for each column and each quaternion of several columns; what is left out."""
     modes = {column["name"]: column["mode"] for column in said["columns"]}
     columns, others = before["columns"], []
@@ -137,7 +147,7 @@ def _panels(before: Dict[str, Any], said: Dict[str, Any]) -> Tuple[List[Tuple[st
         if len(names) == 4 and all(name in columns for name in names)
     }
     inside = {name for names in together.values() for name in names}
-    panels: List[Tuple[str, str, List[Tuple[str, int, str]]]] = []
+    panels: list[tuple[str, str, list[tuple[str, int, str]]]] = []
     for name, values in columns.items():
         mode = modes.get(name, "")
         if name in together:
@@ -145,18 +155,24 @@ def _panels(before: Dict[str, Any], said: Dict[str, Any]) -> Tuple[List[Tuple[st
         elif name in inside:
             continue
         elif values.dtype.kind not in "biuf" or values.ndim > 2:
-            others.append(f"{name} ({'text' if values.dtype.kind in 'US' else 'x'.join(map(str, values.shape[1:])) or values.dtype})")
+            others.append(
+                f"{name} ({'text' if values.dtype.kind in 'US' else 'x'.join(map(str, values.shape[1:])) or values.dtype})"
+            )
         else:
             width = 1 if values.ndim == 1 else values.shape[1]
             shown = min(width, _MOST_CHANNELS)
             if shown < width:
                 others.append(f"{width - shown} of {width} channels of {name}")
             title = f"{name} ({mode})" if mode else name
-            panels.append((title, mode, [(name, k, name if values.ndim == 1 else f"{name}[{k}]") for k in range(shown)]))
+            panels.append(
+                (title, mode, [(name, k, name if values.ndim == 1 else f"{name}[{k}]") for k in range(shown)])
+            )
     return panels, others
 
 
-def _figure(episode: int, before: Dict[str, Any], after: Dict[str, Any], panels: List[Any], limit: int) -> Dict[str, Any]:
+def _figure(
+    episode: int, before: dict[str, Any], after: dict[str, Any], panels: list[Any], limit: int
+) -> dict[str, Any]:
     """Panels one under the other over one axis of seconds since the episode's first sample."""
     import numpy
 
@@ -168,7 +184,7 @@ def _figure(episode: int, before: Dict[str, Any], after: Dict[str, Any], panels:
     a, b = (int(edge) for edge in after["offsets"][episode : episode + 2])
     height, gap = 190, 45
     total = len(panels) * (height + gap) - gap
-    layout: Dict[str, Any] = {"shapes": [], "annotations": []}
+    layout: dict[str, Any] = {"shapes": [], "annotations": []}
     traces = []
     for index, (title, mode, channels) in enumerate(panels):
         suffix = "" if index == 0 else str(index + 1)
@@ -187,22 +203,47 @@ def _figure(episode: int, before: Dict[str, Any], after: Dict[str, Any], panels:
                 "font": {"size": 13},
             }
         )
-        layout["legend" + suffix] = {"x": 1.01, "y": top, "xanchor": "left", "yanchor": "top", "font": {"size": 11}, "tracegroupgap": 0}
+        layout["legend" + suffix] = {
+            "x": 1.01,
+            "y": top,
+            "xanchor": "left",
+            "yanchor": "top",
+            "font": {"size": 11},
+            "tracegroupgap": 0,
+        }
         for place, (column, channel, label) in enumerate(channels):
-            old, new = (side["columns"][column][x:y].reshape(y - x, -1)[:, channel] for side, x, y in ((before, first, end), (after, a, b)))
+            old, new = (
+                side["columns"][column][x:y].reshape(y - x, -1)[:, channel]
+                for side, x, y in ((before, first, end), (after, a, b))
+            )
             color = COLORS[place % len(COLORS)]
             old_line = _line(samples - zero, old, numpy.ones(len(old), bool), wide)
             new_line = _line(after["times"][a:b] - zero, new, after["valid"][a:b], [])
             shared = {"type": "scatter", "yaxis": "y" + suffix, "legend": "legend" + suffix, "legendgroup": label}
             few = len(old) <= _MOST_MARKERS
-            traces.append({
-                **shared, **old_line, "name": f"{label}, before", "showlegend": False, "mode": "markers" if few else "lines", "opacity": 0.35,
-                "marker": {"color": color, "size": 8}, "line": {"color": color, "width": 5},
-            })  # fmt: skip
-            traces.append({
-                **shared, **new_line, "name": label, "showlegend": len(channels) > 1, "mode": "lines+markers" if len(new) <= _MOST_MARKERS else "lines",
-                "marker": {"color": color, "size": 4}, "line": {"color": color, "width": 1.3, "shape": _SHAPES.get(mode, "linear")},
-            })  # fmt: skip
+            traces.append(
+                {
+                    **shared,
+                    **old_line,
+                    "name": f"{label}, before",
+                    "showlegend": False,
+                    "mode": "markers" if few else "lines",
+                    "opacity": 0.35,
+                    "marker": {"color": color, "size": 8},
+                    "line": {"color": color, "width": 5},
+                }
+            )
+            traces.append(
+                {
+                    **shared,
+                    **new_line,
+                    "name": label,
+                    "showlegend": len(channels) > 1,
+                    "mode": "lines+markers" if len(new) <= _MOST_MARKERS else "lines",
+                    "marker": {"color": color, "size": 4},
+                    "line": {"color": color, "width": 1.3, "shape": _SHAPES.get(mode, "linear")},
+                }
+            )
     for at in wide.tolist():
         layout["shapes"].append(
             {
@@ -226,7 +267,7 @@ def _seconds(nanoseconds: Any) -> float:
     return float(nanoseconds) / 1e9
 
 
-def _line(times: Any, values: Any, valid: Any, breaks: Any) -> Dict[str, List[Any]]:
+def _line(times: Any, values: Any, valid: Any, breaks: Any) -> dict[str, list[Any]]:
     """Seconds and values of a line. It breaks behind the rows in `breaks` and where a row is not valid. Of many points it
     keeps the least and the greatest of each stretch."""
     import numpy

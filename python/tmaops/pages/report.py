@@ -5,26 +5,30 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
-from typing import Dict, Iterable, List
+from collections.abc import Iterable
 
-from .. import _errors
-from .compare import compare as compare_runs
-from .ladders import ladders
-from .page import Page, check_page, paragraph, table, write_page
-from .ratios import ratios
-from .results import Row, Run, read
-from .roofline import roofline
-from .sweeps import draw_sweeps
+from tmaops import _errors
+from tmaops.pages.compare import compare as compare_runs
+from tmaops.pages.ladders import ladders
+from tmaops.pages.page import Page, check_page, paragraph, table, write_page
+from tmaops.pages.ratios import ratios
+from tmaops.pages.results import Row, Run, read
+from tmaops.pages.roofline import roofline
+from tmaops.pages.sweeps import draw_sweeps
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Runs `tmaops report ARGUMENTS`."""
     parser = argparse.ArgumentParser(
         prog="tmaops report",
         description="Draws result files of tmaops bench as one page: times, ratios to peers, rooflines, sweeps, changes.",
     )
-    parser.add_argument("results", nargs="+", type=pathlib.Path, metavar="RESULT.json", help="result files of tmaops bench")
-    parser.add_argument("-o", "--output", required=True, type=pathlib.Path, metavar="PAGE.html", help="the page; it needs no network")
+    parser.add_argument(
+        "results", nargs="+", type=pathlib.Path, metavar="RESULT.json", help="result files of tmaops bench"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=pathlib.Path, metavar="PAGE.html", help="the page; it needs no network"
+    )
     parser.add_argument(
         "--compare",
         action="append",
@@ -45,7 +49,9 @@ def main(arguments: List[str]) -> int:
     return 0
 
 
-def report(results: Iterable[pathlib.Path], *, compare: Iterable[pathlib.Path] = (), title: str = "tmaops report") -> Page:
+def report(
+    results: Iterable[pathlib.Path], *, compare: Iterable[pathlib.Path] = (), title: str = "tmaops report"
+) -> Page:
     """The page of result files. Raises tmaops.InvalidValue when none of them has rows, OSError."""
     page = Page(title)
     runs = _read_all(page, results)
@@ -53,7 +59,7 @@ def report(results: Iterable[pathlib.Path], *, compare: Iterable[pathlib.Path] =
     page.add(_files(runs))
     if old:
         compare_runs(page, [row for run in runs for row in run.rows], [row for run in old for row in run.rows])
-    devices: Dict[str, Dict[str, List[Row]]] = {}
+    devices: dict[str, dict[str, list[Row]]] = {}
     for run in runs:
         for row in run.rows:
             devices.setdefault(run.device_name(row), {}).setdefault(row.operator, []).append(row)
@@ -67,7 +73,7 @@ def report(results: Iterable[pathlib.Path], *, compare: Iterable[pathlib.Path] =
     return page
 
 
-def _read_all(page: Page, paths: Iterable[pathlib.Path]) -> List[Run]:
+def _read_all(page: Page, paths: Iterable[pathlib.Path]) -> list[Run]:
     runs, others = [], []
     for path in paths:
         run = read(path)
@@ -84,13 +90,19 @@ def _read_all(page: Page, paths: Iterable[pathlib.Path]) -> List[Run]:
     return runs
 
 
-def _files(runs: List[Run]) -> str:
+def _files(runs: list[Run]) -> str:
     rows = []
     for run in runs:
         document, devices = run.document, sorted({run.device_name(row) for row in run.rows})
         state = "" if document.get("status", "complete") == "complete" else "interrupted: not all cases"
         left = [f"{len(document[name])} {name}" for name in ("failed", "refused") if document.get(name)]
         rows.append(
-            [str(run.path), "; ".join(devices), document.get("revision", ""), len(run.rows), "; ".join(filter(None, [state, *left]))]
+            [
+                str(run.path),
+                "; ".join(devices),
+                document.get("revision", ""),
+                len(run.rows),
+                "; ".join(filter(None, [state, *left])),
+            ]
         )
     return table(["file", "device", "revision", "rows", "note"], rows)

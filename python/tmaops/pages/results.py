@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any
 
-from .. import _errors
+from tmaops import _errors
 
 
 @dataclass(eq=False)
 class Row:
     """One timed row of a file."""
 
-    run: "Run"
-    data: Dict[str, Any]
+    run: Run
+    data: dict[str, Any]
 
     def __getattr__(self, name: str) -> Any:  # operator, case, dtype, temperature, implementation, gbps, tflops, ...
         return self.data.get(name)
@@ -37,12 +38,12 @@ class Row:
         return self.data.get("kind", "variant")
 
     @property
-    def problem(self) -> Tuple[str, str, str]:
+    def problem(self) -> tuple[str, str, str]:
         """What rows that can be compared have in common, inside one file and operator."""
         return self.case, self.dtype, self.temperature
 
     @property
-    def key(self) -> Tuple[str, ...]:
+    def key(self) -> tuple[str, ...]:
         """What makes it the same row in another run."""
         return (self.operator, *self.problem, self.device, self.implementation)
 
@@ -58,9 +59,9 @@ class Run:
     """One file."""
 
     path: pathlib.Path
-    document: Dict[str, Any]
+    document: dict[str, Any]
     name: str  # in the lists to choose from
-    rows: List[Row]
+    rows: list[Row]
 
     def device_name(self, row: Row) -> str:
         """The GPU or the CPU that the row was timed on."""
@@ -70,7 +71,7 @@ class Run:
         return f"{machine.get('cpu') or 'CPU'}, {machine.get('threads', '?')} threads"
 
 
-def read(path: pathlib.Path) -> Optional[Run]:
+def read(path: pathlib.Path) -> Run | None:
     """The file with its timed rows; None for another kind of JSON file. Raises tmaops.InvalidValue for no JSON."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -86,12 +87,12 @@ def read(path: pathlib.Path) -> Optional[Run]:
     return run if run.rows else None
 
 
-def grouped(rows: Iterable[Row], key: Any) -> Dict[Any, List[Row]]:
-    groups: Dict[Any, List[Row]] = {}
+def grouped(rows: Iterable[Row], key: Any) -> dict[Any, list[Row]]:
+    groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups
 
 
-def titled(*parts: Optional[str]) -> str:
+def titled(*parts: str | None) -> str:
     return ", ".join(part for part in parts if part)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List
+from typing import Any
 
-from .ladders import time_text
-from .page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
-from .results import Row, grouped, titled
+from tmaops.pages.ladders import time_text
+from tmaops.pages.page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
+from tmaops.pages.results import Row, grouped, titled
 
 # Operations of one multiprocessor in one cycle, dense, by compute capability: NVIDIA H100 Tensor Core GPU Architecture, table 2.
 _OPERATIONS = {90: {"f16 and bf16 on tensor cores": 4096, "f32": 256}}
 
 
-def roofline(page: Page, device: str, rows: List[Row], named: bool) -> None:
+def roofline(page: Page, device: str, rows: list[Row], named: bool) -> None:
     """Operations per second over operations per byte, below what memory and arithmetic units can do."""
     rows = [row for row in rows if row.gbps and row.tflops or row.implementation == "copy" and row.gbps]
     choices = []
@@ -24,7 +24,9 @@ def roofline(page: Page, device: str, rows: List[Row], named: bool) -> None:
                 (
                     "",
                     temperature or "",
-                    _roofline_plot(titled(device, temperature), points, [row for row in group if row.implementation == "copy"]),
+                    _roofline_plot(
+                        titled(device, temperature), points, [row for row in group if row.implementation == "copy"]
+                    ),
                 )
             )
     if not choices:
@@ -38,15 +40,23 @@ def roofline(page: Page, device: str, rows: List[Row], named: bool) -> None:
     page.plot(*choices)
 
 
-def _roofline_plot(title: str, points: List[Row], copies: List[Row]) -> Dict[str, Any]:
+def _roofline_plot(title: str, points: list[Row], copies: list[Row]) -> dict[str, Any]:
     traces = []
     for index, (operator, mine) in enumerate(grouped(points, lambda row: row.operator).items()):
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": operator, "marker": {"symbol": SYMBOLS[index % 8], "color": COLORS[index % 8], "size": 8, "opacity": 0.8},
-            "x": [1e3 * row.tflops / row.gbps for row in mine], "y": [row.tflops for row in mine],
-            "text": [f"{titled(row.case, row.dtype)}: {time_text(row.us)}, {row.selected}" for row in mine],
-            "hovertemplate": "%{text}<br>%{x:.3g} operations per byte, %{y:.3g} TFLOP/s<extra>" + operator + "</extra>",
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": operator,
+                "marker": {"symbol": SYMBOLS[index % 8], "color": COLORS[index % 8], "size": 8, "opacity": 0.8},
+                "x": [1e3 * row.tflops / row.gbps for row in mine],
+                "y": [row.tflops for row in mine],
+                "text": [f"{titled(row.case, row.dtype)}: {time_text(row.us)}, {row.selected}" for row in mine],
+                "hovertemplate": "%{text}<br>%{x:.3g} operations per byte, %{y:.3g} TFLOP/s<extra>"
+                + operator
+                + "</extra>",
+            }
+        )
     machine = points[0].run.document["machine"]
     gpu = machine.get("gpu") if str(points[0].device).startswith("cuda") else None
     xs = [x for trace in traces for x in trace["x"]]
@@ -68,7 +78,9 @@ def _roofline_plot(title: str, points: List[Row], copies: List[Row]) -> Dict[str
     top = max(flat.values(), default=math.inf)
     for index, (name, gbps) in enumerate(slopes.items()):
         end = min(right, 1e3 * top / gbps)
-        traces.append(_roof(name, [left, end], [gbps * left / 1e3, gbps * end / 1e3], ("solid", "dash")[index], COLORS[6]))
+        traces.append(
+            _roof(name, [left, end], [gbps * left / 1e3, gbps * end / 1e3], ("solid", "dash")[index], COLORS[6])
+        )
     for index, (name, tflops) in enumerate(flat.items()):
         begin = max(left, 1e3 * tflops / max(slopes.values(), default=math.inf))
         if begin < right:
@@ -86,7 +98,7 @@ def _roofline_plot(title: str, points: List[Row], copies: List[Row]) -> Dict[str
     )
 
 
-def _roof(name: str, x: List[float], y: List[float], dash: str, color: str) -> Dict[str, Any]:
+def _roof(name: str, x: list[float], y: list[float], dash: str, color: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
-from .ladders import spread
-from .page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
-from .results import Row, grouped, titled
+from tmaops.pages.ladders import spread
+from tmaops.pages.page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
+from tmaops.pages.results import Row, grouped, titled
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Sweep:
 
     over: str  # what the number is: "images"
     fixed: str  # the case with a * for the number
-    lines: Dict[str, List[Tuple[float, Row]]]  # by implementation, rising
+    lines: dict[str, list[tuple[float, Row]]]  # by implementation, rising
 
 
 _AXES = {
@@ -40,7 +40,7 @@ def _over(operator: str, before: str, index: int, count: int) -> str:
     return names[index] if index < len(names) else f"number {index + 1} of the case"
 
 
-def _numbers(operator: str, case: str) -> List[str]:
+def _numbers(operator: str, case: str) -> list[str]:
     """The case cut at its numbers, which stand at the odd places. The levels of an attention count as their pixels."""
     if operator.startswith("ms_deform_attn"):
         levels = re.search(r"(?<![\w+])\d+x\d+(\+\d+x\d+)*", case)
@@ -50,9 +50,9 @@ def _numbers(operator: str, case: str) -> List[str]:
     return re.split(r"(\d+)", case)
 
 
-def sweeps(rows: List[Row], least: int = 3) -> List[Sweep]:
+def sweeps(rows: list[Row], least: int = 3) -> list[Sweep]:
     """Every series of at least `least` cases that differ in one number, of the rows of one operator, type and temperature."""
-    found: Dict[Tuple[str, str], Dict[str, List[Tuple[float, Row]]]] = {}
+    found: dict[tuple[str, str], dict[str, list[tuple[float, Row]]]] = {}
     for row in rows:
         parts = _numbers(row.operator, row.case)
         count = len(re.findall(r"\d+", row.case.split()[-1])) if row.operator == "gemm" else len(parts) // 2
@@ -62,7 +62,11 @@ def sweeps(rows: List[Row], least: int = 3) -> List[Sweep]:
             found.setdefault((over, fixed), {}).setdefault(row.implementation, []).append((float(parts[place]), row))
     made = []
     for (over, fixed), lines in found.items():
-        lines = {name: sorted(points, key=lambda point: point[0]) for name, points in lines.items() if len({x for x, _ in points}) >= least}
+        lines = {
+            name: sorted(points, key=lambda point: point[0])
+            for name, points in lines.items()
+            if len({x for x, _ in points}) >= least
+        }
         if lines:
             made.append(Sweep(over, fixed, lines))
     return made
@@ -76,10 +80,12 @@ _MEASURES = {
 }
 
 
-def draw_sweeps(page: Page, rows: List[Row]) -> None:
+def draw_sweeps(page: Page, rows: list[Row]) -> None:
     """Cases that differ in one number, as lines."""
     choices = []
-    for (run, dtype, temperature), group in grouped(rows, lambda row: (row.run.name, row.dtype, row.temperature)).items():
+    for (run, dtype, temperature), group in grouped(
+        rows, lambda row: (row.run.name, row.dtype, row.temperature)
+    ).items():
         for sweep in sweeps(group):
             held = titled(sweep.fixed, dtype, temperature)
             for measure in _MEASURES:
@@ -100,7 +106,7 @@ def _is_dependent(name: str) -> bool:
     return name.endswith("_pdl")
 
 
-def sweep_plot(title: str, sweep: Sweep, measure: str) -> Optional[Dict[str, Any]]:
+def sweep_plot(title: str, sweep: Sweep, measure: str) -> dict[str, Any] | None:
     """A line per implementation of what is measured, "time, microseconds" for example; None where no row has it."""
     value = _MEASURES[measure]
     traces, xs, ys = [], [], []
@@ -112,11 +118,19 @@ def sweep_plot(title: str, sweep: Sweep, measure: str) -> Optional[Dict[str, Any
         if len(points) < 2:
             continue
         trace = {
-            "type": "scatter", "mode": "lines+markers", "name": name, "x": [x for x, _ in points], "y": [value(row) for _, row in points],
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": [x for x, _ in points],
+            "y": [value(row) for _, row in points],
             "marker": {"symbol": SYMBOLS[index % 8], "color": COLORS[index % 8], "size": 7},
-            "line": {"color": COLORS[index % 8], "width": 1.5, "dash": "dot" if _is_dependent(name) else ("solid", "dash", "dashdot")[index // 8 % 3]},
+            "line": {
+                "color": COLORS[index % 8],
+                "width": 1.5,
+                "dash": "dot" if _is_dependent(name) else ("solid", "dash", "dashdot")[index // 8 % 3],
+            },
             "hovertemplate": "%{x:,}: %{y:.4g}<extra>" + name + "</extra>",
-        }  # fmt: skip
+        }
         if _is_dependent(name):
             trace["visible"] = "legendonly"
         if value is _MEASURES["time, microseconds"]:
@@ -126,7 +140,7 @@ def sweep_plot(title: str, sweep: Sweep, measure: str) -> Optional[Dict[str, Any
         ys += trace["y"]
     if not traces:
         return None
-    ticks: List[float] = []
+    ticks: list[float] = []
     for at in sorted(set(xs)):
         if not ticks or at > ticks[-1] * (max(xs) / min(xs)) ** 0.04:  # apart enough for their texts
             ticks.append(at)

@@ -13,8 +13,8 @@
 
 namespace tmaops::bench {
 
-/// What a planned call costs the thread that makes it, in microseconds, what a launch of an empty kernel in the same mode
-/// costs at the same time, and what the call costs without a plan, where it can be made so.
+/// What a planned call costs the thread that makes it, in microseconds, what a launch of an empty kernel in the same
+/// mode costs at the same time, and what the call costs without a plan, where it can be made so.
 struct HostCost {
   double call_us = 0;
   double launch_us = 0;
@@ -35,9 +35,9 @@ class Timer {
   virtual void run(const Call& call) = 0;
   /// The same between cudaProfilerStart and cudaProfilerStop, so that a profiler sees this call alone.
   virtual void run_profiled(const Call& call) { run(call); }
-  /// The means over one burst of calls of each kind, none of which is waited for. `fresh`: the same calls without a plan,
-  /// or none. `seconds_each` is about what a call takes on the GPU; `dependent` means programmatic dependent launch.
-  /// Nothing on a CPU, where a call returns with its result.
+  /// The means over one burst of calls of each kind, none of which is waited for. `fresh`: the same calls without a
+  /// plan, or none. `seconds_each` is about what a call takes on the GPU; `dependent` means programmatic dependent
+  /// launch. Nothing on a CPU, where a call returns with its result.
   virtual std::optional<HostCost> host_cost(const std::vector<Call>& /*calls*/, const std::vector<Call>& /*fresh*/,
                                             double /*seconds_each*/, bool /*dependent*/) {
     return {};

@@ -67,8 +67,8 @@ class CudaTimer : public Timer {
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "bench: event");
     return 1e-3 * milliseconds * static_cast<double>(count) / static_cast<double>(graph.calls());
   }
-  std::optional<HostCost> host_cost(const std::vector<Call>& calls, const std::vector<Call>& fresh,
-                                    double seconds_each, bool dependent) override {
+  std::optional<HostCost> host_cost(const std::vector<Call>& calls, const std::vector<Call>& fresh, double seconds_each,
+                                    bool dependent) override {
     const auto count = static_cast<std::size_t>(
         std::clamp(kHostBurstSeconds / std::max(seconds_each, 1e-9), kFewestHostCalls, kMostHostCalls));
     const auto mean_us = [&](const auto& call) {

@@ -89,7 +89,7 @@ void launch_with(const GatherShape& shape, const void* value, const void* locati
   const std::int64_t threads = shape.rows * shape.chunks;
   if (threads == 0) return;
   const LaunchShape config{.grid = static_cast<unsigned>((threads + kGatherThreads - 1) / kGatherThreads),
-                            .block = kGatherThreads};
+                           .block = kGatherThreads};
   launch_kernel<gather_kernel<Pair, kSamples>>("gather", config, stream, shape, static_cast<const uint4*>(value),
                                                static_cast<const Pair*>(locations), static_cast<uint4*>(output));
 }

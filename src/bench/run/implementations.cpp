@@ -76,8 +76,7 @@ void ImplementationFactory::add_variant(const Workload& workload, const std::str
       calls.push_back(workload.bind(variant, set, launch));
       if (Call call = workload.fresh(variant, set, launch)) fresh.push_back(std::move(call));
     }
-    to.push_back(
-        std::make_unique<InProcess>(row, Kind::variant, variant, timer_, std::move(calls), std::move(fresh)));
+    to.push_back(std::make_unique<InProcess>(row, Kind::variant, variant, timer_, std::move(calls), std::move(fresh)));
   };
   add(name, Launch::plain);
   // Dependent launch changes small cases a lot, so it has a row of its own.

@@ -8,8 +8,8 @@
 namespace tmaops::bench {
 namespace {
 
-constexpr std::string_view kOptionKeys[] = {"device",   "operators", "temperature", "samples",          "min_time",
-                                            "max_time", "seed",      "threads",     "tolerance",        "check_time",
+constexpr std::string_view kOptionKeys[] = {"device",   "operators", "temperature", "samples",         "min_time",
+                                            "max_time", "seed",      "threads",     "tolerance",       "check_time",
                                             "variants", "counters",  "peers",       "dependent_launch"};
 constexpr std::string_view kListKeys[] = {"operators", "peers"};
 
@@ -52,12 +52,18 @@ void apply(const Settings& given, RunOptions& options) {
 }
 
 nlohmann::ordered_json to_json(const RunOptions& options) {
-  return {{"device", options.device},         {"temperature", options.temperature},
-          {"samples", options.samples},       {"min_time", options.min_time},
-          {"max_time", options.max_time},     {"seed", options.seed},
-          {"threads", options.threads},       {"tolerance", options.tolerance},
-          {"check_time", options.check_time}, {"variants", options.all_variants ? "all" : "auto"},
-          {"counters", options.counters},     {"dependent_launch", options.dependent_launch},
+  return {{"device", options.device},
+          {"temperature", options.temperature},
+          {"samples", options.samples},
+          {"min_time", options.min_time},
+          {"max_time", options.max_time},
+          {"seed", options.seed},
+          {"threads", options.threads},
+          {"tolerance", options.tolerance},
+          {"check_time", options.check_time},
+          {"variants", options.all_variants ? "all" : "auto"},
+          {"counters", options.counters},
+          {"dependent_launch", options.dependent_launch},
           {"peers", options.peers}};
 }
 

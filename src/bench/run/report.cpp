@@ -66,8 +66,9 @@ Json row_json(const Report& report, const Row& row) {
   json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);
   for (const char* key : {"us", "gbps", "tflops"}) json[key] = nullptr;
   if (row.us) {
-    json["us"] = {{"median", rounded(row.us->median)}, {"p10", rounded(row.us->p10)}, {"p90", rounded(row.us->p90)},
-                  {"n", row.us->n},                    {"mean", rounded(row.us->mean)}, {"min", rounded(row.us->min)},
+    json["us"] = {{"median", rounded(row.us->median)}, {"p10", rounded(row.us->p10)},
+                  {"p90", rounded(row.us->p90)},       {"n", row.us->n},
+                  {"mean", rounded(row.us->mean)},     {"min", rounded(row.us->min)},
                   {"max", rounded(row.us->max)},       {"std", rounded(row.us->deviation)}};
     json["gbps"] = rounded(row.gbps());
     json["tflops"] = rounded(row.tflops());

@@ -40,11 +40,9 @@ TileLoadConfig read_tile_load(const Settings& problem) {
 
 std::vector<TensorSpec> tensors(const TileLoadConfig& config) {
   const auto levels = static_cast<std::int64_t>(config.levels.size());
-  return {
-      {"value", DType::f16, Layout::contiguous({config.batch, config.length(), ops::tile_load::kChannels})},
-      {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points, 2})},
-      {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points}),
-       true}};
+  return {{"value", DType::f16, Layout::contiguous({config.batch, config.length(), ops::tile_load::kChannels})},
+          {"coordinates", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points, 2})},
+          {"checksums", DType::i32, Layout::contiguous({config.batch, config.queries, levels, config.points}), true}};
 }
 
 /// " 100x100" where the levels are not the published ones.
@@ -55,12 +53,12 @@ std::string other_maps(const TileLoadConfig& config) {
 
 CaseInfo describe(const Settings& problem, const TileLoadConfig& config, const std::vector<TensorSpec>& specs,
                   Device device) {
-  CaseInfo made{.op = "tile_load",
-                .name = fmt::format("{} tiles {}{}", config.tiles(), config.local ? "local" : "random",
-                                    other_maps(config)),
-                .dtype = "f16",
-                .problem = problem.to_text(),
-                .device = device};
+  CaseInfo made{
+      .op = "tile_load",
+      .name = fmt::format("{} tiles {}{}", config.tiles(), config.local ? "local" : "random", other_maps(config)),
+      .dtype = "f16",
+      .problem = problem.to_text(),
+      .device = device};
   // The tiles as if each came from memory: what the publications' GB/s count.
   made.floor_bytes =
       static_cast<double>(config.tiles()) * ops::tile_load::kTileBytes + byte_count(specs[1]) + byte_count(specs[2]);

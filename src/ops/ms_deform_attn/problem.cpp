@@ -75,8 +75,8 @@ void set_levels(const ArgumentChecks& checks, std::span<const LevelShape> shapes
   }
   if (total != problem.length)
     checks.fail(ErrorCode::level_shapes_mismatch, "levels",
-                joined(shapes, " + ", shape_text) + (problem.bordered ? ", each in a border of one pixel," : "") + " = " +
-                    std::to_string(total),
+                joined(shapes, " + ", shape_text) + (problem.bordered ? ", each in a border of one pixel," : "") +
+                    " = " + std::to_string(total),
                 "S = " + std::to_string(problem.length) + ", the second dimension of value");
   if (!starts.empty()) set_starts(checks, starts, problem);
   // A level's start is that of its own pixels from here on.
@@ -334,8 +334,7 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.view("output", output);
   Problem problem = make_input_problem("ms_deform_attn", value, levels, sampling_locations, attention_weights, options);
   check_rows(checks, "output", output, value, problem);
-  if (output.dtype != DType::f32 || value.dtype == DType::f64)
-    checks.same_dtype("output", output, "value", value);
+  if (output.dtype != DType::f32 || value.dtype == DType::f64) checks.same_dtype("output", output, "value", value);
   problem.output_dtype = output.dtype;
   checks.same_device("output", output, "value", value);
   checks.writable("output", output);

@@ -15,7 +15,7 @@
 namespace tmaops {
 class ArgumentChecks;
 class Workspace;
-}
+}  // namespace tmaops
 
 namespace tmaops::ops::ms_deform_attn {
 
@@ -56,7 +56,7 @@ struct Problem {
   std::int64_t map_bytes = 0;    // from the first to the last byte of one image and head of value
   std::int64_t pixel_bytes = 0;  // of value: from a pixel to the next
   bool levels_on_device = false;  // their heights, widths and starts are not known here, and 0
-  bool planned = false;          // for many runs: a variant may keep memory of the device for them
+  bool planned = false;           // for many runs: a variant may keep memory of the device for them
   Device device{};
 
   /// The output has no elements.
@@ -109,8 +109,8 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
                            const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                            const MsDeformAttnOptions& options);
 
-/// The checks of the rank and shape of output and grad_output, (N, Lq, M * D); fills their part of a problem whose inputs
-/// were checked.
+/// The checks of the rank and shape of output and grad_output, (N, Lq, M * D); fills their part of a problem whose
+/// inputs were checked.
 void check_rows(const ArgumentChecks& checks, std::string_view argument, const ConstTensorView& tensor,
                 const ConstTensorView& value, Problem& problem);
 

@@ -68,9 +68,8 @@ void check_unit(const ArgumentChecks& checks, std::string_view argument, DType t
 PackedOffsets packed_offsets(std::span<const std::int64_t> list, const ConstTensorView& tensor) {
   if (!tensor.given())
     return {.given = !list.empty(), .trajectories = static_cast<std::int64_t>(list.size()) - 1, .known = list};
-  PackedOffsets offsets{.given = true,
-                        .on_device = tensor.device.type != DeviceType::cpu,
-                        .trajectories = tensor.shape[0] - 1};
+  PackedOffsets offsets{
+      .given = true, .on_device = tensor.device.type != DeviceType::cpu, .trajectories = tensor.shape[0] - 1};
   if (!offsets.on_device)
     offsets.known = {static_cast<const std::int64_t*>(tensor.data), static_cast<std::size_t>(tensor.shape[0])};
   return offsets;

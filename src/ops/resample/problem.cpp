@@ -106,8 +106,7 @@ Problem check_timeline(std::string_view op, std::string_view rows_name, const Co
     checks.shape("source_times", source_times, {problem.source}, "(rows)");
     if (source_offsets.on_device) problem.longest_source = problem.source;
     for (std::size_t i = 1; i < source_offsets.known.size(); ++i)
-      problem.longest_source =
-          std::max(problem.longest_source, source_offsets.known[i] - source_offsets.known[i - 1]);
+      problem.longest_source = std::max(problem.longest_source, source_offsets.known[i] - source_offsets.known[i - 1]);
   } else {
     problem.batch = rows.shape[0];
     problem.longest_source = problem.source;
@@ -188,11 +187,10 @@ Rows make_rows(const ConstTensorView& tensor, const std::int64_t* offsets) {
 void check_apart_from_times(const ArgumentChecks& checks, std::string_view written, const ConstTensorView& tensor,
                             const ConstTensorView& source_times, const Targets& targets,
                             const ResampleOptions& options) {
-  for (const auto& [name, other] :
-       {std::pair<std::string_view, const ConstTensorView&>{"source_times", source_times},
-        {"target_times", targets.times},
-        {"source_offset_tensor", options.source_offset_tensor},
-        {"target_offset_tensor", options.target_offset_tensor}})
+  for (const auto& [name, other] : {std::pair<std::string_view, const ConstTensorView&>{"source_times", source_times},
+                                    {"target_times", targets.times},
+                                    {"source_offset_tensor", options.source_offset_tensor},
+                                    {"target_offset_tensor", options.target_offset_tensor}})
     if (other.given()) checks.no_overlap(written, tensor, name, other);
 }
 

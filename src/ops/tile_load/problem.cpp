@@ -30,7 +30,8 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   checks.dtype("value", value, {DType::f16});
   checks.dtype("coordinates", coordinates, {DType::i32});
   checks.dtype("checksums", checksums, {DType::i32});
-  Problem problem{value.shape[0], coordinates.shape[1], coordinates.shape[3], {levels.begin(), levels.end()}, value.device};
+  Problem problem{
+      value.shape[0], coordinates.shape[1], coordinates.shape[3], {levels.begin(), levels.end()}, value.device};
   if (levels.empty() || count > kMaxLevels)
     checks.fail(ErrorCode::empty_level, "levels", std::to_string(count) + " levels",
                 "1 to " + std::to_string(kMaxLevels));
@@ -63,8 +64,8 @@ Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> l
   return problem;
 }
 
-Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
-                    const TensorView& checksums, const Options& options) {
+Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels,
+                    const ConstTensorView& coordinates, const TensorView& checksums, const Options& options) {
   const Problem problem = make_problem(value, levels, coordinates, checksums);
   return make_plan(select(problem, device_info(value.device), options.variant), problem,
                    Arguments{.value = value.data,

@@ -1,5 +1,5 @@
-// Loading tiles of 2 x 2 pixels of 32 f16 channels (256 bytes) at given coordinates: a study of how fast tiles reach the
-// multiprocessor by each way there is. The checksum makes the loads observable.
+// Loading tiles of 2 x 2 pixels of 32 f16 channels (256 bytes) at given coordinates: a study of how fast tiles reach
+// the multiprocessor by each way there is. The checksum makes the loads observable.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct Options {
 };
 
 /// The plan of a call. The buffers must outlive it.
-Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels, const ConstTensorView& coordinates,
-                    const TensorView& checksums, const Options& options = {});
+Plan plan_tile_load(const ConstTensorView& value, std::span<const LevelShape> levels,
+                    const ConstTensorView& coordinates, const TensorView& checksums, const Options& options = {});
 
 }  // namespace tmaops::ops::tile_load

@@ -48,8 +48,7 @@ TEST(Counters, the_median_of_the_runs_counts_and_the_first_ones_do_not) {
 
 TEST(Counters, runs_of_different_numbers_of_kernels_cannot_be_told_apart) {
   const std::vector<CounterValues> kernels(5, kernel(1, 2, 3));
-  test::expect_error(
-      ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
+  test::expect_error(ErrorCode::variant_refuses, [&] { fold_runs(kernels, 3, 2); }, "5 kernels in 3 runs");
 }
 
 TEST(Counters, a_range_of_many_calls_is_told_per_call) {

@@ -58,14 +58,10 @@ TEST(RunOptions, outputs_are_compared_whole_where_the_reference_takes_less_than_
 }
 
 TEST(RunOptions, mistakes_are_named_with_their_place) {
-  expect_error(
-      ErrorCode::wrong_type, [] { parse("samples: many\n"); }, "c.yaml:1:10", "'many'");
-  expect_error(
-      ErrorCode::bad_value, [] { parse("samples: 2\n"); }, "c.yaml:1:10", "5 to");
-  expect_error(
-      ErrorCode::bad_value, [] { parse("device: gpu\n"); }, "auto, cpu, cuda");
-  expect_error(
-      ErrorCode::bad_value, [] { parse("operators: [gemm, conv]\n"); }, "c.yaml:1:19", "'conv'");
+  expect_error(ErrorCode::wrong_type, [] { parse("samples: many\n"); }, "c.yaml:1:10", "'many'");
+  expect_error(ErrorCode::bad_value, [] { parse("samples: 2\n"); }, "c.yaml:1:10", "5 to");
+  expect_error(ErrorCode::bad_value, [] { parse("device: gpu\n"); }, "auto, cpu, cuda");
+  expect_error(ErrorCode::bad_value, [] { parse("operators: [gemm, conv]\n"); }, "c.yaml:1:19", "'conv'");
 }
 
 }  // namespace

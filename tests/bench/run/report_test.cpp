@@ -89,11 +89,11 @@ TEST(Report, its_json_keeps_the_schema) {
   EXPECT_TRUE(document["rows"][1]["selected"].is_null());
   std::vector<std::string> keys;
   for (const auto& [key, value] : first.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"operator", "case",           "implementation", "kind",     "selected",
-                                            "dtype",    "device",         "temperature",    "us",       "gbps",
-                                            "tflops",   "of_copy",        "of_peak",        "sm_mhz",   "clock_held",
-                                            "host_us",  "host_fresh_us",  "host_launch_us", "error",    "verified",
-                                            "compared"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{
+                "operator",    "case",    "implementation", "kind",           "selected", "dtype",    "device",
+                "temperature", "us",      "gbps",           "tflops",         "of_copy",  "of_peak",  "sm_mhz",
+                "clock_held",  "host_us", "host_fresh_us",  "host_launch_us", "error",    "verified", "compared"}));
   EXPECT_DOUBLE_EQ(first["of_copy"].get<double>(), 0.8) << "10 us of copying against 12.5";
   EXPECT_TRUE(document["rows"][1]["of_copy"].is_null()) << "the copy itself";
   EXPECT_TRUE(first["of_peak"].is_null()) << "of a GPU whose memory is known";
@@ -201,8 +201,7 @@ TEST(Report, na_n_never_becomes_a_silent_null) {
   Report report;
   report.rows.push_back(row("tmaops", Kind::variant, 1));
   report.rows.back().error.relative = std::numeric_limits<double>::quiet_NaN();
-  expect_error(
-      ErrorCode::internal, [&] { bench::to_json(report, Json::object()); }, "not finite");
+  expect_error(ErrorCode::internal, [&] { bench::to_json(report, Json::object()); }, "not finite");
 }
 
 TEST(Report, broken_documents_are_named_at_the_first_break) {
@@ -215,8 +214,7 @@ TEST(Report, broken_documents_are_named_at_the_first_break) {
     return document;
   };
   const auto expect_broken = [](const Json& document, const std::string& where) {
-    expect_error(
-        ErrorCode::bad_format, [&] { check_schema(document, "x.json"); }, "x.json: " + where);
+    expect_error(ErrorCode::bad_format, [&] { check_schema(document, "x.json"); }, "x.json: " + where);
   };
   expect_broken(Json::array(), "document");
   expect_broken(broken([](Json& d) { d["schema"] = 2; }), "schema");

@@ -92,43 +92,15 @@ TEST(Cases, shapes_are_those_of_the_anchors) {
 
 TEST(Cases, mistakes_are_named_with_their_place) {
   expect_error(
-      ErrorCode::unknown_case,
-      [] {
-        name_of(problem("ms_deform_attn", {{"case", "encoder/detr"}}));
-      },
-      "c.yaml:1:2", "enc1");
-  expect_error(
-      ErrorCode::unknown_case,
-      [] {
-        name_of(problem("resample", {{"case", "32,500"}}));
-      },
-      "B,S->T,D");
+      ErrorCode::unknown_case, [] { name_of(problem("ms_deform_attn", {{"case", "encoder/detr"}})); }, "c.yaml:1:2",
+      "enc1");
+  expect_error(ErrorCode::unknown_case, [] { name_of(problem("resample", {{"case", "32,500"}})); }, "B,S->T,D");
   expect_error(ErrorCode::unknown_case, [] { name_of(problem("gemm", {{"case", "RX 5"}})); });
-  expect_error(
-      ErrorCode::unknown_key,
-      [] {
-        name_of(problem("gemm", {{"sise", "5"}}));
-      },
-      "Did you mean 'size'?");
+  expect_error(ErrorCode::unknown_key, [] { name_of(problem("gemm", {{"sise", "5"}})); }, "Did you mean 'size'?");
   expect_error(ErrorCode::bad_value, [] { name_of(problem("gemm", {{"size", "-1"}})); });
-  expect_error(
-      ErrorCode::bad_value,
-      [] {
-        name_of(problem("gemm", {{"m", "5"}}));
-      },
-      "no size");
-  expect_error(
-      ErrorCode::bad_value,
-      [] {
-        name_of(problem("gemm", {{"case", "RC 5"}, {"m", "5"}}));
-      },
-      "c.yaml:1:3");
-  expect_error(
-      ErrorCode::bad_value,
-      [] {
-        name_of(problem("gemm", {{"size", "5"}, {"dtype", "i32"}}));
-      },
-      "f16");
+  expect_error(ErrorCode::bad_value, [] { name_of(problem("gemm", {{"m", "5"}})); }, "no size");
+  expect_error(ErrorCode::bad_value, [] { name_of(problem("gemm", {{"case", "RC 5"}, {"m", "5"}})); }, "c.yaml:1:3");
+  expect_error(ErrorCode::bad_value, [] { name_of(problem("gemm", {{"size", "5"}, {"dtype", "i32"}})); }, "f16");
   expect_error(ErrorCode::bad_value, [] { name_of(problem("ms_deform_attn", {{"levels", "3y4"}, {"queries", "2"}})); });
   expect_error(
       ErrorCode::bad_value,
@@ -138,37 +110,25 @@ TEST(Cases, mistakes_are_named_with_their_place) {
       "backward");
   expect_error(
       ErrorCode::bad_value,
-      [] {
-        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"deterministic", "true"}}));
-      },
+      [] { name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"deterministic", "true"}})); },
       "direction: backward");
   for (const char* fused : {"soft", "", "softmax+", "mask+mask", "reference_points+reference_boxes"})
     expect_error(
-        ErrorCode::bad_value,
-        [&] {
-          name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", fused}}));
-        },
+        ErrorCode::bad_value, [&] { name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", fused}})); },
         "joined by +");
   expect_error(
       ErrorCode::bad_value,
-      [] {
-        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"direction", "backward"}, {"fused", "mask"}}));
-      },
+      [] { name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"direction", "backward"}, {"fused", "mask"}})); },
       "direction: forward");
   expect_error(
       ErrorCode::bad_value,
-      [] {
-        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "softmax"}, {"offset_scale", "2"}}));
-      },
+      [] { name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"fused", "softmax"}, {"offset_scale", "2"}})); },
       "reference_boxes");
   expect_error(
       ErrorCode::bad_value,
-      [] {
-        name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"dtype", "f32"}, {"output_dtype", "f16"}}));
-      },
+      [] { name_of(problem("ms_deform_attn", {{"case", "enc1/detr"}, {"dtype", "f32"}, {"output_dtype", "f16"}})); },
       "output_dtype", "f32");
-  expect_error(
-      ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
+  expect_error(ErrorCode::unknown_key, [] { make_workload(problem("conv", {}), {}); }, "gemm");
 }
 
 TEST(Cases, every_cpu_variant_passes_on_small_cases) {
@@ -313,18 +273,11 @@ TEST(Cases, unknown_variants_and_peers_are_named) {
     run({settings}, {}, options, {});
   };
   expect_error(
-      ErrorCode::unknown_variant,
-      [&] {
-        run_one(problem("gemm", {{"size", "8"}, {"variant", "magic"}}), {});
-      },
+      ErrorCode::unknown_variant, [&] { run_one(problem("gemm", {{"size", "8"}, {"variant", "magic"}}), {}); },
       "c.yaml:1:3", "reference");
   expect_error(ErrorCode::unknown_variant, [&] { run_one(problem("gemm", {{"size", "8"}, {"version", "99"}}), {}); });
   expect_error(
-      ErrorCode::bad_value,
-      [&] {
-        run_one(problem("gemm", {{"size", "8"}}), {"nunpy"});
-      },
-      "Did you mean 'numpy'?");
+      ErrorCode::bad_value, [&] { run_one(problem("gemm", {{"size", "8"}}), {"nunpy"}); }, "Did you mean 'numpy'?");
 }
 
 TEST(Cases, a_variant_may_be_named_with_its_configuration) {
@@ -359,24 +312,9 @@ TEST(Cases, cute_is_the_published_implementation_in_two_versions) {
   const WantedVariants both = wanted(settings({{"impl", "wgmma"}, {"version", "2"}}));
   EXPECT_EQ(both.peers, std::vector<std::string>{"cute_v2"});
   EXPECT_EQ(both.named.size(), 1u);
-  expect_error(
-      ErrorCode::unknown_variant,
-      [&] {
-        wanted(settings({{"version", "3"}}));
-      },
-      "1 or 2");
-  expect_error(
-      ErrorCode::unknown_variant,
-      [&] {
-        wanted(settings({{"impl", "cutlass"}}));
-      },
-      "wgmma or cute");
-  expect_error(
-      ErrorCode::bad_value,
-      [&] {
-        wanted(settings({{"variant", "blocked"}}));
-      },
-      "version");
+  expect_error(ErrorCode::unknown_variant, [&] { wanted(settings({{"version", "3"}})); }, "1 or 2");
+  expect_error(ErrorCode::unknown_variant, [&] { wanted(settings({{"impl", "cutlass"}})); }, "wgmma or cute");
+  expect_error(ErrorCode::bad_value, [&] { wanted(settings({{"variant", "blocked"}})); }, "version");
 
   RunOptions options;
   options.time = false;

@@ -46,13 +46,9 @@ TEST(Statistics, one_sample_is_its_own_summary) {
 }
 
 TEST(Statistics, no_samples_and_na_n_are_errors) {
+  test::expect_error(ErrorCode::bad_parameter, [] { summarize(std::vector<double>{}); }, "none");
   test::expect_error(
-      ErrorCode::bad_parameter, [] { summarize(std::vector<double>{}); }, "none");
-  test::expect_error(
-      ErrorCode::bad_parameter,
-      [] {
-        summarize(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()});
-      },
+      ErrorCode::bad_parameter, [] { summarize(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()}); },
       "finite");
 }
 

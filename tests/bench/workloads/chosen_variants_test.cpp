@@ -39,7 +39,8 @@ const std::vector<Reason> kReasons{
 std::vector<Settings> problems() {
   std::vector<Settings> all;
   for (const auto& file : std::filesystem::directory_iterator(TMAOPS_SOURCE_DIR "/configs"))
-    for (Settings& problem : io::read_configuration(file.path(), {option_keys(), option_list_keys(), workload_operators()}).problems)
+    for (Settings& problem :
+         io::read_configuration(file.path(), {option_keys(), option_list_keys(), workload_operators()}).problems)
       all.push_back(problem);
   for (const Reason& reason : kReasons)
     for (Settings& problem : io::parse_problems(reason.problem, reason.why, workload_operators()))

@@ -12,8 +12,8 @@
 #include "ops/gemm/problem.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "ops/resample/problem.hpp"
 #include "ops/resample/backward/problem.hpp"
+#include "ops/resample/problem.hpp"
 #include "ops/tile_load/problem.hpp"
 #include "support/gpus.hpp"
 

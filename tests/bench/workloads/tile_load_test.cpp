@@ -40,8 +40,7 @@ TEST(TileLoad, their_checksums_are_compared_whole) {
 
 TEST(TileLoad, bad_levels_are_errors) {
   for (const char* levels : {"5", "0x3", "100x", "ax3"})
-    test::expect_error(
-        ErrorCode::bad_value, [&] { made(levels); }, "c.yaml:1:1");
+    test::expect_error(ErrorCode::bad_value, [&] { made(levels); }, "c.yaml:1:1");
 }
 
 }  // namespace

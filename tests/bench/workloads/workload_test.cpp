@@ -162,8 +162,7 @@ TEST(Workload, an_output_that_takes_too_long_to_compare_whole_gets_a_part_of_the
 
 TEST(Workload, more_memory_than_there_is_is_an_error) {
   Doubling workload(DType::f32);
-  test::expect_error(
-      ErrorCode::out_of_memory, [&] { workload.prepare(1, std::numeric_limits<int>::max()); }, "GiB");
+  test::expect_error(ErrorCode::out_of_memory, [&] { workload.prepare(1, std::numeric_limits<int>::max()); }, "GiB");
 }
 
 TEST(Random, data_does_not_depend_on_the_threads) {

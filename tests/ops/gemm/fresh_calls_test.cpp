@@ -9,8 +9,9 @@
 #include "ops/gemm/gemm_case.hpp"
 
 #if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer does not see how oneDNN orders its threads, because that library is built without it. Its memory comes
-// from the operators new and delete of this program (failing_allocations.cpp), which are built with it: the second line.
+// ThreadSanitizer does not see how oneDNN orders its threads, because that library is built without it. Its memory
+// comes from the operators new and delete of this program (failing_allocations.cpp), which are built with it: the
+// second line.
 extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libdnnl.so\nrace:libdnnl.so"; }
 #endif
@@ -32,7 +33,8 @@ TEST(GemmFreshCalls, threads_with_many_shapes_get_right_results) {
         const std::int64_t n = 1 + (i / kMost + thread) % kMost;
         const std::int64_t k = 1 + i % 3;
         gemm(view(a.data(), {m, k}), view(b.data(), {k, n}), view(d.data(), {m, n}));
-        for (std::int64_t j = 0; j < m * n; ++j) wrong += d[static_cast<std::size_t>(j)] == 2.0F * static_cast<float>(k) ? 0 : 1;
+        for (std::int64_t j = 0; j < m * n; ++j)
+          wrong += d[static_cast<std::size_t>(j)] == 2.0F * static_cast<float>(k) ? 0 : 1;
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -27,10 +27,8 @@ class GemmErrors : public ::testing::Test {
   void refuses(ErrorCode code, ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options,
                const Text&... pieces) {
     const auto before = d_.bits();
-    expect_error(
-        code, [&] { gemm(a, b, d, options); }, pieces...);
-    expect_error(
-        code, [&] { (void)plan_gemm(a, b, d, options); }, pieces...);
+    expect_error(code, [&] { gemm(a, b, d, options); }, pieces...);
+    expect_error(code, [&] { (void)plan_gemm(a, b, d, options); }, pieces...);
     EXPECT_EQ(d_.bits(), before) << "D was written";
     Buffer good(DType::f32, {4, 6});
     Buffer want(DType::f32, {4, 6});

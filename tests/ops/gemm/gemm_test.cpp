@@ -287,8 +287,7 @@ TEST(Gemm, works_in_a_forked_child_with_the_same_bits) {
 
 /// A kernel that keeps its stack pointer elsewhere has the handler's frame written over what lies there.
 TEST(Gemm, a_signal_handler_may_run_during_a_product) {
-  struct sigaction action {
-  }, before{};
+  struct sigaction action{}, before{};
   action.sa_handler = [](int) {};
   action.sa_flags = SA_RESTART;
   ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);

@@ -45,9 +45,8 @@ TEST(GemmMemory, that_runs_out_is_an_error) {
 TEST(Memory, that_runs_out_in_the_lists_is_an_error) {
   expect_out_of_memory_is_an_error("operators", [] { (void)operators(); });
   expect_out_of_memory_is_an_error("variants", [] { (void)variants("gemm"); });
-  expect_out_of_memory_is_an_error("text", [] {
-    (void)Layout::contiguous({1'000'000'000, 1'000'000'000}).shape_text();
-  });
+  expect_out_of_memory_is_an_error("text",
+                                   [] { (void)Layout::contiguous({1'000'000'000, 1'000'000'000}).shape_text(); });
 }
 
 }  // namespace

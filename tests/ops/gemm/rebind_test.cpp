@@ -55,8 +55,9 @@ TEST(GemmRebind, says_which_address_does_not_fit) {
     return [=, &plan] { plan.rebind({a, b, d, c, bias}); };
   };
   const auto* c = static_cast<const char*>(x.c.data());
-  expect_error(ErrorCode::bad_parameter, [&] { plan.rebind({x.a.data(), x.b.data(), x.d.data()}); }, "3 addresses",
-               "5: a, b, d, c, bias");
+  expect_error(
+      ErrorCode::bad_parameter, [&] { plan.rebind({x.a.data(), x.b.data(), x.d.data()}); }, "3 addresses",
+      "5: a, b, d, c, bias");
   expect_error(ErrorCode::null_pointer, rebind(x.a.data(), nullptr, x.d.data(), c, x.bias.data()), "gemm: b");
   expect_error(ErrorCode::misaligned, rebind(x.a.data(), x.b.data(), x.d.data(), c + 2, x.bias.data()), "gemm: c");
   expect_error(ErrorCode::overlap, rebind(x.a.data(), x.b.data(), x.a.data(), c, x.bias.data()), "gemm: d", "a uses");
@@ -75,8 +76,9 @@ TEST(GemmRebind, what_shared_memory_shares_it_again) {
   Operands y(10);
   Buffer in_place = x.c;
   Plan plan = plan_gemm(x.a, x.b, in_place, {.beta = 0.5F, .c = in_place});
-  expect_error(ErrorCode::bad_parameter,
-               [&] { plan.rebind({y.a.data(), y.b.data(), y.d.data(), y.c.data()}); }, "gemm: c", "that of d");
+  expect_error(
+      ErrorCode::bad_parameter, [&] { plan.rebind({y.a.data(), y.b.data(), y.d.data(), y.c.data()}); }, "gemm: c",
+      "that of d");
   Buffer want = y.c;
   gemm(y.a, y.b, want, {.beta = 0.5F, .c = want});
   plan.rebind({y.a.data(), y.b.data(), y.c.data(), y.c.data()});

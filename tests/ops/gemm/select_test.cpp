@@ -158,7 +158,8 @@ TEST_F(GemmSelect, without_wgmma_every_product_goes_to_mma_sync) {
 
 TEST_F(GemmSelect, mma_sync_takes_the_small_tile_where_it_makes_one_wave) {
   for (const std::int64_t n : {64, 256, 1024}) EXPECT_EQ(named("mma_sync", problem(n, n, n)).name(), "mma_sync/64x128");
-  for (const std::int64_t n : {2048, 4096, 8192}) EXPECT_EQ(named("mma_sync", problem(n, n, n)).name(), "mma_sync/128x128");
+  for (const std::int64_t n : {2048, 4096, 8192})
+    EXPECT_EQ(named("mma_sync", problem(n, n, n)).name(), "mma_sync/128x128");
 }
 
 TEST_F(GemmSelect, mma_sync_is_expected_to_take_longer_than_the_wgmma_that_takes_every_problem) {

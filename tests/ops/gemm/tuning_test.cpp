@@ -70,8 +70,7 @@ Problem product(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
   SCOPED_TRACE(text);
-  test::expect_error(
-      ErrorCode::bad_tuning, [&] { (void)TuningTable::parse(text, "table.yaml"); }, place, words);
+  test::expect_error(ErrorCode::bad_tuning, [&] { (void)TuningTable::parse(text, "table.yaml"); }, place, words);
 }
 
 TEST(GemmTuning, a_table_is_read_and_written_back) {
@@ -139,8 +138,7 @@ TEST(GemmTuning, the_option_goes_before_the_variable_and_that_before_the_cache) 
 TEST(GemmTuning, a_file_that_was_named_must_be_there) {
   const test::Scratch scratch;
   const std::string path = (scratch / "none.yaml").string();
-  test::expect_error(
-      ErrorCode::cannot_read, [&] { (void)tuning_table(path); }, "none.yaml");
+  test::expect_error(ErrorCode::cannot_read, [&] { (void)tuning_table(path); }, "none.yaml");
 }
 
 class GemmTuningChoice : public ::testing::Test {
@@ -182,7 +180,8 @@ TEST_F(GemmTuningChoice, every_candidate_can_be_named) {
     for (const std::string& name : names) EXPECT_EQ(select(one, h200(), name).name(), name);
   }
   Problem odd = product(64, 64, 63);
-  EXPECT_EQ(candidates(odd, h200()), (std::vector<std::string>{"wgmma_cp_async/64x128", "mma_sync/128x128", "mma_sync/64x128"}));
+  EXPECT_EQ(candidates(odd, h200()),
+            (std::vector<std::string>{"wgmma_cp_async/64x128", "mma_sync/128x128", "mma_sync/64x128"}));
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ class Arguments : public testing::Test {
   template <class... Text>
   void expect(ErrorCode code, const Text&... pieces) {
     const std::vector<unsigned char> before = out.bits();
-    expect_error(
-        code, [&] { call(); }, "ms_deform_attn", pieces...);
+    expect_error(code, [&] { call(); }, "ms_deform_attn", pieces...);
     EXPECT_EQ(out.bits(), before) << "the output was written";
     Buffer next = good.output();
     good.forward(next, "");

@@ -26,9 +26,9 @@ TEST(MsDeformAttnRebind, forward_works_on_the_other_memory) {
     plan.run();
     EXPECT_EQ(got.bits(), want.bits());
     EXPECT_EQ(first.bits(), x.output().bits()) << "the first memory was not touched";
-    expect_error(ErrorCode::overlap,
-                 [&] { plan.rebind({got.data(), y.locations().data(), y.weights().data(), got.data()}); },
-                 "ms_deform_attn: output", "value");
+    expect_error(
+        ErrorCode::overlap, [&] { plan.rebind({got.data(), y.locations().data(), y.weights().data(), got.data()}); },
+        "ms_deform_attn: output", "value");
   }
 }
 
@@ -47,8 +47,9 @@ TEST(MsDeformAttnRebind, backward_works_on_the_other_memory) {
   plan.rebind({y.value().data(), y.locations().data(), y.weights().data(), grad_output.data(), got.data()});
   plan.run();
   EXPECT_EQ(got.bits(), want.bits());
-  expect_error(ErrorCode::bad_parameter, [&] { plan.rebind({got.data()}); },
-               "value, sampling_locations, attention_weights, grad_output, gradients.value");
+  expect_error(
+      ErrorCode::bad_parameter, [&] { plan.rebind({got.data()}); },
+      "value, sampling_locations, attention_weights, grad_output, gradients.value");
 }
 
 TEST(MsDeformAttnWorkspace, a_call_on_the_cpu_needs_no_device_memory) {

@@ -96,12 +96,10 @@ TEST(MsDeformAttnViews, lists_without_memory_are_refused_by_name) {
   AttentionCall call;
   const std::size_t two = 2;
   call.options.level_start_index = {static_cast<const std::int64_t*>(nullptr), two};
-  expect_error(
-      ErrorCode::null_pointer, [&] { call.once(); }, "ms_deform_attn: level_start_index");
+  expect_error(ErrorCode::null_pointer, [&] { call.once(); }, "ms_deform_attn: level_start_index");
   call.options.level_start_index = {};
   call.options.points_per_level = {static_cast<const std::int32_t*>(nullptr), two};
-  expect_error(
-      ErrorCode::null_pointer, [&] { call.backward(); }, "ms_deform_attn_backward: points_per_level");
+  expect_error(ErrorCode::null_pointer, [&] { call.backward(); }, "ms_deform_attn_backward: points_per_level");
   call.options.points_per_level = {};
   expect_error(
       ErrorCode::null_pointer,

@@ -109,8 +109,7 @@ TEST(ResampleOffsetTensors, of_another_type_shape_or_place_are_refused) {
     for (const auto run : {&PackedCall::forward, &PackedCall::backward, &PackedCall::violations}) {
       PackedCall call;
       spoil(call);
-      expect_error(
-          code, [&] { (call.*run)(); }, argument, pieces...);
+      expect_error(code, [&] { (call.*run)(); }, argument, pieces...);
     }
   };
   const std::vector<std::int32_t> narrow{0, 3, 3, 5};
@@ -118,7 +117,8 @@ TEST(ResampleOffsetTensors, of_another_type_shape_or_place_are_refused) {
       unsupported_dtype, [&](PackedCall& c) { c.options.source_offset_tensor = view(narrow.data(), {4}); },
       "source_offset_tensor", "i32", "i64");
   refused(
-      shape_mismatch, [](PackedCall& c) { c.options.source_offset_tensor = view(std::as_const(c.source).data(), {2, 2}); },
+      shape_mismatch,
+      [](PackedCall& c) { c.options.source_offset_tensor = view(std::as_const(c.source).data(), {2, 2}); },
       "source_offset_tensor", "(B + 1)");
   refused(
       bad_strides,
@@ -128,8 +128,8 @@ TEST(ResampleOffsetTensors, of_another_type_shape_or_place_are_refused) {
       },
       "source_offset_tensor", "contiguous");
   refused(
-      device_mismatch,
-      [](PackedCall& c) { c.options.target_offset_tensor.device = {DeviceType::cuda, 0}; }, "target_offset_tensor");
+      device_mismatch, [](PackedCall& c) { c.options.target_offset_tensor.device = {DeviceType::cuda, 0}; },
+      "target_offset_tensor");
   refused(
       bad_parameter, [](PackedCall& c) { c.options.source_offsets = c.source; }, "source_offset_tensor",
       "given beside source_offsets");
@@ -144,8 +144,7 @@ TEST(ResampleOffsetTensors, on_the_host_must_fit) {
       PackedCall call;
       call.options.source_offset_tensor = as_tensor(source);
       call.options.target_offset_tensor = as_tensor(target);
-      expect_error(
-          ErrorCode::bad_offsets, [&] { (call.*run)(); }, pieces...);
+      expect_error(ErrorCode::bad_offsets, [&] { (call.*run)(); }, pieces...);
     }
   };
   refused({1, 3, 3, 5}, {0, 2, 2, 3}, "source_offset_tensor", "first offset of 1");
@@ -212,8 +211,8 @@ struct Unknown {
     return there(number, DType::f32, packed ? Layout::contiguous({count}) : Layout::contiguous({40, count / 40}));
   }
   ops::resample::Problem problem() const {
-    return ops::resample::make_problem(tensor(1, source, rows), times(2, source, rows),
-                                       {times(3, target, targets), {}}, tensor(4, target, targets), options());
+    return ops::resample::make_problem(tensor(1, source, rows), times(2, source, rows), {times(3, target, targets), {}},
+                                       tensor(4, target, targets), options());
   }
   ops::resample_backward::Problem backward() const {
     return ops::resample_backward::make_problem(times(2, source, rows), {times(3, target, targets), {}},

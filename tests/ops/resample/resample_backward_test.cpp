@@ -151,14 +151,11 @@ TEST_P(ResampleBackwardVariant, errors_are_named) {
   };
   expect_error(
       bad_parameter, [&] { run({.interpolation = Interpolation::cubic}); }, "cubic", "not linear in the values");
-  expect_error(
-      bad_parameter, [&] { run({.interpolation = Interpolation::slerp}); }, "slerp");
+  expect_error(bad_parameter, [&] { run({.interpolation = Interpolation::slerp}); }, "slerp");
   q[1] = 3;
-  expect_error(
-      target_outside, [&] { run({.outside = Outside::error}); }, "target_times[0, 1]");
+  expect_error(target_outside, [&] { run({.outside = Outside::error}); }, "target_times[0, 1]");
   q[1] = std::nan("");
-  expect_error(
-      times_not_finite, [&] { run({}); }, "target_times[0, 1]");
+  expect_error(times_not_finite, [&] { run({}); }, "target_times[0, 1]");
   q[1] = 1.5;
   std::vector<double> wide(12);
   expect_error(

@@ -26,31 +26,25 @@ class ResampleData : public ::testing::TestWithParam<std::string> {
     Call call;
     call.options.variant = GetParam();
     change(call);
-    expect_error(
-        code, [&] { call.run(); }, pieces...);
+    expect_error(code, [&] { call.run(); }, pieces...);
     expect_next_call_right(GetParam());
   }
 };
 
 TEST_P(ResampleData, times_must_increase_and_be_finite) {
   using enum ErrorCode;
-  refuse(
-      times_not_sorted, [](Call& c) { c.x[4] = 3; }, "source_times[1, 2]", "2 s after 3 s");
-  refuse(
-      times_not_sorted, [](Call& c) { c.x[4] = 3, c.options.duplicates = Duplicates::last; }, "source_times[1, 2]");
-  refuse(
-      duplicate_times, [](Call& c) { c.x[1] = 0; }, "source_times[0, 1]", "twice 0 s");
+  refuse(times_not_sorted, [](Call& c) { c.x[4] = 3; }, "source_times[1, 2]", "2 s after 3 s");
+  refuse(times_not_sorted, [](Call& c) { c.x[4] = 3, c.options.duplicates = Duplicates::last; }, "source_times[1, 2]");
+  refuse(duplicate_times, [](Call& c) { c.x[1] = 0; }, "source_times[0, 1]", "twice 0 s");
   for (const double bad : {std::nan(""), kInfinity, -kInfinity})
     for (const std::size_t at : {0u, 1u, 2u, 5u}) {
-      refuse(
-          times_not_finite, [&](Call& c) { c.x[at] = bad; }, "source_times");
+      refuse(times_not_finite, [&](Call& c) { c.x[at] = bad; }, "source_times");
       refuse(
           times_not_finite, [&](Call& c) { c.x[at] = bad, c.options.duplicates = Duplicates::last; }, "source_times");
     }
   for (const double bad : {std::nan(""), kInfinity, -kInfinity})
     for (const Outside outside : {Outside::hold, Outside::nan, Outside::extrapolate, Outside::error})
-      refuse(
-          times_not_finite, [&](Call& c) { c.q[2] = bad, c.options.outside = outside; }, "target_times[1, 0]");
+      refuse(times_not_finite, [&](Call& c) { c.q[2] = bad, c.options.outside = outside; }, "target_times[1, 0]");
   // Also where there is nothing to interpolate.
   for (const double bad : {std::nan(""), kInfinity, -kInfinity})
     refuse(
@@ -82,8 +76,7 @@ TEST_P(ResampleData, times_must_increase_and_be_finite) {
 
 TEST_P(ResampleData, times_must_not_overflow) {
   using enum ErrorCode;
-  refuse(
-      time_overflow, [](Call& c) { c.x[0] = -1.5e308, c.x[2] = 1.5e308; }, "span");
+  refuse(time_overflow, [](Call& c) { c.x[0] = -1.5e308, c.x[2] = 1.5e308; }, "span");
   const std::int64_t low = std::numeric_limits<std::int64_t>::min();
   const std::int64_t high = std::numeric_limits<std::int64_t>::max();
   const auto whole = [&](std::vector<std::int64_t> x, std::vector<std::int64_t> q, Outside outside) {
@@ -94,24 +87,9 @@ TEST_P(ResampleData, times_must_not_overflow) {
              {.outside = outside, .variant = GetParam()});
     return out[0];
   };
-  expect_error(
-      time_overflow,
-      [&] {
-        whole({low, high}, {0}, Outside::hold);
-      },
-      "span");
-  expect_error(
-      time_overflow,
-      [&] {
-        whole({high - 1, high}, {low}, Outside::extrapolate);
-      },
-      "target_times[0, 0]");
-  expect_error(
-      time_overflow,
-      [&] {
-        whole({low, low + 1}, {high}, Outside::extrapolate);
-      },
-      "target_times[0, 0]");
+  expect_error(time_overflow, [&] { whole({low, high}, {0}, Outside::hold); }, "span");
+  expect_error(time_overflow, [&] { whole({high - 1, high}, {low}, Outside::extrapolate); }, "target_times[0, 0]");
+  expect_error(time_overflow, [&] { whole({low, low + 1}, {high}, Outside::extrapolate); }, "target_times[0, 0]");
   // Holding needs no difference.
   EXPECT_EQ(whole({high - 1, high}, {low}, Outside::hold), 1);
   EXPECT_EQ(whole({low, low + 1}, {high}, Outside::hold), 2);
@@ -133,12 +111,9 @@ TEST_P(ResampleData, single_precision_times_must_resolve_the_steps) {
     return out[0];
   };
   for (const Duplicates duplicates : {Duplicates::error, Duplicates::last}) {
-    expect_error(
-        time_precision, [&] { run(1.7e9, 0.01, duplicates); }, "f32", "1700000");  // all timestamps equal
-    expect_error(
-        time_precision, [&] { run(1.7e9, 2.0, duplicates); }, "trajectory 0");  // a few steps of 128 s
-    expect_error(
-        time_precision, [&] { run(86400, 0.001, duplicates); }, "trajectory 0");  // 7.8 ms after a day
+    expect_error(time_precision, [&] { run(1.7e9, 0.01, duplicates); }, "f32", "1700000");  // all timestamps equal
+    expect_error(time_precision, [&] { run(1.7e9, 2.0, duplicates); }, "trajectory 0");     // a few steps of 128 s
+    expect_error(time_precision, [&] { run(86400, 0.001, duplicates); }, "trajectory 0");   // 7.8 ms after a day
     EXPECT_EQ(run(86400, 0.1, duplicates), 2);
     EXPECT_EQ(run(0, 1e-6, duplicates), 2);
   }
@@ -177,12 +152,9 @@ TEST_P(ResampleData, quaternions_must_have_a_norm) {
                {.interpolation = Interpolation::slerp, .max_gap = gap, .variant = GetParam()});
       return out;
     };
-    expect_error(
-        bad_quaternion, [&] { at(0.5, 0); }, "values[0, 1, 0:4]");
-    expect_error(
-        bad_quaternion, [&] { at(1, 0); }, "values[0, 1, 0:4]");
-    expect_error(
-        bad_quaternion, [&] { at(1.5, 0); }, "values[0, 1, 0:4]");
+    expect_error(bad_quaternion, [&] { at(0.5, 0); }, "values[0, 1, 0:4]");
+    expect_error(bad_quaternion, [&] { at(1, 0); }, "values[0, 1, 0:4]");
+    expect_error(bad_quaternion, [&] { at(1.5, 0); }, "values[0, 1, 0:4]");
     // Only quaternions that a target uses count.
     EXPECT_EQ(at(0, 0), (std::vector<float>{0, 0, 0, 1}));
     EXPECT_TRUE(std::isnan(at(0.5, 0.5)[0]));

@@ -47,10 +47,11 @@ TEST(ResamplePlan, works_on_other_memory_with_the_offsets_it_was_made_of) {
   plan.run();
   EXPECT_EQ(out, (std::vector<float>{5.5F, 6.5F, 40}));
   EXPECT_EQ(first, std::vector<float>(3)) << "the first memory was not touched";
-  expect_error(ErrorCode::null_pointer, [&] { plan.rebind({others.data(), nullptr, q.data(), out.data()}); },
-               "resample: source_times");
-  expect_error(ErrorCode::bad_parameter, [&] { plan.rebind({others.data()}); },
-               "values, source_times, target_times, output");
+  expect_error(
+      ErrorCode::null_pointer, [&] { plan.rebind({others.data(), nullptr, q.data(), out.data()}); },
+      "resample: source_times");
+  expect_error(
+      ErrorCode::bad_parameter, [&] { plan.rebind({others.data()}); }, "values, source_times, target_times, output");
   plan.run();
   EXPECT_EQ(resample_workspace(view(values.data(), {5, 1}), view(x.data(), {5}), view(q.data(), {3}),
                                view(out.data(), {3, 1}), {.source_offsets = source, .target_offsets = target}),
@@ -73,8 +74,8 @@ TEST(ResamplePlan, of_a_grid_and_of_a_backward_pass_work_on_other_memory) {
   const std::vector<float> gradient{1, 2};
   std::vector<float> to(3);
   std::vector<float> other(3);
-  Plan back = plan_resample_backward(view(x.data(), {3}), grid, view(gradient.data(), {1, 2, 1}),
-                                     view(to.data(), {1, 3, 1}));
+  Plan back =
+      plan_resample_backward(view(x.data(), {3}), grid, view(gradient.data(), {1, 2, 1}), view(to.data(), {1, 3, 1}));
   back.rebind({x.data(), gradient.data(), other.data()});
   back.run();
   EXPECT_EQ(other, (std::vector<float>{0.5F, 1.5F, 1}));

@@ -155,11 +155,8 @@ TEST_P(ResampleVariant, outside_follows_the_policy) {
   for (const Interpolation mode : {Interpolation::previous, Interpolation::next, Interpolation::nearest})
     expect(run(x, {10, 20, 30}, q, {.interpolation = mode, .outside = Outside::extrapolate}), {10, 10, 30, 30});
   expect_error(
-      ErrorCode::target_outside,
-      [&] {
-        run(x, y, {1, 4, 5}, {.outside = Outside::error});
-      },
-      "target_times[0, 2]", "5 s", "from 1 s to 4 s");
+      ErrorCode::target_outside, [&] { run(x, y, {1, 4, 5}, {.outside = Outside::error}); }, "target_times[0, 2]",
+      "5 s", "from 1 s to 4 s");
   expect(run(x, y, {1, 4, 2}, {.outside = Outside::error}), {10, 10, 20});
 }
 
@@ -182,8 +179,7 @@ TEST_P(ResampleVariant, one_sample_holds_and_no_targets_do_nothing) {
   expect(run({2, 3}, {7, 8}, {}, {}), {});
   expect(run({}, {}, {}, {}), {});
   expect(run({}, {}, {1, 2}, {.outside = Outside::nan}), {kNan, kNan});
-  expect_error(
-      ErrorCode::empty_trajectory, [&] { run({}, {}, {1}, {}); }, "trajectory 0", "1 targets");
+  expect_error(ErrorCode::empty_trajectory, [&] { run({}, {}, {1}, {}); }, "trajectory 0", "1 targets");
 }
 
 TEST_P(ResampleVariant, empty_batches_and_channels_are_fine) {
@@ -218,8 +214,7 @@ TEST_P(ResampleVariant, large_gaps_are_not_bridged) {
 TEST_P(ResampleVariant, duplicate_times_are_a_step_when_allowed) {
   const std::vector<double> x{0, 1, 1, 2};
   const std::vector<double> y{0, 10, 20, 30};
-  expect_error(
-      ErrorCode::duplicate_times, [&] { run(x, y, {0.5}, {}); }, "source_times[0, 2]", "twice 1 s");
+  expect_error(ErrorCode::duplicate_times, [&] { run(x, y, {0.5}, {}); }, "source_times[0, 2]", "twice 1 s");
   for (const Interpolation mode : {Interpolation::linear, Interpolation::cubic})
     expect(run(x, y, {0.5, 1, 1.5}, {.interpolation = mode, .duplicates = Duplicates::last}), {5, 20, 25}, 1e-14);
   expect(run(x, y, {0.5, 1, 1.5}, {.interpolation = Interpolation::next, .duplicates = Duplicates::last}),
@@ -390,12 +385,7 @@ TEST_P(ResampleVariant, reads_broadcast_and_reversed_tensors) {
 }
 
 TEST_P(ResampleVariant, an_error_leaves_the_next_call_right) {
-  expect_error(
-      ErrorCode::times_not_sorted,
-      [&] {
-        run({0, 2, 1}, {1, 2, 3}, {0.5}, {});
-      },
-      "source_times[0, 2]");
+  expect_error(ErrorCode::times_not_sorted, [&] { run({0, 2, 1}, {1, 2, 3}, {0.5}, {}); }, "source_times[0, 2]");
   expect(run({0, 1, 2}, {1, 2, 3}, {0.5}, {}), {1.5});
 }
 

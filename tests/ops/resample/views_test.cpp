@@ -121,10 +121,8 @@ TEST(ResampleViews, lists_without_memory_are_refused_by_name) {
     WholeCall call;
     call.pack();
     spoil(call.options);
-    expect_error(
-        ErrorCode::null_pointer, [&] { call.run(); }, "resample: " + name);
-    expect_error(
-        ErrorCode::null_pointer, [&] { call.backward(); }, "resample_backward: " + name);
+    expect_error(ErrorCode::null_pointer, [&] { call.run(); }, "resample: " + name);
+    expect_error(ErrorCode::null_pointer, [&] { call.backward(); }, "resample_backward: " + name);
   };
   constexpr const std::int64_t* kNone = nullptr;
   refused("source_offsets", [&](ResampleOptions& options) { options.source_offsets = {kNone, three}; });
@@ -140,8 +138,7 @@ TEST(ResampleViews, times_beside_times_are_in_their_unit) {
     WholeCall call;
     call.grid = UniformGrid{0.0, 1.0, 2};
     spoil(call);
-    expect_error(
-        ErrorCode::bad_parameter, [&] { call.run(); }, "resample: " + name, "seconds", "f64");
+    expect_error(ErrorCode::bad_parameter, [&] { call.run(); }, "resample: " + name, "seconds", "f64");
   };
   refused("grid.start", [&](WholeCall& call) { call.grid->start = whole; });
   refused("grid.period", [&](WholeCall& call) { call.grid->period = whole; });

@@ -46,11 +46,9 @@ TEST(TileLoad, checksum_weighs_every_word_and_reads_outside_as_zero) {
 TEST(TileLoad, names_the_argument_that_is_wrong) {
   Call call;
   call.levels[0].width = 5;
-  test::expect_error(
-      ErrorCode::level_shapes_mismatch, [&] { call.run(); }, "levels", "17", "14");
+  test::expect_error(ErrorCode::level_shapes_mismatch, [&] { call.run(); }, "levels", "17", "14");
   call.levels.clear();
-  test::expect_error(
-      ErrorCode::empty_level, [&] { call.run(); }, "levels");
+  test::expect_error(ErrorCode::empty_level, [&] { call.run(); }, "levels");
 }
 
 TEST(TileLoad, refuses_views_that_are_no_tensors_by_name) {

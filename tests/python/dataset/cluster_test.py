@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lerobot_test import digests
-
 import tmaops.dataset
+from lerobot_test import digests
 from tmaops.dataset import example
 
 
@@ -29,9 +28,8 @@ def whole(source):
 def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
     pytest.importorskip("ray")
     import ray
-    from ray.cluster_utils import Cluster
-
     import tmaops.ray
+    from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
@@ -62,7 +60,6 @@ def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
 def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
     pytest.importorskip("ray")
     import ray
-
     import tmaops.ray
 
     rng = np.random.default_rng(4)
@@ -84,10 +81,11 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
 def test_datatrove_runs_every_share_and_again_only_what_is_missing(source, whole, tmp_path):
     pytest.importorskip("datatrove")
     from datatrove.executor import LocalPipelineExecutor
-
     from tmaops.dataset.datatrove import Resample
 
     step = Resample(source, tmp_path / "out", hz=2000)
-    executor = LocalPipelineExecutor([step], tasks=4, workers=2, start_method="spawn", logging_dir=str(tmp_path / "logs"))
+    executor = LocalPipelineExecutor(
+        [step], tasks=4, workers=2, start_method="spawn", logging_dir=str(tmp_path / "logs")
+    )
     executor.run()
     assert digests(tmp_path / "out") == whole

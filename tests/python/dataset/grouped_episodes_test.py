@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from tmaops.dataset import clock
 from tmaops.dataset.columns import Episodes, one_episode, resample_episodes
 from tmaops.dataset.errors import Refused
@@ -32,10 +31,14 @@ def together_of(episodes):
 def rows_of(random, episodes):
     rows = sum(e.times.size for e in episodes)
     columns = {mode: pa.array(random.standard_normal(rows)) for mode in MODES}
-    columns["pose"] = pa.FixedSizeListArray.from_arrays(pa.array(random.standard_normal(rows * 4).astype(np.float32)), 4)
+    columns["pose"] = pa.FixedSizeListArray.from_arrays(
+        pa.array(random.standard_normal(rows * 4).astype(np.float32)), 4
+    )
     columns["holes"] = pa.array(random.standard_normal(rows), mask=random.random(rows) < 0.2)
     columns["label"] = pa.array([f"row {i}" for i in range(rows)])
-    columns["arm"] = pa.StructArray.from_arrays([pa.array(random.standard_normal(rows)), pa.array(np.arange(rows))], ["angle", "count"])
+    columns["arm"] = pa.StructArray.from_arrays(
+        [pa.array(random.standard_normal(rows)), pa.array(np.arange(rows))], ["angle", "count"]
+    )
     return pa.table(columns)
 
 
@@ -77,16 +80,27 @@ def test_statistics_of_episodes_together_are_those_of_numpy():
     values = random.standard_normal((int(rows.sum()), 3)).astype(np.float32)
     values[rows[0] : rows[0] + rows[1], 1] = np.nan  # no value at all in episode 1
     values[::17, 2] = np.nan
-    table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), 3), "name": ["a"] * len(values)})
+    table = pa.table(
+        {"x": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), 3), "name": ["a"] * len(values)}
+    )
     made = stats_of(table, {"x": ["min", "q01", "q90"], "name": ["min"]}, rows)
     assert list(made) == ["x"]
     for episode, own in enumerate(np.split(values.astype(np.float64), np.cumsum(rows)[:-1])):
         for channel in range(3):
             numbers = own[~np.isnan(own[:, channel]), channel]
-            wanted = {"min": np.min, "max": np.max, "mean": np.mean, "std": np.std, "q01": lambda x: np.quantile(x, 0.01), "q90": lambda x: np.quantile(x, 0.9)}
+            wanted = {
+                "min": np.min,
+                "max": np.max,
+                "mean": np.mean,
+                "std": np.std,
+                "q01": lambda x: np.quantile(x, 0.01),
+                "q90": lambda x: np.quantile(x, 0.9),
+            }
             for key, function in wanted.items():
                 expected = function(numbers) if numbers.size else np.nan
-                np.testing.assert_allclose(made["x"][key][episode, channel], expected, rtol=1e-12, atol=1e-12, err_msg=f"{key} of {episode}")
+                np.testing.assert_allclose(
+                    made["x"][key][episode, channel], expected, rtol=1e-12, atol=1e-12, err_msg=f"{key} of {episode}"
+                )
         assert made["x"]["count"][episode] == len(own)
 
 

@@ -26,8 +26,12 @@ def robomimic(path, lengths):
             quaternion = rng.normal(size=(n, 4)) * 0.05 + [0, 0, 0, 1]
             demo.create_dataset("actions", data=rng.normal(size=(n, 7)))
             demo.create_dataset("dones", data=np.arange(n) == n - 1)
-            demo.create_dataset("obs/robot0_eef_quat", data=quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True))
-            demo.create_dataset("obs/image", data=rng.integers(0, 255, (n, 8, 8, 3), np.uint8), compression="gzip", chunks=(1, 8, 8, 3))
+            demo.create_dataset(
+                "obs/robot0_eef_quat", data=quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
+            )
+            demo.create_dataset(
+                "obs/image", data=rng.integers(0, 255, (n, 8, 8, 3), np.uint8), compression="gzip", chunks=(1, 8, 8, 3)
+            )
         file.create_group("mask").create_dataset("train", data=np.array([b"demo_0"]))
 
 
@@ -46,7 +50,9 @@ def test_robomimic_demonstrations_come_onto_another_rate(tmp_path):
             assert now.attrs["num_samples"] == targets.size and now.attrs["model_file"] == "<xml/>"
             total += targets.size
             np.testing.assert_allclose(now["actions"], known.linear(was["actions"][()], times, targets), atol=1e-7)
-            np.testing.assert_allclose(now["obs/robot0_eef_quat"], known.slerp(was["obs/robot0_eef_quat"][()], times, targets), atol=1e-7)
+            np.testing.assert_allclose(
+                now["obs/robot0_eef_quat"], known.slerp(was["obs/robot0_eef_quat"][()], times, targets), atol=1e-7
+            )
             images = known.previous(was["obs/image"][()], times, targets + 1e-9)
             np.testing.assert_array_equal(now["obs/image"], images)
             assert now["obs/image"].compression == "gzip"
@@ -79,13 +85,17 @@ def test_streams_of_several_rates_share_one_clock(tmp_path):
     with h5py.File(tmp_path / "in.h5") as old, h5py.File(tmp_path / "out.h5") as new:
         clocks = [new[f"{name}/timestamp"][()] for name in ("camera", "tactile", "imu")]
         assert (clocks[0] == clocks[1]).all() and (clocks[0] == clocks[2]).all()
-        firsts, lasts = zip(*((old[f"{n}/timestamp"][0], old[f"{n}/timestamp"][-1]) for n in ("camera", "tactile", "imu")), strict=True)
+        firsts, lasts = zip(
+            *((old[f"{n}/timestamp"][0], old[f"{n}/timestamp"][-1]) for n in ("camera", "tactile", "imu")), strict=True
+        )
         assert clocks[0][0] == pytest.approx(max(firsts), abs=1e-9)
         assert min(lasts) - 0.01 < clocks[0][-1] <= min(lasts) + 1e-9
         for name in ("camera", "tactile", "imu"):
             times = old[f"{name}/timestamp"][()]
             wanted = known.linear(old[f"{name}/value"][()], times, clocks[0])
-            np.testing.assert_allclose(new[f"{name}/value"], wanted, atol=1e-5)  # half a nanosecond at slopes of 1e4 per second
+            np.testing.assert_allclose(
+                new[f"{name}/value"], wanted, atol=1e-5
+            )  # half a nanosecond at slopes of 1e4 per second
             assert new[f"{name}/frame"][()].tolist() == known.nearest(np.arange(times.size), times, clocks[0])
 
 
@@ -133,14 +143,18 @@ def test_float32_seconds_are_warned_about(tmp_path):
         file.create_dataset("timestamp", data=np.arange(50, dtype=np.float32) / 10)
         file.create_dataset("x", data=np.arange(50.0))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
-    assert report.warnings == ["dataset 'timestamp' of the samples holds float32 seconds: their resolution gets coarser with time"]
+    assert report.warnings == [
+        "dataset 'timestamp' of the samples holds float32 seconds: their resolution gets coarser with time"
+    ]
 
 
 def test_damaged_files_and_datasets_are_left_out_by_name(tmp_path):
     (tmp_path / "in").mkdir()
     for i in range(3):
         with h5py.File(tmp_path / "in" / f"episode_{i}.hdf5", "w") as file:
-            file.create_dataset("action", data=np.random.default_rng(i).normal(size=(400, 8)), chunks=(50, 8), fletcher32=True)
+            file.create_dataset(
+                "action", data=np.random.default_rng(i).normal(size=(400, 8)), chunks=(50, 8), fletcher32=True
+            )
     damaged = bytearray((tmp_path / "in" / "episode_1.hdf5").read_bytes())
     damaged[-3000:] = bytes(3000)  # of the numbers
     (tmp_path / "in" / "episode_1.hdf5").write_bytes(damaged)
@@ -166,7 +180,12 @@ def test_the_loader_of_robomimic_takes_the_result(tmp_path):
 
     robomimic(tmp_path / "in.hdf5", [41, 12])
     tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
-    loaded = SequenceDataset(str(tmp_path / "out.hdf5"), obs_keys=["robot0_eef_quat", "image"], dataset_keys=["actions", "dones"], load_next_obs=False)
+    loaded = SequenceDataset(
+        str(tmp_path / "out.hdf5"),
+        obs_keys=["robot0_eef_quat", "image"],
+        dataset_keys=["actions", "dones"],
+        load_next_obs=False,
+    )
     assert loaded.n_demos == 2 and len(loaded) == 61 + 17
     last, next_first = loaded[60]["actions"][0], loaded[61]["obs"]["image"][0]
     loaded.close_and_delete_hdf5_handle()

@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from browser import check, check_drawn, needs_chromium
 from tmaops.dataset import example

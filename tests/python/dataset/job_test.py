@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tmaops.dataset
 from lerobot_test import data_of, digests
 from stopped import run_and_stop
-
-import tmaops.dataset
 from tmaops.dataset import Refused, example
 
 COMMAND = [sys.executable, "-c", "import sys; from tmaops.dataset.cli import main; sys.exit(main())"]
+
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
@@ -29,18 +29,22 @@ def source(tmp_path_factory):
     example.write(root, [300] * 24, files=12)
     return root
 
+
 @pytest.fixture(scope="module")
 def whole(source):
     out = source.parent / "whole"
     tmaops.dataset.resample(source, out, hz=137, workers=1)
     return digests(out)
 
+
 def arguments(source, out, *more):
     return ["resample", source, out, "--hz", "137", "--workers", "1", "--quiet", *more]
 
 
 def start(source, out, *more):
-    return subprocess.Popen(COMMAND + [str(a) for a in arguments(source, out, *more)], stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        COMMAND + [str(a) for a in arguments(source, out, *more)], stderr=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -61,15 +65,18 @@ def test_what_is_done_is_not_done_again(source, tmp_path):
     report = tmaops.dataset.resample(source, out, hz=137, workers=1, resume=True)
     assert report.done and report.reused == 6 and report.units == 12
 
+
 def test_another_job_is_not_taken_over(source, tmp_path):
     tmaops.dataset.resample(source, tmp_path / "out", hz=137, workers=1, shard=(0, 2))
     with pytest.raises(Refused, match="another input or other options"):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30, workers=1, resume=True)
 
+
 def test_an_output_that_exists_is_refused(source, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(Refused, match="a path that exists"):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30)
+
 
 def test_a_changed_input_file_is_done_anew(source, tmp_path):
     copy = tmp_path / "copy"
@@ -77,6 +84,7 @@ def test_a_changed_input_file_is_done_anew(source, tmp_path):
     tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, shard=(0, 2))
     os.utime(copy / "data" / "chunk-000" / "file-000.parquet", ns=(1, 1))
     assert tmaops.dataset.resample(copy, tmp_path / "out", hz=137, workers=1, resume=True).reused == 5
+
 
 def test_a_damaged_file_is_refused_by_name_or_its_episodes_are_left_out(source, tmp_path):
     copy = tmp_path / "copy"
@@ -93,11 +101,14 @@ def test_a_damaged_file_is_refused_by_name_or_its_episodes_are_left_out(source, 
     assert rows.column("index").to_pylist() == list(range(rows.num_rows))
     assert sorted(set(rows.column("episode_index").to_pylist())) == list(range(22))
 
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_full_disk_loses_nothing(source, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], stderr=subprocess.DEVNULL
+    ).returncode:
         pytest.skip("no mounts here")
     try:
         process = start(source, disk / "out", "--keep-going")  # a full disk is no fault of an episode
@@ -182,7 +193,9 @@ def test_a_worker_that_is_killed_ends_the_run_with_words(source, tmp_path, delay
 def test_a_program_without_a_main_guard_and_with_its_own_path_has_workers(source, whole, tmp_path):
     program = "import sys, tmaops.dataset\nsys.path.insert(0, '/nowhere')\ntmaops.dataset.resample(*sys.argv[1:], hz=137, workers=3)\n"
     (tmp_path / "program.py").write_text(program)
-    done = subprocess.run([sys.executable, tmp_path / "program.py", source, tmp_path / "out"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py", source, tmp_path / "out"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0 and not done.stderr
     assert digests(tmp_path / "out") == whole
 
@@ -202,7 +215,14 @@ def test_ctrl_c_ends_a_run_with_several_workers(source, tmp_path):
 def write_much(path, size):
     """A table of about so many bytes, in episodes of 8 MB with an image a row, in one row group of each 64 MB."""
     rng = np.random.default_rng(1)
-    schema = pa.schema([("time", pa.float64()), ("episode", pa.int64()), ("state", pa.list_(pa.float32(), 250)), ("image", pa.binary())])
+    schema = pa.schema(
+        [
+            ("time", pa.float64()),
+            ("episode", pa.int64()),
+            ("state", pa.list_(pa.float32(), 250)),
+            ("image", pa.binary()),
+        ]
+    )
     rows = 1000
     with pq.ParquetWriter(path, schema, compression="NONE", use_dictionary=False) as writer:
         episode = 0
@@ -216,7 +236,10 @@ def write_much(path, size):
             episode += 1
 
 
-@pytest.mark.parametrize("size", [400 << 20, pytest.param(2 << 30, marks=pytest.mark.skipif("BIG" not in os.environ, reason="BIG=1 runs it"))])
+@pytest.mark.parametrize(
+    "size",
+    [400 << 20, pytest.param(2 << 30, marks=pytest.mark.skipif("BIG" not in os.environ, reason="BIG=1 runs it"))],
+)
 def test_memory_does_not_grow_with_the_input(tmp_path, size):
     write_much(tmp_path / "in.parquet", size)
     assert (tmp_path / "in.parquet").stat().st_size >= size
@@ -225,8 +248,12 @@ def test_memory_does_not_grow_with_the_input(tmp_path, size):
         "tmaops.dataset.resample(sys.argv[1], sys.argv[2], hz=30, workers=1)\n"
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "in.parquet", tmp_path / "out.parquet"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "in.parquet", tmp_path / "out.parquet"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 500_000, f"{done.stdout} KiB at most"  # of a process; the interpreter and Arrow are 150,000
+    assert int(done.stdout) < 500_000, (
+        f"{done.stdout} KiB at most"
+    )  # of a process; the interpreter and Arrow are 150,000
     (tmp_path / "in.parquet").unlink()
     (tmp_path / "out.parquet").unlink()

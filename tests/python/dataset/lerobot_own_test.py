@@ -1,5 +1,4 @@
-"""Data sets written and read by LeRobot's own code (`pip install --no-deps lerobot` and what its data sets need).
-"""
+"""Data sets written and read by LeRobot's own code (`pip install --no-deps lerobot` and what its data sets need)."""
 
 import importlib.util
 
@@ -7,7 +6,6 @@ import known
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from lerobot_own import lerobot_imports
 
@@ -31,12 +29,18 @@ def motion(seconds):
 
 @pytest.fixture
 def source(own, tmp_path):
-    features = {"observation.state": {"dtype": "float32", "shape": (3,), "names": ["a", "b", "c"]},
-                "action": {"dtype": "float32", "shape": (2,), "names": None}}
+    features = {
+        "observation.state": {"dtype": "float32", "shape": (3,), "names": ["a", "b", "c"]},
+        "action": {"dtype": "float32", "shape": (2,), "names": None},
+    }
     made = own.create("test/made", fps=20, features=features, root=tmp_path / "in", use_videos=False)
     for length, task in ((40, "push"), (25, "pull"), (61, "push")):
         for i in range(length):
-            frame = {"observation.state": motion(np.float64(i / 20)), "action": np.array([i, -i], np.float32), "task": task}
+            frame = {
+                "observation.state": motion(np.float64(i / 20)),
+                "action": np.array([i, -i], np.float32),
+                "task": task,
+            }
             made.add_frame(frame)
         made.save_episode()
     made.finalize()
@@ -74,4 +78,6 @@ def test_its_statistics_agree_with_those_that_it_would_compute(own, source, tmp_
     for key in ("min", "max", "mean", "std", "q01", "q50", "q99"):
         # Its quantiles are those of a histogram, with 98 rows up to 3 % of the range off; ours are exact.
         loose = 0.03 * np.ptp(state[:98], axis=0).max() if key[0] == "q" else 1e-6
-        np.testing.assert_allclose(episodes[0][f"stats/observation.state/{key}"], first[key], rtol=1e-5, atol=loose, err_msg=key)
+        np.testing.assert_allclose(
+            episodes[0][f"stats/observation.state/{key}"], first[key], rtol=1e-5, atol=loose, err_msg=key
+        )

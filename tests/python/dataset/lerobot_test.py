@@ -5,12 +5,10 @@ import json
 from pathlib import Path
 
 import known
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from tmaops.dataset import Refused, example
 
@@ -52,8 +50,12 @@ def test_every_number_is_that_of_float64(source, tmp_path, hz):
         wanted = known.linear(values, times, targets)
         wanted[:, 3:7] = known.slerp(values[:, 3:7], times, targets)
         np.testing.assert_allclose(state, wanted, rtol=0, atol=3e-7)
-        np.testing.assert_allclose(np.stack(found["action"]), known.linear(values[:, :2] * 2, times, targets), atol=3e-7)
-        assert found["done"].tolist() == [False] * (len(found) - 1) + [True], "the last row keeps the flag of the last step"
+        np.testing.assert_allclose(
+            np.stack(found["action"]), known.linear(values[:, :2] * 2, times, targets), atol=3e-7
+        )
+        assert found["done"].tolist() == [False] * (len(found) - 1) + [True], (
+            "the last row keeps the flag of the last step"
+        )
 
 
 def test_metadata_are_those_of_the_new_rows(source, tmp_path):
@@ -105,7 +107,9 @@ def test_videos_keep_their_spans_and_the_tolerance_is_said(tmp_path):
     report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=30, workers=1)
     assert any("tolerance_s=0.01" in warning for warning in report.warnings)
     for old, new in zip(episodes_of(tmp_path / "in"), episodes_of(tmp_path / "out"), strict=True):
-        assert {k: v for k, v in old.items() if k.startswith("videos/")} == {k: v for k, v in new.items() if k.startswith("videos/")}
+        assert {k: v for k, v in old.items() if k.startswith("videos/")} == {
+            k: v for k, v in new.items() if k.startswith("videos/")
+        }
     assert not tmaops.dataset.resample(tmp_path / "in", tmp_path / "half", hz=25, workers=1).warnings
 
 
@@ -129,8 +133,14 @@ def test_an_episode_out_of_order_is_refused_by_number_or_left_out(source, tmp_pa
 
 
 def test_wrong_requests_are_refused_before_anything_is_written(source, tmp_path):
-    for options in ({"hz": 0}, {"hz": 30, "modes": {"nothing": "linear"}}, {"hz": 30, "modes": {"done": "linear"}},
-                    {"hz": 30, "modes": {"observation.state[2:5]": "slerp"}}, {"hz": 30, "max_gap": -1.0}, {"hz": 30, "shard": (2, 2)}):
+    for options in (
+        {"hz": 0},
+        {"hz": 30, "modes": {"nothing": "linear"}},
+        {"hz": 30, "modes": {"done": "linear"}},
+        {"hz": 30, "modes": {"observation.state[2:5]": "slerp"}},
+        {"hz": 30, "max_gap": -1.0},
+        {"hz": 30, "shard": (2, 2)},
+    ):
         with pytest.raises(Refused):
             tmaops.dataset.resample(source, tmp_path / "out", workers=1, **options)
         assert not (tmp_path / "out").exists()

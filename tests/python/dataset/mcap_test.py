@@ -6,15 +6,21 @@ import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("mcap_ros2")
-from mcap_ros2.writer import Writer
-
 import tmaops.dataset
+from mcap_ros2.writer import Writer
 from tmaops.dataset import Refused
 
 STAMP = "================================================================================\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
-HEADER = "================================================================================\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n" + STAMP
+HEADER = (
+    "================================================================================\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+    + STAMP
+)
 QUATERNION = "================================================================================\nMSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w\n"
-IMU = "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] covariance\nstring note\n" + HEADER + QUATERNION
+IMU = (
+    "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] covariance\nstring note\n"
+    + HEADER
+    + QUATERNION
+)
 BASE = 1_700_000_000_000_000_000
 
 
@@ -53,9 +59,18 @@ def test_topics_of_mixed_rates_come_onto_one_clock(tmp_path):
     at = table.column("timestamp").cast("int64").to_numpy()
     assert at[0] == grip_times[0] and at[-1] <= min(imu_times[-1], grip_times[-1]) < at[-1] + 10_000_000
     assert (np.diff(at) == 10_000_000).all()
-    shift = lambda t: (np.asarray(t) - BASE) / 1e9
-    np.testing.assert_allclose(np.stack(table.column("/imu.orientation").to_pylist()), known.slerp(imu, shift(imu_times), shift(at)), atol=1e-7)
-    np.testing.assert_allclose(table.column("/grip.data").to_numpy(), known.linear(grip[:, None], shift(grip_times), shift(at))[:, 0], atol=1e-6)
+
+    def shift(t):
+        return (np.asarray(t) - BASE) / 1e9
+
+    np.testing.assert_allclose(
+        np.stack(table.column("/imu.orientation").to_pylist()), known.slerp(imu, shift(imu_times), shift(at)), atol=1e-7
+    )
+    np.testing.assert_allclose(
+        table.column("/grip.data").to_numpy(),
+        known.linear(grip[:, None], shift(grip_times), shift(at))[:, 0],
+        atol=1e-6,
+    )
     assert table.column("/grip.mode").to_pylist() == known.previous(list(range(50)), grip_times, at)
     assert table.column("/imu.covariance").type.list_size == 9
 

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from tmaops.dataset import Refused
 from tmaops.dataset.tables import BATCH_ROWS, Run, batches_of, map_runs, parquet
@@ -57,7 +56,9 @@ def test_types_order_zones_and_metadata_survive_and_numbers_are_those_of_float64
         wanted = known.linear(np.stack(table.column("vector").to_pylist()[rows]), seconds, at)
         np.testing.assert_allclose(np.stack(mine.column("vector").to_pylist()), wanted, atol=1e-12)
         for name in ("label", "nested", "when", "count"):
-            assert mine.column(name).to_pylist() == known.previous(table.column(name).to_pylist()[rows], t, targets), name
+            assert mine.column(name).to_pylist() == known.previous(table.column(name).to_pylist()[rows], t, targets), (
+                name
+            )
 
 
 def test_a_null_sample_leaves_nulls_around_it_and_nowhere_else(source, tmp_path):
@@ -101,7 +102,9 @@ def test_what_was_taken_as_time_is_said_and_a_missing_one_refused(source, tmp_pa
 
 
 def test_float32_seconds_are_warned_about(tmp_path):
-    pq.write_table(pa.table({"t": pa.array(np.arange(50, dtype=np.float32) / 10), "x": np.arange(50.0)}), tmp_path / "in.parquet")
+    pq.write_table(
+        pa.table({"t": pa.array(np.arange(50, dtype=np.float32) / 10), "x": np.arange(50.0)}), tmp_path / "in.parquet"
+    )
     report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
     assert any("float seconds" in warning for warning in report.warnings)
 
@@ -116,24 +119,40 @@ def test_rows_of_a_dictionary_that_shrinks_the_file_are_read_in_bounded_parts(tm
     assert max(batch.num_rows for batch in batches_of(file, "in", None)) <= BATCH_ROWS
     seen = []
     runs = [Run(i, 100 * i, 100) for i in range(rows // 100)]
-    map_runs(tmp_path / "in.parquet", tmp_path / "out.parquet", runs, lambda group, part: seen.append(part.num_rows) or part.slice(0, 1))
+    map_runs(
+        tmp_path / "in.parquet",
+        tmp_path / "out.parquet",
+        runs,
+        lambda group, part: seen.append(part.num_rows) or part.slice(0, 1),
+    )
     assert max(seen) <= BATCH_ROWS and sum(seen) == 100 * len(runs)
 
 
 def test_images_that_no_codec_shrinks_are_written_without_and_old_names_of_list_elements_keep_theirs(tmp_path):
     random = np.random.default_rng(1)
-    table = pa.table({
-        "time": np.arange(400) / 50,
-        "image": pa.array([random.bytes(500) for _ in range(400)]),
-        "text": pa.array(["a text that repeats itself " * 20] * 200 + [f"text {i} " * 100 for i in range(200)]),
-        "list": pa.array([[float(i // 50), 1.0] for i in range(400)], pa.list_(pa.float32())),
-    })  # fmt: skip
-    pq.write_table(table, tmp_path / "in.parquet", compression="zstd", use_compliant_nested_type=False, use_dictionary=["list.list.item"])
+    table = pa.table(
+        {
+            "time": np.arange(400) / 50,
+            "image": pa.array([random.bytes(500) for _ in range(400)]),
+            "text": pa.array(["a text that repeats itself " * 20] * 200 + [f"text {i} " * 100 for i in range(200)]),
+            "list": pa.array([[float(i // 50), 1.0] for i in range(400)], pa.list_(pa.float32())),
+        }
+    )
+    pq.write_table(
+        table,
+        tmp_path / "in.parquet",
+        compression="zstd",
+        use_compliant_nested_type=False,
+        use_dictionary=["list.list.item"],
+    )
     tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=50, workers=1)
     group = pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0)
     found = {group.column(i).path_in_schema: group.column(i) for i in range(4)}
     assert {path: column.compression for path, column in found.items()} == {
-        "time": "ZSTD", "image": "UNCOMPRESSED", "text": "ZSTD", "list.list.element": "ZSTD",
-    }  # fmt: skip
+        "time": "ZSTD",
+        "image": "UNCOMPRESSED",
+        "text": "ZSTD",
+        "list.list.element": "ZSTD",
+    }
     assert found["list.list.element"].has_dictionary_page and not found["text"].has_dictionary_page
     assert pq.read_table(tmp_path / "out.parquet").equals(table)

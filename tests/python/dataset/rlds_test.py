@@ -5,7 +5,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from tmaops.dataset import Refused
 
@@ -40,7 +39,9 @@ def check(made, steps, hz_in, hz):
     targets = np.arange(len(made)) / hz
     assert targets[-1] <= times[-1] + 1e-9 < targets[-1] + 1 / hz
     for kind in (lambda s: s["action"], lambda s: s["observation"]["state"]):
-        np.testing.assert_allclose([kind(s) for s in made], known.linear([kind(s) for s in steps], times, targets), atol=1e-6)
+        np.testing.assert_allclose(
+            [kind(s) for s in made], known.linear([kind(s) for s in steps], times, targets), atol=1e-6
+        )
     images = known.previous([s["observation"]["image"] for s in steps], times, targets + 1e-9)
     assert [s["observation"]["image"] for s in made] == images
     count = len(made)
@@ -56,7 +57,10 @@ def test_a_row_per_episode_with_its_steps_as_structs(episodes, tmp_path, hz):
     pq.write_table(table, tmp_path / "in.parquet")
     report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, input_hz=15, workers=1)
     assert report.rows_read == sum(LENGTHS) and report.episodes == 3
-    assert report.notes == ["time: counted at 15 per second (asked for)", "episodes: a row each, whose steps are in steps"]
+    assert report.notes == [
+        "time: counted at 15 per second (asked for)",
+        "episodes: a row each, whose steps are in steps",
+    ]
     assert report.columns["steps.observation.state"] == "linear (real numbers)"
     made = pq.read_table(tmp_path / "out.parquet")
     assert made.schema.equals(pq.read_schema(tmp_path / "in.parquet"))
@@ -66,7 +70,10 @@ def test_a_row_per_episode_with_its_steps_as_structs(episodes, tmp_path, hz):
 
 
 def test_a_row_per_episode_with_lists_beside_each_other(episodes, tmp_path):
-    rows = [{key: [step[key] for step in steps] for key in steps[0]} | {"episode_id": f"e{i}"} for i, steps in enumerate(episodes)]
+    rows = [
+        {key: [step[key] for step in steps] for key in steps[0]} | {"episode_id": f"e{i}"}
+        for i, steps in enumerate(episodes)
+    ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
     tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=40, input_hz=15, workers=1)
     made = pq.read_table(tmp_path / "out.parquet").to_pylist()

@@ -5,7 +5,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import tmaops.dataset
 from tmaops.dataset import Refused
 from tmaops.dataset.cli import main
@@ -21,7 +20,12 @@ def source(tmp_path):
     table = pa.table(
         {
             "stamp_ns": times,
-            "observation": pa.array([{"state": pose["position"][i], "eef_quat": quaternion[i], "step": i} if i != 7 else None for i in range(n)]),
+            "observation": pa.array(
+                [
+                    {"state": pose["position"][i], "eef_quat": quaternion[i], "step": i} if i != 7 else None
+                    for i in range(n)
+                ]
+            ),
             "action": rng.normal(size=n),
             "counter": np.arange(n),
             "cloud": [rng.normal(size=1 + i % 5) for i in range(n)],
@@ -63,17 +67,54 @@ def test_saved_rules_name_everything_and_give_the_same_bytes(source, tmp_path, c
     pytest.importorskip("yaml")
     first = ["--mode", "action=cubic", "--mode", "type:int*=nearest", "--max-gap", "0.5"]
     saved = str(tmp_path / "rules.yaml")
-    assert main(["resample", str(source), str(tmp_path / "a.parquet"), "--hz", "40", "--explain", "--save-rules", saved, *first]) == 0
+    assert (
+        main(
+            [
+                "resample",
+                str(source),
+                str(tmp_path / "a.parquet"),
+                "--hz",
+                "40",
+                "--explain",
+                "--save-rules",
+                saved,
+                *first,
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().err
     assert "counter: nearest (asked for)" in said and "time: column 'stamp_ns' in ns (by the column's name)" in said
     assert not (tmp_path / "a.parquet").exists()
     text = (tmp_path / "rules.yaml").read_text()
-    for line in ("action: cubic", "observation.step: nearest", "observation.eef_quat: slerp", "time_column: stamp_ns", "is_last: final"):
+    for line in (
+        "action: cubic",
+        "observation.step: nearest",
+        "observation.eef_quat: slerp",
+        "time_column: stamp_ns",
+        "is_last: final",
+    ):
         assert line in text, text
     assert main(["resample", str(source), str(tmp_path / "a.parquet"), "--hz", "40", "--quiet", *first]) == 0
     assert main(["resample", str(source), str(tmp_path / "b.parquet"), "--hz", "40", "--quiet", "--rules", saved]) == 0
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    assert main(["resample", str(source), str(tmp_path / "c.parquet"), "--hz", "40", "--quiet", "--rules", saved, "--mode", "action=next"]) == 0
+    assert (
+        main(
+            [
+                "resample",
+                str(source),
+                str(tmp_path / "c.parquet"),
+                "--hz",
+                "40",
+                "--quiet",
+                "--rules",
+                saved,
+                "--mode",
+                "action=next",
+            ]
+        )
+        == 0
+    )
     assert pq.read_table(tmp_path / "c.parquet").column("action")[1] in pq.read_table(source).column("action")
 
 

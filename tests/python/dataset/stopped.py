@@ -25,7 +25,9 @@ def run_and_stop(files, arguments, how):
     """Runs the tool in one process, and sends a signal when so many files are done and the next is written but not yet in its
     place. Returns how the process ended.
     """
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(files), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(files), *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(how)
     return process.wait(60)

@@ -5,10 +5,9 @@ import os
 import signal
 
 import pytest
+import tmaops.dataset
 from lerobot_test import digests
 from stopped import run_and_stop
-
-import tmaops.dataset
 from tmaops.dataset import Refused, example
 
 for needed in ("moto.server", "s3fs", "upath"):
@@ -24,9 +23,13 @@ def store():
     server.start()
     host, port = server.get_host_and_port()
     wanted = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1", "NO_PROXY": host, "no_proxy": host,
-    }  # fmt: skip
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "NO_PROXY": host,
+        "no_proxy": host,
+    }
     before = {key: os.environ.get(key) for key in wanted}
     os.environ.update(wanted)
     import s3fs

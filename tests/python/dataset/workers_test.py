@@ -5,7 +5,6 @@ import threading
 import time
 
 import pytest
-
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.workers import Workers
 

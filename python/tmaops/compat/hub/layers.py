@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import transformers as compat
+from tmaops.compat import transformers as compat
 
 
 class MultiScaleDeformableAttention(torch.nn.Module):
@@ -15,11 +15,23 @@ class MultiScaleDeformableAttention(torch.nn.Module):
     has_backward = True
 
     def forward(
-        self, value: Tensor, value_spatial_shapes: Any, value_spatial_shapes_list: Any, level_start_index: Any,
-        sampling_locations: Tensor, attention_weights: Tensor, im2col_step: int,
-    ) -> Tensor:  # fmt: skip
+        self,
+        value: Tensor,
+        value_spatial_shapes: Any,
+        value_spatial_shapes_list: Any,
+        level_start_index: Any,
+        sampling_locations: Tensor,
+        attention_weights: Tensor,
+        im2col_step: int,
+    ) -> Tensor:
         """(N, Lq, M * D) of value (N, S, M, D), shapes (L, 2), starts (L), locations (N, Lq, M, L, P, 2), weights (N, Lq, M, L, P)."""
         return compat.forward(
-            self, value, value_spatial_shapes, value_spatial_shapes_list, level_start_index, sampling_locations, attention_weights,
+            self,
+            value,
+            value_spatial_shapes,
+            value_spatial_shapes_list,
+            level_start_index,
+            sampling_locations,
+            attention_weights,
             im2col_step,
-        )  # fmt: skip
+        )

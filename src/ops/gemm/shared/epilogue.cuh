@@ -168,8 +168,8 @@ __device__ __forceinline__ void write_tile(const Epilogue& epilogue, const float
                                            WarpStaging& staging, int row, int column, std::int64_t batch) {
 #pragma unroll 1
   for (int at = 0; at < n; at += kStagedColumns)
-    write_chunk<n>(epilogue, accumulators, staging, at / kStagedColumns, row, column + at,
-                   min(kStagedColumns, n - at), batch);
+    write_chunk<n>(epilogue, accumulators, staging, at / kStagedColumns, row, column + at, min(kStagedColumns, n - at),
+                   batch);
 }
 
 }  // namespace tmaops::ops::gemm

@@ -14,7 +14,7 @@ inline constexpr int kPanelBytes = 64 * kRowBytes;
 
 /// Bytes of a row of a tile, and its swizzle. An MN-major tile of 32 columns has rows of 64 bytes.
 template <Major major, int extent>
-inline constexpr int kTileRowBytes = major == Major::mn&& extent < 64 ? 2 * extent : kRowBytes;
+inline constexpr int kTileRowBytes = major == Major::mn && extent < 64 ? 2 * extent : kRowBytes;
 template <Major major, int extent>
 inline constexpr device::Swizzle kTileSwizzle = static_cast<device::Swizzle>(kTileRowBytes<major, extent>);
 

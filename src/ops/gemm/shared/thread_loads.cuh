@@ -108,8 +108,8 @@ class ThreadTile {
     }
     advance();
   }
-  /// Half of the next tile where the width is 16, without a branch: the compiler puts the copies between other work. `whole`:
-  /// every tile lies inside the matrix. The halves are fetched in order.
+  /// Half of the next tile where the width is 16, without a branch: the compiler puts the copies between other work.
+  /// `whole`: every tile lies inside the matrix. The halves are fetched in order.
   template <int half, bool whole>
   __device__ __forceinline__ void fetch_half(unsigned char* tile) {
     constexpr int kBegin = half * kLines / 2;

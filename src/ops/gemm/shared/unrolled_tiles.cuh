@@ -121,8 +121,9 @@ class WholeTile {
 /// Calls step(std::integral_constant<int, i>()) for i from 0 to count - 1.
 template <int count, class Step>
 __device__ __forceinline__ void for_each_index(const Step& step) {
-  [&]<int... i>(std::integer_sequence<int, i...>) { (step(std::integral_constant<int, i>()), ...); }
-  (std::make_integer_sequence<int, count>());
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (step(std::integral_constant<int, i>()), ...);
+  }(std::make_integer_sequence<int, count>());
 }
 
 /// The 64 x n accumulators of a warpgroup, which lie inside D, to D, whose elements are of type T. `stride`: bytes from

@@ -67,8 +67,9 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   const bool tensor_store = has_plain_rows(call.problem);
   return {.map_a = tma::encode_valid(a.spec, device),
           .map_b = tma::encode_valid(b.spec, device),
-          .map_d = tensor_store ? tma::encode_valid(map_d(call, StorePieces<n>::columns, StorePieces<n>::swizzled), device)
-                                : tma::TensorMap{},
+          .map_d = tensor_store
+                       ? tma::encode_valid(map_d(call, StorePieces<n>::columns, StorePieces<n>::swizzled), device)
+                       : tma::TensorMap{},
           .a = a.operand,
           .b = b.operand,
           .epilogue = call.epilogue(),

@@ -13,7 +13,7 @@ template <class T>
 class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t count)
-      : data_(static_cast<T*>(::operator new (std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {}
+      : data_(static_cast<T*>(::operator new(std::max<std::size_t>(count, 1) * sizeof(T), std::align_val_t{64}))) {}
   /// Filled with `value`.
   AlignedBuffer(std::size_t count, T value) : AlignedBuffer(count) { std::fill_n(data(), count, value); }
   T* data() { return data_.get(); }
@@ -21,7 +21,7 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* pointer) const { ::operator delete (pointer, std::align_val_t{64}); }
+    void operator()(T* pointer) const { ::operator delete(pointer, std::align_val_t{64}); }
   };
   std::unique_ptr<T, Free> data_;
 };

@@ -22,13 +22,12 @@ template <class Fn>
 }
 
 inline double read(const ConstTensorView& tensor, std::int64_t offset) {
-  return with_float_type(
-      tensor.dtype, [&]<class T>(T*) { return static_cast<double>(static_cast<const T*>(tensor.data)[offset]); });
+  return with_float_type(tensor.dtype,
+                         [&]<class T>(T*) { return static_cast<double>(static_cast<const T*>(tensor.data)[offset]); });
 }
 
 inline void write(const TensorView& tensor, std::int64_t offset, double value) {
-  with_float_type(tensor.dtype,
-                  [&]<class T>(T*) { static_cast<T*>(tensor.data)[offset] = static_cast<T>(value); });
+  with_float_type(tensor.dtype, [&]<class T>(T*) { static_cast<T*>(tensor.data)[offset] = static_cast<T>(value); });
 }
 
 /// Offset of value[n, s, m, 0].

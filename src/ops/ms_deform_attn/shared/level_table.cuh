@@ -12,8 +12,7 @@ inline void upload_levels(Work& work, Call& call, const Problem& problem, const 
   if (call.level_count <= kInlineLevels) return;
   const std::vector<DeviceLevel> levels = device_levels(problem, value, locations, weights);
   const auto* bytes = reinterpret_cast<const unsigned char*>(levels.data());
-  call.table =
-      reinterpret_cast<const DeviceLevel*>(upload(work, {bytes, bytes + levels.size() * sizeof(DeviceLevel)}));
+  call.table = reinterpret_cast<const DeviceLevel*>(upload(work, {bytes, bytes + levels.size() * sizeof(DeviceLevel)}));
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

@@ -1,7 +1,6 @@
 // The checks of the backward pass, and its arguments as addresses.
 #include "ops/resample/backward/problem.hpp"
 
-
 namespace tmaops::ops::resample_backward {
 
 Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,

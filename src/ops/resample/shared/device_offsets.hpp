@@ -12,8 +12,8 @@ struct UncheckedOffsets {
   std::int64_t rows = 0;             // of all trajectories together where there are offsets
   std::int64_t batch = 0;
 
-  /// Whether number i breaks a rule: offsets begin at 0, never decrease, and end at the number of rows. Where none does,
-  /// every trajectory lies within the rows.
+  /// Whether number i breaks a rule: offsets begin at 0, never decrease, and end at the number of rows. Where none
+  /// does, every trajectory lies within the rows.
   constexpr bool is_wrong(std::int64_t i) const {
     if (at == nullptr) return false;
     return (i == 0 ? at[0] != 0 : at[i] < at[i - 1]) || (i == batch && at[i] != rows);
@@ -21,8 +21,8 @@ struct UncheckedOffsets {
   constexpr std::int64_t offset(std::int64_t i) const { return at == nullptr ? i * rows : at[i]; }
 };
 
-/// Rows of a trajectory that a grid is made for where nobody knows the longest one: several times the mean, since many are
-/// about as long. Longer ones are taken by the same blocks.
+/// Rows of a trajectory that a grid is made for where nobody knows the longest one: several times the mean, since many
+/// are about as long. Longer ones are taken by the same blocks.
 constexpr std::int64_t expected_rows(std::int64_t rows, std::int64_t batch) {
   constexpr std::int64_t kMeans = 4;
   return batch < 1 ? 0 : std::min(rows, kMeans * ((rows + batch - 1) / batch));

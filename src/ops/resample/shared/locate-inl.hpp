@@ -220,9 +220,8 @@ bool LocateVector(const LocateRequest& request, Tile& tile) {
     if constexpr (std::is_floating_point_v<Time>)
       finite = hn::And(finite, hn::Le(hn::Abs(times), hn::Set(d, std::numeric_limits<Time>::max())));
     std::int32_t* row = tile.row.data() + k;
-    const auto found =
-        sorted ? CountTimestamps(d, times, from[lanes - 1], constants.x, base, n)
-               : HalveForCount(d, times, constants.x, n);
+    const auto found = sorted ? CountTimestamps(d, times, from[lanes - 1], constants.x, base, n)
+                              : HalveForCount(d, times, constants.x, n);
     if (!StoreGroup<Time, Weight>(constants, d, times, found, row, tile.weight.as<Weight>() + k, any_outside))
       return false;
     base = row[lanes - 1];

@@ -160,20 +160,19 @@ class TileRun {
     const Rows& to = arguments_.output;
     const bool more = coming.targets.count > 0 && line_.source_count(coming.targets.b) > 0;
     for (const ChannelGroup& group : problem_.groups) {
-      const ChannelRequest request{
-          .values = from.address(problem_.values, b, 0, group.first),
-          .row_stride = from.row_stride,
-          .channel_stride = from.channel_stride,
-          .row_count = n,
-          .output = to.address(problem_.values, b, t, group.first),
-          .output_row_stride = to.row_stride,
-          .output_channel_stride = to.channel_stride,
-          .channel_count = group.count,
-          .target_count = count,
-          .beyond_caches = beyond_caches_,
-          .coming = {.values = from.address(problem_.values, coming.targets.b, 0, group.first),
-                     .tile = &coming.tile,
-                     .target_count = more ? coming.targets.count : 0}};
+      const ChannelRequest request{.values = from.address(problem_.values, b, 0, group.first),
+                                   .row_stride = from.row_stride,
+                                   .channel_stride = from.channel_stride,
+                                   .row_count = n,
+                                   .output = to.address(problem_.values, b, t, group.first),
+                                   .output_row_stride = to.row_stride,
+                                   .output_channel_stride = to.channel_stride,
+                                   .channel_count = group.count,
+                                   .target_count = count,
+                                   .beyond_caches = beyond_caches_,
+                                   .coming = {.values = from.address(problem_.values, coming.targets.b, 0, group.first),
+                                              .tile = &coming.tile,
+                                              .target_count = more ? coming.targets.count : 0}};
       if (!kernels_.combine[static_cast<std::size_t>(group.interpolation)](request, piece.tile)) return false;
     }
     return true;

@@ -122,9 +122,9 @@ __device__ __forceinline__ Place<Index, Weight> resolve(Interpolation interpolat
   if (interpolation == Interpolation::linear || interpolation == Interpolation::cubic ||
       interpolation == Interpolation::slerp || !(fabs(at.weight) > Weight(0)))
     return at;
-  const bool later =
-      at.weight >= Weight(1) || (at.weight > Weight(0) && (interpolation == Interpolation::next ||
-                                                 (interpolation == Interpolation::nearest && at.next_nearer)));
+  const bool later = at.weight >= Weight(1) ||
+                     (at.weight > Weight(0) && (interpolation == Interpolation::next ||
+                                                (interpolation == Interpolation::nearest && at.next_nearer)));
   return {later ? at.row + 1 : at.row, 0};
 }
 

@@ -38,9 +38,9 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
   };
   ResampleOptions of_times = options;
   of_times.channel_groups = {};
-  Problem problem{resample::check_timeline(
-      "resample_violations", "values", rows(source_offsets.given, samples), "output",
-      rows(target_offsets.given, wanted), source_times, targets, of_times)};
+  Problem problem{resample::check_timeline("resample_violations", "values", rows(source_offsets.given, samples),
+                                           "output", rows(target_offsets.given, wanted), source_times, targets,
+                                           of_times)};
   checks.dtype("counts", counts, {DType::i64});
   checks.rank("counts", counts, {1}, "(7) or (6)");
   if (counts.shape[0] != kResampleViolations - 1)

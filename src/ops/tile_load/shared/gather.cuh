@@ -25,8 +25,8 @@ struct DeviceLevel {
   std::int64_t start = 0;  // first pixel in the image
 };
 
-/// Division by a number known at launch, as a multiplication. A division takes some twenty instructions, and these would
-/// limit every variant. Exact for dividends below 2^31 (Granlund and Montgomery, PLDI 1994).
+/// Division by a number known at launch, as a multiplication. A division takes some twenty instructions, and these
+/// would limit every variant. Exact for dividends below 2^31 (Granlund and Montgomery, PLDI 1994).
 struct Divider {
   std::uint32_t divisor = 1;
   std::uint32_t multiplier = 0;
@@ -125,8 +125,8 @@ __device__ __forceinline__ std::uint32_t checksum_part(const uint4& words, int p
   return words.x * weight + words.y * (weight + 2) + words.z * (weight + 4) + words.w * (weight + 6);
 }
 
-/// This thread's part of the checksum of a dense tile in shared memory. `order` is 0 or 1 and differs between neighbouring
-/// tiles: so the 8 threads of two tiles touch each of the 32 banks once.
+/// This thread's part of the checksum of a dense tile in shared memory. `order` is 0 or 1 and differs between
+/// neighbouring tiles: so the 8 threads of two tiles touch each of the 32 banks once.
 __device__ __forceinline__ std::uint32_t checksum_of(const unsigned char* tile, int quarter, int order) {
   std::uint32_t sum = 0;
 #pragma unroll
@@ -195,7 +195,7 @@ struct PersistentShape {
 
 /// As many blocks as there is work for, at most those that the multiprocessors hold.
 inline LaunchShape persistent_grid(const Problem& problem, const Arguments& arguments, std::int64_t tiles,
-                                 const PersistentShape& shape) {
+                                   const PersistentShape& shape) {
   const std::int64_t tiles_per_block = shape.threads / kLanesPerTile;
   const std::int64_t wanted = (tiles + tiles_per_block - 1) / tiles_per_block;
   return {.grid = static_cast<unsigned>(std::min<std::int64_t>(

@@ -1,6 +1,6 @@
-// A ring of stages of its own for every warp. A stage holds eight tiles. A warp issues the copies of the eight tiles two
-// rounds ahead, waits for this round's on its own barrier, and sums them. There is no block barrier.
-// Few warps with three stages are faster than more warps with two (docs/findings/tile_load.md, T3).
+// A ring of stages of its own for every warp. A stage holds eight tiles. A warp issues the copies of the eight tiles
+// two rounds ahead, waits for this round's on its own barrier, and sums them. There is no block barrier. Few warps with
+// three stages are faster than more warps with two (docs/findings/tile_load.md, T3).
 #pragma once
 
 #include "device/barrier.cuh"

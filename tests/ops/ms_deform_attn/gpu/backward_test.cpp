@@ -76,8 +76,9 @@ void check(const Case& made, std::uint64_t seed, bool own, unsigned wanted = 7, 
           }
         } catch (const Error& error) {
           ASSERT_EQ(error.code(), ErrorCode::variant_refuses) << error.what();
-          const std::string_view takes_all =
-              c.shape().value_dtype != DType::f64 ? "fixed_point_backward" : deterministic ? "" : "warp_atomics_backward";
+          const std::string_view takes_all = c.shape().value_dtype != DType::f64 ? "fixed_point_backward"
+                                             : deterministic                     ? ""
+                                                                                 : "warp_atomics_backward";
           ASSERT_NE(variant.name, takes_all) << error.what();
           continue;
         }
@@ -176,11 +177,10 @@ TEST(GpuMsDeformAttnBackwardShapes, levels_that_lie_on_the_device) {
       const Mirror there(shapes), to_value(poisoned.value), to_locations(poisoned.locations),
           to_weights(poisoned.weights);
       MsDeformAttnOptions options{.spatial_shapes = there.view(), .deterministic = deterministic};
-      ms_deform_attn_backward(value.view(), {}, locations.view(), weights.view(), gradient.view(),
-                              {.value = to_value.view(),
-                               .sampling_locations = to_locations.view(),
-                               .attention_weights = to_weights.view()},
-                              options);
+      ms_deform_attn_backward(
+          value.view(), {}, locations.view(), weights.view(), gradient.view(),
+          {.value = to_value.view(), .sampling_locations = to_locations.view(), .attention_weights = to_weights.view()},
+          options);
       check_cuda(cudaDeviceSynchronize(), "levels on the device");
       if (right) {
         expect_gradient(to_value.download(), want.value, false, "value");

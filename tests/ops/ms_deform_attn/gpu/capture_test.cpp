@@ -38,8 +38,8 @@ TEST(GpuMsDeformAttnCapture, every_call_is_captured) {
     const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), output(c.output()),
         other(c.output());
     MsDeformAttnOptions options = c.options();
-    const auto problem = ops::ms_deform_attn::make_problem(value.view(), shape.levels, locations.view(),
-                                                           weights.view(), output.view(), options);
+    const auto problem = ops::ms_deform_attn::make_problem(value.view(), shape.levels, locations.view(), weights.view(),
+                                                           output.view(), options);
     each_way(ops::ms_deform_attn::variants(), problem, [&](const std::string& name) {
       CountingAllocator memory;
       options.variant = name;
@@ -51,8 +51,8 @@ TEST(GpuMsDeformAttnCapture, every_call_is_captured) {
       output.reset();
       call(nullptr);
       check_cuda(cudaDeviceSynchronize(), name);
-      EXPECT_EQ(memory.allocated, ms_deform_attn_workspace(value.view(), shape.levels, locations.view(),
-                                                           weights.view(), output.view(), options));
+      EXPECT_EQ(memory.allocated, ms_deform_attn_workspace(value.view(), shape.levels, locations.view(), weights.view(),
+                                                           output.view(), options));
       EXPECT_EQ(memory.held, 0);
       const auto want = output.download().bits();
       for (const bool own : {false, true}) {
@@ -92,9 +92,8 @@ TEST(GpuMsDeformAttnCapture, every_backward_call_is_captured) {
       const Buffer empty_weights(DType::f32, c.weights().layout());
       const Mirror value(c.value()), locations(c.locations()), weights(c.weights()), gradient(grad_output),
           to_value(empty_value), to_locations(empty_locations), to_weights(empty_weights), other(empty_value);
-      const MsDeformAttnGradients gradients{.value = to_value.view(),
-                                            .sampling_locations = to_locations.view(),
-                                            .attention_weights = to_weights.view()};
+      const MsDeformAttnGradients gradients{
+          .value = to_value.view(), .sampling_locations = to_locations.view(), .attention_weights = to_weights.view()};
       MsDeformAttnOptions options = c.options();
       options.deterministic = deterministic;
       const auto problem = backward::make_problem(value.view(), shape.levels, locations.view(), weights.view(),

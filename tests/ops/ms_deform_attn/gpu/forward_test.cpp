@@ -380,8 +380,17 @@ TEST(GpuMsDeformAttnShapes, a_level_on_the_device_that_is_none_makes_nan) {
       EXPECT_TRUE(got.canaries_intact());
       for (const double x : got.values()) ASSERT_TRUE(std::isnan(x));
     };
-    for (const LevelShape& bad : {LevelShape{0, 4}, {4, 0}, {-3, 5}, {5, -3}, {8, 5}, {1, 33}, {kHuge, 1}, {1, kHuge},
-                                  {kHuge, kHuge}, {-kHuge, kHuge}, {kSquare, kSquare}}) {
+    for (const LevelShape& bad : {LevelShape{0, 4},
+                                  {4, 0},
+                                  {-3, 5},
+                                  {5, -3},
+                                  {8, 5},
+                                  {1, 33},
+                                  {kHuge, 1},
+                                  {1, kHuge},
+                                  {kHuge, kHuge},
+                                  {-kHuge, kHuge},
+                                  {kSquare, kSquare}}) {
       expect_nan(DeviceLevels({{4, 4}, bad}));
       expect_nan(DeviceLevels({bad, {8, 2}}, {0, 16}));
     }

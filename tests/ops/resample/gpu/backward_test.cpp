@@ -36,7 +36,10 @@ void check_backward(const Case& c, DType given, DType made_type, std::uint64_t s
   const Mirror given_gradient(grad_output, c.shift);
   const double scale = static_cast<double>(c.targets) * (c.outside == Outside::extrapolate ? 20 : 1);
   const double absolute = (made_type == DType::f64 ? 1e-12 : 2e-6) * scale;
-  const double relative = made_type == DType::f64 ? 1e-12 : made_type == DType::f32 ? 4e-6 : made_type == DType::f16 ? 0x1p-10 : 0x1p-7;
+  const double relative = made_type == DType::f64   ? 1e-12
+                          : made_type == DType::f32 ? 4e-6
+                          : made_type == DType::f16 ? 0x1p-10
+                                                    : 0x1p-7;
   for (const auto& variant : ops::resample_backward::variants()) {
     if (!test::runs_here(variant)) continue;
     options.variant = std::string(variant.name);

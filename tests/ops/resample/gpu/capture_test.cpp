@@ -1,5 +1,5 @@
-// Resamplings that are captured into a CUDA graph, take memory from a caller, or run as a plan on other memory, give what
-// a plain call gives.
+// Resamplings that are captured into a CUDA graph, take memory from a caller, or run as a plan on other memory, give
+// what a plain call gives.
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/gpu/check.hpp"
 

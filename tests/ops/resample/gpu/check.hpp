@@ -53,7 +53,10 @@ inline void check(const Case& c, std::uint64_t seed, std::optional<Outside> devi
     curved |= group.interpolation == Interpolation::cubic || group.interpolation == Interpolation::slerp;
   const double f32_error = (curved ? 4e-6 : 2e-6) * (c.outside == Outside::extrapolate ? (curved ? 200 : 20) : 1);
   const double absolute = f32_error * (c.dtype == DType::f64 ? 1e-6 : 1);
-  const double relative = c.dtype == DType::f64 ? 1e-12 : c.dtype == DType::f32 ? 2e-6 : c.dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+  const double relative = c.dtype == DType::f64   ? 1e-12
+                          : c.dtype == DType::f32 ? 2e-6
+                          : c.dtype == DType::f16 ? 0x1p-10
+                                                  : 0x1p-7;
 
   if (device_outside) options.outside = *device_outside;
   for (const auto& variant : ops::resample::variants()) {

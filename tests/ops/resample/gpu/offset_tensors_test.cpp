@@ -1,5 +1,5 @@
-// Offsets of packed rows that lie on the device: what offsets on the host give, bit by bit; NaN within bounds where they
-// are wrong; no wait, and graphs that read them anew in every replay.
+// Offsets of packed rows that lie on the device: what offsets on the host give, bit by bit; NaN within bounds where
+// they are wrong; no wait, and graphs that read them anew in every replay.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -158,10 +158,11 @@ class OnGpu {
   static void expect_nan(Buffer got, const Buffer& before) {
     for (std::int64_t i = 0; i < got.layout().size(); ++i) {
       ASSERT_TRUE(std::isnan(got.get(i))) << "element " << i << " is " << got.get(i);
-      std::memcpy(static_cast<unsigned char*>(got.data()) + got.offset(i) * static_cast<std::int64_t>(size_of(got.dtype())),
-                  static_cast<const unsigned char*>(before.data()) +
-                      got.offset(i) * static_cast<std::int64_t>(size_of(got.dtype())),
-                  size_of(got.dtype()));
+      std::memcpy(
+          static_cast<unsigned char*>(got.data()) + got.offset(i) * static_cast<std::int64_t>(size_of(got.dtype())),
+          static_cast<const unsigned char*>(before.data()) +
+              got.offset(i) * static_cast<std::int64_t>(size_of(got.dtype())),
+          size_of(got.dtype()));
     }
     EXPECT_EQ(got.bits(), before.bits()) << "wrote between the elements";
   }
@@ -188,7 +189,9 @@ void expect_same(const Case& c, std::uint64_t seed) {
     EXPECT_EQ(call.outputs_of([&] {
       plan.run();
       plan.run();
-    }), want) << "planned";
+    }),
+              want)
+        << "planned";
     if (c.packed_source && c.packed_target) {  // one list and one tensor
       unknown.source_offset_tensor = {};
       unknown.source_offsets = call.source_offsets();
@@ -212,7 +215,9 @@ void expect_same(const Case& c, std::uint64_t seed) {
     EXPECT_EQ(call.gradients_of([&] {
       plan.run();
       plan.run();
-    }), gradients) << "planned";
+    }),
+              gradients)
+        << "planned";
   }
 }
 
@@ -269,8 +274,15 @@ TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
     for (const std::int64_t channels : {1, 7, 32, 512})
       for (const Interpolation mode : {Interpolation::linear, Interpolation::previous, Interpolation::nearest,
                                        Interpolation::cubic, Interpolation::slerp}) {
-        Case c{.batch = 9, .samples = 12, .targets = 15, .channels = channels, .dtype = dtype, .valid = true,
-               .packed_source = true, .packed_target = true, .unsorted = true};
+        Case c{.batch = 9,
+               .samples = 12,
+               .targets = 15,
+               .channels = channels,
+               .dtype = dtype,
+               .valid = true,
+               .packed_source = true,
+               .packed_target = true,
+               .unsorted = true};
         if (mode == Interpolation::slerp) {
           if (channels % 4 != 0) continue;
           for (std::int64_t first = 0; first < channels; first += 4) c.groups.push_back({first, 4, mode});
@@ -284,7 +296,12 @@ TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
 
 TEST(GpuResampleOffsetTensors, of_many_short_and_one_long_trajectory) {
   TMAOPS_NEEDS_GPU();
-  Case c{.batch = 70000, .samples = 2, .targets = 2, .channels = 3, .outside = Outside::nan, .packed_source = true,
+  Case c{.batch = 70000,
+         .samples = 2,
+         .targets = 2,
+         .channels = 3,
+         .outside = Outside::nan,
+         .packed_source = true,
          .packed_target = true};
   c.groups = one_group(3, Interpolation::linear);
   expect_same(c, 7300);
@@ -518,8 +535,8 @@ TEST(GpuResampleOffsetTensors, are_bound_to_a_plan_with_its_other_tensors) {
 
 TEST(GpuResampleOffsetTensors, are_not_waited_for) {
   TMAOPS_NEEDS_GPU();
-  const OnGpu call({.batch = 5, .samples = 30, .targets = 30, .channels = 4, .packed_source = true,
-                    .packed_target = true}, 7800);
+  const OnGpu call(
+      {.batch = 5, .samples = 30, .targets = 30, .channels = 4, .packed_source = true, .packed_target = true}, 7800);
   const OnDevice offsets = call.offsets();
   ResampleOptions options = offsets.options(call.options());
   const Mirror counts(Buffer(DType::i64, {kResampleViolations}));
@@ -551,8 +568,8 @@ TEST(GpuResampleOffsetTensors, are_not_waited_for) {
 
 TEST(GpuResampleOffsetTensors, are_refused_by_every_other_variant) {
   TMAOPS_NEEDS_GPU();
-  const OnGpu call({.batch = 5, .samples = 30, .targets = 30, .channels = 16, .packed_source = true,
-                    .packed_target = true}, 7900);
+  const OnGpu call(
+      {.batch = 5, .samples = 30, .targets = 30, .channels = 16, .packed_source = true, .packed_target = true}, 7900);
   const OnDevice offsets = call.offsets();
   ResampleOptions options = offsets.options(call.options());
   int refused = 0;

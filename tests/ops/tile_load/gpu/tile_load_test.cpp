@@ -33,8 +33,8 @@ void check(const Case& shape, std::string_view variant, bool dependent) {
   std::vector<std::int32_t> want(tiles, 0);
   const std::initializer_list<std::int64_t> at{shape.batch, shape.queries, level_count, shape.points, 2};
   const std::initializer_list<std::int64_t> sums{shape.batch, shape.queries, level_count, shape.points};
-  op::plan_tile_load(view(value.data(), {shape.batch, length, op::kChannels}), shape.levels, view(coordinates.data(), at),
-                     view(want.data(), sums), {"reference"})
+  op::plan_tile_load(view(value.data(), {shape.batch, length, op::kChannels}), shape.levels,
+                     view(coordinates.data(), at), view(want.data(), sums), {"reference"})
       .run();
 
   const Device gpu{DeviceType::cuda, 0};
@@ -44,15 +44,16 @@ void check(const Case& shape, std::string_view variant, bool dependent) {
   const ConstTensorView value_view(view(device_value.get(), {shape.batch, length, op::kChannels}, gpu));
   const ConstTensorView coordinates_view(view(device_coordinates.get(), at, gpu));
   const TensorView sums_view = view(device_sums.get(), sums, gpu);
-  op::plan_tile_load(
-      value_view, shape.levels, coordinates_view, sums_view,
-      {.variant = variant, .dependent_launch = dependent, .cycles = cycles.get(), .cycle_count = 4})
+  op::plan_tile_load(value_view, shape.levels, coordinates_view, sums_view,
+                     {.variant = variant, .dependent_launch = dependent, .cycles = cycles.get(), .cycle_count = 4})
       .run();
   check_cuda(cudaDeviceSynchronize(), variant);
   const auto got = device_sums.values();
   for (std::size_t t = 0; t < tiles; ++t)
-    ASSERT_EQ(got[t], want[t]) << variant << ", " << op::make_problem(value_view, shape.levels, coordinates_view, sums_view).text() << ", tile " << t << " at ("
-                               << coordinates[2 * t] << ", " << coordinates[2 * t + 1] << ")";
+    ASSERT_EQ(got[t], want[t]) << variant << ", "
+                               << op::make_problem(value_view, shape.levels, coordinates_view, sums_view).text()
+                               << ", tile " << t << " at (" << coordinates[2 * t] << ", " << coordinates[2 * t + 1]
+                               << ")";
   EXPECT_GT(cycles.values()[0], 0) << variant << " counted no cycles";
 }
 

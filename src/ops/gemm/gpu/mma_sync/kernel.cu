@@ -1,7 +1,7 @@
 // Version 0: mma.sync fed by the threads themselves, on every GPU since compute capability 8.0. Each of four warps
-// computes a quarter of the tile of D. All threads fill a ring of stages by cp.async, ahead of the product. A warp reads
-// the operands of its next products before it issues those at hand. It takes every problem: any strides, any alignment,
-// K = 0.
+// computes a quarter of the tile of D. All threads fill a ring of stages by cp.async, ahead of the product. A warp
+// reads the operands of its next products before it issues those at hand. It takes every problem: any strides, any
+// alignment, K = 0.
 #include <utility>
 
 #include "device/matrix.cuh"
@@ -44,9 +44,9 @@ struct Job : ThreadJob {
 enum class Operand { a, b };
 
 /// A warp's rows of A or columns of B in a stage: `extent` of them, 64 or 32. Thread l reads row l % 8 of matrix l / 8
-/// of a fragment. The matrices come in the order in which multiply_add() takes its registers: of A the two halves of the
-/// rows first, of B the two halves of k. Each 16 bytes lie where the swizzle of 128 bytes puts them: one number of a
-/// fragment moves by whole lines, the other exchanges chunks within them.
+/// of a fragment. The matrices come in the order in which multiply_add() takes its registers: of A the two halves of
+/// the rows first, of B the two halves of k. Each 16 bytes lie where the swizzle of 128 bytes puts them: one number of
+/// a fragment moves by whole lines, the other exchanges chunks within them.
 template <Operand operand, Major major, int extent>
 class Fragments {
  public:
@@ -82,8 +82,8 @@ class Fragments {
   std::uint32_t at_;
 };
 
-/// How the operands come: element by element or in pieces of 2 to 16 bytes; all in pieces of 16; and nothing of the tile
-/// lies outside.
+/// How the operands come: element by element or in pieces of 2 to 16 bytes; all in pieces of 16; and nothing of the
+/// tile lies outside.
 enum class Copies { any, chunks, whole };
 
 /// The product over all k.

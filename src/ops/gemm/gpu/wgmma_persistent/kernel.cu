@@ -262,8 +262,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                       .shared_bytes = sizeof(Storage<n>),
                       .cluster = static_cast<unsigned>(cluster),
                       .dependent = arguments.dependent_launch};
-    const int resident =
-        resident_clusters(kSite.where, shape, reinterpret_cast<const void*>(&kernel<T, n, a, b>));
+    const int resident = resident_clusters(kSite.where, shape, reinterpret_cast<const void*>(&kernel<T, n, a, b>));
     if constexpr (kMayCut<n>) {
       cut_last_wave(job.walk, resident, n / kPieceColumns);
       const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);

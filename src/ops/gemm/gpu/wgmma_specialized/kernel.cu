@@ -18,7 +18,7 @@ inline constexpr int kLastStages = 3;
 /// four gains nothing over two.
 enum class Halves : std::uint8_t { of_depth, of_rows };
 template <Major a_major, Major b_major>
-inline constexpr Halves kHalvesOf = a_major == Major::mn&& b_major == Major::mn ? Halves::of_depth : Halves::of_rows;
+inline constexpr Halves kHalvesOf = a_major == Major::mn && b_major == Major::mn ? Halves::of_depth : Halves::of_rows;
 inline constexpr int kHalfDepth = kDepth / 2;
 inline constexpr int kHalfPanelBytes = kPanelBytes / 2;
 

@@ -111,8 +111,7 @@ __device__ __forceinline__ void write_point(const BackwardCall& call, const Item
   if (call.locations.data == nullptr) return;
   const std::int64_t at = call.locations.row(item.n, item.q, item.m) + call.location_offsets.at(l, p, level);
   write_any(call.locations, at, nearest ? T(0) : weight * static_cast<T>(level.width) * sums.x);
-  write_any(call.locations, at + call.locations.axis,
-            nearest ? T(0) : weight * static_cast<T>(level.height) * sums.y);
+  write_any(call.locations, at + call.locations.axis, nearest ? T(0) : weight * static_cast<T>(level.height) * sums.y);
 }
 
 /// The power of two that the terms of deterministic sums are multiplied by, so that no sum leaves 62 bits: a term is at

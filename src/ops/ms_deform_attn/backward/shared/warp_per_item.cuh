@@ -47,8 +47,7 @@ __device__ __forceinline__ void warp_per_item(const BackwardCall& call) {
                           read_point<AnyType, T>(in.locations, at + in.locations.axis), level, in.nearest);
       T c[4] = {0, 0, 0, 0};
       for (std::int64_t d = lane; d < in.channels; d += device::kWarpThreads) {
-        const T gradient =
-            read_gradient<Value>(in.output.data, call.grad_output, gradient_row + d * in.output.channel);
+        const T gradient = read_gradient<Value>(in.output.data, call.grad_output, gradient_row + d * in.output.channel);
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           if (!where.has(k)) continue;

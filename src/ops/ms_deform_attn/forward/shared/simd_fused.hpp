@@ -115,8 +115,7 @@ class PointReader {
         points_(static_cast<std::size_t>(job.problem.points)),
         padded_(padded),
         locations_(job.locations, 2 * points_, 2 * padded, std::numeric_limits<float>::quiet_NaN()),
-        weights_(job.weights, points_, padded,
-                 job.problem.softmax ? -std::numeric_limits<float>::infinity() : 0.0F),
+        weights_(job.weights, points_, padded, job.problem.softmax ? -std::numeric_limits<float>::infinity() : 0.0F),
         steps_(job.problem.reference_components == 0 ? 0 : job.problem.levels.size()) {
     for (std::size_t l = 0; l < steps_.size(); ++l)
       steps_[l].scale = {1 / static_cast<float>(problem_.levels[l].width),

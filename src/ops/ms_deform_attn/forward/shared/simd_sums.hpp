@@ -46,8 +46,7 @@ HWY_INLINE V InOrder(V vector) {
 
 /// output[c] = sum over records and corners of weight * value[offset + c] for kVectors vectors of channels.
 template <std::size_t kVectors, class D, class Records, class Stored, class Out>
-void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Out* HWY_RESTRICT output,
-              bool streamed) {
+void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Out* HWY_RESTRICT output, bool streamed) {
   constexpr std::size_t kCorners = Records::kCorners;
   // Zen 4's order; on Zen 3 the compiler's takes less.
   constexpr bool kOrdered = std::is_same_v<Stored, bfloat16> && hn::MaxLanes(D()) == 16;

@@ -64,9 +64,9 @@ __device__ __forceinline__ T pchip(const NeighboursOf<T>& at, T w, T y, T y_next
   const T rise = y_next - y;
   if (!left && !right) return fma(w, rise, y);
   const T slope = left ? inner_slope(rise, rise_before, (2 + at.before) / (3 + 3 * at.before))
-                           : end_slope(rise, rise_after, at.after / (1 + at.after));
+                       : end_slope(rise, rise_after, at.after / (1 + at.after));
   const T slope_next = right ? inner_slope(rise, rise_after, (2 + at.after) / (3 + 3 * at.after))
-                                 : end_slope(rise, rise_before, at.before / (1 + at.before));
+                             : end_slope(rise, rise_before, at.before / (1 + at.before));
   const T square = 3 * rise - 2 * slope - slope_next;
   const T cube = slope + slope_next - 2 * rise;
   return fma(w, fma(w, fma(w, cube, square), slope), y);

@@ -1,5 +1,6 @@
 // Version 3: the block copies 32 tiles into shared memory with plain loads and sums them from there. Neighbouring
-// threads load neighbouring 16 bytes. Compared with `plain` this adds a copy through shared memory and two block barriers.
+// threads load neighbouring 16 bytes. Compared with `plain` this adds a copy through shared memory and two block
+// barriers.
 #include "device/shared_memory.cuh"
 #include "ops/tile_load/shared/gather.cuh"
 

@@ -140,8 +140,7 @@ void run_of(const Problem& problem, const Arguments& arguments) {
             append_pixels(problem, arguments, level, n, locations[2 * k], locations[2 * k + 1], weights[k], pixels);
 
         const Stored* value = static_cast<const Stored*>(arguments.value.data) + value_offset(layout, n, 0, m);
-        Out* output =
-            static_cast<Out*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
+        Out* output = static_cast<Out*>(arguments.output.data) + output_offset(problem, arguments.output, n, q, m);
         for (std::int64_t first = 0; first < problem.channels; first += kBlock) {
           std::array<T, kBlock> sum;
           const std::int64_t count = std::min(kBlock, problem.channels - first);

@@ -117,8 +117,7 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
       const auto keep = hn::And(hn::IsFinite(x), hn::IsFinite(y));
       const auto column = hn::Clamp(hn::Floor(hn::MulAdd(x, width, half)), hn::Zero(d), hn::Sub(width, one));
       const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
-      const auto pixel =
-          hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), pitch), hn::ConvertTo(di, column)));
+      const auto pixel = hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), pitch), hn::ConvertTo(di, column)));
       const Squeeze squeeze(keep);
       squeeze.store(hn::Mul(pixel, pixel_stride), records.offset + records.count);
       squeeze.store(weight, records.weight + records.count);

@@ -29,7 +29,8 @@ hn::Vec<D> LargestExponent(D d, hn::Vec<D> exponent, const hn::TFromD<D>* from, 
   return largest;
 }
 
-/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value that is not masked is infinite or NaN.
+/// Fills rows [begin, end) of the layout in the maps of all heads; false when a value that is not masked is infinite or
+/// NaN.
 template <class Stored>
 bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int64_t end) {
   using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;

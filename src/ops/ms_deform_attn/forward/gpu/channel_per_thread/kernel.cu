@@ -11,7 +11,9 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 constexpr int kThreads = 256;
 /// 64 registers, for fused calls 80, for f64 more: with fewer it spills.
 template <class Value, class AnyCall>
-constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 8 ? 2 : std::is_same_v<AnyCall, Call> ? 4 : 3;
+constexpr int kBlocksPerMultiprocessor = sizeof(Value) == 8              ? 2
+                                         : std::is_same_v<AnyCall, Call> ? 4
+                                                                         : 3;
 
 template <class Value, class Point, class AnyCall>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, AnyCall>)

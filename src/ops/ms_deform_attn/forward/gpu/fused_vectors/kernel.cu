@@ -141,8 +141,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Poin
       float* output = output_channel<float>(call, item, d);
 #pragma unroll
       for (int i = 0; i < device::kPerVector<Value>; i += 4)
-        device::store_16_streaming(output + i,
-                                   device::pack_16<float>({sum[i], sum[i + 1], sum[i + 2], sum[i + 3]}));
+        device::store_16_streaming(output + i, device::pack_16<float>({sum[i], sum[i + 1], sum[i + 2], sum[i + 3]}));
       return;
     }
   }

@@ -14,7 +14,7 @@ namespace {
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
 constexpr int kBlocksPerMultiprocessor = device::kOnHopper ? 5 : 4;  // 96 or 128 registers
-constexpr int kFlight = 4;                   // samples under way per thread
+constexpr int kFlight = 4;                                           // samples under way per thread
 
 /// Points of the longest of the groups' levels.
 template <int group_bits>

@@ -16,7 +16,9 @@ constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
 /// 64 registers for 16-bit values; f32 with 64 spills a few bytes. Other GPUs than Hopper take up to 96.
 template <class Value>
-constexpr int kBlocksPerMultiprocessor = !device::kOnHopper ? 5 : sizeof(Value) == 2 ? 8 : 7;
+constexpr int kBlocksPerMultiprocessor = !device::kOnHopper   ? 5
+                                         : sizeof(Value) == 2 ? 8
+                                                              : 7;
 constexpr int kFlight = 2;  // samples under way per thread
 constexpr int kBatch = 4;   // neighbouring points of a level, which one thread works out
 

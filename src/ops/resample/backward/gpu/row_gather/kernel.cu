@@ -24,7 +24,7 @@ constexpr Index kLeastSamples = 4;          // per warp: what is found for one h
 constexpr Index kBlocksPerTrajectory = 64;  // at most: each looks whether the targets are sorted
 
 struct Job {
-  Call call;  // values: grad_values, written; output: grad_output, read
+  Call call;               // values: grad_values, written; output: grad_output, read
   Index samples_per_warp;  // more where that takes more than 2^warp_shift warps for a trajectory
   int warp_shift;
 };
@@ -185,10 +185,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
                            .row_stride = to.row_stride,
                            .channel_stride = to.channel_stride,
                            .size = static_cast<Index>(size_of(problem.values))};
-  const Call call = any_offsets_call(work, problem, arguments.forward(),
-                                     {.wrong = WrongOffsets::nothing,
-                                      .poisoned = gradients,
-                                      .dependent_launch = arguments.dependent_launch});
+  const Call call = any_offsets_call(
+      work, problem, arguments.forward(),
+      {.wrong = WrongOffsets::nothing, .poisoned = gradients, .dependent_launch = arguments.dependent_launch});
   const bool known = !problem.source_offsets_on_device;
   const Index longest = known ? problem.longest_source : expected_rows(problem.source, problem.batch);
   constexpr int kMostShift = std::bit_width(static_cast<unsigned>(kBlocksPerTrajectory * kWarps)) - 1;

@@ -36,8 +36,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Job j
   if (of.samples > 0) {
     const auto time = [&](int i) { return times[i]; };
     const int i = earlier_sample(count_until<int>(time, 0, of.samples, q), of.samples);
-    at = resolve(call.interpolation,
-                 place(call.line, of.samples, i, times[i], times[min(i + 1, of.samples - 1)], q));
+    at = resolve(call.interpolation, place(call.line, of.samples, i, times[i], times[min(i + 1, of.samples - 1)], q));
   }
   if (threadIdx.x == 0) write_valid(call, b, t, at.weight);
 
@@ -51,8 +50,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const Job job{call, problem.row_alignment >= 16 && problem.row_bytes() % 16 == 0};
-  const LaunchShape shape =
-      tile_launch(problem, arguments, call.longest_target, 1, kThreads, held_time_bytes(problem));
+  const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, 1, kThreads, held_time_bytes(problem));
   with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, job); });
   return work;
 }

@@ -32,9 +32,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = device_call(work, problem, arguments);
   const Tile tile = make_tile(problem, call.longest_target);
   const LaunchShape shape = window_launch(problem, arguments, call, tile);
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
-    work.add(kernel<Time, Value>, shape, Job{call, tile});
-  });
+  with_types(problem,
+             [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, Job{call, tile}); });
   return work;
 }
 

@@ -28,7 +28,7 @@ struct Storage {
 struct Job {
   Call call;
   Pieces pieces;
-  Chunks chunks;  // pieces of a row
+  Chunks chunks;        // pieces of a row
   int channels, width;  // values and bytes of a row
   int targets_per_warp, time_margin, row_margin;
   int time_capacity, row_capacity;

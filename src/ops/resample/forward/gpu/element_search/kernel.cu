@@ -84,8 +84,7 @@ __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call 
     found = place<T>(line, count, i, at(i), at(count > 1 ? i + 1 : i), q);
   }
   const bool is_missing = found.weight != found.weight;
-  if (call.valid.data && channel == 0)
-    *call.valid.at<std::uint8_t>(b, t) = !is_missing;
+  if (call.valid.data && channel == 0) *call.valid.at<std::uint8_t>(b, t) = !is_missing;
   if (call.channels == 0) return;
 
   // Combine.

@@ -96,9 +96,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const NarrowCut cut = make_narrow_cut(problem, call.longest_target, 0, kNarrowThreads, false);
   const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, cut.tile, kNarrowThreads,
                                         static_cast<int>(offsetof(Storage, bytes)) + cut.end_at);
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
-    work.add(kernel<Time, Value>, shape, Job{call, cut});
-  });
+  with_types(problem,
+             [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, Job{call, cut}); });
   return work;
 }
 

@@ -9,10 +9,10 @@ inline constexpr int kThreads = 128;  // each with two targets
 
 /// Fixed on the host. Shared memory: times, rows, output rows.
 struct PairCut {
-  int trajectories;                // whole ones of a block
-  int pairs;                       // of targets, of a trajectory
-  std::uint32_t pair_reciprocal;   // 2^32 / pairs, rounded up
-  int time_bytes, row_bytes;       // of a block's copies
+  int trajectories;                     // whole ones of a block
+  int pairs;                            // of targets, of a trajectory
+  std::uint32_t pair_reciprocal;        // 2^32 / pairs, rounded up
+  int time_bytes, row_bytes;            // of a block's copies
   int time_unit_limit, row_unit_limit;  // the last chunk of the whole tensor that a copy may begin with
   int rows_at, output_at, end_at;
 };

@@ -187,8 +187,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
     shape.grid = static_cast<unsigned>((problem.batch + config.trajectories - 1) / config.trajectories);
     const int even = one_generation(shape.grid.x, threads, shape.shared_bytes, kMostShared, device);
     job.ahead = shape.dependent && even > 0 && threads > kWarp && !problem.shared_target_times &&
-                config.trajectories * problem.target % 4 == 0 &&
-                problem.target_times_alignment == 16;
+                config.trajectories * problem.target % 4 == 0 && problem.target_times_alignment == 16;
     if (job.ahead) shape.shared_bytes = even;
   } else {
     shape.grid = tile_grid((problem.target + cut.tile - 1) / cut.tile, problem.batch);

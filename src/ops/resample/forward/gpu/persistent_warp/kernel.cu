@@ -53,9 +53,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
                           .block = kThreads,
                           .shared_bytes = held_time_bytes(problem),
                           .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
-    work.add(kernel<Time, Value>, shape, Job{call, tiles});
-  });
+  with_types(problem,
+             [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, Job{call, tiles}); });
   return work;
 }
 

@@ -4,7 +4,7 @@
 namespace tmaops::ops::resample::tensor_window {
 
 Support supports(const Problem& problem, const DeviceInfo&) {
-  constexpr std::int64_t kMostBox = 256;            // elements along a dimension of a box
+  constexpr std::int64_t kMostBox = 256;               // elements along a dimension of a box
   constexpr std::int64_t kMostRows = (1LL << 31) - 1;  // a coordinate has 32 bits
   if (Support support = gpu::supports_tiles(problem); !support) return support;
   if (problem.channels > kMostBox) return Support::no("needs rows of at most 256 values, the limit of a box");

@@ -1,6 +1,7 @@
 // One warp per target: 32 probes narrow the search by a factor of 33 per round trip, a ballot counts them, and all
 // lanes know interval and weight; then the lanes walk along the row with neighbouring accesses, of 16 bytes where rows
-// allow it. No shared memory; rows of any stride, width and alignment. warp_shuffle is the published search by one lane.
+// allow it. No shared memory; rows of any stride, width and alignment. warp_shuffle is the published search by one
+// lane.
 #include "ops/resample/forward/shared/strided_row.cuh"
 #include "ops/resample/shared/warp_count.cuh"
 #include "ops/resample/shared/window.cuh"

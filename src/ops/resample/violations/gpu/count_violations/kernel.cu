@@ -67,10 +67,9 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   work.add_memset(arguments.counts, 0, static_cast<std::size_t>(arguments.counters) * sizeof(std::int64_t));
   auto* const counts = reinterpret_cast<unsigned long long*>(arguments.counts);
   constexpr auto kBadOffsets = static_cast<std::int64_t>(ResampleViolation::bad_offsets);
-  const Call call =
-      any_offsets_call(work, problem, {arguments},
-                       {.wrong = WrongOffsets::nothing,
-                        .counted = arguments.counters > kBadOffsets ? counts + kBadOffsets : nullptr});
+  const Call call = any_offsets_call(
+      work, problem, {arguments},
+      {.wrong = WrongOffsets::nothing, .counted = arguments.counters > kBadOffsets ? counts + kBadOffsets : nullptr});
   const auto longest_of = [&](bool known, std::int64_t longest, std::int64_t rows) {
     return known ? longest : expected_rows(rows, problem.batch);
   };
