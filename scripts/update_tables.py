@@ -16,10 +16,16 @@ the table may come before its rows do, and names the configuration to run.
 `<!-- models FILE -->` makes the table of a file of bench_models.py.
 goal_tables.py describes `<!-- table goals ... -->`.
 
-  update_tables.py            rewrite the documents
-  update_tables.py --check    exit 1 when a document differs from what its result files say
+Below a table stands whether the code of its variants has changed since it was measured. Each row has a digest of the code that
+ran (cmake/code_digests.py); --digests names the file with those of a build. Where the build cannot tell, because it has no
+kernels or another compiler made them, the document keeps what it says.
+
+  update_tables.py [--digests build/generated/code_digests.json]            rewrite the documents
+  update_tables.py [--digests build/generated/code_digests.json] --check    exit 1 when a document differs from what its
+                                                                            result files say
 """
 
+import argparse
 import json
 import pathlib
 import re
@@ -119,12 +125,52 @@ COLUMNS = {
 }
 
 
-def source_line(path, document, rows):
+# What stands below a table behind the revision.
+NOTE = re.compile(r"revision [\w-]+\.(?: The run was interrupted: not all cases\.)?(.*)$", re.MULTILINE)
+
+
+class Digests:
+    """What identifies the code of a build."""
+
+    def __init__(self, path):
+        document = json.loads(path.read_text(encoding="utf-8")) if path else {"compilers": {}, "digests": {}}
+        self.compilers, self.digests = document["compilers"], document["digests"]
+        self.unknown = set()  # files whose rows could not be compared
+
+    def changed(self, row):
+        """Whether the variant of a row is other code today: True, False, or None where this build cannot tell."""
+        code = row.get("code")
+        device = "cuda" if row["device"].startswith("cuda") else "cpu"
+        name = row["selected"].partition("/")[0]
+        today = self.digests.get(row["operator"], {}).get(name, {})
+        if code is None or self.digests and name not in self.digests.get(row["operator"], {}):
+            return True  # older than the digests, or a variant that is gone
+        if device == "cuda" and self.compilers.get("cuda") != code["compiler"]:
+            return None
+        return code["digest"] not in today.values() if today else None
+
+    def note(self, path, rows, before):
+        """A sentence where the code of rows has changed; what stood there `before` where this build cannot tell."""
+        variants = [row for row in rows if row.get("kind") == "variant"]
+        answers = {row["selected"]: self.changed(row) for row in variants}
+        if None in answers.values() and not any(answers.values()):
+            self.unknown.add(path)
+            found = NOTE.search(before)
+            return found[1] if found else ""
+        if not any(answers.values()):
+            return ""
+        if all("code" not in row for row in variants):
+            return " The rows are older than the digests of the code: other code may run today."
+        names = ", ".join(f"`{name}`" for name, changed in answers.items() if changed)
+        return f" The code has changed since: {names}."
+
+
+def source_line(path, document, rows, before, digests):
     machine = document["machine"]
     on_gpu = all(row["device"].startswith("cuda") for row in rows)
     where = machine["gpu"]["name"] if on_gpu else f"{machine.get('cpu')}, {machine.get('threads', '?')} threads"
     partial = " The run was interrupted: not all cases." if document.get("status") == "partial" else ""
-    return f"`{path}`: {where}, revision {document['revision']}.{partial}"
+    return f"`{path}`: {where}, revision {document['revision']}.{partial}{digests.note(path, rows, before)}"
 
 
 def read_rows(spec):
@@ -143,13 +189,13 @@ def read_rows(spec):
     return path, wanted, options, document, rows
 
 
-def make_counters(spec):
+def make_counters(spec, before, digests):
     configuration = re.search(r" run=(\S+)", spec)
     if configuration:
         spec = spec.replace(configuration[0], "")
         try:
             if any("counters" in row for row in read_rows(spec)[-1]):
-                return make_counters(spec)
+                return make_counters(spec, before, digests)
         except (SystemExit, FileNotFoundError):
             pass
         return f"Not run yet: `tmaops bench {configuration[1]}`.\n"
@@ -158,19 +204,21 @@ def make_counters(spec):
     lines = ["| case | |" + "".join(f" {title} |" for title, _ in columns), "|---|---|" + "---|" * len(columns)]
     last = None
     dtypes = len({row["dtype"] for row in rows}) > 1
-    for row in rows:
-        if options["show"] != [""] and row["implementation"] not in options["show"]:
-            continue
-        if "counters" not in row and "loads" not in row:
-            continue
+    shown = [
+        row
+        for row in rows
+        if (options["show"] == [""] or row["implementation"] in options["show"])
+        and ("counters" in row or "loads" in row)
+    ]
+    for row in shown:
         name = f"**{row['selected']}**" if row["implementation"] == "tmaops" else row["implementation"]
         case = f"{row['case']} {row['dtype']}" if dtypes else row["case"]
         case, last = case if case != last else "", case
         lines.append(f"| {case} | {name} |" + "".join(f" {cell(row)} |" for _, cell in columns))
-    return "\n".join(lines) + f"\n\n{source_line(path, document, rows)}\n"
+    return "\n".join(lines) + f"\n\n{source_line(path, document, shown, before, digests)}\n"
 
 
-def make_table(spec):
+def make_table(spec, before, digests):
     path, wanted, options, document, rows = read_rows(spec)
     shown = options["show"]
     cases, others = {}, []
@@ -199,11 +247,12 @@ def make_table(spec):
                 line += f" {microseconds(row['us']['median'])} ({row['us']['median'] / ours['us']['median']:.3g}x) |"
         lines.append(line)
     lines.append("")
-    lines.append(source_line(path, document, rows))
+    shown_rows = [row for row in rows if row["implementation"] in ("tmaops", *others)]
+    lines.append(source_line(path, document, shown_rows, before, digests))
     return "\n".join(lines) + "\n"
 
 
-def make_models(spec):
+def make_models(spec, before, digests):
     path, _, _, document, rows = read_rows(spec)
     found = {}
     for row in rows:
@@ -225,25 +274,36 @@ def make_models(spec):
         )
     versions = f"torch {document['machine']['torch']}, transformers {document['machine']['transformers']}"
     return (
-        "\n".join(lines) + f"\n\n{source_line(path, document, rows)} {versions}, `{document['config']['command']}`.\n"
+        "\n".join(lines)
+        + f"\n\n{source_line(path, document, rows, before, digests)} {versions}, `{document['config']['command']}`.\n"
     )
 
 
 def main():
-    check = "--check" in sys.argv[1:]
-    stale = []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--digests", type=pathlib.Path)
+    options = parser.parse_args()
+    digests = Digests(options.digests)
+    problems = []
     makers = {"table": make_table, "counters": make_counters, "models": make_models}
+
+    def fill(match):
+        return match[1] + makers[match["what"]](match["spec"], match["body"], digests) + match[5]
+
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
-        new = BLOCK.sub(lambda match: match[1] + makers[match["what"]](match["spec"]) + match[5], text)
-        new = fill_goals(new, ROOT, microseconds)
+        new = fill_goals(BLOCK.sub(fill, text), ROOT, microseconds)
         if new != text:
-            stale.append(path.relative_to(ROOT))
-            if not check:
+            if options.check:
+                problems.append(f"{path.relative_to(ROOT)} differs from its result files")
+            else:
                 path.write_text(new, encoding="utf-8")
-    for path in stale:
-        print(f"{path}: {'differs from its result files' if check else 'updated'}")
-    return 1 if check and stale else 0
+                print(f"{path.relative_to(ROOT)}: updated")
+    if digests.unknown and options.digests:
+        print(f"not compared with this build, which has no kernels or others: {', '.join(sorted(digests.unknown))}")
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

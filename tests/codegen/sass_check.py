@@ -9,15 +9,19 @@
                                                      and shared memory against kernels in no variant's
   sass_check.py device_layer OBJECT SOURCE           the EXPECT_SASS lines of SOURCE against its object
 
-An nvcc object carries a fat binary (section .nv_fatbin) with one ELF file per architecture, and each of them is checked.
+The code of every architecture in an object is checked (cmake/machine_code.py).
 An instruction is 16 bytes whose low 12 bits say which one it is, on compute capability 8.0 to 12.0. The table was read from nvdisasm 13.0 and is checked
 against it by tests/codegen/sass_table_test.py wherever nvdisasm is found.
 """
 
 import collections
+import pathlib
 import re
 import struct
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
+from machine_code import cubins, sections
 
 OPCODES = {
     # copies by the copy engine
@@ -134,49 +138,11 @@ SINCE_90 = TMA | {
     "ELECT",
 }
 
-SECTION_SYMBOLS, SECTION_NOBITS = 2, 8
-FATBIN_MAGIC, FATBIN_ELF = 0xBA55ED50, 2
 INFO_REGISTERS, INFO_FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
 
 
 def fail(text):
     sys.exit("FAILED: " + text)
-
-
-def sections(elf):
-    """(name, type, content or None, size) of every section of an ELF64 file."""
-    (offset,) = struct.unpack_from("<Q", elf, 0x28)
-    entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * entry) for i in range(count)]
-    table = headers[names][4]
-    for name, kind, _, _, at, size, _, _, _, _ in headers:
-        end = elf.index(b"\0", table + name)
-        content = None if kind == SECTION_NOBITS else elf[at : at + size]
-        yield elf[table + name : end].decode(), kind, content, size
-
-
-def cubins(data):
-    """The architecture (90) and content of every ELF file inside an object's fat binary."""
-    for name, _, content, _ in sections(data):
-        if name != ".nv_fatbin":
-            continue
-        at = 0
-        while at + 16 <= len(content):
-            magic, _, header, size = struct.unpack_from("<IHHQ", content, at)
-            if magic != FATBIN_MAGIC:
-                at += 8  # padding between containers
-                continue
-            item, end = at + header, at + header + size
-            while item < end:
-                kind, _, item_header, item_size = struct.unpack_from("<HHIQ", content, item)
-                (item_arch,) = struct.unpack_from("<I", content, item + 28)
-                if kind == FATBIN_ELF:
-                    elf = content[item + item_header : item + item_header + item_size]
-                    if elf[:4] != b"\x7fELF":
-                        fail("the device code is compressed; compile with --no-compress")
-                    yield item_arch, elf
-                item += item_header + item_size
-            at = end
 
 
 def opcode(low, arch):

@@ -61,6 +61,7 @@ Json row_json(const Report& report, const Row& row) {
             {"implementation", row.implementation},
             {"kind", to_string(row.kind)}};
   json["selected"] = row.selected.empty() ? Json(nullptr) : Json(row.selected);
+  if (row.code) json["code"] = {{"digest", row.code->digest}, {"compiler", row.code->compiler}};
   json["dtype"] = row.info.dtype;
   json["device"] = to_string(row.info.device);
   json["temperature"] = row.temperature.empty() ? Json(nullptr) : Json(row.temperature);

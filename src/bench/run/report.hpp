@@ -9,6 +9,7 @@
 #include "bench/measure/counters.hpp"
 #include "bench/measure/implementation.hpp"
 #include "bench/measure/nvml.hpp"
+#include "bench/run/code_digest.hpp"
 #include "bench/run/statistics.hpp"
 #include "bench/workloads/workload.hpp"
 #include "tmaops/error.hpp"
@@ -27,9 +28,10 @@ struct Row {
   CaseInfo info;
   std::string implementation;
   Kind kind = Kind::variant;
-  std::string selected{};       // variant that ran; empty for peers and ceilings
-  std::string temperature{};    // "cold" or "hot"; empty when only verified
-  std::optional<Summary> us{};  // microseconds per call; none when only verified
+  std::string selected{};            // variant that ran; empty for peers and ceilings
+  std::optional<CodeDigest> code{};  // of the variant
+  std::string temperature{};         // "cold" or "hot"; empty when only verified
+  std::optional<Summary> us{};       // microseconds per call; none when only verified
   Comparison error{};
   bool verified = false;
   std::optional<HostCost> host{};      // per call of the thread that makes it

@@ -30,6 +30,7 @@ Row row_of(const Workload& workload, const Implementation& implementation, const
           .implementation = implementation.name(),
           .kind = implementation.kind(),
           .selected = implementation.selected(),
+          .code = code_digest(workload.info().op, implementation.selected(), workload.info().device),
           .temperature = temperature,
           .error = error,
           .memory_peak = gpu_memory(workload.info().device).peak_gbps(),
