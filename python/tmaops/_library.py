@@ -24,7 +24,7 @@ from ctypes import (
     c_void_p,
 )
 
-from tmaops._errors import class_of
+from tmaops._errors import Error, class_of, invalid_value
 from tmaops._version import __version__
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -205,21 +205,34 @@ _declare(library)
 
 def check(code: int) -> None:
     """Raises what the thread's last call says, when it failed."""
-    if code == 0:
-        return
+    if code != 0:
+        raise error_of(code)
+
+
+def error_of(code: int) -> Error:
+    """What the thread's last call says, which failed with this code."""
     parts = library.tmaops_last_error().contents
     texts = {name: getattr(parts, name).decode("utf-8", "replace") for name, _ in ErrorParts._fields_[1:]}
     message = texts.pop("message")
-    raise class_of(code)(message, code=code, **texts)
+    return class_of(code)(message, code=code, **texts)
 
 
 def encoded(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
 
 
-def integers(values: object, kind: type) -> ctypes.Array | None:
-    """A C array of whole numbers from a sequence or an array; None for None."""
+def integers(where: str, values: object, kind: type) -> ctypes.Array | None:
+    """A C array of whole numbers from a sequence or an array, which `where` names in errors; None for None."""
     if values is None:
         return None
-    numbers = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload]
-    return (kind * len(numbers))(*numbers)
+    try:
+        numbers = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload]
+        return (kind * len(numbers))(*numbers)
+    except TypeError:
+        raise invalid_value(where, _described(values), "whole numbers") from None
+
+
+def _described(values: object) -> str:
+    """The type of what was given, and of what is in it."""
+    kinds = sorted({type(value).__name__ for value in values}) if isinstance(values, (list, tuple)) else []
+    return type(values).__name__ + (f" of {' and '.join(kinds)}" if kinds else "")

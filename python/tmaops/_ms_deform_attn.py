@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from ctypes import c_int32, c_int64
 from typing import Any, NamedTuple
 
@@ -16,13 +17,19 @@ from tmaops._library import MsDeformAttnGradients, MsDeformAttnOptions, encoded,
 _SAMPLING = ("bilinear", "nearest")
 
 
-def _flat(levels: Any) -> list[int]:
-    pairs = levels.tolist() if hasattr(levels, "tolist") else list(levels)
-    flat = []
+def flat_levels(name: str, levels: Any) -> list[int]:
+    """Heights and widths, one after the other."""
+    where, needed = f"{name}: levels", "pairs (height, width) of whole numbers"
+    pairs = levels.tolist() if hasattr(levels, "tolist") else levels
+    if not isinstance(pairs, Iterable):
+        raise invalid_value(where, type(levels).__name__, needed)
+    flat: list[int] = []
     for pair in pairs:
-        if not hasattr(pair, "__len__") or len(pair) != 2:
-            raise invalid_value("ms_deform_attn: levels", repr(pair), "pairs (height, width)")
-        flat += [int(pair[0]), int(pair[1])]
+        try:
+            height, width = pair
+            flat += (operator.index(height), operator.index(width))
+        except (TypeError, ValueError):
+            raise invalid_value(where, repr(pair), needed) from None
     return flat
 
 
@@ -52,7 +59,7 @@ def _read_levels(name: str, levels: Any, level_start_index: Any, synchronize: bo
                 else arrays.read(f"{name}: level_start_index", level_start_index, address)
             )
             return _Levels([], None, shapes, starts)
-    return _Levels(_flat(levels), integers(level_start_index, c_int64))
+    return _Levels(flat_levels(name, levels), integers(f"{name}: level_start_index", level_start_index, c_int64))
 
 
 def _options(
@@ -65,7 +72,7 @@ def _options(
     offset_scale: float = 0.5,
     **more: Any,
 ) -> MsDeformAttnOptions:
-    points = integers(points_per_level, c_int32)
+    points = integers(f"{name}: points_per_level", points_per_level, c_int32)
     for what, given in (("level_start_index", levels.starts), ("points_per_level", points)):
         if given is not None and len(given) != levels.count:
             raise invalid_value(f"{name}: {what}", f"{len(given)} numbers", f"{levels.count}, one for each level")

@@ -47,7 +47,7 @@ class _Offsets(NamedTuple):
 def _offsets(where: str, offsets: Any, address: int | None) -> _Offsets:
     if arrays.lies_on_gpu(offsets):
         return _Offsets(there=arrays.read(where, offsets, address))
-    known = integers(offsets, c_int64)
+    known = integers(where, offsets, c_int64)
     return _Offsets(known if known else None)  # an empty list is none
 
 
@@ -77,13 +77,19 @@ class _Problem(NamedTuple):
 
 def _time(where: str, value: Any, whole: bool) -> Time:
     """A time beside i64 times (nanoseconds, whole), or beside f32 and f64 times (seconds)."""
-    if not whole:
-        return Time(seconds=float(value))
-    if hasattr(value, "astype"):  # numpy.timedelta64, numpy.datetime64
-        value = value.astype(f"{value.dtype.kind}8[ns]" if value.dtype.kind in "mM" else value.dtype).astype("int64")
-    if int(value) != value:
+    try:
+        if not whole:
+            return Time(seconds=float(value))
+        if hasattr(value, "astype"):  # numpy.timedelta64, numpy.datetime64
+            value = value.astype(f"{value.dtype.kind}8[ns]" if value.dtype.kind in "mM" else value.dtype).astype(
+                "int64"
+            )
+        nanoseconds = int(value)
+    except (TypeError, ValueError):
+        raise invalid_value(where, repr(value), "a number of nanoseconds" if whole else "a number of seconds") from None
+    if nanoseconds != value:
         raise invalid_value(where, repr(value), "whole nanoseconds, as the times are")
-    return Time(nanoseconds=int(value))
+    return Time(nanoseconds=nanoseconds)
 
 
 def _groups(groups: Any) -> Any:

@@ -15,8 +15,8 @@ from run to run.
 
 from __future__ import annotations
 
-import array
-import itertools
+import contextlib
+import functools
 import logging
 import math
 import os
@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 
 from tmaops import _gemm, _ms_deform_attn, _resample
-from tmaops._errors import Error
-from tmaops._library import check, library
+from tmaops._errors import Error, invalid_type
+from tmaops._library import error_of, library
 
 _library = torch.library.Library("tmaops", "FRAGMENT")
 _SCHEMAS = {
@@ -104,29 +104,48 @@ def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) ->
     if torch.compiler.is_compiling():
         return operator(*arguments, *options)
     usual = options == _defaults[name]  # torch needs time to convert each of them
-    if not usual:
-        arguments += options
+    given = arguments if usual else arguments + options
     try:
-        if (
-            _forward_ad._current_level < 0 and _functorch_level() is None and not _modes()
-        ):  # torch's way to `kernel` takes longer
-            if _needs_gradient(arguments):
-                return _functions[name].apply(*arguments, *(options if usual else ()))
-            with _BelowAutograd():
-                return operator(*arguments)
-        return operator(*arguments)
-    except Error:
-        raise
-    except RuntimeError as error:
-        _raise_as_error(error)
-        raise
+        if _watched():
+            return operator(*given)
+        # torch's way to `kernel` takes longer
+        if _needs_gradient(given):
+            return _functions[name].apply(*arguments, *options)
+        with _BelowAutograd():
+            return operator(*given)
+    except (Error, RuntimeError, TypeError, ValueError) as error:
+        named = _named_error(name, arguments + options, error)
+        if named is None:
+            raise
+        raise named from None  # the words of torch's error may hold a whole array
 
 
-def _raise_as_error(error: RuntimeError) -> None:
-    """Raises the library's error that torch passes on in words; returns where it is another."""
+def _watched() -> bool:
+    """Whether something looks at the operators that are called: a dispatch mode, a trace, forward mode or a function transform."""
+    return (
+        _modes() > 0
+        or _forward_ad._current_level >= 0
+        or _functorch_level() is not None
+        or torch._C._get_tracing_state() is not None
+    )
+
+
+def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Error | None:
+    """The library's error for a call that failed, as the same call over ctypes gives it; None where it is none of the library's."""
     last = library.tmaops_last_error().contents
-    if last.code and last.number.decode() in str(error):
-        check(last.code)
+    passed_on = error_of(last.code) if last.code and last.number.decode() in str(error) else None
+    for argument, given in zip(_operators[name]._schema.arguments, arguments):
+        if str(argument.type) == "Tensor" and not isinstance(given, Tensor):
+            return invalid_type(f"{name}: {argument.name}", type(given).__name__, "a torch.Tensor")
+    if isinstance(error, (Error, torch.OutOfMemoryError)) or _watched():
+        return error if isinstance(error, Error) else passed_on
+    try:
+        _checks[name](*arguments)
+    except Error as named:
+        return named
+    except Exception:
+        pass
+    return passed_on
 
 
 def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
@@ -196,7 +215,8 @@ def _pairs(levels: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @torch.no_grad()
-def _attention(
+def _attention_by(
+    function,
     value,
     levels,
     sampling_locations,
@@ -209,7 +229,7 @@ def _attention(
     out_dtype=None,
 ):
     on_host = spatial_shapes is None
-    return _ms_deform_attn.ms_deform_attn(
+    return function(
         value,
         _pairs(levels) if on_host else spatial_shapes,
         sampling_locations,
@@ -220,6 +240,9 @@ def _attention(
         out_dtype=out_dtype,
         synchronize=on_host,
     )
+
+
+_attention = functools.partial(_attention_by, _ms_deform_attn.ms_deform_attn)
 
 
 @torch.no_grad()
@@ -331,29 +354,37 @@ def _attention_gradient(ctx, grad):
 
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
-    if type(levels) is not list and isinstance(
-        levels, Tensor
-    ):  # asking about the type of a list costs more than the list
-        levels = levels.tolist()
-    return list(itertools.chain.from_iterable(levels))
+    flat = []
+    try:
+        for height, width in levels.tolist() if isinstance(levels, Tensor) else levels:
+            flat += (height, width)
+        whole = not any(type(side) is float for side in flat)
+    except (TypeError, ValueError):
+        whole = False
+    if not whole:
+        return _ms_deform_attn.flat_levels("ms_deform_attn", levels)  # which says what is wrong
+    if torch.jit.is_tracing():
+        return [int(side) for side in flat]  # sides that were read from shapes are tensors
+    return flat
 
 
 # An operator for calls that record no gradient and leave every option at its default: torch needs time to convert each argument.
 # It has no autograd and no fake.
 _eager = torch.ops.tmaops.ms_deform_attn_eager.default._op if native else None
-_level_arrays: dict[
-    tuple[Any, ...], tuple[array.array, int, int]
-] = {}  # of a list of levels: its numbers, their address, its length
+_level_tensors: dict[tuple[Any, ...], Tensor] = {}
 
 
-def _level_array(levels: tuple[Any, ...]) -> tuple[array.array, int, int]:
-    flat = _flat_levels(levels)
-    if len(flat) != 2 * len(levels) or not all(type(side) is int for side in flat):  # tensors may change
-        raise TypeError("levels: not a pair of whole numbers for each level")
-    numbers = array.array("q", flat)
-    if len(_level_arrays) >= 1024:
-        _level_arrays.clear()
-    made = _level_arrays[levels] = numbers, numbers.buffer_info()[0], len(levels)
+def _level_tensor(levels: Sequence[Sequence[int]]) -> Tensor:
+    """The levels as a tensor on the host."""
+    key = tuple(levels)
+    for height, width in key:
+        if type(height) is not int or type(width) is not int:  # tensors may change, and 6.0 is the same key as 6
+            raise TypeError("levels: not a pair of whole numbers for each level")
+    made = _level_tensors.get(key)
+    if made is None:
+        if len(_level_tensors) >= 1024:
+            _level_tensors.clear()
+        made = _level_tensors[key] = torch.tensor(key, dtype=torch.int64, device="cpu")
     return made
 
 
@@ -361,25 +392,24 @@ def _called_directly(
     value: Tensor, levels: Sequence[Sequence[int]], locations: Tensor, weights: Tensor
 ) -> Tensor | None:
     """What the operator gives, where nothing is recorded or traced and torch's dispatcher would add nothing; else None."""
-    try:
-        if (
-            torch.compiler.is_compiling()
-            or _modes()
-            or _forward_ad._current_level >= 0
-            or _functorch_level() is not None
-            or (value.requires_grad or locations.requires_grad or weights.requires_grad)
-            and torch.is_grad_enabled()
-        ):
-            return None
-        key = tuple(levels)
-        entry = _level_arrays.get(key) or _level_array(key)  # held until the call returns
-    except (AttributeError, OverflowError, TypeError):  # lists cannot be keys; for other arguments torch has the words
+    if (
+        torch.compiler.is_compiling()
+        or not type(value) is type(locations) is type(weights) is Tensor
+        or _watched()
+        or value.is_meta
+        or (value.requires_grad or locations.requires_grad or weights.requires_grad)
+        and torch.is_grad_enabled()
+    ):
         return None
     try:
-        return _eager(value, entry[1], entry[2], locations, weights)
-    except RuntimeError as error:
-        _raise_as_error(error)
-        raise
+        return _eager(value, _level_tensor(levels), locations, weights)
+    except (
+        OverflowError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ):  # lists cannot be keys; for errors `_call` has the words
+        return None
 
 
 def ms_deform_attn(
@@ -445,7 +475,8 @@ def _one_of(offsets, tensor):
 
 
 @torch.no_grad()
-def _resampled(
+def _resampled_by(
+    function,
     values,
     source_times,
     target_times,
@@ -458,7 +489,7 @@ def _resampled(
     source_offset_tensor=None,
     target_offset_tensor=None,
 ):
-    return _resample.resample(
+    return function(
         values,
         source_times,
         target_times,
@@ -469,6 +500,9 @@ def _resampled(
         source_offsets=_one_of(source_offsets, source_offset_tensor),
         target_offsets=_one_of(target_offsets, target_offset_tensor),
     )
+
+
+_resampled = functools.partial(_resampled_by, _resample.resample)
 
 
 @torch.no_grad()
@@ -606,9 +640,11 @@ def resample(
 
 
 @torch.no_grad()
-def _product(a, b, bias=None, activation="none", out_dtype=None):
-    return _gemm.gemm(a, b, bias=bias, activation=activation, out_dtype=out_dtype)
+def _product_by(function, a, b, bias=None, activation="none", out_dtype=None):
+    return function(a, b, bias=bias, activation=activation, out_dtype=out_dtype)
 
+
+_product = functools.partial(_product_by, _gemm.gemm)
 
 _register("gemm", _product)
 
@@ -699,6 +735,13 @@ def linear(
     )
 
 
+# A plan checks all arguments and runs nothing.
+_checks: dict[str, Callable] = {
+    "ms_deform_attn": functools.partial(_attention_by, _ms_deform_attn.plan_ms_deform_attn),
+    "resample": functools.partial(_resampled_by, _resample.plan_resample),
+    "gemm": functools.partial(_product_by, _gemm.plan_gemm),
+}
+
 _register_autograd("ms_deform_attn", _attention_context, _attention_gradient)
 _register_autograd("resample", _resample_context, _resample_gradient)
 _register_autograd("gemm", _gemm_context, _gemm_gradient)
@@ -728,6 +771,31 @@ class MSDeformAttnFunction:
             attention_weights,
             level_start_index=value_level_start_index,
         )
+
+
+def _without_autocast(like: Tensor) -> contextlib.AbstractContextManager:
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else contextlib.nullcontext()
+
+
+def _is_plain_linear(layer: torch.nn.Module) -> bool:
+    """Whether calling the layer is F.linear of its weight and bias and nothing else."""
+    return (
+        type(layer) is torch.nn.Linear
+        and type(layer.weight) is type(layer.bias) is torch.nn.Parameter
+        and "forward" not in layer.__dict__
+        and not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks)
+        and not torch.nn.modules.module._has_any_global_hook()
+    )
+
+
+def _projected(layer: torch.nn.Module, states: Tensor) -> Tensor:
+    """layer(states) as f32, or f64. A plain layer of 16 bits is computed in f32; every other is called, in its own type."""
+    own = next((parameter.dtype for parameter in layer.parameters() if parameter.is_floating_point()), torch.float32)
+    if own.itemsize == 2 and _is_plain_linear(layer):
+        weight, bias = layer.weight.float(), layer.bias.float()  # type: ignore[union-attr,operator]
+        return torch.nn.functional.linear(states.float(), weight, bias)
+    return layer(states.to(own)).to(torch.promote_types(own, torch.float32))
 
 
 class MSDeformAttn(torch.nn.Module):
@@ -799,23 +867,20 @@ class MSDeformAttn(torch.nn.Module):
             value = value.masked_fill(input_padding_mask[..., None], 0)
         value = value.unflatten(-1, (self.n_heads, -1))
         grid = (batch, queries, self.n_heads, self.n_levels, self.n_points)
-        with torch.autocast(query.device.type, enabled=False):  # 16 bits are too coarse for locations
-            wide = torch.promote_types(self.sampling_offsets.weight.dtype, torch.float32)
-            states = query.to(wide)
-            offsets = torch.nn.functional.linear(
-                states, self.sampling_offsets.weight.to(wide), self.sampling_offsets.bias.to(wide)
-            )
-            logits = torch.nn.functional.linear(
-                states, self.attention_weights.weight.to(wide), self.attention_weights.bias.to(wide)
-            )
+        with _without_autocast(query):  # 16 bits are too coarse for locations
+            offsets = _projected(self.sampling_offsets, query).view(*grid, 2)
+            logits = _projected(self.attention_weights, query)
             weights = logits.view(*grid[:3], -1).softmax(-1).view(grid)
-            offsets = offsets.view(*grid, 2)
-            references = reference_points.to(wide)[:, :, None, :, None, :]
+            references = reference_points.to(offsets.dtype)
+            # A reference that is not finite is of a query that looks nowhere: its offsets must not be multiplied by infinity.
+            finite = references.isfinite().all(-1, keepdim=True)
+            centres = references[..., :2].where(finite, math.inf)[:, :, None, :, None]
             if references.shape[-1] == 2:
-                sides = torch.tensor([[width, height] for height, width in shapes], dtype=wide, device=query.device)
-                locations = references + offsets / sides[:, None, :]
+                sides = torch.tensor([[width, height] for height, width in shapes]).to(offsets)
+                locations = centres + offsets / sides[:, None]
             elif references.shape[-1] == 4:
-                locations = references[..., :2] + offsets / self.n_points * references[..., 2:] * self.offset_scale
+                reach = references[..., 2:].where(finite, 0) * (self.offset_scale / self.n_points)
+                locations = centres + offsets * reach[:, :, None, :, None]
             else:
                 raise ValueError(
                     f"MSDeformAttn: reference_points have {references.shape[-1]} components, needed 2 or 4"

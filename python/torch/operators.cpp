@@ -104,11 +104,12 @@ tmaops_stream stream_of(const Tensor& tensor) {
 
 int number_of(const Text& value, std::initializer_list<const char*> known, const char* what) {
   int number = 0;
+  Text names;
   for (const char* name : known) {
     if (value == name) return number;
-    ++number;
+    names += (number++ == 0 ? "" : ", ") + Text(name);
   }
-  fail(Text(what) + ": got '" + value + "'");
+  fail(Text(what) + ": got '" + value + "', needed one of " + names);
 }
 
 /// A new tensor on the device of `like`. torch::stable::new_empty would go through the dispatcher, boxed.
@@ -191,12 +192,15 @@ Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor&
                 out_dtype);
 }
 
-/// With every option at its default, and `count` levels at an address that the caller keeps: torch takes longer to
-/// convert a list than to allocate a tensor.
-Tensor ms_deform_attn_eager(const Tensor& value, int64_t levels, int64_t count, const Tensor& sampling_locations,
+/// With every option at its default, and the levels as a tensor (L, 2) on the host: torch takes longer to convert a
+/// list than to allocate a tensor.
+Tensor ms_deform_attn_eager(const Tensor& value, const Tensor& levels, const Tensor& sampling_locations,
                             const Tensor& attention_weights) {
   static constexpr tmaops_ms_deform_attn_options kDefault = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-  return attend(value, reinterpret_cast<const tmaops_level_shape*>(levels), count, sampling_locations,
+  if (levels.is_cuda() || levels.scalar_type() != ScalarType::Long || levels.dim() != 2 || levels.size(1) != 2 ||
+      !levels.is_contiguous())
+    fail("levels: not an i64 tensor (L, 2) on the host");
+  return attend(value, static_cast<const tmaops_level_shape*>(view(levels).data), levels.size(0), sampling_locations,
                 attention_weights, kDefault, {});
 }
 
@@ -331,8 +335,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias,
 
 STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
   library.def(
-      "ms_deform_attn_eager(Tensor value, int levels, int count, Tensor sampling_locations, Tensor attention_weights) "
-      "-> Tensor");
+      "ms_deform_attn_eager(Tensor value, Tensor levels, Tensor sampling_locations, Tensor attention_weights) -> "
+      "Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
