@@ -4,7 +4,7 @@
     report = tmaops.dataset.resample("pusht", "pusht_30hz", hz=30)
 
 The command `tmaops dataset resample IN OUT --hz 30` is the same. Formats: LeRobot v3, Parquet
-tables with an episode column, HDF5 (robomimic, ALOHA), MCAP of ROS 2.
+tables with an episode column, HDF5 (robomimic, ALOHA), recordings of ROS 1, ROS 2 and MCAP.
 docs/dataset.md describes the rules.
 """
 

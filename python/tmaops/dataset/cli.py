@@ -18,12 +18,23 @@ from tmaops.pages.page import check_page, write_page
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs `tmaops dataset ARGUMENTS`. Returns the exit code: 0 done, 2 refused, 3 episodes left out, 130 interrupted."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     try:
         return guarded(lambda: options.run(options))
     except KeyboardInterrupt:
         print("interrupted; --resume goes on from here", file=sys.stderr)
         return 130
+
+
+def _joined(arguments: list[str]) -> list[str]:
+    """With "--topics -/tf" as one argument: argparse takes what begins with - for an option."""
+    made: list[str] = []
+    for argument in arguments:
+        if made and made[-1] == "--topics" and argument.startswith("-") and not argument.startswith("--"):
+            made[-1] = f"--topics={argument}"
+        else:
+            made.append(argument)
+    return made
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "source",
         metavar="IN",
         type=place,
-        help="LeRobot v3 data set, Parquet, HDF5 or MCAP file, or folder of them; s3:// too",
+        help="LeRobot v3 data set, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too",
     )
     run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
@@ -76,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
     run.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     run.add_argument("--episode-column")
+    _add_recording_options(run)
     run.add_argument(
         "--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch"
     )
@@ -107,11 +119,26 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("--time-column")
     look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
     look.add_argument("--episode-column")
+    _add_recording_options(look)
     look.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     look.add_argument("--json", action="store_true", help="every episode, on stdout")
     look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
     look.set_defaults(run=_inspect)
     return parser
+
+
+def _add_recording_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--topics",
+        metavar="A,B",
+        help="of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)",
+    )
+    parser.add_argument(
+        "--time",
+        dest="times",
+        choices=["header", "record"],
+        help="of recordings: header stamps where every message has one (default), or the time of recording",
+    )
 
 
 def _resample(options: argparse.Namespace) -> int:
@@ -120,7 +147,7 @@ def _resample(options: argparse.Namespace) -> int:
         "max_gap": dict(_pair("--max-gap", text if "=" in text else f"*={text}", float) for text in options.max_gap),
         "latency": dict(_pair("--latency", text, float) for text in options.latency),
     }
-    for name in ("rules", "episode_column", "time_column", "time_unit", "input_hz", "device"):
+    for name in ("rules", "episode_column", "time_column", "time_unit", "input_hz", "topics", "times", "device"):
         given[name] = getattr(options, name)
     try:
         shard = tuple(int(part) for part in options.shard.split("/"))
@@ -182,6 +209,8 @@ def _inspect(options: argparse.Namespace) -> int:
         time_unit=options.time_unit,
         episode_column=options.episode_column,
         input_hz=options.input_hz,
+        topics=options.topics,
+        times=options.times,
     )
     if options.html:
         write_page(found.page(f"{options.source.resolve().name}: clocks and gaps"), options.html)

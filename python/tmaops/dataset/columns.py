@@ -194,7 +194,8 @@ def resample_column(
     if column.null_count:
         null = column.is_null().to_numpy()
         before, after = clock.around
-        gone = (null[before] & (targets != times[after])) | (null[after] & (targets != times[before]))
+        at = targets == times[before]
+        gone = np.where(at, null[before], null[before] | null[after])
         missing = gone if missing is None else missing | gone
         present = np.flatnonzero(~null)
         if present.size == 0:

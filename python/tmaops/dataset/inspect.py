@@ -25,6 +25,8 @@ class Stream:
     columns: dict[str, np.ndarray] = field(default_factory=dict)  # real numbers (S, channels)
     quaternions: dict[str, list[int]] = field(default_factory=dict)  # column -> first channels
     recorded: np.ndarray | None = None  # a second clock of the same samples (the recorder's), nanoseconds
+    type: str = ""  # of its messages
+    left_out: list[str] = field(default_factory=list)  # what of them is no column, and why
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Clock:
     drift_ppm: float | None  # of the stream's clock against the recorder's
     not_finite: dict[str, int]
     sign_flips: dict[str, int]
+    type: str = ""
+    left_out: list[str] = field(default_factory=list)
 
 
 def look(stream: Stream, episode_begin: int) -> Clock:
@@ -79,6 +83,8 @@ def look(stream: Stream, episode_begin: int) -> Clock:
         drift,
         {name: count for name, count in broken.items() if count},
         flips,
+        stream.type,
+        stream.left_out,
     )
 
 
@@ -111,6 +117,8 @@ class Inspection:
                     "drift_ppm_worst": max((abs(c.drift_ppm) for c in mine if c.drift_ppm is not None), default=None),
                     "not_finite": _sum(c.not_finite for c in mine),
                     "sign_flips": _sum(c.sign_flips for c in mine),
+                    "types": list(dict.fromkeys(c.type for c in mine if c.type)),
+                    "left_out": list(dict.fromkeys(what for c in mine for what in c.left_out)),
                 }
             )
         return rows
@@ -126,6 +134,8 @@ class Inspection:
                 f"{row['stream'] or '(all columns)':24} {row['episodes']:8} {row['samples']:10} {hz:>22} "
                 f"{100 * row['jitter_worst']:6.2f}% {row['longest_gap']:8.3g} {row['drops']:7} {row['backwards']:5}"
             )
+            lines += [f"  {kind}" for kind in row["types"]]
+            lines += [f"  left out: {what}" for what in row["left_out"]]
             for column, count in row["not_finite"].items():
                 lines.append(f"  {column}: {count} samples are not finite")
             for column, count in row["sign_flips"].items():
@@ -194,6 +204,8 @@ def inspect(
     time_unit: str | None = None,
     episode_column: str | None = None,
     input_hz: str | float | None = None,
+    topics: str | list[str] | None = None,
+    times: str | None = None,
 ) -> Inspection:
     """Reads a data set once and measures the clocks and numbers of every stream of every episode.
 
@@ -202,7 +214,13 @@ def inspect(
     """
     source = place(source)
     options = options_of(
-        1, episode_column=episode_column, time_column=time_column, time_unit=time_unit, input_hz=input_hz
+        1,
+        episode_column=episode_column,
+        time_column=time_column,
+        time_unit=time_unit,
+        input_hz=input_hz,
+        topics=topics,
+        times=times,
     )
     clocks: list[Clock] = []
     unreadable: dict[str, str] = {}

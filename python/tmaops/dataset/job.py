@@ -39,6 +39,8 @@ class Options:
     time_column: str | None = None
     time_unit: str | None = None
     input_hz: str | None = None  # of samples without timestamps (HDF5, Parquet)
+    topics: list[str] = field(default_factory=list)  # of recordings; patterns, with a leading "-" those to leave out
+    times: str = "header"  # of recordings: header, or record, the time of recording
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -54,6 +56,10 @@ class Options:
             raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
         if self.time_unit is not None and self.time_unit not in clock.NANOSECONDS:
             raise Refused("time_unit", repr(self.time_unit), "one of " + ", ".join(clock.NANOSECONDS))
+        if self.times not in ("header", "record"):
+            raise Refused("times", repr(self.times), "header or record")
+        if isinstance(self.topics, str):
+            self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.device = _device(self.device)
 
     def max_gap_ns(self, stream: str = ".") -> int | None:
@@ -246,14 +252,19 @@ def format_of(source: Path) -> Format:
         except ImportError:
             raise Refused(str(source), "HDF5, and no h5py", "pip install h5py") from None
         return Hdf5()
-    if source.suffix == ".mcap" or (source.is_dir() and any(source.rglob("*.mcap"))):
-        try:
-            from tmaops.dataset.mcap import Mcap
-        except ImportError:
-            raise Refused(str(source), "MCAP, and no mcap-ros2-support", "pip install mcap-ros2-support") from None
-        return Mcap()
+    try:
+        from tmaops.dataset.bags import bags, is_bag
+        from tmaops.dataset.recordings import Recordings
+    except ImportError as error:
+        endings = (".mcap", ".db3", ".bag", ".zstd")
+        if source.suffix in endings or source.is_dir() and any(p.suffix in endings for p in source.rglob("*")):
+            needed = "pip install rosbags mcap mcap-protobuf-support"
+            raise Refused(str(source), f"a recording, and no {error.name}", needed) from None
+    else:
+        if is_bag(source) if not source.is_dir() else bags(source):
+            return Recordings()
     what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
-    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of them")
+    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5, MCAP, .db3 or .bag file, or a folder")
 
 
 def file_digest(path: Path) -> str:
@@ -338,6 +349,8 @@ def resample(
     time_column: str | None = None,
     time_unit: str | None = None,
     input_hz: str | int | float | None = None,
+    topics: str | list[str] | None = None,
+    times: str | None = None,
     device: str = "cpu",
     resume: bool = False,
     keep_going: bool = False,
@@ -347,9 +360,9 @@ def resample(
     runner: Runner | None = None,
 ) -> Report:
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
-    (of MCAP: Parquet tables).
+    (of recordings: Parquet tables).
 
-    source: a LeRobot v3 data set, a Parquet, HDF5 or MCAP file, or a folder of one kind of them, here or in an object
+    source: a LeRobot v3 data set, a Parquet or HDF5 file, a recording (MCAP, rosbag2, ROS 1 bag), or a folder of one kind of them, here or in an object
     store ("s3://bucket/set"). out: a path that does not exist. It appears complete or not at all; until then the work
     lies in `out` + ".partial". In an object store a folder is complete when it has a tmaops_manifest.json.
     hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]", or
@@ -357,7 +370,8 @@ def resample(
     targets strictly between two samples further apart are null. latency: stream to the seconds by which its timestamps
     are late. rules: a YAML file with these and the following options; arguments go before it.
     episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
-    input_hz: samples per second of episodes without timestamps. device: "cpu", "cuda" (through torch), or "auto".
+    input_hz: samples per second of episodes without timestamps. topics: of recordings, "/odom,/imu" or a list; patterns,
+    and with a leading "-" those to leave out. times: of recordings, "header" stamps or the time of "record"ing. device: "cpu", "cuda" (through torch), or "auto".
     resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
     stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
     run that finds all of them done ends the job. workers: this process and children; all cores by default. runner: what
@@ -375,6 +389,8 @@ def resample(
         time_column=time_column,
         time_unit=time_unit,
         input_hz=input_hz,
+        topics=topics,
+        times=times,
         device=device,
     )
     if not 0 <= shard[0] < shard[1]:

@@ -64,19 +64,12 @@ def test_streams_of_hdf5_are_told_apart(tmp_path):
 
 
 def test_a_clock_that_drifts_against_the_recorder_is_found(tmp_path):
-    pytest.importorskip("mcap_ros2")
-    from mcap_ros2.writer import Writer
-    from mcap_test import BASE, IMU, stamp
+    pytest.importorskip("rosbags")
+    import recorded
 
-    with open(tmp_path / "in.mcap", "wb") as file:
-        writer = Writer(file)
-        kind = writer.register_msgdef("sensor_msgs/msg/Imu", IMU)
-        for i in range(500):
-            at = BASE + i * 10_000_000
-            message = {"header": {"stamp": stamp(at), "frame_id": ""}, "orientation": dict(x=0.0, y=0.0, z=0.0, w=1.0)}
-            message |= {"covariance": [0.0] * 9, "note": ""}
-            writer.write_message("/imu", kind, message, log_time=at + 3_000_000 + i * 500)  # 50 ppm
-        writer.finish()
+    times = [recorded.BASE + i * 10_000_000 for i in range(500)]
+    rows = [("/imu", at + 3_000_000 + i * 500, recorded.imu(at, (0, 0, 0, 1))) for i, at in enumerate(times)]  # 50 ppm
+    recorded.write_mcap(tmp_path / "in.mcap", rows)
     (clock,) = tmaops.dataset.inspect(tmp_path / "in.mcap").clocks
     assert clock.drift_ppm == pytest.approx(50, rel=1e-3)
 

@@ -1,0 +1,325 @@
+"""The topics of one recording as streams: samples of columns with a clock of their own."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tmaops.dataset.bags import Bag, Channel, messages
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.layouts import Block, RosMessages, Undecodable, standard_types, types_of
+from tmaops.dataset.objects import ObjectMessages, decode_json, protobuf_decoder, real_paths
+
+BATCH = 8192  # messages of a topic that are decoded together
+BATCH_BYTES = 4 << 20
+LATEST = 2**63  # nanoseconds
+PAUSE = 10**9  # the longest between two files of one recording that nothing else says belong together
+SIMULATED = 10**17  # stamps below (1973) count from the start of a simulation
+
+
+@dataclass
+class Stream:
+    """Samples of a topic, in the order of their times, or of those of its messages that speak of the same joints or frames."""
+
+    topic: str
+    label: str
+    latched: bool
+    times: np.ndarray  # int64 nanoseconds (S)
+    recorded: np.ndarray  # by the recorder's clock (S)
+    clock: str  # where the times are from
+    columns: dict[str, pa.Array]  # by path
+
+    def name(self, path: str) -> str:
+        return f"{self.topic}.{path}"
+
+
+@dataclass
+class Topic:
+    """Everything that was recorded under one name. left_out: path ("" is all of it) -> why."""
+
+    name: str
+    type: str
+    count: int = 0
+    latched: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    quaternions: set[str] = field(default_factory=set)
+    broken: int = 0
+    reason: str = ""
+    recorded: list[np.ndarray] = field(default_factory=list)
+    blocks: dict[tuple[str, ...], list[tuple[Block, np.ndarray]]] = field(default_factory=dict)
+
+
+@dataclass
+class Recording:
+    """A recording, decoded. lost: what is missing at its end."""
+
+    topics: dict[str, Topic]
+    streams: list[Stream]
+    notes: list[str]
+    warnings: list[str]
+    files: list[str]
+
+    @property
+    def quaternions(self) -> set[str]:
+        return {f"{topic.name}.{path}" for topic in self.topics.values() for path in topic.quaternions}
+
+
+def chosen(topic: str, patterns: list[str]) -> bool:
+    """Whether --topics takes a topic: those named (all, where none is), without those with a leading "-"."""
+    taken = [p for p in patterns if not p.startswith("-")]
+    return (not taken or any(fnmatchcase(topic, p) for p in taken)) and not any(
+        fnmatchcase(topic, p[1:]) for p in patterns if p.startswith("-")
+    )
+
+
+def _decoder(channel: Channel) -> RosMessages | ObjectMessages:
+    """What decodes the messages of a channel; raises Undecodable."""
+    if channel.encoding in ("cdr", "ros1"):
+        if channel.schema:
+            return RosMessages(
+                types_of(channel.schema_encoding, channel.schema, channel.type),
+                channel.type,
+                channel.encoding == "ros1",
+            )
+        if channel.type not in standard_types():
+            raise Undecodable(f"no definition of {channel.type} in the file: `ros2 bag convert` to MCAP adds it")
+        return RosMessages(standard_types(), channel.type, False)
+    if channel.encoding == "json":
+        return ObjectMessages(
+            decode_json, real_paths(channel.schema) if channel.schema_encoding == "jsonschema" else set()
+        )
+    if channel.encoding == "protobuf":
+        return ObjectMessages(protobuf_decoder(channel.type, channel.schema))
+    raise Undecodable(f"messages in the encoding {channel.encoding or 'of no name'}")
+
+
+class _Reader:
+    """Collects the messages of a recording by channel and decodes them in batches."""
+
+    def __init__(self, patterns: list[str]):
+        self.topics: dict[str, Topic] = {}
+        self.passed: set[str] = set()  # topics that were not asked for
+        self.count = 0
+        self.last: int | None = None
+        self._patterns = patterns
+        self._decoders: dict[Channel, RosMessages | ObjectMessages | None] = {}
+        self._waiting: dict[Channel, tuple[list[int], list[bytes]]] = {}
+        self._bytes: dict[Channel, int] = {}
+
+    def add(self, channel: Channel, time: int, data: bytes) -> None:
+        self.count += 1
+        self.last = time if self.last is None else max(self.last, time)
+        waiting = self._waiting.get(channel)
+        if waiting is None:
+            if channel not in self._decoders:
+                self._begin(channel)
+            waiting = self._waiting[channel] = ([], [])
+            self._bytes[channel] = 0
+        waiting[0].append(time)
+        if self._decoders[channel] is not None:
+            waiting[1].append(data)
+            self._bytes[channel] += len(data)
+        if len(waiting[0]) >= BATCH or self._bytes[channel] > BATCH_BYTES:
+            self._decode(channel)
+
+    def _begin(self, channel: Channel) -> None:
+        self._decoders[channel] = None
+        if not chosen(channel.topic, self._patterns):
+            self.passed.add(channel.topic)
+            return
+        topic = self.topics.setdefault(channel.topic, Topic(channel.topic, channel.type))
+        topic.latched = topic.latched or channel.latched
+        try:
+            if topic.type != channel.type:
+                raise Undecodable(f"messages of a second type, {channel.type}")
+            self._decoders[channel] = _decoder(channel)
+        except Undecodable as error:
+            topic.left_out[""] = str(error)
+
+    def _decode(self, channel: Channel) -> None:
+        times, data = self._waiting.pop(channel)
+        topic, decoder = self.topics.get(channel.topic), self._decoders[channel]
+        if topic is None:
+            return
+        if max(times) >= LATEST:
+            raise Refused(channel.topic, f"a time of recording of {max(times)} ns", "times below 2^63 nanoseconds")
+        recorded = np.array(times, np.int64)
+        topic.count += recorded.size
+        topic.recorded.append(recorded)
+        if decoder is None:
+            return
+        broken = decoder.broken
+        for block in decoder.blocks(data):
+            if block.values:
+                topic.blocks.setdefault(block.key, []).append((block, recorded[block.rows]))
+        topic.broken += decoder.broken - broken
+        topic.reason = decoder.reason
+        topic.left_out |= decoder.left_out
+        topic.quaternions |= decoder.quaternions
+
+    def end(self) -> None:
+        for channel in list(self._waiting):
+            self._decode(channel)
+
+
+def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Recording | Refused]]:
+    """The recordings of some files, each with its name: one, or several where their times say that they are apart.
+
+    patterns: of topics, as --topics has them. time: "header" or "record".
+    """
+    files, ends, reader, warnings = [], "", _Reader(patterns), [f"{name} is missing" for name in bag.missing]
+
+    def ended() -> tuple[str, Recording | Refused]:
+        name = bag.name
+        if bag.tried:
+            name = name if len(files) == 1 else _shared(name)
+            name = name if len(files) > 1 else str(Path(bag.name).with_name(files[0]))
+        try:
+            reader.end()
+            if not reader.count:
+                raise Refused(f"episode {name}", ends or "no messages", "a recording with messages: MCAP, .db3 or .bag")
+            return name, _recording(reader, time, warnings, files)
+        except Refused as error:
+            return name, error
+
+    for path in bag.files:
+        failure: list[Exception] = []
+        found = _until_broken(path, bag.compressed_messages, failure)
+        head = []
+        if bag.tried and files:  # a recorder that begins another file writes again what is latched
+            head = list(_until(found, lambda channel: not channel.latched and not channel.topic.endswith("/tf_static")))
+        if head and not -PAUSE <= head[-1][1] - reader.last <= PAUSE:
+            yield ended()
+            files, ends, reader, warnings = [], "", _Reader(patterns), []
+        files.append(path.name)
+        before = reader.count
+        for channel, at, data in chain(head, found):
+            reader.add(channel, at, data)
+        if failure:
+            ends = (str(failure[0]) or type(failure[0]).__name__).split("\n")[0]
+            if reader.count > before or len(bag.files) > 1:
+                warnings.append(
+                    f"{path.name} breaks off after {reader.count - before} messages ({ends}); those are used"
+                )
+    yield ended()
+
+
+def _until(found: Iterator[tuple[Channel, int, bytes]], last: Callable[[Channel], bool]) -> Iterator:
+    """The messages up to the first one whose channel is such."""
+    for message in found:
+        yield message
+        if last(message[0]):
+            return
+
+
+def _shared(name: str) -> str:
+    return re.sub(r"_\d+(\.[a-z0-9.]+)$", r"\1", name)
+
+
+def _until_broken(path: Path, compressed: bool, failure: list[Exception]) -> Iterator[tuple[Channel, int, bytes]]:
+    try:
+        yield from messages(path, compressed)
+    except Exception as error:  # the libraries raise whatever broken bytes lead to (struct.error, EndOfFile, ...)
+        failure.append(error)
+
+
+def _recording(reader: _Reader, time: str, warnings: list[str], files: list[str]) -> Recording:
+    made = Recording(reader.topics, [], [], warnings, files)
+    known = [*reader.topics, *reader.passed]
+    for pattern in reader._patterns:
+        if not any(fnmatchcase(name, pattern.removeprefix("-")) for name in known):
+            raise Refused("--topics", f"'{pattern}', and no such topic", "one of " + ", ".join(sorted(known)))
+    if len(files) > 1:
+        made.notes.append(f"one recording: {', '.join(files)}")
+    for topic in reader.topics.values():
+        if topic.broken == topic.count and topic.count:
+            topic.left_out[""] = topic.reason
+        elif topic.broken:
+            warnings.append(f"{topic.broken} of {topic.count} messages of {topic.name} are left out: {topic.reason}")
+        for label, blocks in _by_subject(topic):
+            stream = _stream(topic, label, blocks, time, made)
+            if stream.columns:
+                made.streams.append(stream)
+        topic.blocks.clear()
+        made.notes += [
+            f"left out: {topic.name}{'.' + path if path else ''} ({why})" for path, why in topic.left_out.items()
+        ]
+    return made
+
+
+def _by_subject(topic: Topic) -> Iterator[tuple[str, list[tuple[Block, np.ndarray]]]]:
+    """The blocks of a topic that share a clock: of a pair of frames, or of joints that occur in one message."""
+    alike: dict[frozenset[str], list] = {}
+    for key, blocks in topic.blocks.items():
+        if key[:1] == ("frames",):
+            yield f"{topic.name}.{key[1]}.{key[2]}", blocks
+            continue
+        for block, recorded in blocks:
+            alike.setdefault(frozenset(block.values), []).append((block, recorded))
+    publishers: list[tuple[frozenset[str], list]] = []
+    for paths, blocks in alike.items():
+        shared = [other for other in publishers if other[0] & paths]
+        publishers = [other for other in publishers if not other[0] & paths]
+        publishers.append((paths.union(*(p for p, _ in shared)), [*chain(*(b for _, b in shared)), *blocks]))
+    for paths, blocks in publishers:
+        yield topic.name if len(publishers) == 1 else f"{topic.name} ({min(paths)}, ...)", blocks
+
+
+def _stream(topic: Topic, label: str, blocks: list[tuple[Block, np.ndarray]], time: str, made: Recording) -> Stream:
+    recorded = np.concatenate([times for _, times in blocks])
+    times, clock = recorded, "the time of recording"
+    if time == "header" and all(block.stamps is not None for block, _ in blocks):
+        stamps = np.concatenate([block.stamps for block, _ in blocks])
+        unset = int((stamps == 0).sum())
+        if unset > 1 or unset and (stamps.size == 1 or stamps.max() > SIMULATED):
+            clock += f": {unset} of {stamps.size} header stamps are 0"
+        elif stamps.min() < 0:
+            clock += ": header stamps are below 0"
+        else:
+            times, clock = stamps, "header.stamp"
+            steps = np.diff(stamps[np.argsort(recorded, kind="stable")])
+            if steps.size and steps.min() < -(10**9):
+                made.warnings.append(
+                    f"the header stamps of {label} go back by {-steps.min() / 1e9:.3g} s; --time record takes the time of recording"
+                )
+    order = np.argsort(times, kind="stable")
+    seconds = (recorded.max() - recorded.min()) / 1e9
+    still = topic.latched or topic.name.endswith("/tf_static")
+    latched = times.size == 1 or still and times.size <= max(10, seconds)
+    columns = {}
+    for path in dict.fromkeys(path for block, _ in blocks for path in block.values):
+        try:
+            columns[path] = _column([(block.values.pop(path, None), t.size) for block, t in blocks], order)
+        except Undecodable as error:
+            topic.left_out[path] = str(error)
+    made.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
+    return Stream(topic.name, label, bool(latched), times[order], recorded[order], clock, columns)
+
+
+def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray) -> pa.Array:
+    """The values of a path, null where a message has none, in the order of the times."""
+    shapes = {part.shape[1:] for part, _ in parts if part is not None}
+    if len(shapes) > 1:
+        lengths = sorted(shape[0] if shape else 1 for shape in shapes)
+        raise Undecodable(
+            f"lists of {lengths[0]} to {lengths[-1]} numbers" if () not in shapes else "numbers and lists"
+        )
+    shape = shapes.pop()
+    kind = np.result_type(*(part.dtype for part, _ in parts if part is not None))
+    values = np.concatenate([np.zeros((rows, *shape), kind) if part is None else part for part, rows in parts])[order]
+    missing = np.concatenate([np.full(rows, part is None) for part, rows in parts])[order]
+    mask = missing if missing.any() else None
+    if not shape:
+        return pa.array(values, mask=mask)
+    flat = pa.array(values.reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, shape[0], mask=None if mask is None else pa.array(mask))
+
+
+def held(times: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The row of a latched stream that each target takes: the last one before it, else the first."""
+    return np.maximum(np.searchsorted(times, targets, side="right") - 1, 0)
