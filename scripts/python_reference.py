@@ -11,8 +11,10 @@ MODULES = (
     "tmaops",
     "tmaops.torch",
     "tmaops.data",
+    "tmaops.compat",
     "tmaops.compat.transformers",
     "tmaops.compat.mmcv",
+    "tmaops.compat.detr",
     "tmaops.compat.hub",
 )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, get_args
 
 from tmaops import _arrays as arrays
 from tmaops._calls import Call, Plan, output
 from tmaops._errors import invalid_value
 from tmaops._library import GemmOptions, encoded
+from tmaops._types import Activation, BiasAxis
 
-_ACTIVATIONS = ("none", "relu", "gelu", "silu")
-_AXES = ("column", "row")
+_ACTIVATIONS = get_args(Activation)
+_AXES = get_args(BiasAxis)
 
 
 def choice(where: str, value: str, known: tuple[str, ...]) -> int:
@@ -28,8 +29,8 @@ def _call(
     bias: Any,
     alpha: float,
     beta: float | None,
-    bias_axis: str,
-    activation: str,
+    bias_axis: BiasAxis,
+    activation: Activation,
     out: Any,
     out_dtype: Any,
     dependent_launch: bool,
@@ -72,8 +73,8 @@ def gemm(
     bias: Any = None,
     alpha: float = 1.0,
     beta: float | None = None,
-    bias_axis: str = "column",
-    activation: str = "none",
+    bias_axis: BiasAxis = "column",
+    activation: Activation = "none",
     out: Any = None,
     out_dtype: Any = None,
     dependent_launch: bool = False,
@@ -117,8 +118,8 @@ def plan_gemm(
     bias: Any = None,
     alpha: float = 1.0,
     beta: float | None = None,
-    bias_axis: str = "column",
-    activation: str = "none",
+    bias_axis: BiasAxis = "column",
+    activation: Activation = "none",
     out: Any = None,
     out_dtype: Any = None,
     dependent_launch: bool = False,

@@ -6,15 +6,16 @@ import ctypes
 import operator
 from collections.abc import Iterable, Sequence
 from ctypes import c_int32, c_int64
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from tmaops import _arrays as arrays
 from tmaops._calls import Call, Plan, output
 from tmaops._errors import invalid_value
 from tmaops._gemm import choice
 from tmaops._library import MsDeformAttnGradients, MsDeformAttnOptions, encoded, integers
+from tmaops._types import Sampling
 
-_SAMPLING = ("bilinear", "nearest")
+_SAMPLING = get_args(Sampling)
 
 
 def flat_levels(name: str, levels: Any) -> list[int]:
@@ -66,7 +67,7 @@ def _options(
     name: str,
     levels: _Levels,
     points_per_level: Any,
-    sampling: str,
+    sampling: Sampling,
     dependent_launch: bool,
     variant: str | None,
     offset_scale: float = 0.5,
@@ -97,7 +98,7 @@ def _call(
     attention_weights: Any,
     level_start_index: Any,
     points_per_level: Any,
-    sampling: str,
+    sampling: Sampling,
     softmax: bool,
     reference_points: Any,
     offset_scale: float,
@@ -164,7 +165,7 @@ def ms_deform_attn(
     *,
     level_start_index: Any = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
     softmax: bool = False,
     reference_points: Any = None,
     offset_scale: float = 0.5,
@@ -240,7 +241,7 @@ def plan_ms_deform_attn(
     *,
     level_start_index: Any = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
     softmax: bool = False,
     reference_points: Any = None,
     offset_scale: float = 0.5,
@@ -285,7 +286,7 @@ def _backward_call(
     grad_output: Any,
     level_start_index: Any,
     points_per_level: Any,
-    sampling: str,
+    sampling: Sampling,
     needed: Sequence[bool],
     out: Sequence[Any] | None,
     deterministic: bool,
@@ -347,7 +348,7 @@ def ms_deform_attn_backward(
     *,
     level_start_index: Any = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
     needed: Sequence[bool] = (True, True, True),
     out: Sequence[Any] | None = None,
     deterministic: bool = False,
@@ -400,7 +401,7 @@ def plan_ms_deform_attn_backward(
     *,
     level_start_index: Any = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
     needed: Sequence[bool] = (True, True, True),
     out: Sequence[Any] | None = None,
     deterministic: bool = False,

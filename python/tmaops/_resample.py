@@ -5,17 +5,18 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import c_int64
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from tmaops import _arrays as arrays
 from tmaops._calls import Call, Plan, Tensors, output
 from tmaops._errors import invalid_value
 from tmaops._gemm import choice
 from tmaops._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
+from tmaops._types import Duplicates, Interpolation, Outside
 
-_INTERPOLATIONS = ("linear", "previous", "next", "nearest", "cubic", "slerp")
-_OUTSIDE = ("hold", "nan", "extrapolate", "error")
-_DUPLICATES = ("error", "last")
+_INTERPOLATIONS = get_args(Interpolation)
+_OUTSIDE = get_args(Outside)
+_DUPLICATES = get_args(Duplicates)
 _VIOLATIONS = (
     "source_not_finite",
     "source_not_sorted",
@@ -107,10 +108,10 @@ def _problem(
     source_times: Any,
     target_times: Any,
     grid: Any,
-    interpolation: str,
+    interpolation: Interpolation,
     groups: Any,
-    outside: str,
-    duplicates: str,
+    outside: Outside,
+    duplicates: Duplicates,
     max_gap: Any,
     source_offsets: Any,
     target_offsets: Any,
@@ -171,10 +172,10 @@ def _call(
     source_times: Any,
     target_times: Any,
     grid: Any,
-    interpolation: str,
+    interpolation: Interpolation,
     groups: Any,
-    outside: str,
-    duplicates: str,
+    outside: Outside,
+    duplicates: Duplicates,
     max_gap: Any,
     source_offsets: Any,
     target_offsets: Any,
@@ -229,10 +230,10 @@ def resample(
     target_times: Any = None,
     *,
     grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear",
-    groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold",
-    duplicates: str = "error",
+    interpolation: Interpolation = "linear",
+    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     max_gap: Any = None,
     source_offsets: Any = None,
     target_offsets: Any = None,
@@ -310,10 +311,10 @@ def plan_resample(
     target_times: Any = None,
     *,
     grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear",
-    groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold",
-    duplicates: str = "error",
+    interpolation: Interpolation = "linear",
+    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     max_gap: Any = None,
     source_offsets: Any = None,
     target_offsets: Any = None,
@@ -351,10 +352,10 @@ def _backward_call(
     target_times: Any,
     samples: int | None,
     grid: Any,
-    interpolation: str,
+    interpolation: Interpolation,
     groups: Any,
-    outside: str,
-    duplicates: str,
+    outside: Outside,
+    duplicates: Duplicates,
     max_gap: Any,
     source_offsets: Any,
     target_offsets: Any,
@@ -406,10 +407,10 @@ def resample_backward(
     *,
     samples: int | None = None,
     grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear",
-    groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold",
-    duplicates: str = "error",
+    interpolation: Interpolation = "linear",
+    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     max_gap: Any = None,
     source_offsets: Any = None,
     target_offsets: Any = None,
@@ -460,10 +461,10 @@ def plan_resample_backward(
     *,
     samples: int | None = None,
     grid: tuple[Any, Any, int] | None = None,
-    interpolation: str = "linear",
-    groups: Sequence[tuple[int, int, str]] | None = None,
-    outside: str = "hold",
-    duplicates: str = "error",
+    interpolation: Interpolation = "linear",
+    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     max_gap: Any = None,
     source_offsets: Any = None,
     target_offsets: Any = None,
@@ -499,8 +500,8 @@ def resample_violations(
     target_times: Any = None,
     *,
     grid: tuple[Any, Any, int] | None = None,
-    outside: str = "hold",
-    duplicates: str = "error",
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     source_offsets: Any = None,
     target_offsets: Any = None,
     variant: str | None = None,

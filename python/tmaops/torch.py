@@ -30,6 +30,7 @@ from torch import Tensor
 from tmaops import _gemm, _ms_deform_attn, _resample
 from tmaops._errors import Error, invalid_type
 from tmaops._library import error_of, library
+from tmaops._types import Activation, Duplicates, Interpolation, Outside, Sampling
 
 _library = torch.library.Library("tmaops", "FRAGMENT")
 _SCHEMAS = {
@@ -420,7 +421,7 @@ def ms_deform_attn(
     *,
     level_start_index: None | Tensor | Sequence[int] = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
     out_dtype: torch.dtype | None = None,
     synchronize: bool = True,
 ) -> Tensor:
@@ -605,9 +606,9 @@ def resample(
     source_times: Tensor,
     target_times: Tensor,
     *,
-    interpolation: str = "linear",
-    outside: str = "hold",
-    duplicates: str = "error",
+    interpolation: Interpolation = "linear",
+    outside: Outside = "hold",
+    duplicates: Duplicates = "error",
     max_gap: float | None = None,
     source_offsets: Sequence[int] | Tensor | None = None,
     target_offsets: Sequence[int] | Tensor | None = None,
@@ -663,7 +664,7 @@ def _gemm_context(ctx, inputs, output) -> None:
     ctx.save_for_backward(a, b, bias)
 
 
-def _activation_gradient(activation: str, sums: Tensor, grad: Tensor) -> Tensor:
+def _activation_gradient(activation: Activation, sums: Tensor, grad: Tensor) -> Tensor:
     """grad times the derivative of the activation at `sums`, in f32."""
     if activation == "relu":
         return torch.where(sums > 0, grad, 0)
@@ -697,7 +698,12 @@ def _gemm_gradient(ctx, grad):
 
 
 def gemm(
-    a: Tensor, b: Tensor, bias: Tensor | None = None, *, activation: str = "none", out_dtype: torch.dtype | None = None
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None = None,
+    *,
+    activation: Activation = "none",
+    out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """activation(a @ b + bias), accumulated in f32, with gradients.
 
@@ -719,7 +725,7 @@ def linear(
     weight: Tensor,
     bias: Tensor | None = None,
     *,
-    activation: str = "none",
+    activation: Activation = "none",
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """activation(x weight^T + bias): torch.nn.functional.linear with its activation.

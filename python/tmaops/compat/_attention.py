@@ -1,4 +1,4 @@
-"""The operator as models written for torch expect it: mixed types give the widest of them."""
+"""The operator as models written for torch expect it: mixed types give the widest of them, values come in any layout."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from tmaops import torch as ops
+from tmaops._errors import invalid_value
+from tmaops._types import Sampling
 
 
 def attention(
@@ -19,7 +21,7 @@ def attention(
     attention_weights: Tensor,
     level_start_index: Any = None,
     points_per_level: Sequence[int] | None = None,
-    sampling: str = "bilinear",
+    sampling: Sampling = "bilinear",
 ) -> Tensor:
     """tmaops.torch.ms_deform_attn with the element type that torch's own functions would give."""
     output = ops.ms_deform_attn(
@@ -38,3 +40,40 @@ def attention(
 def pairs(shapes: Any) -> list[Any]:
     """Level shapes on the host, from a tensor or a list."""
     return shapes.tolist() if isinstance(shapes, Tensor) else list(shapes)
+
+
+def pixels_first(value: Tensor | Sequence[Tensor], levels: list[Any], heads: int) -> Tensor:
+    """A value as (N, S, M, D), from that or (N, M, D, S), or from levels of (N, M, D, H * W) or (N, M, D, H, W)."""
+    if not isinstance(value, Tensor):
+        value = torch.cat([level.flatten(3) for level in value], -1)
+        return value.permute(0, 3, 1, 2)
+    pixels = sum(height * width for height, width in levels)
+    first = value.shape[1] == pixels and value.shape[2] == heads
+    last = value.shape[1] == heads and value.shape[3] == pixels
+    if first == last:
+        got = f"{tuple(value.shape)} beside {heads} heads and levels of {pixels} pixels"
+        needed = "(N, S, M, D) or (N, M, D, S)" + (": both would be right" if first else "")
+        raise invalid_value("ms_deform_attn: value", got, needed)
+    return value if first else value.permute(0, 3, 1, 2)
+
+
+def folded(
+    value: Tensor | Sequence[Tensor],
+    value_spatial_shapes: Any,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    points_per_level: Sequence[int] | None = None,
+    method: str = "default",
+) -> Tensor:
+    """The operator on a value of any layout, with locations (N, Lq, M, L, P, 2), or (N, Lq, M, L * P, 2) of levels and points in one."""
+    levels = pairs(value_spatial_shapes)
+    if points_per_level is None and sampling_locations.dim() == 5:
+        points_per_level = [sampling_locations.shape[3] // len(levels)] * len(levels)
+    return attention(
+        pixels_first(value, levels, sampling_locations.shape[2]),
+        levels,
+        sampling_locations,
+        attention_weights.reshape(sampling_locations.shape[:-1]),
+        points_per_level=points_per_level,
+        sampling="nearest" if method == "discrete" else "bilinear",
+    )

@@ -1,0 +1,74 @@
+"""Names in imported modules, replaced by others and given back."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+
+def modules_with(name: str) -> Iterator[tuple[ModuleType, Any]]:
+    """The imported modules that have a thing of this name, and the thing. Modules that load on demand are not made to."""
+    for module in list(sys.modules.values()):
+        found = getattr(module, "__dict__", {}).get(name)
+        if found is not None:
+            yield module, found
+
+
+def is_ours(thing: Any) -> bool:
+    """Whether a function, a class or a module is of tmaops."""
+    if isinstance(thing, functools.partial):
+        thing = thing.func
+    home = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
+    return (home or "").partition(".")[0] == "tmaops"
+
+
+class Replacements:
+    """What one `patch()` replaced."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, str, Any]] = []
+
+    def set(self, owner: Any, name: str, new: Any) -> None:
+        self._made.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, new)
+
+    def everywhere(self, name: str, new: Any, fits: Callable[[ModuleType, Any], bool]) -> list[str]:
+        """Puts `new` in the place of what has this name, in all modules where it fits. Returns their names with it."""
+        replaced = []
+        for module, old in modules_with(name):
+            if not is_ours(old) and fits(module, old):
+                self.set(module, name, new)
+                replaced.append(f"{module.__name__}.{name}")
+        return replaced
+
+    def in_layers(self, model: Any, news: dict[str, Any], fits: Callable[[Any], bool]) -> list[str]:
+        """The same for the functions, plain or partial, that layers of a model hold."""
+        replaced = []
+        for path, layer in model.named_modules() if model is not None else ():
+            for attribute, held in list(vars(layer).items()):
+                function = held.func if isinstance(held, functools.partial) else held
+                new = news.get(getattr(function, "__name__", ""))
+                if new is not None and not is_ours(function) and fits(function):
+                    partial = isinstance(held, functools.partial)
+                    self.set(layer, attribute, functools.partial(new, *held.args, **held.keywords) if partial else new)
+                    replaced.append(f"{path}.{attribute}")
+        return replaced
+
+    def undo(self) -> None:
+        while self._made:
+            owner, name, old = self._made.pop()
+            if old is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+
+def warn_of_nothing(what: str) -> None:
+    warnings.warn(f"tmaops: patch() has replaced nothing: {what}", stacklevel=3)
