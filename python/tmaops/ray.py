@@ -11,15 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import ray
 
+from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import Options, Report, Unit, begin_worker, options_of, run_unit
+from tmaops.dataset.formats import Unit
+from tmaops.dataset.job import Report, begin_worker, run_unit
 from tmaops.dataset.job import resample as resample_here
+from tmaops.dataset.options import Options, options_of
 from tmaops.dataset.parquet import Layout, Resampler
 from tmaops.dataset.places import is_local, place
-from tmaops.dataset.tables import Run, channels_of_table
+from tmaops.dataset.tables import Runs, channels_of_table
 
 
 def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any] | Refused:
@@ -58,12 +62,15 @@ class _Episodes:
 
     def __init__(self, options: Options, time: str, episode: str):
         begin_worker()
-        self._options, self._layout = options, Layout(time, options.time_unit, episode, None, [], None)
+        self._options, self._time, self._episode = options, time, episode
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        table = table.sort_by(self._layout.time)
-        run = Run(table.column(self._layout.episode)[0].as_py(), 0, table.num_rows)
-        return Resampler(self._layout, self._options, channels_of_table(table)).episodes([run], table)
+        table = table.sort_by(self._time)
+        times = table.column(self._time)
+        unit, _ = clock.unit_of(self._time, times.type, clock.some_numbers(times), self._options.time_unit)
+        run = Runs(table.column(self._episode)[:1].combine_chunks(), np.zeros(1, int), np.array([table.num_rows]))
+        layout = Layout(self._time, unit, self._episode)
+        return Resampler(layout, self._options, channels_of_table(table)).episodes(run, table)
 
 
 def resample(

@@ -10,10 +10,16 @@ from typing import Any
 from tmaops.cli import guarded
 from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.formats import format_of
 from tmaops.dataset.inspect import inspect
-from tmaops.dataset.job import Report, format_of, options_of, resample, save_rules
+from tmaops.dataset.job import Report, resample
+from tmaops.dataset.options import options_of, save_rules
 from tmaops.dataset.places import place
 from tmaops.pages.page import check_page, write_page
+
+#: Options of resample() that are arguments of the same name.
+TAKEN = ("episode_column", "time_unit", "input_hz", "topics", "device", "offset", "sort", "duplicates", "snap")
+TAKEN += ("start", "end", "align", "strict", "copy")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         "source",
         metavar="IN",
         type=place,
-        help="LeRobot v3 data set, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too",
+        help="LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too",
     )
     run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
     run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
@@ -83,11 +89,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--save-rules", type=place, metavar="FILE", help="write what was asked for and inferred as such a file"
     )
-    run.add_argument("--time-column", help="of Parquet tables, where its name does not say it")
-    run.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
-    run.add_argument("--input-hz", help="samples per second of episodes without timestamps")
-    run.add_argument("--episode-column")
-    _add_recording_options(run)
+    _add_times(run)
+    run.add_argument("--offset", type=float, metavar="SECONDS", help="added to all timestamps")
+    run.add_argument("--sort", action="store_true", help="samples of an episode into the order of their times")
+    run.add_argument(
+        "--duplicates", choices=["error", "last"], help="of equal timestamps: refuse, or the last sample wins"
+    )
+    run.add_argument(
+        "--snap", type=float, metavar="SECONDS", help="a target at most this far from a sample takes that sample"
+    )
+    for end in ("--start", "--end"):
+        run.add_argument(end, metavar="TIME", help="seconds of the recording's clock, or an ISO 8601 time")
+    run.add_argument("--align", action="store_true", help="targets at multiples of the period")
+    run.add_argument("--strict", action="store_true", help="a warning is an error")
+    run.add_argument("--copy", action="store_true", help="copy videos, which are otherwise linked to the source's")
     run.add_argument(
         "--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch"
     )
@@ -116,29 +131,36 @@ def _parser() -> argparse.ArgumentParser:
         description=inspect.__doc__.split("\n")[0],
     )
     look.add_argument("source", metavar="IN", type=place)
-    look.add_argument("--time-column")
-    look.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
-    look.add_argument("--episode-column")
-    _add_recording_options(look)
-    look.add_argument("--input-hz", help="samples per second of episodes without timestamps")
+    _add_times(look)
     look.add_argument("--json", action="store_true", help="every episode, on stdout")
     look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
     look.set_defaults(run=_inspect)
     return parser
 
 
-def _add_recording_options(parser: argparse.ArgumentParser) -> None:
+def _add_times(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--time",
+        metavar="NAME",
+        help="of the times, where no usual name says it; of recordings header (stamps, where every message has one) or record",
+    )
+    parser.add_argument(
+        "--time-column", metavar="NAME", help="the same, also of a column that is called header or record"
+    )
+    parser.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
+    parser.add_argument("--episode-column", metavar="NAME", help="of tables")
+    parser.add_argument("--input-hz", help="samples per second of episodes without timestamps")
     parser.add_argument(
         "--topics",
         metavar="A,B",
         help="of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)",
     )
-    parser.add_argument(
-        "--time",
-        dest="times",
-        choices=["header", "record"],
-        help="of recordings: header stamps where every message has one (default), or the time of recording",
-    )
+
+
+def _times(options: argparse.Namespace) -> dict[str, str | None]:
+    """What --time names: which stamps of messages, or a column."""
+    stamps = options.time if options.time in ("header", "record") else None
+    return {"times": stamps, "time_column": options.time_column or (None if stamps else options.time)}
 
 
 def _resample(options: argparse.Namespace) -> int:
@@ -147,8 +169,7 @@ def _resample(options: argparse.Namespace) -> int:
         "max_gap": dict(_pair("--max-gap", text if "=" in text else f"*={text}", float) for text in options.max_gap),
         "latency": dict(_pair("--latency", text, float) for text in options.latency),
     }
-    for name in ("rules", "episode_column", "time_column", "time_unit", "input_hz", "topics", "times", "device"):
-        given[name] = getattr(options, name)
+    given |= {name: getattr(options, name) for name in (*TAKEN, "rules")} | _times(options)
     try:
         shard = tuple(int(part) for part in options.shard.split("/"))
         if len(shard) != 2:
@@ -158,6 +179,7 @@ def _resample(options: argparse.Namespace) -> int:
     if options.explain or options.save_rules:
         asked = options_of(options.hz, **given)
         plan = format_of(options.source).plan(options.source, asked, options.keep_going, set())
+        plan.check(asked)
         if options.save_rules:
             save_rules(options.save_rules, asked, plan)
     if options.explain:
@@ -205,12 +227,11 @@ def _inspect(options: argparse.Namespace) -> int:
         check_page(options.html, "--html")
     found = inspect(
         options.source,
-        time_column=options.time_column,
         time_unit=options.time_unit,
         episode_column=options.episode_column,
         input_hz=options.input_hz,
         topics=options.topics,
-        times=options.times,
+        **_times(options),
     )
     if options.html:
         write_page(found.page(f"{options.source.resolve().name}: clocks and gaps"), options.html)

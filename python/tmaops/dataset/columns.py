@@ -49,15 +49,15 @@ def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> 
 
 
 def compute(
-    values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str
+    values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str, duplicates: str
 ) -> np.ndarray:
     """tmaops.resample of (S, channels) at times (S) to targets (T), on the host or through torch on a GPU ("cuda")."""
     arrays = [values[None], times[None], targets[None]]
     try:
         if device == "cpu":
-            return tmaops.resample(*arrays, interpolation=mode)[0]
+            return tmaops.resample(*arrays, interpolation=mode, duplicates=duplicates)[0]
         there = [_on_gpu(array, device) for array in arrays]
-        return tmaops.resample(*there, interpolation=mode)[0].cpu().numpy()
+        return tmaops.resample(*there, interpolation=mode, duplicates=duplicates)[0].cpu().numpy()
     except tmaops.InvalidValue as error:
         raise Refused(where, error.got, error.needed) from error
 
@@ -71,16 +71,22 @@ def _on_gpu(array: np.ndarray, device: str) -> "torch.Tensor":
 
 
 def compute_parts(
-    numbers: np.ndarray, rule: Rule, times: np.ndarray, targets: np.ndarray, device: str, where: str
+    numbers: np.ndarray,
+    rule: Rule,
+    times: np.ndarray,
+    targets: np.ndarray,
+    device: str,
+    where: str,
+    duplicates: str = "error",
 ) -> np.ndarray:
     """The channels (S, channels) of a column, each part of them by its mode: (T, channels)."""
     if len(rule.parts) == 1:
-        return compute(np.ascontiguousarray(numbers), times, targets, rule.parts[0].mode, device, where)
+        return compute(np.ascontiguousarray(numbers), times, targets, rule.parts[0].mode, device, where, duplicates)
     result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
     for part in rule.parts:
         channels = slice(part.first, part.first + part.count)
         result[:, channels] = compute(
-            np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where
+            np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where, duplicates
         )
     return result
 
@@ -89,8 +95,8 @@ def compute_parts(
 class Episodes:
     """N episodes whose rows follow one another.
 
-    times (S) and targets (T): int64 nanoseconds that increase in each episode, its targets within its times. rows and counts
-    (N): how many samples and targets each has. names: in messages.
+    times (S): int64 nanoseconds that do not fall in an episode. targets (T): those at which it is wanted, within its times.
+    rows and counts (N): how many samples and targets each has. names: in messages.
     """
 
     times: np.ndarray
@@ -143,6 +149,11 @@ class Clock:
     @cached_property
     def around(self) -> tuple[np.ndarray, np.ndarray]:
         return brackets(self.times, self.targets)
+
+    @cached_property
+    def duplicates(self) -> str:
+        """What the operator is to do about equal times: refuse them, as there are none, or let the last one win."""
+        return "last" if (self.times[1:] == self.times[:-1]).any() else "error"
 
     @cached_property
     def each(self) -> "list[Clock]":
@@ -201,7 +212,7 @@ def resample_column(
         if present.size == 0:
             return pa.nulls(targets.size, column.type)
         column, times = column.take(pa.array(present)), times[present]
-    result = compute_parts(real_numbers(column, where), rule, times, targets, device, where)
+    result = compute_parts(real_numbers(column, where), rule, times, targets, device, where, clock.duplicates)
     return like(result, column.type, missing)
 
 
@@ -248,9 +259,7 @@ def in_gaps(times: np.ndarray, targets: np.ndarray, max_gap: int | None) -> np.n
     """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
     if max_gap is None:
         return None
-    before, after = brackets(times, targets)
-    empty = times[after] - times[before] > max_gap
-    return empty if empty.any() else None
+    return Clock(one_episode(times, targets, ""), max_gap).empty
 
 
 def check_gaps(schema: pa.Schema, episodes: Episodes, max_gap: int | None) -> None:

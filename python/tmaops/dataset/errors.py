@@ -14,4 +14,8 @@ class Refused(InvalidValue):
         super().__init__(message, code=18, number="E018", name="bad_parameter", where=where, got=got, needed=needed)
 
     def __reduce__(self):  # so that worker processes can hand it on
-        return (Refused, (self.where, self.got, self.needed))
+        return (type(self), (self.where, self.got, self.needed))
+
+
+class Lost(Refused):
+    """A run that ended before its work did, through no fault of the data; --resume goes on with it."""

@@ -1,12 +1,14 @@
 """HDF5 demonstrations: robomimic (a group below /data per demonstration) and ALOHA (a file per demonstration).
 
-Datasets whose first extent is the number of samples are resampled; all others, attributes and soft links are copied.
-A group with timestamps of its own is a stream with its own rate: all streams of a demonstration come onto one clock.
+Datasets whose first extent is the number of samples are resampled; all others, attributes and soft links are copied, and
+what they say of rate and length follows. A group with timestamps of its own is a stream with its own rate: all streams of a
+demonstration come onto one clock.
 """
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,21 @@ import pyarrow as pa
 from tmaops.dataset import clock
 from tmaops.dataset.columns import compute_parts, in_gaps
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.inspect import Stream as Seen
-from tmaops.dataset.job import Options, Plan, Unit
-from tmaops.dataset.parquet import TIME_NAMES
+from tmaops.dataset.formats import Failed, Plan, Unit
+from tmaops.dataset.formats import Stream as Seen
+from tmaops.dataset.options import Options
+from tmaops.dataset.parquet import known_times
 from tmaops.dataset.places import fingerprint, opened, size_of
 from tmaops.dataset.rules import Rule, Rules, brackets, rows_of
 
 SLAB_BYTES = 32 << 20  # of a dataset that are in memory at a time
 AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
+
+#: Attributes, and datasets of one number, that say how many samples there are, and at which rate.
+COUNTS = ("num_samples", "num_frames", "num_steps", "num_timesteps", "n_frames", "n_steps", "length", "episode_length")
+COUNTS += ("episode_len", "max_timesteps", "total_frames", "frame_count", "horizon")
+RATES = ("fps", "hz", "control_freq", "control_frequency", "frequency", "frame_rate", "sample_rate", "sampling_rate")
+LENGTHS_OF_CAMERAS = "compress_len"  # ALOHA: a row for each camera, the bytes of each of its frames
 
 
 @dataclass
@@ -32,8 +41,25 @@ class Stream:
     """Samples with one clock. `path`: the group below the demonstration that has the timestamps ("" for itself)."""
 
     path: str
-    times: np.ndarray  # int64 nanoseconds (S)
-    time_name: str | None  # of the dataset that holds them; None: counted at the input's rate
+    times: np.ndarray  # int64 nanoseconds (S), in order
+    time_name: str | None = None  # of the dataset that holds them; None: counted at the input's rate
+    unit: str | None = None
+    order: np.ndarray | None = None  # the rows that have the times; None: as they are
+
+    @property
+    def name(self) -> str:
+        return self.path or "."
+
+    @property
+    def time_path(self) -> str | None:
+        return f"{self.path}/{self.time_name}" if self.path and self.time_name else self.time_name
+
+    def rows(self, item: h5py.Dataset, low: int, high: int, where: str) -> np.ndarray:
+        """Rows of a dataset in the order of the times."""
+        if self.order is None:
+            return _read(item, slice(low, high), where)
+        own = self.order[low:high]
+        return _read(item, slice(int(own.min()), int(own.max()) + 1), where)[own - own.min()]
 
 
 def _open(path: Path) -> h5py.File:
@@ -69,7 +95,7 @@ def demonstrations(file: h5py.File) -> list[str]:
 
 
 def _time_dataset(group: h5py.Group, options: Options) -> str | None:
-    names = (options.time_column,) if options.time_column else TIME_NAMES
+    names = [options.time_column] if options.time_column else known_times()
     return next((n for n in names if n in group and isinstance(group[n], h5py.Dataset) and group[n].ndim == 1), None)
 
 
@@ -77,40 +103,59 @@ def input_rate(file: h5py.File, options: Options) -> tuple[str, str] | None:
     """Samples per second of demonstrations without timestamps, and how it was found."""
     if options.input_hz:
         return options.input_hz, "asked for"
-    data = file.get("data")
-    if data is not None and "env_args" in data.attrs:
+    for item in (file.get("data"), file):
+        if not isinstance(item, h5py.Group):
+            continue
         try:
-            found = json.loads(data.attrs["env_args"])["env_kwargs"]["control_freq"]
+            found = json.loads(item.attrs["env_args"])["env_kwargs"]["control_freq"]
             return str(clock.rate(found)), "control_freq of env_args"
         except (ValueError, KeyError, TypeError):
             pass
+        for name in RATES:
+            if name in item.attrs and np.ndim(item.attrs[name]) == 0 and np.array(item.attrs[name]).dtype.kind in "iuf":
+                return str(clock.rate(item.attrs[name].item())), f"attribute {name}"
     return None
 
 
-def streams_of(group: h5py.Group, options: Options, rate: str | None, where: str) -> list[Stream]:
-    """The clocks of a demonstration, its own first."""
+def streams_of(
+    group: h5py.Group, options: Options, rate: str | None, where: str, units: dict[str, tuple[str | None, str]]
+) -> list[Stream]:
+    """The clocks of a demonstration, its own first. units: of the times of each stream, and how they were found; takes those
+    of streams that it does not have yet.
+    """
     streams = []
     groups = [("", group)] + [(path, item) for path, item in _members(group) if isinstance(item, h5py.Group)]
     for path, item in groups:
         name = _time_dataset(item, options)
         if name is None:
             continue
-        values = _read(item[name], (), where)
-        column = pa.chunked_array([pa.array(values)])
-        unit = options.time_unit or next((u for u in clock.NANOSECONDS if name.endswith("_" + u)), None)
-        times = clock.nanoseconds(column, unit, f"{where}: {path or '.'}/{name}")
-        clock.check_increasing(times, f"{where}: {path or '.'}/{name}")
-        streams.append(Stream(path, times - options.latency_ns(path or "."), name))
+        label = f"{where}: {path or '.'}/{name}"
+        column = pa.chunked_array([_column(_read(item[name], (), where), label)])
+        if path not in units:
+            units[path] = clock.unit_of(name, column.type, clock.some_numbers(column), options.time_unit)
+        times = clock.nanoseconds(column, units[path][0], label)
+        times, order = clock.in_order(times, np.array([times.size]), [label], options.sort, options.duplicates)
+        streams.append(Stream(path, times - options.latency_ns(path or "."), name, units[path][0], order))
     if not streams or streams[0].path:
         rows = _counted_rows(group, {stream.path for stream in streams})
         if rows and rate is None:
-            raise Refused(where, "no timestamps", "--input-hz, the rate of its samples")
+            raise Refused(where, "no timestamps", "--input-hz, the rate of its samples, or --time NAME")
         if rows:
-            times = clock.grid(0, 2**62, clock.rate(rate), rows)
-            streams.insert(0, Stream("", times - options.latency_ns("."), None))
+            times = clock.frames(np.zeros(1, np.int64), np.array([rows]), clock.rate(rate))
+            streams.insert(0, Stream("", times - options.latency_ns(".")))
     if not streams:
         raise Refused(where, "no samples", "datasets with one row per sample")
     return streams
+
+
+def _column(values: np.ndarray, where: str) -> pa.Array:
+    """Times of a dataset as Arrow has them."""
+    if values.dtype.kind in "OS":
+        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.tolist()]
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
 
 
 def _counted_rows(group: h5py.Group, others: set[str]) -> int:
@@ -133,92 +178,87 @@ def shared_grid(streams: list[Stream], options: Options, where: str) -> np.ndarr
     """Targets from the latest first sample to the earliest last one."""
     first, last = max(int(s.times[0]) for s in streams), min(int(s.times[-1]) for s in streams)
     if last < first:
-        raise Refused(where, "streams that do not overlap in time", "streams of one clock")
-    targets = clock.grid(first, last, clock.rate(options.hz))
+        raise Refused(where, "streams that do not overlap in time", "streams of one clock (--latency moves one)")
+    most = max(s.times.size for s in streams)
+    targets, _ = options.grid().of(np.array([first]), np.array([last]), np.array([most]))
     for stream in streams:
-        name = stream.path or "."
-        if in_gaps(stream.times, targets, options.max_gap_ns(name)) is not None:
+        if in_gaps(stream.times, _evaluated(stream, targets, options), options.max_gap_ns(stream.name)) is not None:
             what = "a larger --max-gap, or a format that can leave values out (Parquet)"
-            raise Refused(f"{where}: stream {name}", "a gap longer than --max-gap", what)
+            raise Refused(f"{where}: stream {stream.name}", "a gap longer than --max-gap", what)
     return targets
+
+
+def _evaluated(stream: Stream, targets: np.ndarray, options: Options) -> np.ndarray:
+    counts = np.array([stream.times.size]), targets, np.array([targets.size])
+    return options.grid().evaluated(stream.times, *counts)
 
 
 def _read(item: h5py.Dataset, rows: Any, where: str) -> np.ndarray:
     """Rows of a dataset; refuses by name what is damaged."""
     try:
         return item[rows]
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, MemoryError) as error:
         raise Refused(f"{where}: {item.name}", str(error), "data that can be read") from error
 
 
 class Hdf5:
     """One unit per file."""
 
+    broken = (RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
+
     def files(self, source: Path) -> list[Path]:
         return [source] if source.is_file() else sorted([*source.rglob("*.hdf5"), *source.rglob("*.h5")])
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        files = self.files(source)
-        units: list[Unit] = []
-        columns: dict[str, Rule] = {}
+        plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
         kinds: dict[str, str] = {}
         names: set[str] = set()
-        failed: dict[str, str] = {}
-        notes: list[str] = []
-        warnings: list[str] = []
+        units: dict[str, tuple[str | None, str]] = {}
         rules = Rules(dict(options.modes))
-        episodes = 0
-        found = None
-        for path in files:
+        for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
             kept, labels = [], []
-            try:
-                file = _open(path)
-            except Refused as error:
-                if not keep_going:
-                    raise
-                failed[name] = str(error)
-                continue
-            with file:
+            with plan.failed.named(name), _open(path) as file:
                 found = input_rate(file, options)
                 for demo in demonstrations(file):
                     label = f"{name}/{demo}" if demo else name
                     if label in left_out:
                         continue
-                    try:
+                    with plan.failed.named(label):
                         group = file[demo] if demo else file
-                        streams = streams_of(group, options, found[0] if found else None, f"episode {label}")
-                        shared_grid(streams, options, f"episode {label}")
-                    except Refused as error:
-                        if not keep_going:
-                            raise
-                        failed[label] = str(error)
-                        continue
-                    kept.append(demo)
-                    labels.append(label)
-                    for path_in, item in _members(group):
-                        if isinstance(item, h5py.Dataset) and _is_sampled(item, stream_of(path_in, streams)):
-                            kinds[path_in] = str(item.dtype)
-                            if path_in not in columns and not _is_time(path_in, streams):
-                                columns[path_in] = _rule(rules, path_in, item)
-                    names.update(s.path or "." for s in streams)
-                    if not notes:
-                        notes += [_said(s, found) for s in streams]
-                        warnings += [w for s in streams if (w := _coarse(group, s))]
-            episodes += len(kept)
+                        streams = streams_of(group, options, found[0] if found else None, f"episode {label}", units)
+                        targets = shared_grid(streams, options, f"episode {label}")
+                        if not targets.size:
+                            continue
+                        for path_in, item in _members(group):
+                            if isinstance(item, h5py.Dataset) and _is_sampled(item, stream_of(path_in, streams)):
+                                kinds[path_in] = str(item.dtype)
+                                if path_in not in plan.columns and not _is_time(path_in, streams):
+                                    plan.columns[path_in] = _rule(rules, path_in, item)
+                        if not plan.notes:
+                            plan.notes += [_said(s, found, units) for s in streams]
+                            plan.warnings += [w for s in streams if (w := _coarse(group, s))]
+                        _note_others(group, streams, plan)
+                        names.update(s.name for s in streams)
+                        for stream in streams:
+                            plan.count(stream.name, stream.times.size, targets.size)
+                        kept.append(demo)
+                        labels.append(label)
+                        if found and not streams[0].time_name:
+                            plan.found["input_hz"] = found[0]
             if kept:
-                units.append(
-                    Unit(name, {"file": name, "demos": kept, "input": fingerprint(path)}, size_of(path), labels)
-                )
-        if not files:
-            raise Refused(str(source), "no HDF5 files", "at least one")
-        rules.check_used(kinds)
-        options.check_streams(sorted(names))
-        return Plan(units, episodes, columns, notes, warnings, failed, {"input_hz": found[0]} if found else {})
+                task = {"file": name, "demos": kept, "units": units, "input": fingerprint(path)}
+                plan.units.append(Unit(name, task, size_of(path), labels))
+            plan.episodes += len(kept)
+        if plan.units:
+            rules.check_used(kinds)
+            options.check_streams(sorted(names))
+        return plan
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
         rules = Rules(dict(options.modes))
+        units = {name: tuple(found) for name, found in unit.task["units"].items()}
         read = written = 0
         with _open(path) as file, h5py.File(target, "w", libver="latest") as out:
             found = input_rate(file, options)
@@ -231,7 +271,12 @@ class Hdf5:
             for demo in unit.task["demos"]:
                 label = f"{unit.task['file']}/{demo}" if demo else unit.task["file"]
                 group, made = (file[demo], out.require_group(demo)) if demo else (file, out)
-                rows = self._demonstration(group, made, options, rules, rate, f"episode {label}")
+                streams = streams_of(group, options, rate, f"episode {label}", units)
+                rows = self._demonstration(group, made, options, rules, streams, f"episode {label}")
+                _follow(made, streams[0], rows[1], options)
+                for place in (out, out.get("data")) if demo else ():
+                    if isinstance(place, h5py.Group):
+                        _follow(place, streams[0], rows[1], options, rate_alone=True)
                 read, written = read + rows[0], written + rows[1]
             if "data" in out and "total" in out["data"].attrs:
                 out["data"].attrs["total"] = written
@@ -243,6 +288,7 @@ class Hdf5:
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Seen]]:
         """Every demonstration with its streams, for inspect()."""
         rules = Rules()
+        units: dict[str, tuple[str | None, str]] = {}
         for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
             try:
@@ -255,14 +301,13 @@ class Hdf5:
                 for demo in demonstrations(file):
                     label = f"{name}/{demo}" if demo else name
                     try:
-                        yield self._seen(file[demo] if demo else file, options, found, label, rules)
+                        group, rate = file[demo] if demo else file, found[0] if found else None
+                        streams = streams_of(group, options, rate, f"episode {label}", units)
+                        yield self._seen(group, streams, label, rules)
                     except Refused as error:
                         unreadable[label] = str(error)
 
-    def _seen(
-        self, group: h5py.Group, options: Options, found: tuple[str, str] | None, label: str, rules: Rules
-    ) -> list[Seen]:
-        streams = streams_of(group, options, found[0] if found else None, f"episode {label}")
+    def _seen(self, group: h5py.Group, streams: list[Stream], label: str, rules: Rules) -> list[Seen]:
         seen = {s.path: Seen(label, s.path, s.times) for s in streams}
         for path, item in _members(group):
             if not isinstance(item, h5py.Dataset) or item.dtype.kind != "f" or _is_time(path, streams):
@@ -277,34 +322,83 @@ class Hdf5:
         return list(seen.values())
 
     def _demonstration(
-        self, group: h5py.Group, made: h5py.Group, options: Options, rules: Rules, rate: str | None, where: str
+        self, group: h5py.Group, made: h5py.Group, options: Options, rules: Rules, streams: list[Stream], where: str
     ) -> tuple[int, int]:
-        streams = streams_of(group, options, rate, where)
         targets = shared_grid(streams, options, where)
         _copy_attributes(group, made)
         for path, item in _members(group):
+            stream = stream_of(path, streams) if isinstance(item, h5py.Dataset) else None
             if not isinstance(item, h5py.Dataset):
                 _copy(path, item, made)
-                continue
-            stream = stream_of(path, streams)
-            if not _is_sampled(item, stream):
+            elif _is_of_cameras(path, item, stream):
+                rows = rows_of("previous", stream.times, _evaluated(stream, targets, options))
+                rows = rows if stream.order is None else stream.order[rows]
+                made.create_dataset(path, data=_read(item, (), where)[:, rows])
+                _copy_attributes(item, made[path])
+            elif not _is_sampled(item, stream):
                 group.copy(item, made, name=path)
             elif _is_time(path, streams):
-                unit = options.time_unit or next((u for u in clock.NANOSECONDS if path.endswith("_" + u)), None)
-                _create(made, path, item, targets.size)[...] = _times(targets, item.dtype, unit)
+                _write_times(item, made, path, targets, stream.unit)
             else:
                 _resample(
                     item,
                     _create(made, path, item, targets.size),
                     _rule(rules, path, item),
                     stream,
-                    targets,
+                    _evaluated(stream, targets, options),
                     options,
                     f"{where}: {path}",
                 )
-        if "num_samples" in made.attrs:
-            made.attrs["num_samples"] = targets.size
         return sum(s.times.size for s in streams[:1]), targets.size
+
+
+def _follow(made: h5py.Group, stream: Stream, rows: int, options: Options, rate_alone: bool = False) -> None:
+    """Sets what a group says of its number of samples and of their rate, where it is that of the source."""
+    hz, was = clock.rate(options.hz), stream.times.size
+    seconds = (int(stream.times[-1]) - int(stream.times[0])) / 1e9
+    for name, value in list(made.attrs.items()):
+        single = np.ndim(value) == 0 and np.array(value).dtype.kind in "iuf"
+        if name in COUNTS and single and value == was and not rate_alone:
+            made.attrs[name] = np.asarray(rows, np.array(value).dtype)
+        elif name in RATES and single and abs(float(value) * seconds - (was - 1)) <= 0.02 * (was - 1):
+            whole = np.array(value).dtype.kind in "iu" and hz.denominator == 1
+            made.attrs[name] = np.asarray(float(hz), np.array(value).dtype if whole else np.float64)
+        elif name == "env_args":
+            made.attrs[name] = _new_env_args(value, hz)
+    for name in () if rate_alone else COUNTS:
+        item = made.get(name)
+        if isinstance(item, h5py.Dataset) and item.shape == () and item.dtype.kind in "iuf" and item[()] == was:
+            item[()] = rows
+
+
+def _new_env_args(text: Any, hz: Fraction) -> Any:
+    """robomimic's description of the environment with another control_freq."""
+    try:
+        found = json.loads(text)
+        if "control_freq" in found["env_kwargs"]:
+            found["env_kwargs"]["control_freq"] = clock.number(hz)
+            return json.dumps(found, indent=4 if "\n" in str(text) else None)
+    except (ValueError, KeyError, TypeError):
+        pass
+    return text
+
+
+def _note_others(group: h5py.Group, streams: list[Stream], plan: Plan) -> None:
+    """Names the datasets that are copied beside resampled ones: as a warning those that may be samples, too."""
+    for path, item in _members(group):
+        stream = stream_of(path, streams) if isinstance(item, h5py.Dataset) else None
+        if stream is None or item.ndim == 0 or _is_sampled(item, stream) or _is_of_cameras(path, item, stream):
+            continue
+        rows, samples = item.shape[0], stream.times.size
+        what = f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples"
+        said = plan.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else plan.notes
+        if not any(f"'{path}' is copied" in known for known in plan.warnings + plan.notes):
+            said.append(what)
+
+
+def _is_of_cameras(path: str, item: h5py.Dataset, stream: Stream | None) -> bool:
+    named = path.split("/")[-1] == LENGTHS_OF_CAMERAS
+    return named and stream is not None and item.ndim == 2 and item.shape[1] == stream.times.size
 
 
 def _members_outside(file: h5py.File, demos: list[str]) -> Iterator[tuple[str, Any]]:
@@ -318,23 +412,20 @@ def _is_sampled(item: h5py.Dataset, stream: Stream | None) -> bool:
 
 
 def _is_time(path: str, streams: list[Stream]) -> bool:
-    return any(s.time_name and path == (f"{s.path}/{s.time_name}" if s.path else s.time_name) for s in streams)
+    return any(path == s.time_path for s in streams)
 
 
-def _said(stream: Stream, found: tuple[str, str] | None) -> str:
+def _said(stream: Stream, found: tuple[str, str] | None, units: dict[str, tuple[str | None, str]]) -> str:
     where = f"group '{stream.path}'" if stream.path else "samples"
     if stream.time_name:
-        return f"time of {where}: dataset '{stream.time_name}'"
+        unit, how = units[stream.path]
+        return f"time of {where}: dataset '{stream.time_name}' in {unit or 'its own unit'} ({how})"
     return f"time of {where}: counted at {found[0]} per second ({found[1]})"
 
 
 def _coarse(group: h5py.Group, stream: Stream) -> str | None:
     """A warning about timestamps whose resolution gets coarser with time."""
-    kind = (
-        group[f"{stream.path}/{stream.time_name}" if stream.path else stream.time_name].dtype
-        if stream.time_name
-        else None
-    )
+    kind = group[stream.time_path].dtype if stream.time_path else None
     if kind is None or kind.kind != "f" or kind.itemsize > 4:
         return None
     return f"dataset '{stream.time_name}' of {stream.path or 'the samples'} holds {kind} seconds: their resolution gets coarser with time"
@@ -372,11 +463,18 @@ def _create(group: h5py.Group, path: str, like: h5py.Dataset, rows: int) -> h5py
     return made
 
 
-def _times(targets: np.ndarray, dtype: np.dtype, unit: str | None) -> np.ndarray:
-    if dtype.kind == "f":
-        return (targets.astype(np.longdouble) / clock.NANOSECONDS[unit or "s"]).astype(dtype)
-    scale = clock.NANOSECONDS[unit or "ns"]
-    return ((targets + scale // 2) // scale).astype(dtype)
+def _write_times(item: h5py.Dataset, made: h5py.Group, path: str, targets: np.ndarray, unit: str | None) -> None:
+    """Targets (T, nanoseconds) as a dataset of the type and unit of the input's times."""
+    if item.dtype.kind in "OS":
+        first = _column(item[:1], path)[0].as_py()
+        text = clock.times_like(targets, pa.string(), None, clock.text_style(first)).to_pylist()
+        kind = item.dtype if item.dtype.kind == "O" else f"S{max(map(len, text), default=1)}"
+        made.create_dataset(path, data=np.array(text, object if item.dtype.kind == "O" else kind), dtype=kind)
+        _copy_attributes(item, made[path])
+    else:
+        kind = pa.from_numpy_dtype(item.dtype.newbyteorder("="))
+        times = clock.times_like(targets, kind, unit).to_numpy(zero_copy_only=False)
+        _create(made, path, item, targets.size)[...] = times
 
 
 def _resample(
@@ -399,11 +497,11 @@ def _resample(
                 : part.size
             ]
             low, high = int(rows.min()), int(rows.max())
-            made[first : first + size] = _read(item, slice(low, high + 1), where)[rows - low]
+            made[first : first + size] = stream.rows(item, low, high + 1, where)[rows - low]
             continue
         before, after = brackets(times, part[[0, -1]])
         low, high = max(int(before[0]) - AROUND, 0), int(after[1]) + AROUND + 1
-        slab = _read(item, slice(low, high), where)
+        slab = stream.rows(item, low, high, where)
         numbers = np.ascontiguousarray(slab, item.dtype.newbyteorder("=")).reshape(len(slab), -1)
-        result = compute_parts(numbers, rule, times[low:high], part, options.device, where)
+        result = compute_parts(numbers, rule, times[low:high], part, options.device, where, options.duplicates)
         made[first : first + size] = result.reshape(part.size, *item.shape[1:])

@@ -10,23 +10,10 @@ from typing import Any
 import numpy as np
 
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.job import format_of, options_of
+from tmaops.dataset.formats import Stream, format_of
+from tmaops.dataset.options import options_of
 from tmaops.dataset.places import place
 from tmaops.pages.page import COLORS, SYMBOLS, Page, axis, figure
-
-
-@dataclass
-class Stream:
-    """One stream of one episode, as a format reads it."""
-
-    episode: str
-    name: str  # "" for the only one
-    times: np.ndarray  # int64 nanoseconds (S), as recorded
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  # real numbers (S, channels)
-    quaternions: dict[str, list[int]] = field(default_factory=dict)  # column -> first channels
-    recorded: np.ndarray | None = None  # a second clock of the same samples (the recorder's), nanoseconds
-    type: str = ""  # of its messages
-    left_out: list[str] = field(default_factory=list)  # what of them is no column, and why
 
 
 @dataclass
@@ -197,34 +184,17 @@ def _sum(counts: Iterator[dict[str, int]]) -> dict[str, int]:
     return total
 
 
-def inspect(
-    source: str | os.PathLike,
-    *,
-    time_column: str | None = None,
-    time_unit: str | None = None,
-    episode_column: str | None = None,
-    input_hz: str | float | None = None,
-    topics: str | list[str] | None = None,
-    times: str | None = None,
-) -> Inspection:
+def inspect(source: str | os.PathLike, **options: Any) -> Inspection:
     """Reads a data set once and measures the clocks and numbers of every stream of every episode.
 
-    Takes the formats of resample(). Episodes that cannot be read are listed, not raised; a source that is no data set
-    raises Refused.
+    Takes the formats and options of resample(): episode_column, time_column, time_unit, input_hz, topics, times. Episodes
+    that cannot be read are listed, not raised; a source that is no data set raises Refused.
     """
     source = place(source)
-    options = options_of(
-        1,
-        episode_column=episode_column,
-        time_column=time_column,
-        time_unit=time_unit,
-        input_hz=input_hz,
-        topics=topics,
-        times=times,
-    )
+    asked = options_of(1, **options)
     clocks: list[Clock] = []
     unreadable: dict[str, str] = {}
-    for streams in format_of(source).episodes(source, options, unreadable):
+    for streams in format_of(source).episodes(source, asked, unreadable):
         begin = min(int(s.times[0]) for s in streams if s.times.size)
         clocks += [look(stream, begin) for stream in streams]
     if not clocks and not unreadable:

@@ -1,6 +1,7 @@
 """One run over a data set: units of work on all cores, each written whole, so that a stopped run can go on."""
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import json
@@ -9,180 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields
-from fnmatch import fnmatchcase
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from tmaops.dataset import clock
-from tmaops.dataset.errors import Refused
-from tmaops.dataset.places import is_local, make_folder, move, place, remove_tree, whole, write_whole
-from tmaops.dataset.rules import Rule
+from tmaops.dataset.errors import Lost, Refused
+from tmaops.dataset.formats import Format, Plan, Unit, format_of, readable
+from tmaops.dataset.options import Options, options_of
+from tmaops.dataset.places import check_name, is_local, make_folder, move, place, remove_tree, whole, write_whole
 from tmaops.dataset.workers import Workers
-
-if TYPE_CHECKING:
-    from tmaops.dataset.inspect import Stream
 
 WORK = ".tmaops"  # inside the unfinished output: what is done
 MANIFEST = "tmaops_manifest.json"
-
-
-@dataclass
-class Options:
-    """What was asked for; the same options and input give the same bytes."""
-
-    hz: str
-    modes: dict[str, str] = field(default_factory=dict)  # column or pattern -> mode
-    max_gap: Any = None  # seconds, or stream (or pattern) -> seconds; then a dictionary
-    latency: dict[str, float] = field(default_factory=dict)  # stream or pattern -> seconds its timestamps are late
-    episode_column: str | None = None  # Parquet tables
-    time_column: str | None = None
-    time_unit: str | None = None
-    input_hz: str | None = None  # of samples without timestamps (HDF5, Parquet)
-    topics: list[str] = field(default_factory=list)  # of recordings; patterns, with a leading "-" those to leave out
-    times: str = "header"  # of recordings: header, or record, the time of recording
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        self.hz = str(clock.rate(self.hz))
-        self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
-        self.max_gap = (
-            {} if self.max_gap is None else self.max_gap if isinstance(self.max_gap, dict) else {"*": self.max_gap}
-        )
-        for name, value in [*self.max_gap.items(), *self.latency.items()]:
-            if not isinstance(value, (int, float)) or not abs(value) < 1e9:
-                raise Refused(f"seconds of {name}", repr(value), "a number")
-        if any(not gap > 0 for gap in self.max_gap.values()):
-            raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
-        if self.time_unit is not None and self.time_unit not in clock.NANOSECONDS:
-            raise Refused("time_unit", repr(self.time_unit), "one of " + ", ".join(clock.NANOSECONDS))
-        if self.times not in ("header", "record"):
-            raise Refused("times", repr(self.times), "header or record")
-        if isinstance(self.topics, str):
-            self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
-        self.device = _device(self.device)
-
-    def max_gap_ns(self, stream: str = ".") -> int | None:
-        """The longest gap of a stream that is bridged, in nanoseconds; the last pattern that fits wins."""
-        return self._nanoseconds(self.max_gap, stream)
-
-    def latency_ns(self, stream: str) -> int:
-        """How late the timestamps of a stream are, in nanoseconds."""
-        return self._nanoseconds(self.latency, stream) or 0
-
-    @staticmethod
-    def _nanoseconds(seconds: dict[str, float], stream: str) -> int | None:
-        fits = [value for pattern, value in seconds.items() if fnmatchcase(stream, pattern)]
-        return round(fits[-1] * 1e9) if fits else None
-
-    def check_streams(self, names: list[str]) -> None:
-        """Refuses a latency or gap of a stream that the data set has not."""
-        needed = (
-            "one of " + ", ".join(names) if names else "a data set whose episodes have streams with clocks of their own"
-        )
-        for what, asked in (("max_gap", self.max_gap), ("latency", self.latency)):
-            for pattern in asked:
-                if not any(fnmatchcase(name, pattern) for name in names) and (what, pattern) != ("max_gap", "*"):
-                    raise Refused(f"{what} of {pattern}", "no such stream", needed)
-
-
-def _device(asked: str) -> str:
-    """ "cpu" or "cuda"; "auto" is "cuda" where torch finds a GPU."""
-    if asked == "cpu":
-        return asked
-    if asked not in ("auto", "cuda"):
-        raise Refused("device", repr(asked), "cpu, cuda or auto")
-    try:
-        import torch
-
-        found = torch.cuda.is_available()
-    except ImportError:
-        found = False
-    if asked == "cuda" and not found:
-        raise Refused("device", "cuda, and no GPU that torch finds", "torch with CUDA and a GPU, or the device cpu")
-    return "cuda" if found else "cpu"
-
-
-def read_rules(path: str | os.PathLike) -> dict[str, Any]:
-    """Options of a YAML file: modes, max_gap, latency, and what the format asks for (time_column, ...)."""
-    yaml = _yaml()
-    try:
-        found = yaml.safe_load(place(path).read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Refused(str(path), str(error).split("\n")[0], "a readable YAML file") from error
-    known = [f.name for f in fields(Options) if f.name not in ("hz", "device")]
-    for key in found if isinstance(found, dict) else ["no mapping"]:
-        if key not in known:
-            raise Refused(str(path), f"'{key}'", "the keys " + ", ".join(known))
-    for key in ("modes", "latency"):
-        if not isinstance(found.get(key, {}), dict):
-            raise Refused(f"{path}: {key}", repr(found[key]), "names with values")
-    return found
-
-
-def save_rules(path: str | os.PathLike, options: Options, plan: "Plan") -> None:
-    """Everything that was asked for or inferred as a YAML file for read_rules()."""
-    found = {key: value for key, value in asdict(options).items() if key not in ("hz", "device") and value}
-    found |= plan.found
-    found["modes"] = {}
-    for column, rule in plan.columns.items():
-        found["modes"] |= rule.modes(column)
-    text = "".join(f"# {note}\n" for note in plan.notes)
-    write_whole(place(path), text + _yaml().safe_dump(found, sort_keys=False))
-
-
-def _yaml() -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise Refused("rules", "no PyYAML", "pip install pyyaml") from None
-    return yaml
-
-
-@dataclass
-class Unit:
-    """One output file and what it is made of. `task` is JSON: it says everything that decides the file's bytes."""
-
-    path: str  # below the output
-    task: dict[str, Any]
-    source_bytes: int = 0
-    episodes: list[str] = field(default_factory=list)  # names of what the file holds
-    kind: "Format | None" = None  # set when the unit is planned
-
-    def digest(self) -> str:
-        return hashlib.sha256(json.dumps([self.path, self.task], sort_keys=True).encode()).hexdigest()
-
-
-@dataclass
-class Plan:
-    """What is to be done, found by reading times and metadata alone."""
-
-    units: list[Unit]
-    episodes: int
-    columns: dict[str, Rule]
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
-    found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
-
-    @property
-    def explained(self) -> dict[str, str]:
-        """Column -> its rule and why, for people."""
-        return {name: f"{rule.text()} ({rule.why})" for name, rule in self.columns.items()}
-
-
-class Format(Protocol):
-    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
-
-    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for
-    inspect(), and says in `unreadable` what it could not read.
-    """
-
-    def files(self, source: Path) -> list[Path]: ...
-    def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
-    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
-    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
-    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> "Iterator[list[Stream]]": ...
 
 
 @dataclass
@@ -235,40 +74,12 @@ class Progress:
             print("\r\033[K", end="", file=sys.stderr)
 
 
-def format_of(source: Path) -> Format:
-    """The format of a data set, by what lies in its folder."""
-    from tmaops.dataset.lerobot import LeRobot
-    from tmaops.dataset.parquet import ParquetTables
-
-    if (source / "meta" / "info.json").is_file():
-        return LeRobot()
-    if source.suffix == ".parquet" or (source.is_dir() and any(source.rglob("*.parquet"))):
-        return ParquetTables()
-    if source.suffix in (".hdf5", ".h5") or (
-        source.is_dir() and any(source.rglob("*.hdf5")) | any(source.rglob("*.h5"))
-    ):
-        try:
-            from tmaops.dataset.hdf5 import Hdf5
-        except ImportError:
-            raise Refused(str(source), "HDF5, and no h5py", "pip install h5py") from None
-        return Hdf5()
-    try:
-        from tmaops.dataset.bags import bags, is_bag
-        from tmaops.dataset.recordings import Recordings
-    except ImportError as error:
-        endings = (".mcap", ".db3", ".bag", ".zstd")
-        if source.suffix in endings or source.is_dir() and any(p.suffix in endings for p in source.rglob("*")):
-            needed = "pip install rosbags mcap mcap-protobuf-support"
-            raise Refused(str(source), f"a recording, and no {error.name}", needed) from None
-    else:
-        if is_bag(source) if not source.is_dir() else bags(source):
-            return Recordings()
-    what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
-    raise Refused(str(source), what, "a LeRobot v3 data set, a Parquet, HDF5, MCAP, .db3 or .bag file, or a folder")
-
-
 def file_digest(path: Path) -> str:
-    """SHA-256 of a new file, which goes to the disk meanwhile."""
+    """SHA-256 of a new file, which goes to the disk meanwhile; of a folder that of its files' digests."""
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        digests = [f"{each.relative_to(path)}\0{file_digest(each)}\n" for each in files]
+        return hashlib.sha256("".join(digests).encode()).hexdigest()
     with open(path, "rb") as file, ThreadPoolExecutor(1) as beside:
         flushed = beside.submit(os.fsync, file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -290,7 +101,8 @@ def begin_worker(kind: Format | None = None) -> None:
 def run_unit(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any]:
     """Writes one unit beside its place, then moves it there, then notes that it is done."""
     with whole(out / unit.path) as trial:
-        result = unit.kind.run_unit(source, options, unit, trial)
+        with readable(unit.task.get("file", unit.path), unit.kind.broken):
+            result = unit.kind.run_unit(source, options, unit, trial)
         result["sha256"] = file_digest(trial)
     note = {"unit": unit.digest(), "result": result}
     write_whole(_note_of(unit, out), json.dumps(note, sort_keys=True))
@@ -305,7 +117,7 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
     """The result of a unit that an earlier run finished with the same task; None where it has to be done."""
     try:
         note = json.loads(_note_of(unit, out).read_text(encoding="utf-8"))
-        if note["unit"] == unit.digest() and (out / unit.path).is_file():
+        if note["unit"] == unit.digest() and (out / unit.path).exists():
             return note["result"]
     except (OSError, ValueError, KeyError):
         pass
@@ -341,82 +153,99 @@ def resample(
     out: str | os.PathLike,
     *,
     hz: str | int | float,
-    modes: dict[str, str] | None = None,
-    max_gap: float | dict[str, float] | None = None,
-    latency: dict[str, float] | None = None,
     rules: str | os.PathLike | None = None,
-    episode_column: str | None = None,
-    time_column: str | None = None,
-    time_unit: str | None = None,
-    input_hz: str | int | float | None = None,
-    topics: str | list[str] | None = None,
-    times: str | None = None,
-    device: str = "cpu",
     resume: bool = False,
     keep_going: bool = False,
     shard: tuple[int, int] = (0, 1),
     workers: int | None = None,
     quiet: bool = True,
     runner: Runner | None = None,
+    **options: Any,
 ) -> Report:
     """Resamples every episode of a data set onto first timestamp + i / hz and writes a data set of the same format
     (of recordings: Parquet tables).
 
-    source: a LeRobot v3 data set, a Parquet or HDF5 file, a recording (MCAP, rosbag2, ROS 1 bag), or a folder of one kind of them, here or in an object
-    store ("s3://bucket/set"). out: a path that does not exist. It appears complete or not at all; until then the work
-    lies in `out` + ".partial". In an object store a folder is complete when it has a tmaops_manifest.json.
-    hz: targets per second; fractions as text ("30000/1001"). modes: column (or pattern with *, or "state[3:7]", or
-    "type:int*") to linear, cubic, slerp, previous, next, nearest or final. max_gap: seconds, of all streams or by stream;
-    targets strictly between two samples further apart are null. latency: stream to the seconds by which its timestamps
-    are late. rules: a YAML file with these and the following options; arguments go before it.
-    episode_column, time_column, time_unit: of Parquet tables and HDF5 files, where their names do not say it.
-    input_hz: samples per second of episodes without timestamps. topics: of recordings, "/odom,/imu" or a list; patterns,
-    and with a leading "-" those to leave out. times: of recordings, "header" stamps or the time of "record"ing. device: "cpu", "cuda" (through torch), or "auto".
-    resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was not
-    stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit; the
-    run that finds all of them done ends the job. workers: this process and children; all cores by default. runner: what
+    source: a LeRobot data set, a Zarr replay buffer, a Parquet or HDF5 file, a recording (MCAP, rosbag2, ROS 1 bag), or a
+    folder of one kind of them, here or in an object store ("s3://bucket/set"). out: a path that does not exist. It appears complete or not at all; until then
+    the work lies in `out` + ".partial". In an object store a folder is complete when it has a tmaops_manifest.json.
+    hz: targets per second; fractions as text ("30000/1001"). rules: a YAML file with the options below; arguments go before
+    it. resume: go on with an unfinished run of the same input and options; the result has the same bytes as one that was
+    not stopped. keep_going: leave episodes out that cannot be resampled, and list them. shard (i, n): do every n-th unit;
+    the run that finds all of them done ends the job. workers: this process and children; all cores by default. runner: what
     runs the units elsewhere; tmaops.ray has one for a cluster.
+
+    Options:
+        modes: column (or pattern with *, or "state[3:7]", or "type:int*") to a mode.
+        max_gap: seconds, of all streams or by stream; targets strictly between two samples further apart are null.
+        latency: stream to the seconds by which its timestamps are late. offset: seconds that are added to all timestamps.
+        episode_column, time_column, time_unit: where names and values do not say it. input_hz: samples per second of
+        episodes without timestamps.
+        topics: of recordings, "/odom,/imu" or a list; patterns, and with a leading "-" those to leave out. times: of
+        recordings, "header" stamps or the time of "record"ing.
+        sort: samples of an episode into the order of their times. duplicates: equal timestamps are an "error", or the
+        "last" sample wins. snap: seconds; a target at most this far from a sample takes that sample.
+        start, end: seconds of the recording's clock or ISO 8601 times, between which targets lie. align: targets at
+        multiples of the period.
+        strict: a warning is an error. copy: videos are copied; without it they share their bytes with the source.
+        device: "cpu", "cuda" (through torch), or "auto".
+
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
+    begin = time.monotonic()
     source, out = place(source), place(out)
-    options = options_of(
-        hz,
-        rules,
-        modes=modes,
-        max_gap=max_gap,
-        latency=latency,
-        episode_column=episode_column,
-        time_column=time_column,
-        time_unit=time_unit,
-        input_hz=input_hz,
-        topics=topics,
-        times=times,
-        device=device,
-    )
+    asked = options_of(hz, rules, **options)
     if not 0 <= shard[0] < shard[1]:
         raise Refused("shard", f"{shard[0]}/{shard[1]}", "i/N with i from 0 to N - 1")
-    begin = time.monotonic()
     # Renaming a folder of an object store copies all of it, so that its work lies in its place.
     partial = out.with_name(out.name + ".partial") if is_local(out) or source.is_file() else out
     if _is_complete(out, partial):
-        if not resume or not _ended(out, partial, _job(source, options)):
+        if not resume or not _ended(out, partial, _job(source, asked)):
             raise Refused(str(out), "a path that exists", "a new path for the output")
         return Report(done=True, notes=["the run was complete"])
-    _claim(partial, source, options, resume or shard[1] > 1)
+    _check_places(source, out)
     kind = format_of(source)
+    files = kind.files(source)
+    for path in files:
+        check_name(path)
     report = Report()
     with contextlib.ExitStack() as stack:
         if runner is None:
-            count = min(workers or len(os.sched_getaffinity(0)), len(kind.files(source)))
+            count = min(workers or len(os.sched_getaffinity(0)), len(files))
             runner = functools.partial(
                 _run_here, stack.enter_context(Workers(count, functools.partial(begin_worker, kind)))
             )
-        plan, found = _do_units(kind, source, options, keep_going, shard, partial, Progress(quiet), runner, report)
-    every = [found.get(unit.path) or _done(unit, partial) for unit in plan.units]
-    if all(result is not None for result in every):
-        report.done = _end(kind, source, options, plan, every, partial, out, report)
+        plan = _planned(kind, source, asked, keep_going, set())
+        stack.enter_context(_Claim(partial, source, asked, resume, shard))
+        progress = Progress(quiet)
+        plan, found = _do_units(kind, source, asked, keep_going, shard, partial, progress, runner, report, plan)
+        every = [found.get(unit.path) or _done(unit, partial) for unit in plan.units]
+        if all(result is not None for result in every):
+            report.done = _end(kind, source, asked, plan, every, partial, out, report)
     report.seconds = time.monotonic() - begin
     return report
+
+
+def _check_places(source: Path, out: Path) -> None:
+    """Refuses what would fail at the end of the work."""
+    check_name(out)
+    if is_local(out):
+        if out.is_symlink():
+            raise Refused(str(out), "a link to nothing", "a new path for the output")
+        if is_local(source) and source.is_dir() and source.resolve() in out.resolve().parents:
+            raise Refused(str(out), "a path inside the input", "a path beside it")
+
+
+def _planned(kind: Format, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
+    """A plan that has something to do."""
+    with readable(str(source), kind.broken):
+        plan = kind.plan(source, options, keep_going, left_out)
+    plan.check(options)
+    if not plan.units:
+        why = next(iter(plan.failed.values()), "")
+        raise Refused(str(source), "no episode that can be resampled" + (f" ({why})" if why else ""), "at least one")
+    for unit in plan.units:
+        unit.kind = kind
+    return plan
 
 
 def _do_units(
@@ -429,14 +258,12 @@ def _do_units(
     progress: Progress,
     runner: Runner,
     report: Report,
+    plan: Plan,
 ) -> tuple[Plan, dict[str, dict[str, Any]]]:
-    """Plans, and does all units of this shard that are not done: the plan, and the results of its units by their paths."""
+    """Does all units of this shard that are not done: the plan, and the results of its units by their paths."""
     left_out: set[str] = set()
     while True:  # once, and again without the episodes that failed
-        plan = kind.plan(source, options, keep_going, left_out)
         report.failed.update(plan.failed)
-        for unit in plan.units:
-            unit.kind = kind
         mine = [unit for i, unit in enumerate(plan.units) if i % shard[1] == shard[0]]
         found = {unit.path: result for unit in mine if (result := _done(unit, out)) is not None}
         report.reused = max(report.reused, len(found))
@@ -448,7 +275,7 @@ def _do_units(
                 if isinstance(result, Refused):
                     episode = result.where.split(": ")[0]
                     named = episode.startswith("episode ")  # else the file cannot be read
-                    lost = [episode.removeprefix("episode ")] if named else unit.episodes
+                    lost = [episode.removeprefix("episode ")] if named else list(map(str, unit.episodes))
                     if not keep_going or not lost:
                         raise result
                     left_out.update(lost)
@@ -461,23 +288,13 @@ def _do_units(
             progress.end()
         if not again:
             break
+        plan = _planned(kind, source, options, keep_going, left_out)
     report.episodes = sum(r["episodes"] for r in found.values())
     report.rows_read = sum(r["rows_read"] for r in found.values())
     report.rows_written = sum(r["rows_written"] for r in found.values())
     report.source_bytes = sum(unit.source_bytes for unit in mine)
     report.units, report.notes, report.warnings, report.columns = len(mine), plan.notes, plan.warnings, plan.explained
     return plan, found
-
-
-def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **given: Any) -> Options:
-    """Options from a YAML file and from what is given beside it, which goes before it."""
-    found = read_rules(rules) if rules is not None else {}
-    for key, value in given.items():
-        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
-            found[key] = found.get(key, {}) | value
-        elif value is not None:
-            found[key] = value
-    return Options(str(hz), **found)
 
 
 def _job(source: Path, options: Options) -> str:
@@ -503,41 +320,73 @@ def _ended(out: Path, partial: Path, job: str) -> bool:
     return False
 
 
-def _claim(partial: Path, source: Path, options: Options, resume: bool) -> None:
-    """Makes the folder of an unfinished output, or takes over one of the same job."""
-    job, note = _job(source, options), partial / WORK / "job.json"
-    if note.is_file() or partial.exists() and not resume:
-        if not resume:
-            raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
-        if note.read_text(encoding="utf-8") != job:
-            raise Refused(
-                str(partial), "an unfinished run of another input or other options", "the same, or its removal"
-            )
-        for trial in partial.rglob(".*.tmp") if is_local(partial) else ():
-            if trial.stat().st_mtime < time.time() - 60 or resume and not _alive(trial):
-                trial.unlink(missing_ok=True)
-        return
-    make_folder(partial / WORK)  # another shard may do the same
-    write_whole(note, job)
+class _Claim:
+    """The folder of an unfinished output, made for this job or taken over. A context manager.
+
+    While a run has it, a lock is held, which ends with the process. So what is left of a run of other options is told from one
+    that is at work. A run that is refused removes what it made.
+    """
+
+    def __init__(self, partial: Path, source: Path, options: Options, resume: bool, shard: tuple[int, int]):
+        self._partial, self._resume, self._joins = partial, resume, resume or shard[1] > 1
+        self._job, self._note = _job(source, options), partial / WORK / "job.json"
+        self._lock = None
+
+    def __enter__(self) -> "_Claim":
+        work = self._partial / WORK
+        known = self._note.read_text(encoding="utf-8") if self._note.is_file() else None
+        if is_local(self._partial) and self._partial.exists() and not work.is_dir():
+            raise Refused(str(self._partial), "a path that is no unfinished run", "its removal, or another output")
+        if known == self._job and not self._joins:
+            raise Refused(str(self._partial), "an unfinished run", "--resume to go on with it, or its removal")
+        if known is not None and known != self._job:
+            if self._joins or not self._alone():
+                what = "an unfinished run of another input or other options"
+                raise Refused(str(self._partial), what, "the same, or its removal")
+            remove_tree(self._partial)
+        make_folder(work)  # another shard may do the same
+        if known != self._job:
+            write_whole(self._note, self._job)
+        if is_local(self._partial):
+            for trial in self._partial.rglob(".*.tmp") if self._alone() else ():
+                remove_tree(trial)
+            self._lock = open(work / "at_work", "w")
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+        if isinstance(error, Refused) and not isinstance(error, Lost) and not self._joins and self._partial.exists():
+            remove_tree(self._partial)
+
+    def _alone(self) -> bool:
+        """Whether no run is at work there."""
+        path = self._partial / WORK / "at_work"
+        return not path.exists() or _locked(path) is not None
 
 
-def _alive(trial: Path) -> bool:
-    """Whether the process that writes a file, whose number is in its name, still runs on this machine."""
-    with contextlib.suppress(ValueError, ProcessLookupError, PermissionError, IndexError):
-        os.kill(int(trial.name.split(".")[-2]), 0)
-        return True
-    return False
+def _locked(path: Path) -> Any:
+    """A file with a lock that one process has, until it is closed or the process ends; None where another has it."""
+    file = open(path, "a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file
 
 
 def _end(
     kind: Format, source: Path, options: Options, plan: Plan, results: list, partial: Path, out: Path, report: Report
 ) -> bool:
     """Writes what needs all units and the manifest, and gives the output its name. False: another process does."""
-    if is_local(partial) and not _locked(partial / WORK / "ending"):  # elsewhere two that end write the same files
+    lock = _locked(partial / WORK / "ending") if is_local(partial) else None  # elsewhere two write the same files
+    if is_local(partial) and lock is None:
         return False
-    kept = {partial / unit.path for unit in plan.units}
-    for stale in partial.rglob("*"):  # of a unit that this job no longer has, or of finish() before
-        if stale.is_file() and stale not in kept and WORK not in str(stale.relative_to(partial)).split("/"):
+    kept = {partial / unit.path for unit in plan.units} | {partial / WORK}
+    for stale in list(partial.rglob("*")):  # of a unit that this job no longer has, or of finish() before
+        if stale.is_file() and kept.isdisjoint((stale, *stale.parents)):
             stale.unlink()
     kind.finish(source, options, plan, results, partial)
     manifest = {
@@ -556,22 +405,3 @@ def _end(
             move(partial, out)
         remove_tree(out / WORK)
     return True
-
-
-def _locked(lock: Path) -> bool:
-    """Takes a lock of this machine's disk; one whose holder is gone or has had it for ten minutes is taken over."""
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
-        if time.time() - lock.stat().st_mtime < 600 and _holder_alive(lock):
-            return False
-    lock.write_text(str(os.getpid()))
-    return True
-
-
-def _holder_alive(lock: Path) -> bool:
-    with contextlib.suppress(ValueError, ProcessLookupError):
-        holder = int(lock.read_text() or "x")
-        os.kill(holder, 0)
-        return holder != os.getpid()
-    return False

@@ -1,11 +1,11 @@
-"""LeRobot v3: Parquet data with metadata about episodes, statistics and the rate, all rewritten for the new rate.
+"""LeRobot v3 and v2: Parquet data with metadata about episodes, statistics and the rate, all rewritten for the new rate.
 
-The layout is that of LeRobot's own code (codebase_version v3.0): data/chunk-*/file-*.parquet, meta/info.json,
-meta/stats.json, meta/tasks.parquet, meta/episodes/chunk-*/file-*.parquet, videos/. Videos are not decoded: they keep
-their frames, and an episode keeps its span of a video file.
+The layouts are those of LeRobot's own code. v3.0: data/chunk-*/file-*.parquet, meta/info.json, meta/stats.json,
+meta/tasks.parquet, meta/episodes/chunk-*/file-*.parquet, videos/. v2.0 and v2.1: a data file and a video file for each episode,
+meta/episodes.jsonl, meta/episodes_stats.jsonl (2.0: meta/stats.json), meta/tasks.jsonl. The result has the version of the
+source. Videos are not decoded: they keep their frames, and an episode keeps its span of a video file.
 """
 
-import base64
 import json
 import re
 from collections.abc import Iterator
@@ -22,31 +22,35 @@ import pyarrow.parquet as pq
 from tmaops.dataset import clock
 from tmaops.dataset.columns import Episodes, check_gaps, like, resample_episodes
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.inspect import Stream
-from tmaops.dataset.job import Options, Plan, Unit
+from tmaops.dataset.formats import Failed, Plan, Stream, Unit
+from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, streams_of
 from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
 from tmaops.dataset.rules import Rule, Rules
 from tmaops.dataset.tables import (
     BATCH_ROWS,
-    Run,
+    Runs,
     Writer,
     channels_by_column,
     grouped,
     leaves_of,
     map_runs,
+    packed,
     parquet,
     read_columns,
     runs_of,
+    unpacked,
 )
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
-LAYOUT = Layout("timestamp", "s", "episode_index", None, [], None)
+LAYOUT = Layout("timestamp", "s", "episode_index")
 
 
 class LeRobot:
     """One unit per data file. Where an episode begins in the whole set follows from the times alone."""
+
+    broken = (pa.ArrowException, UnicodeDecodeError, MemoryError)
 
     def files(self, source: Path) -> list[Path]:
         return sorted((source / "data").glob("*/*.parquet"))
@@ -54,109 +58,102 @@ class LeRobot:
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         info = read_info(source)
         hz, fps = clock.rate(options.hz), clock.rate(info["fps"])
-        notes = [f"rate: {info['fps']} -> {_number(hz)} frames per second"]
-        warnings: list[str] = []
-        if info.get("codebase_version", "")[:3] != "v3.":
-            raise Refused(
-                str(source), f"codebase_version {info.get('codebase_version')}", "v3.0: convert it with LeRobot"
-            )
+        plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
+        plan.notes.append(f"rate: {info['fps']} -> {clock.number(hz)} frames per second")
         files = self.files(source)
         if not files:
-            raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/file-*.parquet")
+            raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/*.parquet")
         options.check_streams([])
         schema = parquet(files[0]).schema_arrow
         rules = self._rules(options, info, schema)
-        columns = self._columns(rules, files[0])
+        plan.columns = self._columns(rules, files[0])
         gaps = pa.schema([field for field in schema if field.name not in COUNTED])
-        units, failed, exact = [], {}, 0
         wanted = features_with_stats(source)
-        index = number = 0
+        index = exact = 0
         for path in files:
-            name = str(path.relative_to(source))
-            try:
+            name, parts = str(path.relative_to(source)), []
+            with plan.failed.named(name):
                 table = read_columns(path, ["timestamp", "episode_index"])
-                runs = runs_of(table.column("episode_index"), f"{name}: column 'episode_index'")
-            except Refused as error:
-                if not keep_going:
-                    raise
-                failed[name] = str(error)
-                continue
-            if left_out:
-                runs = [run for run in runs if str(run.episode) not in left_out]
-            parts = []
-            for group in grouped(runs, BATCH_ROWS):
-                stamps = table.column("timestamp").slice(group.first, group.rows)
-                parts += self._frames(group.episode, stamps, fps, hz, gaps, options, failed if keep_going else None)
+                runs = runs_of(table.column("episode_index"), f"{name}: column 'episode_index'").without(left_out)
+                for group in grouped(runs, BATCH_ROWS):
+                    stamps = table.column("timestamp").slice(int(group.first[0]), int(group.rows.sum()))
+                    parts += self._frames(group, stamps, fps, gaps, options, plan)
             if parts:
                 was, first, rows, counts, begins, kept_exact = map(np.concatenate, zip(*parts, strict=True))
-                facts = {"was": was, "episode": number + np.arange(was.size), "first": first, "rows": rows}
+                facts = {"was": was, "episode": plan.episodes + np.arange(was.size), "first": first, "rows": rows}
                 facts |= {"index": index + np.cumsum(counts) - counts, "counts": counts}
-                if kept_exact.all():  # times follow from the first ones
+                if kept_exact.all() and not options.sort:  # times follow from the first ones
                     facts["begins"] = begins
-                task = {
-                    "file": name,
-                    "episodes": {key: _text(values) for key, values in facts.items()},
-                    "stats": wanted,
-                }
-                units.append(
-                    Unit(name, task | {"input": fingerprint(path)}, size_of(path), list(map(str, was.tolist())))
-                )
-                index, number, exact = index + int(counts.sum()), number + was.size, exact + int(kept_exact.sum())
-        if exact == number and number:
-            notes.append(
+                task = {"file": name, "episodes": {key: packed(values) for key, values in facts.items()}}
+                task |= {"stats": wanted, "input": fingerprint(path)}
+                made = data_path(info, plan.episodes, name)
+                plan.units.append(Unit(made, task, size_of(path), pa.array(was)))
+                index, plan.episodes = index + int(counts.sum()), plan.episodes + was.size
+                exact += int(kept_exact.sum())
+        self._say(info, options, plan, exact)
+        return plan
+
+    def _say(self, info: dict[str, Any], options: Options, plan: Plan, exact: int) -> None:
+        """What is to be known of times and videos."""
+        hz, fps = clock.rate(options.hz), clock.rate(info["fps"])
+        if exact == plan.episodes:
+            plan.notes.append(
                 "time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision"
             )
-        elif exact < number:
-            warnings.append(
-                f"column 'timestamp' of {number - exact} of {number} episodes is not frame / fps; it holds float32 "
+        else:
+            plan.warnings.append(
+                f"column 'timestamp' of {plan.episodes - exact} of {plan.episodes} episodes is not frame / fps; it holds float32 "
                 "seconds, whose resolution gets coarser with time"
             )
         videos = [key for key, feature in info["features"].items() if feature["dtype"] == "video"]
-        if videos and fps % hz:
-            warnings.append(
+        if not videos:
+            return
+        plan.notes.append(
+            f"{', '.join(videos)}: videos are copied as they are"
+            if options.copy
+            else f"{', '.join(videos)}: videos are linked: they share their bytes with the source (--copy copies them)"
+        )
+        moved = options.start is not None or options.end is not None or options.align or options.offset
+        if moved:
+            plan.warnings.append(
+                f"{', '.join(videos)}: videos begin with the first frame of their episodes, and timestamps no longer do: "
+                "leave out --start, --align and --offset"
+            )
+        if fps % hz:
+            plan.warnings.append(
                 f"{', '.join(videos)}: videos keep {info['fps']} frames per second, and new timestamps lie between their "
                 f"frames: load the result with tolerance_s={float(Fraction(1, 2) / fps):.4g} or more"
             )
-        elif videos:
-            notes.append(
-                f"{', '.join(videos)}: videos are left as they are; every new timestamp is one of their frames"
-            )
-        return Plan(units, number, columns, notes, warnings, failed)
+        else:
+            plan.notes.append(f"{', '.join(videos)}: every new timestamp is one of their frames")
 
     def _frames(
-        self,
-        runs: list[Run],
-        stamps: pa.ChunkedArray,
-        fps: Fraction,
-        hz: Fraction,
-        gaps: pa.Schema,
-        options: Options,
-        failed: dict | None,
+        self, runs: Runs, stamps: pa.ChunkedArray, fps: Fraction, gaps: pa.Schema, options: Options, plan: Plan
     ) -> Iterator[tuple[np.ndarray, ...]]:
-        """Facts of runs that follow one another, each an array of N: episode, first row, rows, number of targets, first time, and
-        whether all times are this + frame / fps.
-
-        failed: takes what is refused, run by run; None: a refusal is raised.
+        """Facts of runs that follow one another and have targets, each an array of N: episode, first row, rows, number of
+        targets, first time, and whether all times are this + frame / fps.
         """
-        episode, first, rows = map(np.array, zip(*runs, strict=True))
         try:
-            times, exact = times_of(episode, rows, stamps, fps)
-            ends = np.cumsum(rows)
-            begins = times[ends - rows]
-            counts = clock.targets_in_each(begins, times[ends - 1], hz)
+            times, exact, _ = times_of(runs, stamps, fps, options)
+            ends = np.cumsum(runs.rows)
+            begins = times[ends - runs.rows]
+            counts = options.grid().counts(begins, times[ends - 1], runs.rows)
             if options.max_gap:
-                check_gaps(gaps, episodes_of(episode, rows, stamps, fps, hz), options.max_gap_ns())
+                check_gaps(gaps, episodes_of(runs, times, options)[0], options.max_gap_ns())
         except Refused as error:
             if len(runs) > 1:
-                for run in runs:
-                    own = stamps.slice(run.first - runs[0].first, run.rows)
-                    yield from self._frames([run], own, fps, hz, gaps, options, failed)
-            elif failed is None:
-                raise
-            else:
-                failed[str(runs[0].episode)] = str(error)
+                for run in runs.each():
+                    own = stamps.slice(int(run.first[0] - runs.first[0]), int(run.rows[0]))
+                    yield from self._frames(run, own, fps, gaps, options, plan)
+                return
+            with plan.failed.named(str(runs.names[0])):
+                raise error
             return
-        yield episode, first, rows, counts, begins, exact
+        plan.count("", int(runs.rows.sum()), int(counts.sum()))
+        if (kept := np.flatnonzero(counts)).size:
+            yield tuple(
+                values[kept] for values in (runs.names.to_numpy(), runs.first, runs.rows, counts, begins, exact)
+            )
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         info = read_info(source)
@@ -174,19 +171,25 @@ class LeRobot:
             return rules.of(name, kind, widths[name])
 
         data = [name for name in schema.names if name not in COUNTED]
-        facts = {key: _array(text, "<i8") for key, text in unit.task["episodes"].items()}
+        facts = {key: unpacked(text) for key, text in unit.task["episodes"].items()}
         stored = "begins" not in facts  # else the times follow from the first ones
-        runs = list(map(Run, range(facts["rows"].size), facts["first"].tolist(), facts["rows"].tolist()))
+        runs = Runs(pa.array(np.arange(facts["rows"].size)), facts["first"], facts["rows"])
 
-        def work(runs: list[Run], table: pa.Table) -> pa.Table:
-            own = {key: values[runs[0].episode : runs[-1].episode + 1] for key, values in facts.items()}
-            episodes = episodes_of(
-                own["was"], own["rows"], table.column("timestamp") if stored else own["begins"], fps, hz
-            )
+        def work(group: Runs, table: pa.Table) -> pa.Table:
+            at = slice(group.names[0].as_py(), group.names[-1].as_py() + 1)
+            own = {key: values[at] for key, values in facts.items()}
+            group = Runs(pa.array(own["was"]), group.first, group.rows)
+            if stored:
+                times, _, order = times_of(group, table.column("timestamp"), fps, options)
+                table = table if order is None else table.take(pa.array(order))
+            else:
+                times = clock.frames(own["begins"], group.rows, fps)
+            episodes, targets = episodes_of(group, times, options)
             made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
-            seconds = np.repeat(episodes.times[episodes.begins] / 1e9, episodes.counts) + frames / float(hz)
+            begins = targets[np.cumsum(episodes.counts) - episodes.counts]
+            seconds = np.repeat(begins / 1e9, episodes.counts) + frames / float(hz)
             counted = (
                 seconds,
                 frames,
@@ -201,17 +204,16 @@ class LeRobot:
             return out
 
         read, written = map_runs(path, target, runs, work, [*data, "timestamp"] if stored else data)
-        described = {key: unit.task["episodes"][key] for key in ("was", "episode", "index", "counts")} | {
-            "stats": packed(stats)
-        }
+        described = {key: unit.task["episodes"][key] for key in ("was", "episode", "index", "counts")}
+        described |= {"stats": packed_stats(stats), "file": unit.path}
         return {"episodes": len(runs), "rows_read": read, "rows_written": written, "described": described}
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Writes meta/: the rate, episodes with their new places and statistics, the statistics of all; links videos."""
         described = Described.of([result["described"] for result in results])
         info = read_info(source)
-        hz = clock.rate(options.hz)
-        info["fps"] = _number(hz)
+        new = clock.number(clock.rate(options.hz))
+        info["fps"] = new
         count = described.was.size
         info["total_episodes"] = count
         info["total_frames"] = int(described.rows.sum())
@@ -219,17 +221,26 @@ class LeRobot:
             info["splits"] = {name: f"0:{count}" for name in info["splits"]}
         for feature in info["features"].values():
             if feature["dtype"] != "video" and "fps" in feature:
-                feature["fps"] = _number(hz)
-        new_episodes(source, out, described)
+                feature["fps"] = new
+        second = is_v2(info)
+        if second:
+            info |= {key: number for key, number in v2_totals(info, described).items() if key in info}
+            new_lines(source, out, described)
+        else:
+            new_episodes(source, out, described)
         stats = source / "meta" / "stats.json"
         if stats.is_file():
             write_whole(out / "meta" / "stats.json", json.dumps(new_stats(stats, described), indent=4) + "\n")
+        written = ("info.json", "stats.json", *(LINES if second else ()))
         for path in sorted((source / "meta").iterdir()):
-            if path.is_file() and path.name not in ("info.json", "stats.json"):
+            if path.is_file() and path.name not in written:
                 copy(path, out / "meta" / path.name)
         for folder in ("videos", "images"):
-            if (source / folder).is_dir():
-                copy_tree(source / folder, out / folder)
+            if second:
+                for path, made in v2_media(source, folder, info, described):
+                    copy(path, out / made, link=not options.copy)
+            elif (source / folder).is_dir():
+                copy_tree(source / folder, out / folder, link=not options.copy)
         for path in sorted(source.iterdir()):
             if path.is_file():
                 copy(path, out / path.name)
@@ -258,7 +269,7 @@ class LeRobot:
         file = parquet(path)
         for name in COUNTED:
             if name not in file.schema_arrow.names:
-                raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot v3")
+                raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot")
         widths = channels_by_column(file)
         return {
             name: rules.of(name, kind, widths[name]) for name, kind in leaves_of(file.schema_arrow, COUNTED).items()
@@ -272,37 +283,110 @@ def read_info(source: Path) -> dict[str, Any]:
         info = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise Refused(str(path), str(error), "a readable JSON file") from error
-    for key in ("fps", "features"):
-        if not isinstance(info, dict) or key not in info:
-            raise Refused(str(path), f"no '{key}'", "the keys of LeRobot v3")
+    features = info.get("features") if isinstance(info, dict) else None
+    if not isinstance(features, dict) or not all(isinstance(f, dict) and "dtype" in f for f in features.values()):
+        raise Refused(str(path), "no 'features' with a dtype each", "the keys of LeRobot v3 or v2")
+    if "fps" not in info:
+        raise Refused(str(path), "no 'fps'", "the keys of LeRobot v3 or v2")
+    if not str(info.get("codebase_version", "")).startswith(("v3.", "v2.")):
+        raise Refused(
+            str(path),
+            f"codebase_version {info.get('codebase_version')}",
+            "v3.0 or v2: python -m lerobot.common.datasets.v2.convert_dataset_v1_to_v2 converts v1",
+        )
     clock.rate(info["fps"])
     return info
 
 
 def times_of(
-    episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray, fps: Fraction
-) -> tuple[np.ndarray, np.ndarray]:
-    """The times (S, nanoseconds) of N episodes of so many rows by their stored timestamps, and which (N) are stored as
-    frame / fps: their times are taken so, exactly.
+    runs: Runs, stamps: pa.ChunkedArray, fps: Fraction, options: Options
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The times (S, nanoseconds) of N episodes by their stored timestamps; which (N) are stored as frame / fps: their times are
+    taken so, exactly; the rows (S) that have the times, where the samples are sorted.
     """
-    stored = clock.nanoseconds(stamps, "s", f"episode {episode[0]}")
-    if not clock.all_increase(stored, rows):
-        for name, times in zip(episode, np.split(stored, np.cumsum(rows)[:-1]), strict=True):
-            clock.check_increasing(times, f"episode {name}")
-    return clock.frame_times(stored, rows, fps, stamps.type)
+    stored = clock.nanoseconds(stamps, "s", runs.labels[0])
+    stored, order = clock.in_order(stored, runs.rows, runs.labels, options.sort, options.duplicates)
+    times, exact = clock.frame_times(stored, runs.rows, fps, stamps.type)
+    return times - options.latency_ns("."), exact, order
 
 
-def episodes_of(
-    episode: np.ndarray, rows: np.ndarray, stamps: pa.ChunkedArray | np.ndarray, fps: Fraction, hz: Fraction
-) -> Episodes:
-    """N episodes of so many rows at their targets, by their stored timestamps or by their first times (N)."""
-    if isinstance(stamps, np.ndarray):
-        times = clock.frames(stamps, rows, fps)
-    else:
-        times, _ = times_of(episode, rows, stamps, fps)
-    ends = np.cumsum(rows)
-    targets, counts = clock.grids(times[ends - rows], times[ends - 1], hz)
-    return Episodes(times, targets, rows, counts, [f"episode {name}" for name in episode.tolist()])
+def episodes_of(runs: Runs, times: np.ndarray, options: Options) -> tuple[Episodes, np.ndarray]:
+    """Episodes and their times as they are resampled, and the targets (T) as they are written."""
+    grid, ends = options.grid(), np.cumsum(runs.rows)
+    targets, counts = grid.of(times[ends - runs.rows], times[ends - 1], runs.rows)
+    return Episodes(times, grid.evaluated(times, runs.rows, targets, counts), runs.rows, counts, runs.labels), targets
+
+
+LINES = ("episodes.jsonl", "episodes_stats.jsonl")  # of v2: a line for each episode
+
+
+def is_v2(info: dict[str, Any]) -> bool:
+    return info["codebase_version"].startswith("v2.")
+
+
+def v2_path(pattern: str, info: dict[str, Any], episode: int, **more: str) -> str:
+    """The place of an episode's file by the pattern that info.json has."""
+    return pattern.format(episode_chunk=episode // info.get("chunks_size", 1000), episode_index=episode, **more)
+
+
+def data_path(info: dict[str, Any], episode: int, name: str) -> str:
+    """Where the data of an episode go: in v3 where they are, in v2 to the place of its new number."""
+    return v2_path(info["data_path"], info, episode) if is_v2(info) else name
+
+
+def v2_totals(info: dict[str, Any], described: "Described") -> dict[str, int]:
+    """What info.json counts beside episodes and frames."""
+    videos = sum(feature["dtype"] == "video" for feature in info["features"].values())
+    chunks = -(-described.was.size // info.get("chunks_size", 1000))
+    return {"total_videos": videos * described.was.size, "total_chunks": chunks}
+
+
+def v2_media(source: Path, folder: str, info: dict[str, Any], described: "Described") -> Iterator[tuple[Path, str]]:
+    """The files of a folder, and their places in the result: those with an episode's number in their path have its new one."""
+    new = {was: episode for was, episode in zip(described.was.tolist(), described.episode.tolist(), strict=True)}
+    for path in sorted((source / folder).rglob("*")):
+        name = str(path.relative_to(source))
+        number = re.search(r"episode_(\d+)", name)
+        if not path.is_file() or number and int(number[1]) not in new:
+            continue
+        if number:
+            size = info.get("chunks_size", 1000)
+            episode = new[int(number[1])]
+            name = re.sub(r"episode_\d+", f"episode_{episode:06d}", name)
+            name = re.sub(r"chunk-\d+", f"chunk-{episode // size:03d}", name)
+        yield path, name
+
+
+def new_lines(source: Path, out: Path, described: "Described") -> None:
+    """The lines of v2 for the kept episodes: their new numbers, lengths and statistics; all else as it was."""
+    place = {was: at for at, was in enumerate(described.was.tolist())}
+    for name in LINES:
+        path, made = source / "meta" / name, []
+        if not path.is_file():
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line) if line.strip() else {}
+            at = place.get(row.get("episode_index"))
+            if at is None:
+                continue
+            row["episode_index"] = int(described.episode[at])
+            if "length" in row:
+                row["length"] = int(described.rows[at])
+            for feature, numbers in row.get("stats", {}).items():
+                own = described.stats.get(feature, {})
+                numbers |= {key: _as_was(own[key][at], old) for key, old in numbers.items() if key in own}
+            made.append(row)
+        made.sort(key=lambda row: row["episode_index"])
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in made)
+        write_whole(out / "meta" / name, text)
+
+
+def _as_was(values: np.ndarray, old: Any) -> list:
+    """Numbers (channels) as JSON, whole or true where the old ones are."""
+    first = np.ravel(old)[0] if np.size(old) else 0.0
+    if isinstance(first, (bool, np.bool_)):
+        return [bool(round(value)) for value in values.tolist()]
+    return [round(value) if isinstance(first, (int, np.integer)) else value for value in values.tolist()]
 
 
 QUANTILES = re.compile(r"q\d\d")
@@ -364,22 +448,15 @@ def _quantile(ordered: np.ndarray, share: float) -> np.ndarray:
     return lower + (at - below) * (ordered[:, min(below + 1, ordered.shape[1] - 1)] - lower)
 
 
-def packed(parts: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, str]]:
+def packed_stats(parts: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, str]]:
     """Statistics of the episodes of a file as text: the bytes of float64 in base64. Of features that all parts have."""
     names = [name for name in parts[0] if all(name in part for part in parts)]
     joined = {
         name: {key: np.concatenate([part[name][key] for part in parts]) for key in parts[0][name]} for name in names
     }
-    return {name: {key: _text(values.astype(float)) for key, values in found.items()} for name, found in joined.items()}
-
-
-def _text(numbers: np.ndarray) -> str:
-    """An array of 8-byte numbers as text for JSON: lists of them take several times as long."""
-    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
-
-
-def _array(text: str, dtype: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype)
+    return {
+        name: {key: packed(values.astype(float)) for key, values in found.items()} for name, found in joined.items()
+    }
 
 
 @dataclass
@@ -398,15 +475,14 @@ class Described:
     def of(parts: list[dict[str, Any]]) -> "Described":
         """From what the units say."""
         facts = [
-            np.concatenate([_array(part[key], "<i8") for part in parts])
-            for key in ("was", "episode", "index", "counts")
+            np.concatenate([unpacked(part[key]) for part in parts]) for key in ("was", "episode", "index", "counts")
         ]
         order = np.argsort(facts[0], kind="stable")
         stats: dict[str, dict[str, np.ndarray]] = {}
         for name in [name for name in parts[0]["stats"] if all(name in part["stats"] for part in parts)]:
             stats[name] = {}
             for key in parts[0]["stats"][name]:
-                numbers = np.concatenate([_array(part["stats"][name][key], "<f8") for part in parts])
+                numbers = np.concatenate([unpacked(part["stats"][name][key], "<f8") for part in parts])
                 stats[name][key] = numbers.reshape(order.size, -1)[order]
         return Described(*(fact[order] for fact in facts), stats)
 
@@ -433,6 +509,11 @@ def features_with_stats(source: Path) -> dict[str, list[str]]:
     stats = source / "meta" / "stats.json"
     if stats.is_file():
         found = {name: set(keys) for name, keys in json.loads(stats.read_text(encoding="utf-8")).items()}
+    lines = source / "meta" / "episodes_stats.jsonl"
+    if lines.is_file():
+        with lines.open(encoding="utf-8") as file:
+            first = json.loads(next((line for line in file if line.strip()), "{}"))
+        found |= {name: set(keys) for name, keys in first.get("stats", {}).items()}
     for path in sorted((source / "meta" / "episodes").glob("*/*.parquet"))[:1]:
         for parts in (name.split("/") for name in parquet(path).schema_arrow.names):
             if parts[0] == "stats":
@@ -510,7 +591,3 @@ def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     if kind.value_type == inner and values.ndim == 2:
         return like(values, kind, None)
     return pa.array(values.tolist(), type=kind)
-
-
-def _number(value: Fraction) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)

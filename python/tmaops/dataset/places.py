@@ -18,7 +18,10 @@ from tmaops.dataset.errors import Refused
 def place(given: Any) -> Path:
     """The place that a text or path names."""
     if "://" not in str(given):
-        return Path(given)
+        try:
+            return Path(given)
+        except TypeError as error:
+            raise Refused("a path", repr(given), "text or a path") from error
     try:
         from upath import UPath
 
@@ -29,6 +32,14 @@ def place(given: Any) -> Path:
             str(given), str(error), "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)"
         ) from error
     return made
+
+
+def check_name(path: Path) -> None:
+    """Refuses a name that Arrow, HDF5 and JSON cannot hold."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise Refused(repr(str(path)), "a name that is not UTF-8", "a name in UTF-8") from error
 
 
 def is_local(path: Path) -> bool:
@@ -77,14 +88,17 @@ def whole(target: Path) -> Iterator[Path]:
     try:
         yield trial
         if is_local(target):
-            with open(trial, "rb") as file:
-                os.fsync(file.fileno())
+            with open(trial, "rb") if trial.is_file() else contextlib.nullcontext() as file:
+                if file:
+                    os.fsync(file.fileno())
+            if target.is_dir() and trial.is_dir():  # of an earlier try
+                remove_tree(target)
             os.replace(trial, target)
         else:
-            target.fs.put_file(str(trial), target.path)
+            (target.fs.put_file if trial.is_file() else target.fs.put)(str(trial), target.path)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            trial.unlink()
+        if trial.exists():
+            remove_tree(trial)
         if not is_local(target):
             trial.parent.rmdir()
 
@@ -111,10 +125,10 @@ def copy(source: Path, target: Path, link: bool = False) -> None:
             shutil.copyfileobj(read, written, 8 << 20)
 
 
-def copy_tree(source: Path, target: Path) -> None:
+def copy_tree(source: Path, target: Path, link: bool = True) -> None:
     for path in sorted(source.rglob("*")):
         if path.is_file():
-            copy(path, target / str(path.relative_to(source)), link=True)
+            copy(path, target / str(path.relative_to(source)), link)
 
 
 def move(source: Path, target: Path) -> None:
@@ -126,7 +140,10 @@ def move(source: Path, target: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    if is_local(path):
+    """A file, or a folder with all that is in it."""
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    elif is_local(path):
         shutil.rmtree(path)
     else:
         path.fs.rm(path.path, recursive=True)

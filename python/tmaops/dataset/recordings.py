@@ -14,23 +14,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tmaops.dataset import clock
 from tmaops.dataset.bags import bags
 from tmaops.dataset.columns import Clock, one_episode, real_numbers, resample_column
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.inspect import Stream as Seen
-from tmaops.dataset.job import Options, Plan, Unit
+from tmaops.dataset.formats import Failed, Plan, Unit
+from tmaops.dataset.formats import Stream as Seen
+from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint, size_of
 from tmaops.dataset.rules import Part, Rule, Rules, channels_of
 from tmaops.dataset.tables import write_table
 from tmaops.dataset.topics import SIMULATED, Recording, Stream, held, read
 
-MOST_TARGETS = 10_000  # per sample of the stream with most samples; more come from a wrong clock
 SHORT = 0.5  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
 
 class Recordings:
     """One unit, a Parquet table, per recording. What plan() decodes waits in a folder of temporary files for run_unit()."""
+
+    broken = (pa.ArrowException,)
 
     def __init__(self) -> None:
         self._decoded = tempfile.TemporaryDirectory(prefix="tmaops-")
@@ -43,7 +44,7 @@ class Recordings:
         return [path for bag in bags(source) for path in bag.files]
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
-        plan = Plan([], 0, {})
+        plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
         kinds: dict[str, pa.DataType] = {}
         topics: set[str] = set()
         taken: set[str] = set()
@@ -51,15 +52,14 @@ class Recordings:
             for name, recording in read(bag, options.topics, options.times):
                 if name in left_out:
                     continue
-                try:
+                warnings = None
+                with plan.failed.named(name):
                     if isinstance(recording, Refused):
                         raise recording
-                    _, warnings = _targets(recording, options, f"episode {name}")
-                except Refused as error:
-                    if not keep_going:
-                        raise
-                    plan.failed[name] = str(error)
+                    targets, warnings = _targets(recording, options, f"episode {name}")
+                if warnings is None or not targets.size:
                     continue
+                plan.count("", max(stream.times.size for stream in recording.streams), targets.size)
                 plan.notes += [note for note in recording.notes if note not in plan.notes]
                 plan.warnings += [f"{name}: {warning}" for warning in [*recording.warnings, *warnings]]
                 topics.update(recording.topics)
@@ -114,7 +114,9 @@ class Recordings:
                 continue
             last = np.append(times[1:] != times[:-1], True)  # of those with one time the last that was recorded
             times = times[last]
-            ticks = Clock(one_episode(times, targets, where), options.max_gap_ns(stream.topic))
+            counts = np.array([times.size]), targets, np.array([targets.size])
+            wanted = options.grid().evaluated(times, *counts)
+            ticks = Clock(one_episode(times, wanted, where), options.max_gap_ns(stream.topic))
             for path, data in stream.columns.items():
                 name = stream.name(path)
                 column = pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
@@ -208,13 +210,13 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
             f"topics of one clock: --time record, or --topics=-{earliest}",
         )
     samples = max(stream.times.size for stream in recording.streams)
-    hz = clock.rate(options.hz)
-    if clock.targets_in(first, last, hz) > MOST_TARGETS * samples:
+    try:
+        targets, _ = options.grid().of(np.array([first]), np.array([last]), np.array([samples]))
+    except Refused as error:
+        what = f"{error.got} from {first} to {last} ns"
         raise Refused(
-            where,
-            f"{clock.targets_in(first, last, hz)} targets for {samples} samples from {first} to {last} ns",
-            "times of one clock: --time record, or --topics without the one whose times are odd",
-        )
+            where, what, f"{error.needed}, --time record, or --topics without one whose times are odd"
+        ) from error
     warnings = []
     longest = max(end - begin for begin, end in spans.values())
     if last - first < SHORT * longest:
@@ -226,4 +228,4 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         repeated = 0 if stream.latched else int((stream.times[1:] == stream.times[:-1]).sum())
         if repeated:
             warnings.append(f"{repeated} messages of {stream.label} repeat a time; the last of each is used")
-    return clock.grid(first, last, hz), warnings
+    return targets, warnings

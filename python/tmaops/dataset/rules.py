@@ -97,7 +97,7 @@ class Rules:
         """The rule of a column with this type and number of channels (None: not real numbers)."""
         modes, why = ["previous"], f"{type_name(kind)} is not interpolated"
         last = column.lower().replace("/", ".").split(".")[-1]
-        if "bool" in str(kind) and last in BEGIN_FLAGS + END_FLAGS:
+        if last in BEGIN_FLAGS + END_FLAGS and not channels and any(word in str(kind) for word in ("bool", "int")):
             modes, why = (
                 (["next"], "the flag of a first step")
                 if last in BEGIN_FLAGS

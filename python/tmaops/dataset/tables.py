@@ -1,10 +1,10 @@
 """Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
 
+import base64
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,19 +21,47 @@ BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
 BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
 
 
-class Run(NamedTuple):
-    """The rows of one episode in one file."""
+@dataclass(frozen=True)
+class Runs:
+    """The episodes of one file: their names, and where the rows of each begin and how many there are (N)."""
 
-    episode: object  # the value of the episode column; 0 where there is none
-    first: int
-    rows: int
+    names: pa.Array
+    first: np.ndarray
+    rows: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: slice | np.ndarray) -> "Runs":
+        names = self.names[which] if isinstance(which, slice) else self.names.take(pa.array(which))
+        return Runs(names, self.first[which], self.rows[which])
+
+    def each(self) -> "Iterator[Runs]":
+        return (self[i : i + 1] for i in range(len(self)))
+
+    @property
+    def labels(self) -> list[str]:
+        """What messages call them."""
+        return [f"episode {name}" for name in self.names.to_pylist()]
+
+    def without(self, left_out: set[str]) -> "Runs":
+        if not left_out:
+            return self
+        lost = pc.is_in(self.names.cast(pa.string()), value_set=pa.array(sorted(left_out), pa.string()))
+        return self[np.flatnonzero(~lost.to_numpy(zero_copy_only=False))]
+
+
+def joined(parts: list[Runs]) -> Runs:
+    """Runs of one file, one after the other."""
+    names = pa.concat_arrays([part.names for part in parts])
+    return Runs(names, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows")))
 
 
 def parquet(path: Path) -> pq.ParquetFile:
     """Opens a file for streaming; refuses by name what is no Parquet file."""
     try:
         return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 
 
@@ -45,12 +73,12 @@ def read_columns(path: Path, names: list[str]) -> pa.Table:
         raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
 
 
-def runs_of(column: pa.ChunkedArray, where: str) -> list[Run]:
+def runs_of(column: pa.ChunkedArray, where: str) -> Runs:
     """The episodes of a file by its episode column, in the order of the rows."""
     if column.null_count:
         raise Refused(where, f"{column.null_count} nulls", "an episode for every row")
     if len(column) == 0:
-        return []
+        return Runs(pa.array([], pa.string()), np.empty(0, np.int64), np.empty(0, np.int64))
     values = column.combine_chunks()
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks)
@@ -58,21 +86,29 @@ def runs_of(column: pa.ChunkedArray, where: str) -> list[Run]:
         values = values.dictionary_decode()
     changes = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
     starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    rows = np.diff(starts, append=len(values))
-    runs = list(map(Run, values.take(pa.array(starts)).to_pylist(), starts.tolist(), rows.tolist()))
-    if len({run.episode for run in runs}) < len(runs):
-        twice = next(episode for episode, times in Counter(run.episode for run in runs).items() if times > 1)
+    runs = Runs(values.take(pa.array(starts)), starts, np.diff(starts, append=len(values)))
+    if (twice := a_repeated(runs.names)) is not None:
         raise Refused(where, f"episode {twice!r} in two places", "the rows of an episode one after the other")
     return runs
 
 
-def starts_of(flags: pa.ChunkedArray, name: str) -> list[Run]:
+def a_repeated(names: pa.Array) -> object:
+    """A name that is there twice; None without one."""
+    if pc.count_distinct(names, mode="all").as_py() == len(names):
+        return None
+    counts = pc.value_counts(names)
+    return counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
+
+
+def starts_of(flags: pa.ChunkedArray, name: str) -> Runs:
     """The episodes of a file by a column that is true in the first row of each."""
+    if flags.null_count:
+        raise Refused(name, f"{flags.null_count} nulls in the flags of first steps", "true or false for every row")
     starts = np.flatnonzero(flags.to_numpy())
     if len(flags) and (starts.size == 0 or starts[0] != 0):
         raise Refused(f"{name}: row 0", "no first step", "a file that begins with an episode")
-    ends = np.append(starts[1:], len(flags))
-    return [Run(f"{name}:{i}", int(a), int(b - a)) for i, (a, b) in enumerate(zip(starts, ends, strict=True))]
+    names = pa.array([f"{name}:{i}" for i in range(starts.size)], pa.string())
+    return Runs(names, starts, np.diff(starts, append=len(flags)))
 
 
 def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
@@ -90,22 +126,25 @@ def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> It
 
 
 def read_runs(
-    file: pq.ParquetFile, name: str, runs: list[Run], columns: list[str] | None = None
-) -> Iterator[tuple[Run, pa.Table]]:
-    """The rows of each run in turn, with these or all columns, reading the file once and holding little more than one run."""
+    file: pq.ParquetFile, name: str, runs: Runs, most: int, columns: list[str] | None = None
+) -> Iterator[tuple[Runs, pa.Table]]:
+    """Runs that follow one another with their rows, of these or all columns: at most so many rows, or one run. Reads the file
+    once, and holds little more than that.
+    """
     held: list[pa.RecordBatch] = []
     held_first = held_rows = 0  # the first row that is held, and how many are
     batches = batches_of(file, name, columns)
-    for run in runs:
-        while held_first + held_rows < run.first + run.rows:
+    for group in grouped(runs, most):
+        first, end = int(group.first[0]), int(group.first[-1] + group.rows[-1])
+        while held_first + held_rows < end:
             batch = next(batches, None)
             if batch is None:
                 raise Refused(name, "fewer rows than its footer says", "a whole file")
             held.append(batch)
             held_rows += batch.num_rows
         table = pa.Table.from_batches(held) if held else file.schema_arrow.empty_table()
-        yield run, table.slice(run.first - held_first, run.rows)
-        done = run.first + run.rows - held_first
+        yield group, table.slice(first - held_first, end - first)
+        done = end - held_first
         while held and held[0].num_rows <= done:
             done -= held[0].num_rows
             held_first += held[0].num_rows
@@ -246,11 +285,7 @@ def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
 
 
 def map_runs(
-    source: Path,
-    target: Path,
-    runs: list[Run],
-    work: Callable[[list[Run], pa.Table], pa.Table],
-    columns: list[str] | None = None,
+    source: Path, target: Path, runs: Runs, work: Callable[[Runs, pa.Table], pa.Table], columns: list[str] | None = None
 ) -> tuple[int, int]:
     """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
     columns: those that work() looks at; all without it. Returns the rows read and written.
@@ -259,8 +294,8 @@ def map_runs(
     writer = Writer(target, file.schema_arrow, file.metadata)
     read = written = 0
     try:
-        for group, table in read_runs(file, str(source), grouped(runs, _batch_rows(file.metadata)), columns):
-            made = work(group.episode, table)
+        for group, table in read_runs(file, str(source), runs, _batch_rows(file.metadata), columns):
+            made = work(group, table)
             writer.add(made)
             read, written = read + table.num_rows, written + made.num_rows
     finally:
@@ -274,16 +309,22 @@ def _batch_rows(metadata: pq.FileMetaData) -> int:
     return min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(size, 1))
 
 
-def grouped(runs: list[Run], most: int) -> list[Run]:
-    """Runs that follow one another, as one run of at most so many rows or of one episode; its episode is their list."""
-    groups: list[Run] = []
-    firsts = np.array([run.first for run in runs])
-    ends = firsts + np.array([run.rows for run in runs])
+def grouped(runs: Runs, most: int) -> Iterator[Runs]:
+    """Runs that follow one another, of at most so many rows together, or one run."""
+    firsts, ends = runs.first, runs.first + runs.rows
     breaks = np.append(np.flatnonzero(firsts[1:] != ends[:-1]) + 1, len(runs))  # runs that do not follow the one before
     begin = 0
     while begin < len(runs):
         end = max(int(np.searchsorted(ends, firsts[begin] + most, "right")), begin + 1)
         end = min(end, int(breaks[np.searchsorted(breaks, begin, "right")]))
-        groups.append(Run(runs[begin:end], runs[begin].first, int(ends[end - 1] - firsts[begin])))
+        yield runs[begin:end]
         begin = end
-    return groups
+
+
+def packed(numbers: np.ndarray) -> str:
+    """An array of 8-byte numbers as text for JSON: lists of them take several times as long."""
+    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def unpacked(text: str, dtype: str = "<i8") -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype)

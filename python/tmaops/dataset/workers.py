@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 from multiprocessing.spawn import get_executable
 from typing import Any
 
-from tmaops.dataset.errors import Refused
+from tmaops.dataset.errors import Lost, Refused
 
 _CHILD = "import sys; sys.path[:] = sys.argv[2:]; from tmaops.dataset.workers import serve; serve(int(sys.argv[1]))"
 
@@ -144,8 +144,8 @@ class _Child:
         self._process.wait()
 
 
-def _dead() -> Refused:
-    return Refused("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
+def _dead() -> Lost:
+    return Lost("a worker", "a process that was killed", "fewer --workers or more memory; --resume goes on")
 
 
 class _WithoutPandas:

@@ -1,5 +1,8 @@
 """Episodes that are resampled together have the bytes of episodes that are resampled one by one."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,13 +16,21 @@ from tmaops.dataset.tables import channels_of_table
 MODES = ["linear", "cubic", "previous", "next", "nearest", "final"]
 
 
+def grid_of(times, hz):
+    """The targets of one episode, each an exact fraction of its own."""
+    first, last, found = int(times[0]), int(times[-1]), []
+    while (at := first + math.floor(Fraction(len(found) * 10**9) / clock.rate(hz) + Fraction(1, 2))) <= last:
+        found.append(at)
+    return np.array(found)
+
+
 def episodes_of(random, count, hz):
     """Irregular episodes, some of one row and some that begin before the one in front of them."""
     made = []
     for number in range(count):
         rows = int(random.integers(1, 40))
         times = int(random.integers(0, 2 * 10**18)) + np.cumsum(random.integers(1, 10**8, rows))
-        made.append(one_episode(times, clock.grid(int(times[0]), int(times[-1]), clock.rate(hz)), f"episode {number}"))
+        made.append(one_episode(times, grid_of(times, hz), f"episode {number}"))
     return made
 
 
@@ -108,10 +119,36 @@ def test_statistics_of_episodes_together_are_those_of_numpy():
 def test_grids_together_are_as_one_by_one(hz):
     random = np.random.default_rng(4)
     first = random.integers(-(10**17), 10**18, 20)
-    last = first + random.integers(0, 10**7 if hz == "999999937" else 10**11, 20)
-    targets, counts = clock.grids(first, last, clock.rate(hz))
-    parts = [clock.grid(int(a), int(b), clock.rate(hz)) for a, b in zip(first, last, strict=True)]
+    last = first + random.integers(0, 10**5 if hz == "999999937" else 10**11, 20)
+    targets, counts = clock.Grid(clock.rate(hz)).of(first, last, counts_of(20))
+    parts = [grid_of(ends, hz) for ends in zip(first, last, strict=True)]
     assert counts.tolist() == [part.size for part in parts]
     np.testing.assert_array_equal(targets, np.concatenate(parts))
-    for a, b, part in zip(first, last, parts, strict=True):
-        assert part[0] == a and part[-1] <= b < a + round(part.size * 10**9 / clock.rate(hz))
+
+
+def counts_of(episodes):
+    return np.full(episodes, 10**6)
+
+
+@pytest.mark.parametrize("hz", ["30", "30000/1001", "7"])
+def test_a_grid_with_ends_has_the_points_of_the_clock_between_them(hz):
+    random = np.random.default_rng(5)
+    first = random.integers(-(10**10), 10**10, 20)
+    last = first + random.integers(0, 10**10, 20)
+    start, end, snap = 3 * 10**9 + 1, 9 * 10**9, 10**7
+    points = np.array([math.floor(Fraction(i * 10**9) / clock.rate(hz) + Fraction(1, 2)) for i in range(-400, 900)])
+    for align, begin in ((True, start), (True, None), (False, start)):
+        targets, counts = clock.Grid(clock.rate(hz), begin, end, align, snap).of(first, last, counts_of(20))
+        own = np.split(targets, np.cumsum(counts)[:-1])
+        for a, b, part in zip(first, last, own, strict=True):
+            low = a - snap if begin is None else max(a - snap, begin)
+            grid = points if align else begin + points[points >= 0]
+            wanted = grid[(grid >= low) & (grid <= min(b + snap, end))]
+            assert part.tolist() == wanted.tolist(), f"align {align}, start {begin}, episode from {a} to {b}"
+
+
+def test_a_target_near_a_sample_is_taken_there():
+    times, rows = np.array([0, 100, 205, 0, 90]), np.array([3, 2])
+    targets, counts = np.array([0, 104, 150, 203, 4, 84, 96]), np.array([4, 3])
+    found = clock.Grid(clock.rate(1), snap=6).evaluated(times, rows, targets, counts)
+    assert found.tolist() == [0, 100, 150, 205, 0, 90, 90]

@@ -257,3 +257,88 @@ def test_memory_does_not_grow_with_the_input(tmp_path, size):
     )  # of a process; the interpreter and Arrow are 150,000
     (tmp_path / "in.parquet").unlink()
     (tmp_path / "out.parquet").unlink()
+
+
+def tables(folder):
+    folder.mkdir()
+    pq.write_table(pa.table({"time": np.arange(30.0), "x": np.arange(30.0)}), folder / "a.parquet")
+    return folder
+
+
+def test_a_refusal_leaves_nothing_and_what_a_killed_run_left_does_not_block_other_options(source, whole, tmp_path):
+    given = tables(tmp_path / "given")
+    for options in ({"modes": {"no": "linear"}}, {"time_column": "no"}, {"max_gap": {"imu": 1}}):
+        with pytest.raises(Refused):
+            tmaops.dataset.resample(given, tmp_path / "out", hz=2, workers=1, **options)
+    with pytest.raises(Refused):
+        tmaops.dataset.resample(tmp_path / "nowhere", tmp_path / "out", hz=2)
+    assert [p.name for p in tmp_path.iterdir()] == ["given"]
+    out = tmp_path / "again"
+    wrong = ["resample", source, out, "--hz", "173", "--workers", "1", "--quiet"]
+    assert run_and_stop(2, wrong, signal.SIGKILL) == -signal.SIGKILL
+    assert start(source, out).wait(60) == 0 and digests(out) == whole
+
+
+def test_a_run_at_work_is_not_disturbed_by_one_of_other_options(source, tmp_path):
+    command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "3000", "--workers", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list((tmp_path / "out.partial").glob("data/*/file-*.parquet")):
+        time.sleep(0.01)
+    with pytest.raises(Refused, match="another input or other options"):
+        tmaops.dataset.resample(source, tmp_path / "out", hz=30, workers=1)
+    assert process.wait(60) == 0 and (tmp_path / "out").is_dir()
+
+
+def test_a_unit_that_is_refused_in_the_middle_leaves_nothing(tmp_path):
+    given = tables(tmp_path / "given")
+    quaternion = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(120)), 4)  # of no direction
+    pq.write_table(pa.table({"time": np.arange(30.0), "quat": quaternion}), given / "a.parquet")
+    with pytest.raises(Refused, match="column 'quat'"):
+        tmaops.dataset.resample(given, tmp_path / "out", hz=2, workers=1)
+    assert [p.name for p in tmp_path.iterdir()] == ["given"]
+
+
+def test_places_that_cannot_work_are_refused_by_name_before_any_work(tmp_path):
+    given = tables(tmp_path / "given")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    bad = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    cases = [(given, tmp_path / "dangling", "a link to nothing"), (given, given / "sub" / "out", "inside the input")]
+    cases.append((given, bad, "not UTF-8"))
+    odd = tables(tmp_path / "odd")
+    (odd / "a.parquet").rename(odd / os.fsdecode(b"\xff.parquet"))
+    cases.append((odd, tmp_path / "out", "not UTF-8"))
+    pq.write_table(
+        pa.table({"time": pa.array([], pa.float64()), "x": pa.array([], pa.float64())}), tmp_path / "zero.parquet"
+    )
+    cases.append((tmp_path / "zero.parquet", tmp_path / "out.parquet", "no episode"))
+    (tmp_path / "rlds").mkdir()
+    (tmp_path / "rlds" / "droid-train.tfrecord-00000-of-00001").write_bytes(b"x")
+    cases.append((tmp_path / "rlds", tmp_path / "out", "tensorflow_datasets"))
+    (tmp_path / "run.csv").write_text("t,x\n0,1\n")
+    cases.append((tmp_path / "run.csv", tmp_path / "out", "tmaops resample"))
+    for source, out, why in cases:
+        with pytest.raises(Refused, match=why):
+            tmaops.dataset.resample(source, out, hz=2, workers=1)
+        assert not out.exists() and not out.with_name(out.name + ".partial").exists(), why
+
+
+def test_memory_hardly_grows_with_the_number_of_episodes(tmp_path):
+    episodes = 200_000
+    table = pa.table(
+        {
+            "timestamp": np.tile(np.arange(4) / 10, episodes),
+            "x": np.zeros(4 * episodes),
+            "episode": np.repeat(np.arange(episodes), 4),
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    code = (
+        "import sys, resource, tmaops.dataset\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "tmaops.dataset.resample(sys.argv[1], sys.argv[2], hz=10, workers=1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "in.parquet", tmp_path / "out.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 170_000, f"{done.stdout} KiB, of which the columns of two batches are 100,000"

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
 from tmaops.dataset import Refused
-from tmaops.dataset.tables import BATCH_ROWS, Run, batches_of, map_runs, parquet
+from tmaops.dataset.tables import BATCH_ROWS, Runs, batches_of, map_runs, parquet
 
 
 def table_of(times_ns, episodes, rng):
@@ -97,7 +97,7 @@ def test_what_was_taken_as_time_is_said_and_a_missing_one_refused(source, tmp_pa
     report = tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=30, workers=1)
     assert report.notes[0] == "time: column 'time' in its own unit (of the type timestamp[ns, tz=Europe/Berlin])"
     pq.write_table(pa.table({"x": [1.0, 2.0], "seq": [0, 1]}), tmp_path / "none.parquet")
-    with pytest.raises(Refused, match="--time-column"):
+    with pytest.raises(Refused, match="--time NAME"):
         tmaops.dataset.resample(tmp_path / "none.parquet", tmp_path / "none_out.parquet", hz=30, workers=1)
 
 
@@ -118,7 +118,7 @@ def test_rows_of_a_dictionary_that_shrinks_the_file_are_read_in_bounded_parts(tm
     assert file.metadata.row_group(0).total_byte_size < 32 << 20 < text.nbytes
     assert max(batch.num_rows for batch in batches_of(file, "in", None)) <= BATCH_ROWS
     seen = []
-    runs = [Run(i, 100 * i, 100) for i in range(rows // 100)]
+    runs = Runs(pa.array(range(rows // 100)), np.arange(rows // 100) * 100, np.full(rows // 100, 100))
     map_runs(
         tmp_path / "in.parquet",
         tmp_path / "out.parquet",

@@ -1,0 +1,194 @@
+"""Times as data sets have them: units, text, zones, equal stamps, disorder, and targets with ends."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tmaops.dataset
+from tmaops.dataset import Refused
+from tmaops.dataset.cli import main
+
+SINCE_1970 = 1_686_767_222  # seconds
+
+
+def write(path, times, episodes=None, **columns):
+    rows = len(times)
+    columns = {"timestamp": times, "x": np.arange(rows, dtype=np.float64)} | columns
+    if episodes is not None:
+        columns["episode_index"] = episodes
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def resampled(source, **options):
+    out = source.with_name("out" + source.suffix)
+    report = tmaops.dataset.resample(source, out, workers=1, **{"hz": 20} | options)
+    table = pq.read_table(out)
+    out.unlink()
+    return table, report
+
+
+def h5(path, times, **more):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["timestamp"] = times
+        file["x"] = np.arange(len(times), dtype=np.float64)
+        for name, values in more.items():
+            file[name] = values
+    return path
+
+
+@pytest.mark.parametrize("unit,scale", [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
+def test_dates_of_our_time_say_their_unit_in_parquet_and_hdf5(tmp_path, unit, scale, kind):
+    step = 1 if unit == "s" else 10  # samples per second
+    times = ((SINCE_1970 + np.arange(60) / step) * scale).round().astype(kind)
+    table, report = resampled(write(tmp_path / "in.parquet", times), hz=step)
+    assert table.num_rows == 60, report.notes
+    assert report.notes[0].startswith(f"time: column 'timestamp' in {unit} (since they are then dates")
+    if kind != np.float64 or unit in ("s", "ms"):
+        assert table.column("timestamp").to_pylist() == times.tolist()
+    h5(tmp_path / "in.h5", times)
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=step, workers=1)
+    assert report.rows_written == 60 and f"dataset 'timestamp' in {unit} (since" in report.notes[0]
+
+
+def test_an_absurd_number_of_targets_is_a_warning_with_strict_an_error_and_beyond_memory_refused(tmp_path):
+    source = write(tmp_path / "in.parquet", np.arange(50) * 20.0)  # milliseconds, taken as seconds
+    _, report = resampled(source)
+    assert "targets per sample: is the unit of the times right?" in report.warnings[0]
+    with pytest.raises(Refused, match="a warning: 392"):
+        resampled(source, strict=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet"]
+    table, report = resampled(source, time_unit="ms")
+    assert not report.warnings and table.num_rows == 20
+    with pytest.raises(Refused, match="targets for 50 samples"):
+        resampled(write(tmp_path / "far.parquet", np.arange(50) * 1e8))
+    with pytest.raises(Refused, match="targets for 50 samples"):
+        tmaops.dataset.resample(h5(tmp_path / "far.h5", np.arange(50) * 1e8), tmp_path / "no.h5", hz=20, workers=1)
+
+
+def test_text_and_datetimes_with_zones_are_times_and_come_out_as_they_were(tmp_path):
+    begin = datetime.datetime(2024, 3, 1, 12, 0, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    moments = [begin + datetime.timedelta(milliseconds=100 * i) for i in range(11)]
+    text = [moment.isoformat(timespec="milliseconds") for moment in moments]
+    table, report = resampled(write(tmp_path / "in.parquet", text))
+    assert table.column("x").to_pylist() == pytest.approx(np.arange(21) / 2)
+    assert table.column("timestamp")[1].as_py() == "2024-03-01T12:00:00.050000000+02:00"
+    assert not report.warnings
+    naive = [f"{one[:10]} {one[11:23]}" for one in text]
+    table, report = resampled(write(tmp_path / "naive.parquet", pa.array(naive).dictionary_encode()))
+    assert table.column("timestamp")[1].as_py() == "2024-03-01 12:00:00.050000000"
+    assert "without a zone" in report.warnings[0]
+    dates = pa.array(moments, pa.timestamp("ms", "Asia/Tokyo"))
+    table, _ = resampled(write(tmp_path / "dates.parquet", dates))
+    assert table.schema.field("timestamp").type == dates.type and table.num_rows == 21
+    h5(tmp_path / "in.h5", np.array(text, "S29"))
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, workers=1)
+    import h5py
+
+    with h5py.File(tmp_path / "out.h5") as made:
+        assert made["timestamp"][1] == b"2024-03-01T12:00:00.050000000+02:00"
+        np.testing.assert_allclose(made["x"], np.arange(21) / 2)
+    with pytest.raises(Refused, match="ISO 8601 times, all with a zone or all without"):
+        resampled(write(tmp_path / "mixed.parquet", [text[0], naive[1], *text[2:]]))
+
+
+def test_an_episode_column_of_text_tells_episodes_apart(tmp_path):
+    source = write(tmp_path / "in.parquet", np.tile(np.arange(11) / 10, 2), ["left"] * 11 + ["right"] * 11)
+    table, _ = resampled(source)
+    assert table.column("episode_index").to_pylist() == ["left"] * 21 + ["right"] * 21
+
+
+def test_one_repeated_stamp_costs_one_step_and_no_episode(tmp_path):
+    times = np.arange(11) / 10
+    times[5] = times[4]
+    source = write(tmp_path / "in.parquet", np.tile(times, 2), np.repeat([0, 1], 11), flag=np.arange(22))
+    with pytest.raises(Refused, match="row 5 has the same time as row 4.*--duplicates last"):
+        resampled(source)
+    table, _ = resampled(source, duplicates="last")
+    x, flags = table.column("x").to_numpy()[:21], table.column("flag").to_pylist()[:21]
+    assert x[6:10].tolist() == [3, 3.5, 5, 5.25], (
+        "before it the earlier of the two counts, at it and behind it the later"
+    )
+    assert flags[6:10] == [3, 3, 5, 5]
+    h5(tmp_path / "in.h5", times)
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, duplicates="last", workers=1)
+    import h5py
+
+    with h5py.File(tmp_path / "out.h5") as made:
+        assert made["x"][6:10].tolist() == [3, 3.5, 5, 5.25]
+
+
+def test_samples_out_of_order_are_sorted_on_demand(tmp_path):
+    order = np.random.default_rng(2).permutation(11)
+    source = write(tmp_path / "in.parquet", order / 10, x=order.astype(float), label=[f"s{i}" for i in order])
+    with pytest.raises(Refused, match="--sort"):
+        resampled(source)
+    table, _ = resampled(source, sort=True)
+    np.testing.assert_allclose(table.column("x"), np.arange(21) / 2)
+    assert table.column("label").to_pylist() == [f"s{i // 2}" for i in range(21)]
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["timestamp"], file["x"] = order / 10, order.astype(float)
+        file["label"] = order.astype(np.int32)
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, sort=True, workers=1)
+    with h5py.File(tmp_path / "out.h5") as made:
+        np.testing.assert_allclose(made["x"], np.arange(21) / 2)
+        assert made["label"][()].tolist() == [i // 2 for i in range(21)]
+
+
+def test_lerobot_sets_take_the_same_options(tmp_path):
+    from lerobot_test import data_of
+    from tmaops.dataset import example
+
+    example.write(tmp_path / "in", [40, 50])
+    path = tmp_path / "in" / "data" / "chunk-000" / "file-001.parquet"
+    table = pq.read_table(path)
+    stamps = table.column("timestamp").to_numpy().copy()
+    stamps[[10, 20, 21]] = stamps[[11, 21, 20]]
+    at = table.schema.get_field_index("timestamp")
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(stamps)), path)
+    with pytest.raises(Refused, match="episode 1"):
+        tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=25, workers=1)
+    report = tmaops.dataset.resample(
+        tmp_path / "in", tmp_path / "out", hz=25, duplicates="last", sort=True, start=0.2, end=0.6, workers=1
+    )
+    assert report.done
+    rows = data_of(tmp_path / "out").to_pandas()
+    assert rows["timestamp"].tolist() == pytest.approx(list(np.arange(0.2, 0.61, 0.04)) * 2)
+
+
+def test_snap_start_end_align_and_offset_place_the_targets(tmp_path):
+    times = SINCE_1970 + 0.03 + np.arange(20) / 10 + 1e-7
+    source = write(tmp_path / "in.parquet", times, count=np.arange(20))
+    table, _ = resampled(source, hz=10, align=True)
+    assert table.column("timestamp")[0].as_py() == SINCE_1970 + 0.1
+    table, _ = resampled(source, hz=10, offset=-0.0300001, align=True, snap=1e-6)
+    assert table.column("count").to_pylist() == list(range(20)) and table.column("timestamp")[0].as_py() == SINCE_1970
+    moment = datetime.datetime.fromtimestamp(SINCE_1970 + 1, datetime.timezone.utc).isoformat()
+    table, _ = resampled(source, hz=10, start=moment, end=SINCE_1970 + 1.5)
+    assert table.column("timestamp").to_pylist() == pytest.approx(SINCE_1970 + 1 + np.arange(6) / 10)
+    with pytest.raises(Refused, match="no episode"):
+        resampled(source, hz=10, end=5)
+    with pytest.raises(Refused, match="start: got 'noon'"):
+        resampled(source, hz=10, start="noon")
+
+
+def test_the_time_can_be_named_on_the_command_line(tmp_path, capsys):
+    pq.write_table(pa.table({"clock": np.arange(11) / 10, "x": np.arange(11.0)}), tmp_path / "in.parquet")
+    arguments = ["resample", str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), "--hz", "20"]
+    assert main(arguments) == 2 and "--time NAME" in capsys.readouterr().err
+    assert main([*arguments, "--time", "clock", "--snap", "1e-6", "--strict"]) == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 21
+
+
+def test_stamps_beyond_64_bits_are_refused_by_name(tmp_path):
+    times = np.array([2**63, 2**63 + 10, 2**63 + 20], np.uint64)
+    for options in ({}, {"time_unit": "s"}):
+        with pytest.raises(Refused, match="episode in.parquet.*beyond 64 bits"):
+            resampled(write(tmp_path / "in.parquet", times), **options)
+    with pytest.raises(Refused, match="beyond 64 bits"):
+        tmaops.dataset.resample(h5(tmp_path / "in.h5", times), tmp_path / "out.h5", hz=10, workers=1)
