@@ -18,7 +18,7 @@ goal_tables.py describes `<!-- table goals ... -->`.
 
 Below a table stands whether the code of its variants has changed since it was measured. Each row has a digest of the code that
 ran (cmake/code_digests.py); --digests names the file with those of a build. Where the build cannot tell, because it has no
-kernels or another compiler made them, the document keeps what it says.
+kernels or another compiler made them, the document keeps what it says. README.md may show no row of other code.
 
   update_tables.py [--digests build/generated/code_digests.json]            rewrite the documents
   update_tables.py [--digests build/generated/code_digests.json] --check    exit 1 when a document differs from what its
@@ -300,6 +300,8 @@ def main():
             else:
                 path.write_text(new, encoding="utf-8")
                 print(f"{path.relative_to(ROOT)}: updated")
+        if path.name == "README.md":
+            problems += [f"README.md shows rows of other code:{line}" for line in NOTE.findall(new) if line]
     if digests.unknown and options.digests:
         print(f"not compared with this build, which has no kernels or others: {', '.join(sorted(digests.unknown))}")
     print("\n".join(problems), end="\n" if problems else "")
