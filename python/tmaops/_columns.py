@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tmaops import _errors
-from tmaops.cli import program
+from tmaops._program import program
 
 _log = logging.getLogger("tmaops")
 

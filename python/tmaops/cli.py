@@ -7,17 +7,11 @@ page of `resample --plot`. The program lists them, and refuses them where it run
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from tmaops._errors import Error
-
-
-def program() -> str:
-    """Path of the tool's program."""
-    return str(pathlib.Path(__file__).parent / "bin" / "tmaops")
+from tmaops._program import guarded, program
 
 
 def _own(arguments: list[str]) -> Callable[[list[str]], int] | None:
@@ -37,18 +31,6 @@ def _own(arguments: list[str]) -> Callable[[list[str]], int] | None:
             sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
         return main
     return None
-
-
-def guarded(run: Callable[[], int]) -> int:
-    """The exit code of a command of this package: what it refuses, and what the system refuses, is a message and 2."""
-    try:
-        return run()
-    except Error as error:
-        print(f"error: {error.where}\n  got:    {error.got}\n  needed: {error.needed}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
 
 
 def main() -> NoReturn:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tmaops.cli import guarded
+from tmaops._program import guarded
 from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import format_of

@@ -10,7 +10,7 @@ import tempfile
 from typing import Any
 
 from tmaops import _errors
-from tmaops.cli import program
+from tmaops._program import program
 from tmaops.pages.page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
 
 _MOST_POINTS = 20_000  # of a line
