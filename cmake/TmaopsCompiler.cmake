@@ -43,3 +43,18 @@ set(TMAOPS_TESTED_FOLDERS ".*")
 if(TMAOPS_SANITIZE MATCHES "thread")
   set(TMAOPS_TESTED_FOLDERS "^(core|ops/.*|bench)$")
 endif()
+
+# Each target of Highway is a pass over every vector file. SSE4 serves all processors since 2008, and nothing here uses what
+# AVX3_DL has beyond AVX3. A sanitizer build runs on this machine alone: it has the widest vectors of the machine and what
+# every processor has. Threads are the same with any vectors.
+set(TMAOPS_LEFT_OUT_SIMD "HWY_SSSE3|HWY_AVX3_DL")
+if(TMAOPS_SANITIZE)
+  string(APPEND TMAOPS_LEFT_OUT_SIMD "|HWY_SSE4")
+  file(STRINGS /proc/cpuinfo wide REGEX avx512vl LIMIT_COUNT 1)
+  if(NOT wide OR TMAOPS_SANITIZE MATCHES "thread")
+    string(APPEND TMAOPS_LEFT_OUT_SIMD "|HWY_AVX3")
+  endif()
+  if(wide OR TMAOPS_SANITIZE MATCHES "thread")
+    string(APPEND TMAOPS_LEFT_OUT_SIMD "|HWY_AVX2")
+  endif()
+endif()

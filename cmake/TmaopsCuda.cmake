@@ -3,9 +3,9 @@ option(TMAOPS_WATCHDOG "Barrier waits in kernels that last too long print where 
 
 option(TMAOPS_COMPRESS_KERNELS "Compress the kernels' machine code, which tests/codegen then cannot read" OFF)
 
-set(TMAOPS_KERNELS_FROM "" CACHE PATH "A build folder of the same sources whose compiled kernels are taken instead of compiling them")
-
 option(TMAOPS_LINE_INFO "Source lines in the kernels' machine code, for ncu: a tenth of the kernels' build time" OFF)
+
+set(TMAOPS_TYPES "" CACHE STRING "Element types whose GPU kernels are compiled (f64, f32, f16, bf16), for short builds while a kernel is written; all when empty")
 
 # Kernels with wgmma (sm90a) run on Hopper alone, kernels with TMA (sm90) from Hopper on, all others (sm80) from compute
 # capability 8.0 on. A build holds those of Hopper and of this machine's GPU. ALL takes several times as long. 80-virtual
@@ -13,14 +13,16 @@ option(TMAOPS_LINE_INFO "Source lines in the kernels' machine code, for ncu: a t
 set(TMAOPS_GPUS AUTO CACHE STRING "GPUs the kernels are compiled for: AUTO (Hopper and this machine's), ALL, or 80-virtual")
 set(TMAOPS_ARCHS sm90a sm90 sm80)  # what a line of variants.def may say
 set(TMAOPS_COMPILED_FOR 90)
+# Compute capabilities of this machine's GPUs, one a line.
+execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE TMAOPS_GPUS_HERE
+  RESULT_VARIABLE status ERROR_QUIET)
+if(NOT status EQUAL 0)
+  set(TMAOPS_GPUS_HERE "")
+endif()
 if(TMAOPS_GPUS STREQUAL "80-virtual")
   set(TMAOPS_ARCHITECTURES_sm80 80-virtual)
   set(TMAOPS_COMPILED_FOR 80)
 else()
-  set(found "")
-  if(NOT TMAOPS_GPUS STREQUAL "ALL")
-    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET)
-  endif()
   foreach(arch IN LISTS TMAOPS_ARCHS)
     set(TMAOPS_ARCHITECTURES_${arch} 90a-real)
   endforeach()
@@ -29,7 +31,7 @@ else()
     string(REPLACE " " ";" gpu ${gpu})
     list(GET gpu 0 capability)
     list(GET gpu 1 pattern)
-    if(TMAOPS_GPUS STREQUAL "ALL" OR "\n${found}" MATCHES "\n${pattern}")
+    if(TMAOPS_GPUS STREQUAL "ALL" OR "\n${TMAOPS_GPUS_HERE}" MATCHES "\n${pattern}")
       list(APPEND TMAOPS_ARCHITECTURES_sm80 ${capability}-real)
       if(capability GREATER 90)
         list(APPEND TMAOPS_ARCHITECTURES_sm90 ${capability}-real)
@@ -59,7 +61,20 @@ function(tmaops_cuda_settings target arch)
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")
   target_compile_definitions(${target} PRIVATE TMAOPS_WATCHDOG=$<BOOL:${TMAOPS_WATCHDOG}>)
+  if(TMAOPS_TYPES)
+    list(JOIN TMAOPS_TYPES "," types)
+    target_compile_definitions(${target} PRIVATE TMAOPS_TYPES="${types}")
+  endif()
   target_link_libraries(${target} PRIVATE tmaops_settings)
+endfunction()
+
+# generated/kernels/`name`.cu, which includes `files`.
+function(tmaops_write_kernels result name files)
+  list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
+  list(JOIN files "" includes)
+  set(${result} ${PROJECT_BINARY_DIR}/generated/kernels/${name}.cu)
+  file(CONFIGURE OUTPUT ${${result}} CONTENT "${includes}" @ONLY)
+  set(${result} ${${result}} PARENT_SCOPE)
 endfunction()
 
 # The .cu files (below src or tests) as they are compiled: in one, `name`.cu, where TMAOPS_TOGETHER says so. A file's headers
@@ -68,10 +83,8 @@ function(tmaops_cuda_together result name)
   list(LENGTH ARGN count)
   set(files ${ARGN})
   if(TMAOPS_TOGETHER AND count GREATER 1)
-    list(TRANSFORM files REPLACE "^${PROJECT_SOURCE_DIR}/(src|tests)/(.*)" "#include \"\\2\"\n" OUTPUT_VARIABLE includes)
-    string(REPLACE ";" "" includes "${includes}")
-    set(files ${PROJECT_BINARY_DIR}/generated/kernels/${name}.cu)
-    file(CONFIGURE OUTPUT ${files} CONTENT "${includes}" @ONLY)
+    list(TRANSFORM files REPLACE "^${PROJECT_SOURCE_DIR}/(src|tests)/" "")
+    tmaops_write_kernels(files ${name} "${files}")
   endif()
   set(${result} "${files}" PARENT_SCOPE)
 endfunction()
@@ -82,9 +95,11 @@ set(TMAOPS_BYTES_TOGETHER_sm90a 16000)
 set(TMAOPS_BYTES_TOGETHER_sm90 40000)
 set(TMAOPS_BYTES_TOGETHER_sm80 40000)
 
-# The kernel files of a room's variants for `arch` as they are compiled, as part of a target. In groups, in the order of
-# variants.def: variants of one home whose shared memory is of one kind. Dynamic shared memory and arrays of a fixed
-# size stay apart, since the alignment of the former (1024 bytes) rounds up what the latter take.
+# The kernel files of a room's variants for `arch` as they are compiled, as part of a target: behind the LaunchSites of
+# their variants, so that a line of variants.def compiles its own kernel anew and few others. In groups, in the order of
+# variants.def: variants of one home whose shared memory is of one kind; without TMAOPS_TOGETHER each variant alone. Dynamic
+# shared memory and arrays of a fixed size stay apart, since the alignment of the former (1024 bytes) rounds up what the
+# latter take.
 # Which variant a kernel is of, its namespace says. Global properties for each <op or room>_<variant>: TMAOPS_TARGET_*,
 # TMAOPS_OBJECT_*, the end of its object's name as an expression, and TMAOPS_NEIGHBOURS_*, the others in it.
 function(tmaops_kernel_files room arch target result)
@@ -109,7 +124,7 @@ function(tmaops_kernel_files room arch target result)
     endforeach()
     set(key ${home}_${kind})
     math(EXPR together "0${bytes_${key}} + ${bytes}")
-    if(NOT DEFINED group_${key} OR together GREATER TMAOPS_BYTES_TOGETHER_${arch})
+    if(NOT TMAOPS_TOGETHER OR NOT DEFINED group_${key} OR together GREATER TMAOPS_BYTES_TOGETHER_${arch})
       set(group_${key} ${home}_${name})
       set(together ${bytes})
       list(APPEND groups ${home}_${name})
@@ -118,28 +133,24 @@ function(tmaops_kernel_files room arch target result)
     set(group ${group_${key}})
     list(APPEND names_${group} ${name})
     list(APPEND homes_${group} ${home})
+    list(APPEND sources_${group} sites/${home}_${name}.hpp)
     foreach(source IN LISTS ARGN)
       cmake_path(GET source PARENT_PATH parent)
       if(parent STREQUAL folder)
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
         list(APPEND sources_${group} ${source})
       endif()
     endforeach()
   endforeach()
   foreach(group IN LISTS groups)
-    tmaops_cuda_together(as_compiled ${group} ${sources_${group}})
+    tmaops_write_kernels(as_compiled ${group} "${sources_${group}}")
     list(APPEND files ${as_compiled})
     list(GET homes_${group} 0 home)
     foreach(name IN LISTS names_${group})
       set(neighbours ${names_${group}})
       list(REMOVE_ITEM neighbours ${name})
-      if(as_compiled STREQUAL "${sources_${group}}")  # single files
-        set(object "/gpu/${name}/[a-z0-9_]+[.]cu")
-        set(neighbours "")
-      else()
-        set(object "/${group}[.]cu")
-      endif()
       set_property(GLOBAL PROPERTY TMAOPS_TARGET_${home}_${name} ${target})
-      set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${home}_${name} "${object}")
+      set_property(GLOBAL PROPERTY TMAOPS_OBJECT_${home}_${name} "/${group}[.]cu")
       set_property(GLOBAL PROPERTY TMAOPS_NEIGHBOURS_${home}_${name} ${neighbours})
     endforeach()
   endforeach()

@@ -1,4 +1,6 @@
-# `cmake --install`: library, public headers, package files for find_package(tmaops) and pkg-config, the tool.
+# `cmake --install`: library, public headers, package files for find_package(tmaops) and pkg-config, the tool. What it needs
+# built is the target tmaops_installed, without the tests.
+add_custom_target(tmaops_installed DEPENDS tmaops)
 include(CMakePackageConfigHelpers)
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/tmaops)
 
@@ -44,6 +46,7 @@ configure_file(cmake/tmaops.pc.in ${PROJECT_BINARY_DIR}/tmaops.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tmaops.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tmaops)
 if(TARGET tmaops_tool)
+  add_dependencies(tmaops_installed tmaops_tool)
   install(TARGETS tmaops_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES scripts/peers/python_peers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tmaops)
   install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/tmaops)

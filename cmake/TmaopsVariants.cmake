@@ -9,8 +9,8 @@
 # with the reason. A cuda variant whose supports() and configs() are in .cpp files of its folder keeps them there, so that
 # what is chosen on a GPU can be tested without a toolkit. A variant marked `study` is not in the installed library, nor is an operator with nothing but studies.
 #
-# Result: generated/<op>_variants.inc and generated/<op>_table.cpp for every op named in the room, generated/<room>_sites.hpp
-# with the LaunchSite of every cuda variant, and the lists of sources <room>_<what> and <room>_<what>_studies, where <what> is
+# Result: generated/<op>_variants.inc and generated/<op>_table.cpp for every op named in the room, generated/sites/<home>_<variant>.hpp
+# with the LaunchSite of a cuda variant, and the lists of sources <room>_<what> and <room>_<what>_studies, where <what> is
 # SOURCES (C++), TABLES or KERNELS_<arch>. tmaops_operators and tmaops_studied_operators are appended to.
 
 # Folder of an operator below src/ops: <room>, <room>/forward, or <room>/<what> for <room>_<what>.
@@ -37,7 +37,6 @@ function(tmaops_read_variants room)
 
   set(named "")
   set(ops "")
-  set(sites "")
   foreach(line IN LISTS lines)
     if(NOT line MATCHES "^TMAOPS_VARIANT\\(([a-z0-9_]+), ([a-z0-9_]+), (cpu|cuda), ([a-z0-9_]+), (\".*\\))$")
       message(FATAL_ERROR "${file}: not of the form TMAOPS_VARIANT(op, name, cpu|cuda, arch, \"description\", ...):\n  ${line}")
@@ -56,8 +55,16 @@ function(tmaops_read_variants room)
       if(NOT rest MATCHES "smem\\(([0-9]+)\\)")
         message(FATAL_ERROR "${file}: a cuda variant declares smem(bytes):\n  ${line}")
       endif()
-      string(APPEND sites "namespace tmaops::ops::${op}::${name} {\n"
-        "inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});\n}\n")
+      string(REPLACE "/" "_" site ${home}_${name})
+      file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/sites/${site}.hpp CONTENT "// Made by CMake from src/ops/${room}/variants.def.
+#pragma once
+
+#include \"core/launch_site.hpp\"
+
+namespace tmaops::ops::${op}::${name} {
+inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
+}  // namespace tmaops::ops::${op}::${name}
+" @ONLY)
       set(place ${home}/gpu/${name})
     elseif(name MATCHES "^reference")
       set(place ${home}/reference.cpp)
@@ -143,10 +150,6 @@ function(tmaops_read_variants room)
     endif()
   endforeach()
 
-  if(sites)
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${room}_sites.hpp CONTENT
-      "// Made by CMake from src/ops/${room}/variants.def.\n#pragma once\n\n#include \"core/launch_site.hpp\"\n\n${sites}" @ONLY)
-  endif()
   foreach(op IN LISTS ops)
     set(part "")
     if(NOT op IN_LIST chosen_ops)

@@ -57,6 +57,9 @@ struct TMAOPS_API ErrorDetails {
 class TMAOPS_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, ErrorDetails details);
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+  ~Error() override;  // in the library, and with it the one typeinfo
 
   ErrorCode code() const { return code_; }
   /// 12 for E012: the same in every version, for callers in other languages.

@@ -4,28 +4,50 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "core/fail.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
+
+#ifndef TMAOPS_TYPES
+#define TMAOPS_TYPES "f64,f32,f16,bf16"
+#endif
+
+/// Calls fn with a null pointer of a type, when the kernels for values of that type are in this build:
+/// -DTMAOPS_TYPES=f16 leaves out all others. Throws Error variant_refuses when they are not.
+template <class Value, class Fn>
+void with_built_type([[maybe_unused]] const Fn& fn) {
+  constexpr std::string_view kName = std::is_same_v<Value, double>   ? ",f64,"
+                                     : std::is_same_v<Value, float>  ? ",f32,"
+                                     : std::is_same_v<Value, __half> ? ",f16,"
+                                                                     : ",bf16,";
+  if constexpr (std::string_view("," TMAOPS_TYPES ",").find(kName) != std::string_view::npos)
+    fn(static_cast<Value*>(nullptr));
+  else
+    fail(ErrorCode::variant_refuses, "TMAOPS_TYPES", "a build with GPU kernels for " TMAOPS_TYPES " alone",
+         "one with kernels for " + std::string(kName.substr(1, kName.size() - 2)));
+}
 
 /// Calls fn with a null pointer of a value's type: f32, f16, and bf16 for every other dtype.
 template <class Fn>
 void with_value_type(DType dtype, const Fn& fn) {
   if (dtype == DType::f32)
-    fn(static_cast<float*>(nullptr));
+    with_built_type<float>(fn);
   else if (dtype == DType::f16)
-    fn(static_cast<__half*>(nullptr));
+    with_built_type<__half>(fn);
   else
-    fn(static_cast<__nv_bfloat16*>(nullptr));
+    with_built_type<__nv_bfloat16>(fn);
 }
 
 /// The same, and f64.
 template <class Fn>
 void with_any_value_type(DType dtype, const Fn& fn) {
   if (dtype == DType::f64)
-    fn(static_cast<double*>(nullptr));
+    with_built_type<double>(fn);
   else
     with_value_type(dtype, fn);
 }

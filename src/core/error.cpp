@@ -46,6 +46,8 @@ Error::Error(ErrorCode code, ErrorDetails details)
       code_(code),
       details_(std::make_shared<const ErrorDetails>(std::move(details))) {}
 
+Error::~Error() = default;
+
 namespace detail {
 
 void throw_as_error(std::string_view where) {

@@ -1,9 +1,9 @@
-# Builds the library as a shared one without optional parts, installs it into an empty prefix, and lets clients that were
+# Builds the library as a shared one, with the compiled variants of BUILD_DIR, installs it into an empty prefix, and lets clients that were
 # built against it run. What it exports is what the headers mark.
-# cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DCC=... -DPYTHON=... -P shared.cmake
+# cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -DCC=... -DPYTHON=... -P shared.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}/library -DBUILD_SHARED_LIBS=ON -DTMAOPS_CUDA=OFF
-  -DTMAOPS_HIGHWAY=OFF -DTMAOPS_ONEDNN=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+  -DTMAOPS_OBJECTS_FROM=${BUILD_DIR} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/library)
 step(${CMAKE_COMMAND} --install ${WORK_DIR}/library --prefix ${WORK_DIR}/prefix)

@@ -46,7 +46,6 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
 GPU_VARIANT = """// A variant of a test: one thread per element of D.
 #include <cuda_fp16.h>
 
-#include "gemm_sites.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm::toy_kernel {

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "core/cuda_types.hpp"
 #include "core/work.hpp"
 #include "device/wgmma.cuh"
-#include "gemm_sites.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/shared/supports.hpp"
 
@@ -77,7 +77,7 @@ inline Major major_of_b(const Problem& problem) { return problem.b.order == Orde
 template <class Fn>
 void with_kernel_types(const RowMajorCall& call, const Fn& fn) {
   const Problem& problem = call.problem;
-  const auto with_type = [&]<class T>() {
+  const auto with_type = [&]<class T>(T*) {
     const bool a_mn = major_of_a(problem) == Major::mn;
     const bool b_mn = major_of_b(problem) == Major::mn;
     if (a_mn && b_mn)
@@ -90,9 +90,9 @@ void with_kernel_types(const RowMajorCall& call, const Fn& fn) {
       fn.template operator()<T, Major::k, Major::k>();
   };
   if (problem.a.dtype == DType::f16)
-    with_type.template operator()<__half>();
+    with_built_type<__half>(with_type);
   else
-    with_type.template operator()<__nv_bfloat16>();
+    with_built_type<__nv_bfloat16>(with_type);
 }
 
 }  // namespace tmaops::ops::gemm

@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "core/cuda_types.hpp"
-#include "ms_deform_attn_sites.hpp"
 #include "ops/ms_deform_attn/shared/call.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {

@@ -6,7 +6,6 @@
 #include "core/cuda_types.hpp"
 #include "core/upload.cuh"
 #include "ops/resample/shared/call.hpp"
-#include "resample_sites.hpp"
 
 namespace tmaops::ops::resample::gpu {
 

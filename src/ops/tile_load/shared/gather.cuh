@@ -8,7 +8,6 @@
 #include "device/warp.cuh"
 #include "device/watchdog.cuh"
 #include "ops/tile_load/problem.hpp"
-#include "tile_load_sites.hpp"
 
 namespace tmaops::ops::tile_load {
 
