@@ -1,14 +1,18 @@
-# The two commands of the README, and a few for development. Each one sets up, configures and builds what is missing.
-#   make run     set up, build the tool, run the main job (configs/quick.yaml): a table here and out/results.json
-#   make test    set up, build, run every test (FAST=1: without the sanitizer builds)
-#   make wheel   set up, build the Python wheel into dist/
-#   make build   set up and build;  make clean   remove what was built (not what was installed)
-# CUDA=1 fetches a CUDA compiler where none is installed, CUDA=0 builds the CPU half alone.
-.PHONY: run test wheel build clean
+# The commands of the README, and a few for development. Each one sets up, configures and builds what is missing.
+#   make run     build the tool, run the main job (configs/quick.yaml): a table here and out/results.json
+#   make test    build and run every test, of the Python package too (PYTHON=0: without it)
+#   make check   build and test under AddressSanitizer and UBSan, then under ThreadSanitizer (SANITIZERS=asan: these alone)
+#   make wheel   build the Python wheel into dist/
+#   make build   build everything;  make clean   remove what was built (not what was installed)
+# The GPU kernels are compiled where a GPU is. CUDA=1 compiles them everywhere, and fetches a compiler where none is
+# installed. CUDA=0 leaves them out.
+.PHONY: run test check wheel build clean
 run:
 	@sh scripts/run.sh
 test:
 	@sh scripts/test.sh
+check:
+	@sh scripts/check.sh
 wheel:
 	@sh scripts/wheel.sh
 build:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sets up, configures and builds one preset: the first argument, else `release`, or `ci` (warnings as errors) where CI is
 # set. Further arguments are what to build, else everything. Nothing is done twice. Prints the build folder.
+# CUDA=0, CUDA=1: as for scripts/setup.sh. Without CUDA a folder that was built with GPU kernels keeps them.
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-${CI:+ci}}
@@ -11,8 +12,12 @@ case $preset in
   *) directory=build-$preset ;;
 esac
 
+configured=$(cat "$directory/.configured-for" 2>/dev/null || true)
+case $preset:$configured in
+  asan:* | tsan:*) export CUDA=0 ;;
+  *:ON*) export CUDA="${CUDA:-1}" ;;
+esac
 nvcc=$(sh scripts/setup.sh)
-case $preset in asan | tsan) nvcc= ;; esac
 if [ -n "$nvcc" ]; then
   export CUDACXX="$nvcc"
   cuda=ON
@@ -20,9 +25,9 @@ else
   cuda=OFF
 fi
 
-# A build made for another compiler, or with CUDA when there is none now, is configured anew.
+# A build made for another compiler, or with CUDA when it is not wanted now, is configured anew.
 wanted="$cuda ${nvcc:-none} ${CXX:-g++}"
-if [ "$(cat "$directory/.configured-for" 2>/dev/null)" != "$wanted" ]; then
+if [ "$configured" != "$wanted" ]; then
   rm -rf "$directory"
   log=$(mktemp)
   echo "Configuring ($preset, GPU kernels $cuda)." >&2

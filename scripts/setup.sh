@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes sure that everything the build needs is there, and installs what is missing. Says what and why; says nothing,
 # and needs no network, when nothing is missing. Debian 12 and Ubuntu 24.04; elsewhere it names what to install.
-#   CUDA=1  fetch a CUDA compiler from PyPI where no toolkit of 12.8 or newer is found
-#   CUDA=0  do not look for one
+#   CUDA=1  look for a CUDA compiler, and fetch one from PyPI where no toolkit of 12.8 or newer is found
+#   CUDA=0  do not look for one; otherwise it is looked for, and fetched, where a GPU is
 # Prints to stdout only the path of nvcc, or nothing; all messages go to stderr.
 set -eu
 cd "$(dirname "$0")/.."
@@ -85,7 +85,13 @@ if [ -n "$required$optional" ]; then
 fi
 
 # --- CUDA: a toolkit that is there, or the compiler from PyPI -------------------------------------------------------
-[ "${CUDA:-}" = 0 ] && exit 0
+has_driver() { [ -e /proc/driver/nvidia/version ] || [ -e /dev/nvidiactl ] || ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; }
+case ${CUDA:-} in
+  0) exit 0 ;;
+  1) ;;
+  "") has_driver || exit 0 ;;
+  *) die "CUDA=$CUDA: it takes 0 or 1" ;;
+esac
 
 nvcc_of_toolkit() { # the first nvcc of 12.8 or newer
   for candidate in "${CUDACXX:-}" "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc /usr/local/cuda-*/bin/nvcc; do
@@ -96,10 +102,7 @@ nvcc_of_toolkit() { # the first nvcc of 12.8 or newer
   done
   return 1
 }
-has_driver() { [ -e /proc/driver/nvidia/version ] || [ -e /dev/nvidiactl ] || ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; }
-
 if nvcc_of_toolkit; then exit 0; fi
-has_driver || [ "${CUDA:-}" = 1 ] || exit 0
 
 # All parts of one release: left to itself pip mixes 13.0 with newer ones, which do not work together.
 parts="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85 nvidia-cuda-cupti==13.0.85"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the Python wheel into dist/: one file for every Python 3 on Linux, with the library, the tool, and what they need.
 # Prints its path.
-#   KERNELS_FROM=build  take the compiled kernels of that build folder (of the same sources) instead of compiling them;
-#                       they are not compressed there, which makes the installed package larger, the wheel hardly
+#   OBJECTS_FROM=build  take the compiled variants of that build folder (of the same sources) instead of compiling them;
+#                       kernels are not compressed there, which makes the installed package larger, the wheel hardly
 #   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3;
 #                       without torch the half is left out, and tmaops.torch does its work in Python
 #   INSTALL_TO=FOLDER   runs `pip install .` into that folder too, in the same build folder
-#   CUDA=0, CUDA=1      as for scripts/setup.sh; without a CUDA toolkit the wheel is for the CPU
+#   CUDA=0, CUDA=1      as for scripts/setup.sh; without GPU kernels the wheel is for the CPU
 set -eu
 cd "$(dirname "$0")/.."
 say() { printf '%s\n' "$*" >&2; }
@@ -33,12 +33,11 @@ if [ -n "$nvcc" ]; then
 fi
 defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_ONEDNN=OFF -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON -Ccmake.define.TMAOPS_TORCH_DIR=$torch"
 directory=build-wheel
-if [ "$cuda" = ON ] && [ -n "${KERNELS_FROM:-}" ]; then
-  directory=build-wheel-again
-  kernels=$(cd "$KERNELS_FROM" && pwd)
-  defines="$defines -Ccmake.define.TMAOPS_KERNELS_FROM=$kernels"
-fi
 [ "$cuda" = ON ] || directory=build-wheel-cpu
+if [ -n "${OBJECTS_FROM:-}" ]; then
+  directory=$directory-again
+  defines="$defines -Ccmake.define.TMAOPS_OBJECTS_FROM=$(cd "$OBJECTS_FROM" && pwd)"
+fi
 [ -z "${CI:-}" ] || defines="$defines -Ccmake.define.TMAOPS_WARNINGS_AS_ERRORS=ON"
 mkdir -p dist "$directory"
 rm -f dist/*.whl
