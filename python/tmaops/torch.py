@@ -8,7 +8,7 @@ The functions call torch operators of the same names: ``torch.ops.tmaops.ms_defo
 libtmaops_torch.so, which is for torch 2.10 and newer. Where it cannot be loaded, or the environment has TMAOPS_TORCH=python, they
 are registered in Python over ctypes, which is slower with every call; `native` says which it is.
 
-Gradients are those of first order. vmap, forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
+Gradients are those of first order. vmap joins the mapped dimension to the batch. Forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
 values beside f32 locations are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
 from run to run.
 """
@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmaops import _gemm, _ms_deform_attn, _resample
+from tmaops import _gemm, _ms_deform_attn, _resample, _torch_definitions
 from tmaops._errors import Error, invalid_type
 from tmaops._library import error_of, library
 from tmaops._types import Activation, Duplicates, Interpolation, Outside, Sampling
@@ -102,7 +102,9 @@ _BelowAutograd = torch._C._AutoDispatchBelowAutograd
 def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) -> Tensor:
     """The operator, with its errors as tmaops.Error. `options` are all arguments that have a default."""
     operator = _operators[name]
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        if torch.onnx.is_in_onnx_export():
+            return _definition(name)(*arguments, *options)
         return operator(*arguments, *options)
     usual = options == _defaults[name]  # torch needs time to convert each of them
     given = arguments if usual else arguments + options
@@ -119,6 +121,13 @@ def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) ->
         if named is None:
             raise
         raise named from None  # the words of torch's error may hold a whole array
+
+
+def _definition(name: str) -> Callable:
+    """The operator by torch's own functions, which ONNX has."""
+    if not hasattr(_torch_definitions, name):
+        raise NotImplementedError(f"tmaops::{name} cannot be exported to ONNX: run it outside of the model")
+    return getattr(_torch_definitions, name)
 
 
 def _watched() -> bool:
@@ -183,7 +192,7 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
 
     _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
-    torch.library.register_vmap(f"tmaops::{name}", _vmap_rule(name))
+    torch.library.register_vmap(f"tmaops::{name}", functools.partial(_vmap_rule, name))
 
 
 def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
@@ -201,11 +210,56 @@ def _no_second_order(name: str) -> Callable:
     return refuse
 
 
-def _vmap_rule(name: str) -> Callable:
-    def refuse(info: object, in_dims: object, *args: object, **kwargs: object) -> None:
-        raise NotImplementedError(f"tmaops::{name} does not take vmap: give it the batch as a dimension")
+# Which arguments of an operator have the batch in front, with the rank of one call.
+_BATCHED = {
+    "ms_deform_attn": {"value": 4, "sampling_locations": 0, "attention_weights": 0},
+    "ms_deform_attn_backward": {"grad_output": 3, "value": 4, "sampling_locations": 0, "attention_weights": 0},
+    "resample": {"values": 3, "source_times": 2, "target_times": 2},
+    "resample_backward": {"grad_output": 3, "source_times": 2, "target_times": 2},
+}
 
-    return refuse
+
+def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
+    """The mapped dimension joins the batch; calls without a batch, and gemm, are made one by one."""
+    operator, size = _operators[name], info.batch_size
+    in_dims = [dim if isinstance(dim, int) else None for dim in dims]  # a list of numbers has a list of None
+    names = [argument.name for argument in operator._schema.arguments]
+    ranks, given = _BATCHED.get(name, {}), list(arguments)
+    mapped = {index for index, dim in enumerate(in_dims) if dim is not None}
+    joins = all(names[index] in ranks for index in mapped) and all(
+        offsets is None for what, offsets in zip(names, arguments) if "offset" in what
+    )
+    if not joins:
+        calls = [
+            operator(*(value if dim is None else value.select(dim, call) for value, dim in zip(arguments, in_dims)))
+            for call in range(size)
+        ]
+        return torch.stack(calls), 0
+    for index, (what, tensor) in enumerate(zip(names, arguments)):
+        if what not in ranks:
+            continue
+        dim, rank = in_dims[index], ranks[what]
+        tensor = tensor.movedim(dim, 0) if dim is not None else tensor.unsqueeze(0)
+        if dim is None and tensor.dim() == 2 and rank == 2:
+            given[index] = tensor[0]  # times for all trajectories
+            continue
+        if tensor.dim() == rank:  # times of one call for all of its trajectories
+            tensor = tensor.unsqueeze(1).expand(-1, _batch_of(arguments, in_dims, names), -1)
+        given[index] = tensor.expand(size, *tensor.shape[1:]).flatten(0, 1)
+    output = operator(*given)
+    if isinstance(output, Tensor):
+        return output.unflatten(0, (size, -1)), 0
+    kept = [made.dim() > 1 for made in output]  # a gradient that is not needed has one dimension, of nothing
+    return tuple(made.unflatten(0, (size, -1)) if keep else made for made, keep in zip(output, kept)), tuple(
+        0 if keep else None for keep in kept
+    )
+
+
+def _batch_of(arguments: Sequence[Any], in_dims: Sequence[int | None], names: Sequence[str]) -> int:
+    """Trajectories of one call."""
+    first = next(index for index, what in enumerate(names) if what in ("values", "grad_output"))
+    tensor, dim = arguments[first], in_dims[first]
+    return tensor.shape[0] if dim is None else tensor.movedim(dim, 0).shape[1]
 
 
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
@@ -444,7 +498,7 @@ def ms_deform_attn(
         (N, Lq, M * D), dtype of `value` or `out_dtype`.
 
     Raises:
-        tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError under vmap, in forward mode, and for second derivatives.
+        tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError in forward mode, and for second derivatives.
     """
     if level_start_index is None and points_per_level is None and out_dtype is None and sampling == "bilinear":
         if _eager is not None and type(levels) in (list, tuple):
@@ -626,7 +680,7 @@ def resample(
         (B, T, D) or packed (rows, D), dtype of `values`.
 
     Raises:
-        tmaops.Error: as tmaops.resample. NotImplementedError under vmap, in forward mode, and for second derivatives.
+        tmaops.Error: as tmaops.resample. NotImplementedError in forward mode, and for second derivatives.
     """
     source, source_tensor = _listed(source_offsets, values)
     target, target_tensor = _listed(target_offsets, values)
@@ -715,7 +769,7 @@ def gemm(
         (M, N) or (batch, M, N).
 
     Raises:
-        tmaops.Error: as tmaops.gemm. NotImplementedError under vmap and in forward mode.
+        tmaops.Error: as tmaops.gemm. NotImplementedError in forward mode.
     """
     return _call("gemm", (a, b), (bias, activation, out_dtype))
 
@@ -736,9 +790,10 @@ def linear(
     Returns:
         (..., out_features).
     """
-    return gemm(x.reshape(-1, x.shape[-1]), weight.t(), bias, activation=activation, out_dtype=out_dtype).unflatten(
-        0, x.shape[:-1]
-    )
+    if x.dim() == 2 or torch.onnx.is_in_onnx_export():
+        return gemm(x, weight.t(), bias, activation=activation, out_dtype=out_dtype)
+    rows = x.reshape(-1, x.shape[-1])
+    return gemm(rows, weight.t(), bias, activation=activation, out_dtype=out_dtype).view(*x.shape[:-1], -1)
 
 
 # A plan checks all arguments and runs nothing.

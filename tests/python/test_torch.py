@@ -465,11 +465,73 @@ def test_the_script_of_the_overhead_runs(device):
     assert "C ABI, fresh" in run.stdout and "gradients recorded" in run.stdout
 
 
-def test_vmap_is_refused(device):
+def _by_calls(function, in_dims, *given):
+    """What vmap is to give: the calls one by one."""
+    size = next(tensor.shape[dim] for tensor, dim in zip(given, in_dims) if dim is not None)
+    parts = [
+        [tensor if dim is None else tensor.select(dim, call) for tensor, dim in zip(given, in_dims)]
+        for call in range(size)
+    ]
+    return torch.stack([function(*part) for part in parts])
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0, 0), (1, None, None), (None, 0, 2), (-1, 0, None)])
+def test_vmap_joins_its_dimension_to_the_batch_of_attention(device, in_dims):
     given = [tensor.detach() for tensor in inputs(device)]
-    for call in calls(given):
-        with pytest.raises(NotImplementedError, match="vmap"):
-            torch.vmap(call)(torch.stack([given[0], given[0]]))
+    given = [
+        tensor if dim is None else torch.stack([tensor, 2 * tensor, -tensor], dim)
+        for tensor, dim in zip(given, in_dims)
+    ]
+    flat = [side for level in LEVELS for side in level]
+    for call in (
+        lambda *tensors: ops.ms_deform_attn(tensors[0], LEVELS, *tensors[1:]),
+        lambda *tensors: torch.ops.tmaops.ms_deform_attn(tensors[0], flat, *tensors[1:]),
+    ):
+        torch.testing.assert_close(torch.vmap(call, in_dims)(*given), _by_calls(call, in_dims, *given))
+    leaves = [tensor.clone().requires_grad_() for tensor in given]
+    loss = torch.vmap(call, in_dims)(*leaves).square().sum()
+    wanted = torch.autograd.grad(_by_calls(call, in_dims, *leaves).square().sum(), leaves)
+    for mine, theirs in zip(torch.autograd.grad(loss, leaves), wanted):
+        torch.testing.assert_close(mine, theirs, **ROUNDING)
+
+
+def test_vmap_over_gradients_gives_rows_of_a_jacobian(device):
+    given = inputs(device, queries=2)
+    output = ops.ms_deform_attn(given[0], LEVELS, *given[1:])
+    rows = torch.randn(3, *output.shape, device=device)
+    got = torch.autograd.grad(output, given, rows, is_grads_batched=True, retain_graph=True)
+    for row in range(3):
+        for mine, theirs in zip(got, torch.autograd.grad(output, given, rows[row], retain_graph=True)):
+            torch.testing.assert_close(mine[row], theirs, **ROUNDING)
+
+
+@pytest.mark.parametrize("in_dims", [(0, None, None), (0, 0, None), (1, 0, 0), (None, None, 1)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_vmap_joins_its_dimension_to_the_batch_of_resample(device, in_dims, shared):
+    values, times, targets = torch.randn(2, 5, 3), torch.arange(5.0), torch.rand(4) * 4
+    given = [values, times, targets] if shared else [values, times + torch.zeros(2, 1), targets + torch.zeros(2, 1)]
+    given = [
+        tensor.to(device) if dim is None else torch.stack([tensor, tensor + 0.25, tensor + 0.5], dim).to(device)
+        for tensor, dim in zip(given, in_dims)
+    ]
+    torch.testing.assert_close(torch.vmap(ops.resample, in_dims)(*given), _by_calls(ops.resample, in_dims, *given))
+
+
+def test_vmap_takes_packed_rows_and_matrices(device):
+    values, times, targets, source, target = (tensor.detach() for tensor in packed(device))
+
+    def call(values):
+        return ops.resample(values, times, targets, source_offsets=source.tolist(), target_offsets=target.tolist())
+
+    stacked = torch.stack([values, values + 1])
+    torch.testing.assert_close(torch.vmap(call)(stacked), _by_calls(call, (0,), stacked))
+    dtype = torch.float32 if device == "cpu" else torch.float16
+    a, b, bias = (torch.randn(3, *shape, device=device, dtype=dtype) for shape in ((4, 5), (5, 2), (2,)))
+
+    def product(a, b, bias):
+        return ops.gemm(a, b, bias, activation="silu")
+
+    torch.testing.assert_close(torch.vmap(product)(a, b, bias), _by_calls(product, (0, 0, 0), a, b, bias))
 
 
 def test_forward_mode_is_refused(device):

@@ -1,0 +1,68 @@
+"""The operators of tmaops.torch by torch's own functions, for programs that leave torch: ONNX."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+from tmaops._errors import invalid_value
+from torch import Tensor
+
+
+def ms_deform_attn(
+    value: Tensor,
+    levels: Sequence[int],
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    level_start_index: Sequence[int] | None = None,
+    points_per_level: Sequence[int] | None = None,
+    sampling: str = "bilinear",
+    spatial_shapes: Tensor | None = None,
+    level_starts: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """One grid_sample for each level, or one gather for nearest pixels. Locations that are not finite, which the operator skips, are not looked for."""
+    if spatial_shapes is not None:
+        raise invalid_value("ms_deform_attn: levels", "a tensor that stays on the GPU", "a list, for a program of ONNX")
+    pairs = list(zip(levels[::2], levels[1::2]))
+    sizes = [height * width for height, width in pairs]
+    starts = level_start_index or [0, *itertools.accumulate(sizes[:-1])]
+    if points_per_level is None:
+        points_per_level = [sampling_locations.shape[4]] * len(pairs)
+        sampling_locations, attention_weights = sampling_locations.flatten(3, 4), attention_weights.flatten(3, 4)
+    heads, wide = value.shape[2], torch.promote_types(value.dtype, torch.float32)
+    images = value.to(wide).permute(0, 2, 3, 1).flatten(0, 1)  # (N M, D, S)
+    locations = sampling_locations.to(wide).permute(0, 2, 1, 3, 4).flatten(0, 1)  # (N M, Lq, points, 2)
+    weights = attention_weights.to(wide).permute(0, 2, 1, 3).flatten(0, 1).unsqueeze(1)  # (N M, 1, Lq, points)
+    sampled, first = [], 0
+    for shape, size, start, points in zip(pairs, sizes, starts, points_per_level):
+        image, places = images.narrow(2, start, size), locations.narrow(2, first, points)
+        sampled.append(_nearest(image, places, *shape) if sampling == "nearest" else _bilinear(image, places, *shape))
+        first += points
+    output = (torch.cat(sampled, -1) * weights).sum(-1)  # (N M, D, Lq)
+    return output.unflatten(0, (-1, heads)).permute(0, 3, 1, 2).flatten(2).to(out_dtype or value.dtype)
+
+
+def _bilinear(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
+    """(N M, D, Lq, points) of an image (N M, D, S)."""
+    grid = 2 * places - 1
+    image = image.unflatten(2, (height, width))
+    return torch.nn.functional.grid_sample(image, grid, padding_mode="zeros", align_corners=False)
+
+
+def _nearest(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
+    columns = (places[..., 0] * width + 0.5).floor().clamp(0, width - 1)
+    rows = (places[..., 1] * height + 0.5).floor().clamp(0, height - 1)
+    pixels = (rows * width + columns).long().flatten(1).unsqueeze(1).expand(-1, image.shape[1], -1)
+    return image.gather(2, pixels).unflatten(2, (-1, places.shape[2]))
+
+
+def gemm(
+    a: Tensor, b: Tensor, bias: Tensor | None = None, activation: str = "none", out_dtype: torch.dtype | None = None
+) -> Tensor:
+    product = torch.matmul(a.float(), b.float())
+    if bias is not None:
+        product = product + bias.float()
+    functions = {"relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}
+    return functions.get(activation, torch.Tensor.contiguous)(product).to(out_dtype or a.dtype)
