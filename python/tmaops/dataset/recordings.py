@@ -6,7 +6,9 @@ out and named.
 """
 
 import pickle
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,18 +34,15 @@ class Recordings:
     """One unit, a Parquet table, per recording. What plan() decodes waits in a folder of temporary files for run_unit()."""
 
     broken = (pa.ArrowException,)
-
-    def __init__(self) -> None:
-        self._decoded = tempfile.TemporaryDirectory(prefix="tmaops-")
-        self.folder = self._decoded.name
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"folder": self.folder}
+    folder = ""  # of this process and its children
 
     def files(self, source: Path) -> list[Path]:
         return [path for bag in bags(source) for path in bag.files]
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
+        if not self.folder:
+            self.folder = tempfile.mkdtemp(prefix="tmaops-")
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
         kinds: dict[str, pa.DataType] = {}
         topics: set[str] = set()
@@ -56,6 +55,7 @@ class Recordings:
                 with plan.failed.named(name):
                     if isinstance(recording, Refused):
                         raise recording
+                    _check_names(recording, f"episode {name}")
                     targets, warnings = _targets(recording, options, f"episode {name}")
                 if warnings is None or not targets.size:
                     continue
@@ -75,6 +75,7 @@ class Recordings:
                 plan.units.append(Unit(made, task, sum(map(size_of, files)), [name]))
                 with open(self._waiting(made), "wb") as file:
                     pickle.dump(recording, file, protocol=5)
+                del recording  # run_unit() reads it again
         if plan.units:
             Rules(dict(options.modes)).check_used(kinds)
             options.check_streams(sorted(topics))
@@ -168,6 +169,13 @@ def _table_name(name: str, taken: set[str]) -> str:
     bare = PurePosixPath(name.removesuffix(".zstd"))
     made = str(bare.with_suffix(".parquet")) if bare.suffix in (".mcap", ".db3", ".bag") else f"{name}.parquet"
     return made if made not in taken else f"{name}.parquet"
+
+
+def _check_names(recording: Recording, where: str) -> None:
+    names = [stream.name(path) for stream in recording.streams for path in stream.columns]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise Refused(where, f"two columns of the name '{twice}'", "--topics without one of their topics")
 
 
 def _rules(options: Options, recording: Recording) -> Rules:

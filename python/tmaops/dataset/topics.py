@@ -16,6 +16,7 @@ from tmaops.dataset.layouts import Block, RosMessages, Undecodable, standard_typ
 from tmaops.dataset.objects import ObjectMessages, decode_json, protobuf_decoder, real_paths
 
 BATCH = 8192  # messages of a topic that are decoded together
+JOINED = 32  # batches of columns that are kept as one
 BATCH_BYTES = 4 << 20
 LATEST = 2**63  # nanoseconds
 PAUSE = 10**9  # the longest between two files of one recording that nothing else says belong together
@@ -39,6 +40,15 @@ class Stream:
 
 
 @dataclass
+class Samples:
+    """What some messages say. stamps: nanoseconds, or None; values: (n) or (n, count) by path."""
+
+    recorded: np.ndarray
+    stamps: np.ndarray | None
+    values: dict[str, np.ndarray]
+
+
+@dataclass
 class Topic:
     """Everything that was recorded under one name. left_out: path ("" is all of it) -> why."""
 
@@ -51,7 +61,22 @@ class Topic:
     broken: int = 0
     reason: str = ""
     recorded: list[np.ndarray] = field(default_factory=list)
-    blocks: dict[tuple[str, ...], list[tuple[Block, np.ndarray]]] = field(default_factory=dict)
+    samples: dict[tuple, list[Samples]] = field(default_factory=dict)  # by their subject and shape
+
+    def add(self, block: Block, recorded: np.ndarray) -> None:
+        """Keeps a block; many small ones become a large one, whose memory goes back to the system once it is used."""
+        shapes = tuple((path, values.shape[1:], values.dtype) for path, values in block.values.items())
+        kept = self.samples.setdefault((block.key, block.stamps is None, shapes), [])
+        kept.append(Samples(recorded[block.rows], block.stamps, block.values))
+        small = kept[-JOINED:]
+        if len(small) == JOINED and max(each.recorded.size for each in small) <= BATCH:
+            kept[-JOINED:] = [_joined(small)]
+
+
+def _joined(parts: list[Samples]) -> Samples:
+    stamps = None if parts[0].stamps is None else np.concatenate([part.stamps for part in parts])
+    values = {path: np.concatenate([part.values[path] for part in parts]) for path in parts[0].values}
+    return Samples(np.concatenate([part.recorded for part in parts]), stamps, values)
 
 
 @dataclass
@@ -136,7 +161,8 @@ class _Reader:
         topic.latched = topic.latched or channel.latched
         try:
             if topic.type != channel.type:
-                raise Undecodable(f"messages of a second type, {channel.type}")
+                topic.left_out[channel.type] = "a second type of messages"
+                return
             self._decoders[channel] = _decoder(channel)
         except Undecodable as error:
             topic.left_out[""] = str(error)
@@ -146,9 +172,11 @@ class _Reader:
         topic, decoder = self.topics.get(channel.topic), self._decoders[channel]
         if topic is None:
             return
-        if max(times) >= LATEST:
-            raise Refused(channel.topic, f"a time of recording of {max(times)} ns", "times below 2^63 nanoseconds")
-        recorded = np.array(times, np.int64)
+        odd = next((time for time in times if not 0 <= time < LATEST), None)
+        if odd is not None:
+            topic.left_out[""] = f"a time of recording of {odd} ns"
+            decoder = self._decoders[channel] = None
+        recorded = np.array(times if odd is None else [0] * len(times), np.int64)
         topic.count += recorded.size
         topic.recorded.append(recorded)
         if decoder is None:
@@ -156,7 +184,7 @@ class _Reader:
         broken = decoder.broken
         for block in decoder.blocks(data):
             if block.values:
-                topic.blocks.setdefault(block.key, []).append((block, recorded[block.rows]))
+                topic.add(block, recorded)
         topic.broken += decoder.broken - broken
         topic.reason = decoder.reason
         topic.left_out |= decoder.left_out
@@ -241,40 +269,42 @@ def _recording(reader: _Reader, time: str, warnings: list[str], files: list[str]
             topic.left_out[""] = topic.reason
         elif topic.broken:
             warnings.append(f"{topic.broken} of {topic.count} messages of {topic.name} are left out: {topic.reason}")
-        for label, blocks in _by_subject(topic):
-            stream = _stream(topic, label, blocks, time, made)
+        if "" in topic.left_out:
+            topic.samples.clear()
+        for label, samples in _by_subject(topic):
+            stream = _stream(topic, label, samples, time, made)
             if stream.columns:
                 made.streams.append(stream)
-        topic.blocks.clear()
+        topic.samples.clear()
         made.notes += [
             f"left out: {topic.name}{'.' + path if path else ''} ({why})" for path, why in topic.left_out.items()
         ]
     return made
 
 
-def _by_subject(topic: Topic) -> Iterator[tuple[str, list[tuple[Block, np.ndarray]]]]:
-    """The blocks of a topic that share a clock: of a pair of frames, or of joints that occur in one message."""
-    alike: dict[frozenset[str], list] = {}
-    for key, blocks in topic.blocks.items():
-        if key[:1] == ("frames",):
-            yield f"{topic.name}.{key[1]}.{key[2]}", blocks
+def _by_subject(topic: Topic) -> Iterator[tuple[str, list[Samples]]]:
+    """The samples of a topic that share a clock: of a pair of frames, or of joints that occur in one message."""
+    frames: dict[tuple[str, ...], list[Samples]] = {}
+    publishers: list[tuple[set[str], list[Samples]]] = []
+    for (subject, _, shapes), samples in topic.samples.items():
+        if subject:
+            frames.setdefault(subject, []).extend(samples)
             continue
-        for block, recorded in blocks:
-            alike.setdefault(frozenset(block.values), []).append((block, recorded))
-    publishers: list[tuple[frozenset[str], list]] = []
-    for paths, blocks in alike.items():
+        paths = {path for path, _, _ in shapes}
         shared = [other for other in publishers if other[0] & paths]
         publishers = [other for other in publishers if not other[0] & paths]
-        publishers.append((paths.union(*(p for p, _ in shared)), [*chain(*(b for _, b in shared)), *blocks]))
-    for paths, blocks in publishers:
-        yield topic.name if len(publishers) == 1 else f"{topic.name} ({min(paths)}, ...)", blocks
+        publishers.append((paths.union(*(p for p, _ in shared)), [*chain(*(parts for _, parts in shared)), *samples]))
+    for (_, parent, child), samples in frames.items():
+        yield f"{topic.name}.{parent}.{child}", samples
+    for paths, samples in publishers:
+        yield topic.name if len(publishers) == 1 else f"{topic.name} ({min(paths)}, ...)", samples
 
 
-def _stream(topic: Topic, label: str, blocks: list[tuple[Block, np.ndarray]], time: str, made: Recording) -> Stream:
-    recorded = np.concatenate([times for _, times in blocks])
+def _stream(topic: Topic, label: str, samples: list[Samples], time: str, made: Recording) -> Stream:
+    recorded = np.concatenate([part.recorded for part in samples])
     times, clock = recorded, "the time of recording"
-    if time == "header" and all(block.stamps is not None for block, _ in blocks):
-        stamps = np.concatenate([block.stamps for block, _ in blocks])
+    if time == "header" and all(part.stamps is not None for part in samples):
+        stamps = np.concatenate([part.stamps for part in samples])
         unset = int((stamps == 0).sum())
         if unset > 1 or unset and (stamps.size == 1 or stamps.max() > SIMULATED):
             clock += f": {unset} of {stamps.size} header stamps are 0"
@@ -292,9 +322,9 @@ def _stream(topic: Topic, label: str, blocks: list[tuple[Block, np.ndarray]], ti
     still = topic.latched or topic.name.endswith("/tf_static")
     latched = times.size == 1 or still and times.size <= max(10, seconds)
     columns = {}
-    for path in dict.fromkeys(path for block, _ in blocks for path in block.values):
+    for path in dict.fromkeys(path for part in samples for path in part.values):
         try:
-            columns[path] = _column([(block.values.pop(path, None), t.size) for block, t in blocks], order)
+            columns[path] = _column([(part.values.pop(path, None), part.recorded.size) for part in samples], order)
         except Undecodable as error:
             topic.left_out[path] = str(error)
     made.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
@@ -311,9 +341,13 @@ def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray) -> pa
         )
     shape = shapes.pop()
     kind = np.result_type(*(part.dtype for part, _ in parts if part is not None))
-    values = np.concatenate([np.zeros((rows, *shape), kind) if part is None else part for part, rows in parts])[order]
-    missing = np.concatenate([np.full(rows, part is None) for part, rows in parts])[order]
-    mask = missing if missing.any() else None
+    values = np.concatenate([np.zeros((rows, *shape), kind) if part is None else part for part, rows in parts])
+    mask = None
+    if any(part is None for part, _ in parts):
+        mask = np.concatenate([np.full(rows, part is None) for part, rows in parts])[order]
+    if (order[1:] < order[:-1]).any():
+        values = values[order]
+    parts.clear()
     if not shape:
         return pa.array(values, mask=mask)
     flat = pa.array(values.reshape(-1))

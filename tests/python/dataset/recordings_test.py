@@ -465,3 +465,58 @@ def test_inspect_shows_topics_types_counts_and_what_is_left_out(tmp_path):
         "std_msgs/msg/String" in text_found
         and "left out: all of it (messages in the encoding flatbuffer)" in text_found
     )
+
+
+def hostile(tmp_path):
+    """50 files with the endings of recordings that are none, or are broken: name -> bytes."""
+    rng = np.random.default_rng(5)
+    rows = ramp(40) + arm(("a", "b"), count=40)
+    rows.sort(key=lambda row: row[1])
+    whole = {
+        ".mcap": recorded.write_mcap(tmp_path / "whole.mcap", rows).read_bytes(),
+        ".bag": recorded.write_bag(tmp_path / "whole.bag", ramp(40)).read_bytes(),
+        ".db3": (recorded.write_rosbag2(tmp_path / "whole", rows) / "whole.db3").read_bytes(),
+    }
+    made = {}
+    for ending, data in whole.items():
+        made |= {f"empty{ending}": b"", f"zeros{ending}": bytes(1000), f"text{ending}": b"time,x\n0,1\n" * 90}
+        made |= {f"garbage{ending}": rng.bytes(5000), f"magic{ending}": data[:16] + rng.bytes(3000)}
+        made |= {f"wrong magic{ending}": b"X" + data[1:], f"ends early{ending}": data[: len(data) // 9]}
+        for k in range(7):
+            broken = bytearray(data)
+            for at in rng.integers(0, len(data), 3 * 4**k):
+                broken[at] = rng.integers(256)
+            made[f"broken {k}{ending}"] = bytes(broken)
+        made[f"of another kind{ending}"] = whole[{".mcap": ".bag", ".bag": ".db3", ".db3": ".mcap"}[ending]]
+    odd = {
+        "huge time": [("/x", 2**64 - 1 - i, number(i)) for i in range(9)],
+        "huge stamps": [("/x", BASE + i, joints(i * 10**17, "a", [i])) for i in range(9)],
+        "one time": [("/x", BASE, number(i)) for i in range(9)],
+        "odd names": [("\udcff"[:0] + "/\n\t\0é*[", BASE + i * MS, joints(BASE + i * MS, ["", "\n.\0"], [i, i])) for i in range(9)],
+        "same names": [(t, BASE + i * MS, as_json(v)) for i in range(9) for t, v in (("/a", {"b.c": 1}), ("/a.b", {"c": 1}))],
+    }  # fmt: skip
+    for name, rows in odd.items():
+        made[f"{name}.mcap"] = recorded.write_mcap(tmp_path / "odd.mcap", rows).read_bytes()
+    return made
+
+
+def test_hostile_files_are_refused_by_name_or_give_what_is_whole(tmp_path, capsys):
+    from tmaops.dataset.cli import main
+
+    files = hostile(tmp_path)
+    assert len(files) >= 50
+    (tmp_path / "in").mkdir()
+    for name, data in files.items():
+        path, out = tmp_path / "in" / name, tmp_path / f"{name}.parquet"
+        path.write_bytes(data)
+        code = main(["resample", str(path), str(out), "--hz", "20", "--workers", "1"])
+        said = capsys.readouterr().err
+        assert code in (0, 2) and "Traceback" not in said, f"{name}: {code}: {said}"
+        if code == 2:
+            assert name in said and "needed" in said and not out.exists(), f"{name}: {said}"
+        else:
+            assert pq.read_table(out).num_rows, name
+        assert main(["inspect", str(path)]) in (0, 2, 3), name
+        capsys.readouterr()
+    report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "all", hz=20, workers=1, keep_going=True)
+    assert report.done and len(report.failed) + report.episodes == len(files)
