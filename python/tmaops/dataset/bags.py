@@ -75,7 +75,7 @@ def bags(source: Path) -> list[Bag]:
     for path in sorted(source.rglob("*")):
         if not is_bag(path) or not path.is_file() or path in taken:
             continue
-        numbered = re.fullmatch(r"(.+)_(\d+)(\.[a-z0-9.]+)", path.name)
+        numbered = re.fullmatch(r"(.+?)(?:_\d{4}-\d\d-\d\d(?:-\d\d){3})?_(\d+)(\.[a-z0-9.]+)", path.name)
         if numbered:
             series.setdefault((path.parent, numbered[1], numbered[3]), []).append((int(numbered[2]), path))
         else:

@@ -24,6 +24,7 @@ HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
 FILLER = "structure_needs_at_least_one_member"  # what ROS 2 puts into an empty message
 TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 KNOWN_LAYOUTS = 64  # of a topic that are tried before a message is walked
+PROBED = 64  # messages of a batch that a layout is tried on first
 
 Types = dict[str, tuple[list, list]]  # as rosbags gives them: name -> constants and fields
 
@@ -94,6 +95,7 @@ class RosMessages:
         self.left_out: dict[str, str] = {}
         self.quaternions: set[str] = set()
         self.broken, self.reason = 0, ""
+        self._checked = False  # whether a message fits the definition to its last byte
         self._layouts: list[_Layout] = []
         self._wanted: dict[str, bool] = {}
 
@@ -101,40 +103,33 @@ class RosMessages:
         """The columns of a batch, in blocks of messages that are alike."""
         rows = np.arange(len(messages))
         for layout in [*reversed(self._layouts)]:
-            if not rows.size:
-                return
             rows = yield from self._like(layout, messages, rows)
         while rows.size:
             try:
-                layout = _Layout(self, messages[rows[0]], whole=not self._layouts)
+                layout = _Layout(self, messages[rows[0]], whole=not self._checked)
             except (Undecodable, RecursionError) as error:
                 self.broken, self.reason = self.broken + 1, str(error)
                 rows = rows[1:]
                 continue
-            self._layouts = self._layouts[1 - KNOWN_LAYOUTS :] + [layout]
+            self._checked = True
             self.left_out |= layout.left_out
             self.quaternions |= layout.quaternions
-            rows = yield from self._like(layout, messages, rows)
+            yield from layout.blocks(np.frombuffer(messages[rows[0]], np.uint8)[None], rows[:1])
+            left = yield from self._like(layout, messages, rows[1:])
+            if left.size < rows.size - 1:
+                self._layouts = self._layouts[1 - KNOWN_LAYOUTS :] + [layout]
+            rows = left
 
     def _like(self, layout: "_Layout", messages: list[bytes], rows: np.ndarray) -> Iterator[Block]:
-        """Yields the blocks of the messages that have this layout; returns the rows of the others."""
-        end = layout.end
-        long = np.fromiter((len(messages[row]) >= end for row in rows), bool, rows.size)
-        tried = rows[long]
-        if not tried.size:
+        """Yields the blocks of the messages that have this layout; returns the rows of the others.
+
+        Looks at all only where some of a few have it: where texts make every message another one, each is walked by itself.
+        """
+        if not rows.size or not layout.fits(messages, rows[:: 1 + rows.size // PROBED])[0].any():
             return rows
-        joined = b"".join([messages[row][:end] for row in tried])
-        data = np.frombuffer(joined, np.uint8).reshape(tried.size, end)
-        alike = (data[:, layout.fixed] == layout.sample).all(axis=1)
-        if not alike.all():
-            data, other = data[alike], np.concatenate([rows[~long], tried[~alike]])
-            tried = tried[alike]
-            other.sort()
-        else:
-            other = rows[~long]
-        if tried.size:
-            yield from layout.blocks(data, tried)
-        return other
+        alike, data = layout.fits(messages, rows)
+        yield from layout.blocks(data[alike], rows[alike])
+        return rows[~alike]
 
     def wants(self, desc: tuple) -> bool:
         """Whether a field holds numbers that can be columns; what holds none and ends a message is not walked."""
@@ -187,6 +182,13 @@ class _Layout:
         self.fixed = np.concatenate([np.arange(a, b) for a, b in self._ranges] or [np.arange(0)])
         self.sample = np.frombuffer(message, np.uint8)[self.fixed]
         del self._data
+
+    def fits(self, messages: list[bytes], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which of some messages have this layout (n), and their bytes up to its end (n, end)."""
+        data = b"".join([messages[row][: self.end].ljust(self.end, b"\0") for row in rows])
+        data = np.frombuffer(data, np.uint8).reshape(rows.size, self.end)
+        long = np.fromiter((len(messages[row]) >= self.end for row in rows), bool, rows.size)
+        return long & (data[:, self.fixed] == self.sample).all(axis=1), data
 
     def blocks(self, data: np.ndarray, rows: np.ndarray) -> Iterator[Block]:
         for part in self.parts:

@@ -61,7 +61,7 @@ class Recordings:
                     continue
                 plan.count("", max(stream.times.size for stream in recording.streams), targets.size)
                 plan.notes += [note for note in recording.notes if note not in plan.notes]
-                plan.warnings += [f"{name}: {warning}" for warning in [*recording.warnings, *warnings]]
+                plan.warnings += [f"{name}: {warning}" for warning in [*recording.lost, *recording.warnings, *warnings]]
                 topics.update(recording.topics)
                 for stream in recording.streams:
                     for path, data in stream.columns.items():
@@ -137,8 +137,8 @@ class Recordings:
                 if isinstance(recording, Refused):
                     unreadable[name] = str(recording)
                     continue
-                if recording.warnings:
-                    unreadable[name] = "; ".join(recording.warnings)
+                if recording.lost:
+                    unreadable[name] = "; ".join(recording.lost)
                 yield _seen(name, recording)
 
 

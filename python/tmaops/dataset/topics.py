@@ -81,13 +81,14 @@ def _joined(parts: list[Samples]) -> Samples:
 
 @dataclass
 class Recording:
-    """A recording, decoded. lost: what is missing at its end."""
+    """A recording, decoded. files: their names; lost: what of them could not be read."""
 
     topics: dict[str, Topic]
-    streams: list[Stream]
-    notes: list[str]
-    warnings: list[str]
     files: list[str]
+    lost: list[str]
+    streams: list[Stream] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def quaternions(self) -> set[str]:
@@ -200,18 +201,17 @@ def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Record
 
     patterns: of topics, as --topics has them. time: "header" or "record".
     """
-    files, ends, reader, warnings = [], "", _Reader(patterns), [f"{name} is missing" for name in bag.missing]
+    files, ends, reader, lost = [], "", _Reader(patterns), [f"{name} is missing" for name in bag.missing]
 
-    def ended() -> tuple[str, Recording | Refused]:
+    def ended(alone: bool) -> tuple[str, Recording | Refused]:
         name = bag.name
         if bag.tried:
-            name = name if len(files) == 1 else _shared(name)
-            name = name if len(files) > 1 else str(Path(bag.name).with_name(files[0]))
+            name = re.sub(r"_\d+(\.[a-z0-9.]+)$", r"\1", name) if alone else str(Path(name).with_name(files[0]))
         try:
             reader.end()
             if not reader.count:
                 raise Refused(f"episode {name}", ends or "no messages", "a recording with messages: MCAP, .db3 or .bag")
-            return name, _recording(reader, time, warnings, files)
+            return name, _recording(reader, time, lost, files)
         except Refused as error:
             return name, error
 
@@ -221,9 +221,9 @@ def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Record
         head = []
         if bag.tried and files:  # a recorder that begins another file writes again what is latched
             head = list(_until(found, lambda channel: not channel.latched and not channel.topic.endswith("/tf_static")))
-        if head and not -PAUSE <= head[-1][1] - reader.last <= PAUSE:
-            yield ended()
-            files, ends, reader, warnings = [], "", _Reader(patterns), []
+        if head and (reader.last is None or not -PAUSE <= head[-1][1] - reader.last <= PAUSE):
+            yield ended(alone=False)
+            files, ends, reader, lost = [], "", _Reader(patterns), []
         files.append(path.name)
         before = reader.count
         for channel, at, data in chain(head, found):
@@ -231,10 +231,8 @@ def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Record
         if failure:
             ends = (str(failure[0]) or type(failure[0]).__name__).split("\n")[0]
             if reader.count > before or len(bag.files) > 1:
-                warnings.append(
-                    f"{path.name} breaks off after {reader.count - before} messages ({ends}); those are used"
-                )
-    yield ended()
+                lost.append(f"{path.name} breaks off after {reader.count - before} messages ({ends}); those are used")
+    yield ended(alone=len(files) == len(bag.files))
 
 
 def _until(found: Iterator[tuple[Channel, int, bytes]], last: Callable[[Channel], bool]) -> Iterator:
@@ -245,10 +243,6 @@ def _until(found: Iterator[tuple[Channel, int, bytes]], last: Callable[[Channel]
             return
 
 
-def _shared(name: str) -> str:
-    return re.sub(r"_\d+(\.[a-z0-9.]+)$", r"\1", name)
-
-
 def _until_broken(path: Path, compressed: bool, failure: list[Exception]) -> Iterator[tuple[Channel, int, bytes]]:
     try:
         yield from messages(path, compressed)
@@ -256,8 +250,8 @@ def _until_broken(path: Path, compressed: bool, failure: list[Exception]) -> Ite
         failure.append(error)
 
 
-def _recording(reader: _Reader, time: str, warnings: list[str], files: list[str]) -> Recording:
-    made = Recording(reader.topics, [], [], warnings, files)
+def _recording(reader: _Reader, time: str, lost: list[str], files: list[str]) -> Recording:
+    made = Recording(reader.topics, files, lost)
     known = [*reader.topics, *reader.passed]
     for pattern in reader._patterns:
         if not any(fnmatchcase(name, pattern.removeprefix("-")) for name in known):
@@ -268,7 +262,7 @@ def _recording(reader: _Reader, time: str, warnings: list[str], files: list[str]
         if topic.broken == topic.count and topic.count:
             topic.left_out[""] = topic.reason
         elif topic.broken:
-            warnings.append(f"{topic.broken} of {topic.count} messages of {topic.name} are left out: {topic.reason}")
+            lost.append(f"{topic.broken} of {topic.count} messages of {topic.name} are left out: {topic.reason}")
         if "" in topic.left_out:
             topic.samples.clear()
         for label, samples in _by_subject(topic):
@@ -324,15 +318,21 @@ def _stream(topic: Topic, label: str, samples: list[Samples], time: str, made: R
     columns = {}
     for path in dict.fromkeys(path for part in samples for path in part.values):
         try:
-            columns[path] = _column([(part.values.pop(path, None), part.recorded.size) for part in samples], order)
+            parts = [(part.values.pop(path, None), part.recorded.size) for part in samples]
+            columns[path] = _column(parts, order, path in topic.quaternions)
+            unset = columns[path].null_count if path in topic.quaternions else 0
+            if unset:
+                made.warnings.append(
+                    f"{unset} of {times.size} quaternions of {topic.name}.{path} are not set, and null in the result"
+                )
         except Undecodable as error:
             topic.left_out[path] = str(error)
     made.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
     return Stream(topic.name, label, bool(latched), times[order], recorded[order], clock, columns)
 
 
-def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray) -> pa.Array:
-    """The values of a path, null where a message has none, in the order of the times."""
+def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray, is_quaternion: bool) -> pa.Array:
+    """The values of a path, null where a message has none or a quaternion is not set, in the order of the times."""
     shapes = {part.shape[1:] for part, _ in parts if part is not None}
     if len(shapes) > 1:
         lengths = sorted(shape[0] if shape else 1 for shape in shapes)
@@ -348,6 +348,14 @@ def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray) -> pa
     if (order[1:] < order[:-1]).any():
         values = values[order]
     parts.clear()
+    if is_quaternion:
+        norms = np.linalg.norm(values, axis=1)
+        unset = ~np.isfinite(norms) | (norms == 0)
+        if unset.all():
+            raise Undecodable("no quaternion is set")
+        mask = unset if mask is None else mask | unset
+    if mask is not None and not mask.any():
+        mask = None
     if not shape:
         return pa.array(values, mask=mask)
     flat = pa.array(values.reshape(-1))

@@ -317,6 +317,19 @@ def test_simulated_time_beside_wall_time_is_refused_with_the_option_that_helps(t
     assert times_of(table)[0] == 0 and "time of /joints: header.stamp" in report.notes
 
 
+def test_quaternions_that_are_not_set_are_null_and_cost_nothing_else(tmp_path):
+    turns = about(np.linspace(0, 1, 100))
+    turns[50], turns[70] = 0, np.nan
+    rows = [("/imu", BASE + i * 10 * MS, imu(BASE + i * 10 * MS, turns[i], i)) for i in range(100)]
+    rows += [("/still", BASE + i * 10 * MS, imu(BASE + i * 10 * MS, (0, 0, 0, 0), i)) for i in range(100)]
+    report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
+    missing = [i for i, value in enumerate(table.column("/imu.orientation").to_pylist()) if value is None]
+    assert missing == [50, 70] and table.num_rows == 100
+    np.testing.assert_allclose(numbers(table, "/still.angular_velocity.x"), np.arange(100))
+    assert "left out: /still.orientation (no quaternion is set)" in report.notes
+    assert any("2 of 100 quaternions of /imu.orientation are not set" in warning for warning in report.warnings)
+
+
 def test_a_repeated_stamp_costs_one_message(tmp_path):
     rows = arm(("a",))
     rows.insert(51, (rows[50][0], rows[50][1] + MS, joints(rows[50][1], "a", [7.0])))
@@ -417,10 +430,14 @@ def test_a_recording_in_several_files_is_one(metadata, tmp_path):
 
 
 def test_numbered_recordings_with_pauses_between_them_are_episodes(tmp_path):
-    parts = [ramp(100, begin=BASE + k * 10**10) for k in range(3)]
-    report, _ = resampled(split(tmp_path / "rec", parts), tmp_path, "out")
-    assert report.episodes == 3
-    assert sorted(p.name for p in (tmp_path / "out").glob("*.parquet")) == [f"rec_{k}.parquet" for k in range(3)]
+    parts = [ramp(100, begin=BASE + (k // 2) * 10**10 + k % 2 * 10**9) for k in range(5)]  # 0 and 1, 2 and 3, 4
+    folder = split(tmp_path / "rec", parts)
+    report, _ = resampled(folder, tmp_path, "out")
+    assert report.episodes == 3 and report.rows_written == 500
+    assert sorted(p.name for p in (tmp_path / "out").glob("*.parquet")) == [f"rec_{k}.parquet" for k in (0, 2, 4)]
+    (folder / "rec_0.mcap").write_bytes(b"garbage")
+    report, _ = resampled(folder, tmp_path, "kept", keep_going=True)
+    assert list(report.failed) == ["rec_0.mcap"] and report.rows_written == 400
 
 
 def test_several_recordings_are_decoded_once_by_any_number_of_workers(tmp_path):
