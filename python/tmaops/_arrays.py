@@ -63,6 +63,12 @@ def is_array(array: Any) -> bool:
     return any(hasattr(array, name) for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__"))
 
 
+def is_traced(array: Any) -> bool:
+    """Whether JAX is tracing a program, in which the array has no memory."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.core.Tracer)
+
+
 def lies_on_gpu(array: Any) -> bool:
     """Whether it is an array on a GPU, of any type."""
     device = getattr(array, "__dlpack_device__", None)
@@ -159,6 +165,8 @@ def read(where: str, array: Any, stream: int | None = None) -> Array:
         return _from_numpy(where, array)
     if module == "torch" or "torch" in sys.modules and isinstance(array, sys.modules["torch"].Tensor):
         return _from_torch(where, array)
+    if is_traced(array):
+        raise invalid_value(where, "a tracer of JAX", "an array: jax.jit, jax.grad and jax.vmap take the plain calls")
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(where, array, stream)
     if hasattr(array, "__cuda_array_interface__"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, get_args
 
 from tmaops import _arrays as arrays
+from tmaops import _jax
 from tmaops._calls import Call, Plan, output
 from tmaops._errors import invalid_value
 from tmaops._library import GemmOptions, encoded
@@ -105,9 +107,29 @@ def gemm(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (these are TypeErrors), E014 strides, E015 overlap,
             E018 parameter, E024 and E025 variant (ValueErrors), E080 and E081 memory (MemoryErrors), E07x GPU (RuntimeErrors).
     """
+    operands = {"a": a, "b": b, "c": c, "bias": bias}
+    if any(map(arrays.is_traced, operands.values())):
+        run = functools.partial(
+            gemm,
+            alpha=alpha,
+            beta=beta,
+            bias_axis=bias_axis,
+            activation=activation,
+            out_dtype=out_dtype,
+            variant=variant,
+            tuning=tuning,
+        )
+        result = functools.partial(_traced_result, out_dtype)
+        return _jax.call("gemm", run, operands, result, {"out": out, "stream": stream})
     return _call(
         a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, stream
     ).run(stream)
+
+
+def _traced_result(out_dtype: Any, a: Any, b: Any, **_: Any) -> tuple[tuple[int, ...], str]:
+    shape = tuple(a.shape[:-1]) + tuple(b.shape[-1:])
+    shape = tuple(b.shape[:1]) + shape if len(b.shape) == 3 and len(a.shape) == 2 else shape
+    return shape, arrays.dtype_name(a.dtype if out_dtype is None else out_dtype)
 
 
 def plan_gemm(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 from collections.abc import Iterable, Sequence
 from ctypes import c_int32, c_int64
 from typing import Any, NamedTuple, get_args
 
 from tmaops import _arrays as arrays
+from tmaops import _jax
 from tmaops._calls import Call, Plan, output
 from tmaops._errors import invalid_value
 from tmaops._gemm import choice
@@ -21,6 +23,8 @@ _SAMPLING = get_args(Sampling)
 def flat_levels(name: str, levels: Any) -> list[int]:
     """Heights and widths, one after the other."""
     where, needed = f"{name}: levels", "pairs (height, width) of whole numbers"
+    if arrays.is_traced(levels):
+        raise invalid_value(where, "a tracer of JAX", "what is known before jax.jit compiles")
     pairs = levels.tolist() if hasattr(levels, "tolist") else levels
     if not isinstance(pairs, Iterable):
         raise invalid_value(where, type(levels).__name__, needed)
@@ -211,6 +215,36 @@ def ms_deform_attn(
         tmaops.Error: E010 wrong shape, E020 to E023 levels and points, E011 and E012 element types (TypeErrors), E014, E015,
             E018, E024, E025 (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
+    operands = {
+        "value": value,
+        "sampling_locations": sampling_locations,
+        "attention_weights": attention_weights,
+        "reference_points": reference_points,
+        "padding_mask": padding_mask,
+    }
+    if any(map(arrays.is_traced, operands.values())):
+        options: dict[str, Any] = {
+            "level_start_index": level_start_index,
+            "points_per_level": points_per_level,
+            "sampling": sampling,
+        }
+        fused = {
+            "softmax": softmax,
+            "offset_scale": offset_scale,
+            "bordered_value": bordered_value,
+            "out_dtype": out_dtype,
+            "variant": variant,
+        }
+        return _jax.call(
+            "ms_deform_attn",
+            functools.partial(ms_deform_attn, levels=levels, **options, **fused),
+            operands,
+            functools.partial(_traced_result, out_dtype),
+            {"levels": levels, "level_start_index": level_start_index, "out": out, "stream": stream},
+            None
+            if softmax or reference_points is not None or padding_mask is not None
+            else functools.partial(_traced_gradients, levels=levels, **options),
+        )
     return _call(
         value,
         levels,
@@ -231,6 +265,23 @@ def ms_deform_attn(
         variant,
         stream,
     ).run(stream)
+
+
+def _traced_result(out_dtype: Any, value: Any, sampling_locations: Any, **_: Any) -> tuple[tuple[int, ...], str]:
+    if len(value.shape) != 4 or len(sampling_locations.shape) < 2:
+        raise invalid_value("ms_deform_attn: value", f"{len(value.shape)} dimensions", "(N, S, M, D)")
+    shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
+    return shape, arrays.dtype_name(value.dtype if out_dtype is None else out_dtype)
+
+
+def _traced_gradients(grad: Any, value: Any, sampling_locations: Any, attention_weights: Any, **options: Any) -> Any:
+    return ms_deform_attn_backward(
+        value=value,
+        sampling_locations=sampling_locations,
+        attention_weights=attention_weights,
+        grad_output=grad,
+        **options,
+    )
 
 
 def plan_ms_deform_attn(

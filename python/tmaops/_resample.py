@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from ctypes import c_int64
 from typing import Any, NamedTuple, get_args
 
 from tmaops import _arrays as arrays
+from tmaops import _jax
 from tmaops._calls import Call, Plan, Tensors, output
 from tmaops._errors import invalid_value
 from tmaops._gemm import choice
@@ -285,6 +287,17 @@ def resample(
             return resample_columns(values, **columns)
     if columns:
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
+    if arrays.is_traced(values) or arrays.is_traced(source_times) or arrays.is_traced(target_times):
+        plain = {"interpolation": interpolation, "outside": outside, "duplicates": duplicates, "max_gap": max_gap}
+        known = {"source_offsets": source_offsets, "target_offsets": target_offsets, "grid": grid}
+        return _jax.call(
+            "resample",
+            functools.partial(resample, groups=groups, variant=variant, **plain, **known),  # type: ignore[arg-type]
+            {"values": values, "source_times": source_times, "target_times": target_times},
+            functools.partial(_traced_result, **known),
+            {**known, "max_gap": max_gap, "out": out, "valid": valid, "stream": stream},
+            None if groups else functools.partial(_traced_gradients, **plain, **known),
+        )
     return _call(
         values,
         source_times,
@@ -303,6 +316,21 @@ def resample(
         variant,
         stream,
     ).run(stream)
+
+
+def _traced_result(
+    values: Any, target_times: Any = None, *, grid: Any, source_offsets: Any, target_offsets: Any, **_: Any
+) -> tuple[tuple[int, ...], str]:
+    count = grid[2] if target_times is None else target_times.shape[-1]
+    shape: tuple[int, ...] = (count, values.shape[-1])
+    if target_offsets is None:
+        shape = (values.shape[0] if source_offsets is None else len(source_offsets) - 1, *shape)
+    return shape, arrays.dtype_name(values.dtype)
+
+
+def _traced_gradients(grad: Any, values: Any, **given: Any) -> tuple[Any, ...]:
+    """To the values; times have none."""
+    return resample_backward(grad, samples=values.shape[-2], **given), None, None
 
 
 def plan_resample(

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Sequence
 
 import torch
-from tmaops._errors import invalid_value
 from torch import Tensor
+
+from tmaops._errors import invalid_value
 
 
 def ms_deform_attn(
