@@ -122,7 +122,7 @@ def _mcap(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
     with _unpacked(path) as file:
         for record in _mcap_records(StreamReader(file, emit_chunks=True, record_size_limit=limit)):
             if isinstance(record, Message):
-                yield channels[record.channel_id], record.log_time, record.data
+                yield _declared(channels, record.channel_id), record.log_time, record.data
             elif isinstance(record, Schema):
                 schemas[record.id] = record
             elif isinstance(record, McapChannel) and record.id not in channels:
@@ -133,6 +133,12 @@ def _mcap(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
                 qos = record.metadata.get("offered_qos_profiles", "")
                 channel.latched = bool(TRANSIENT_LOCAL.search(qos)) or record.metadata.get("latching") == "1"
                 channels[record.id] = channel
+
+
+def _declared(channels: dict[int, Channel], number: int) -> Channel:
+    if number not in channels:
+        raise ReaderError(f"a message of the channel {number}, which is not declared")
+    return channels[number]
 
 
 def _mcap_records(reader: StreamReader) -> Iterator[Any]:
@@ -198,7 +204,7 @@ def _db3(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
             )
         }
         for number, time, data in base.execute("select topic_id, timestamp, data from messages"):
-            yield channels[number], time, data
+            yield _declared(channels, number), time, data
 
 
 def _bag(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
@@ -246,4 +252,4 @@ def _record(
         return
     data = read_bytes(stream, read_uint32(stream))
     if kind == RecordType.MSGDATA:
-        yield channels[header.get_uint32("conn")], header.get_time("time"), data
+        yield _declared(channels, header.get_uint32("conn")), header.get_time("time"), data

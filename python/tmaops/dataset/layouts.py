@@ -19,7 +19,8 @@ NUMBERS = {
     **{name: name for name in ("int16", "int32", "int64", "uint16", "uint32", "uint64", "float32", "float64")},
     **{"bool": "bool", "byte": "uint8", "char": "uint8", "int8": "int8", "uint8": "uint8"},
 }
-NAMES_OF_ELEMENTS = ("name", "names", "joint_names")  # texts beside arrays of the same length that they name
+NAMES_OF_ELEMENTS = ("name", "names", "joint_names", "interface_names")  # texts beside lists as long, which they name
+WAYPOINTS = "points"  # a list beside joint_names that they do not name, of any length
 HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
 FILLER = "structure_needs_at_least_one_member"  # what ROS 2 puts into an empty message
 TRANSFORMS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
@@ -227,7 +228,7 @@ class _Layout:
             elif name in NAMES_OF_ELEMENTS and desc[0] == Nodetype.SEQUENCE and _is_text(desc[1][0]):
                 names = self._names()
             else:
-                self._value(desc, below, names)
+                self._value(desc, below, None if name == WAYPOINTS else names)
 
     def _name_left_out(self, fields: list) -> None:
         """Says why the fields at a message's end, which are not walked, are no columns."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tmaops.dataset.layouts import LONGEST_LIST, NAMES_OF_ELEMENTS, Block, Undecodable
+from tmaops.dataset.layouts import LONGEST_LIST, NAMES_OF_ELEMENTS, WAYPOINTS, Block, Undecodable
 
 SECONDS, FRACTIONS = ("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")
 
@@ -122,7 +122,7 @@ class ObjectMessages:
         for name, value in message.items():
             if name in ("header", "stamp", "timestamp") and _stamp_of({name: value}) is not None:
                 continue
-            self._walk(value, str(name), fields, _names_in(message))
+            self._walk(value, str(name), fields, None if name == WAYPOINTS else _names_in(message))
         yield (), _stamp_of(message), fields
 
     def _walk(self, value: Any, path: str, fields: dict[str, Any], names: list[str] | None) -> None:
@@ -133,7 +133,7 @@ class ObjectMessages:
             self.quaternions.add(path)
         elif isinstance(value, dict):
             for name, inner in value.items():
-                self._walk(inner, f"{path}.{name}", fields, _names_in(value))
+                self._walk(inner, f"{path}.{name}", fields, None if name == WAYPOINTS else _names_in(value))
         elif isinstance(value, list) and names and len(value) == len(names) and value != names:
             for name, inner in zip(names, value, strict=True):
                 self._walk(inner, f"{path}.{name}", fields, None)

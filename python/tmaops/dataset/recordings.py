@@ -27,7 +27,7 @@ from tmaops.dataset.rules import Part, Rule, Rules, channels_of
 from tmaops.dataset.tables import write_table
 from tmaops.dataset.topics import SIMULATED, Recording, Stream, held, read
 
-SHORT = 0.5  # of the longest stream's time: a result that is shorter names the stream that cuts it
+SHORT = 0.8  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
 
 class Recordings:

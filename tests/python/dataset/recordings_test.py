@@ -212,6 +212,37 @@ def test_joints_are_columns_by_their_names_in_any_order(tmp_path):
     assert not any("velocity" in name or "effort" in name for name in table.column_names)
 
 
+def test_interfaces_and_joints_of_several_axes_have_names_and_waypoints_have_none(tmp_path):
+    def state(i):
+        return {
+            "joint_names": ["a", "b"],
+            "interface_values": [
+                {"interface_names": ["position", "effort"], "values": [i, -i]},
+                {"interface_names": ["position"], "values": [2 * i]},
+            ],
+            "points": [{"positions": [i, i]}, {"positions": [i, i]}],
+        }
+
+    types = recorded.ROS2.types
+    rows = []
+    for i in range(100):
+        ns = BASE + i * 10 * MS
+        moves = [transform(ns, "", "", (k * i, 0, 0), (0, 0, 0, 1)).transform for k in (1, 2)]
+        point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
+        points = [point(*[np.ones(2)] * 4, types["builtin_interfaces/msg/Duration"](1, 2)) for _ in range(2)]
+        rows.append(("/states", ns, as_json(state(i))))
+        made = types["sensor_msgs/msg/MultiDOFJointState"](recorded.header(ns), ["a", "b"], moves, [], [])
+        rows.append(("/multi", ns, made))
+        made = types["trajectory_msgs/msg/JointTrajectory"](recorded.header(ns), ["a", "b"], points)
+        rows.append(("/plan", ns, made))
+    report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
+    for name, slope in (("a.values.position", 1), ("a.values.effort", -1), ("b.values.position", 2)):
+        np.testing.assert_array_equal(numbers(table, f"/states.interface_values.{name}"), slope * np.arange(100))
+    np.testing.assert_array_equal(numbers(table, "/multi.transforms.b.translation.x"), 2 * np.arange(100))
+    assert "left out: /plan.points (a list of JointTrajectoryPoint)" in report.notes
+    assert not any("/plan" in name or ".points" in name for name in table.column_names)
+
+
 def test_a_joint_that_a_message_lacks_is_a_missing_value(tmp_path):
     rows = arm(("a", "b"))
     rows[40] = arm(("a",))[40]
