@@ -154,7 +154,7 @@ class Rules:
         if names and len(names) == channels:
             return find_quaternions(names)
         last = column.lower().replace("/", ".").split(".")[-1]
-        return [0] if channels == 4 and (last.endswith("quat") or last.endswith("quaternion")) else []
+        return [0] if channels == 4 and last.endswith(("quat", "quaternion", "orientation", "rotation")) else []
 
     @staticmethod
     def _span(pattern: str, channels: int) -> tuple[str, range]:

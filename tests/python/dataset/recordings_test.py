@@ -481,22 +481,24 @@ def test_several_recordings_are_decoded_once_by_any_number_of_workers(tmp_path):
     assert manifests[0] == manifests[1]
 
 
-def test_what_comes_out_can_go_in_again_20_to_10_to_5_hz(tmp_path):
+def test_what_comes_out_can_go_in_again_20_to_10_to_5_hz_and_to_other_rates(tmp_path):
     turns = about(np.linspace(0, 3, 401))
     rows = []
     for i in range(401):
         ns = BASE + i * 5 * MS
         rows.append(("/tf", ns, transforms(transform(ns, "map", "base", (i, 0, 0), turns[i] * (-1) ** (i // 7)))))
+        rows.append(("/imu", ns, imu(ns, turns[i])))
         rows.append(("/joint_states", ns, joints(ns, "ab", [i, -i])))
     source = recorded.write_mcap(tmp_path / "in.mcap", rows)
-    for hz in (20, 10, 5):
+    for hz in (20, 10, 5, 7):
         _, table = resampled(source, tmp_path, f"{hz}.parquet", hz=hz)
         source = tmp_path / f"{hz}.parquet"
         assert table.num_rows == 2 * hz + 1
-        at = (times_of(table) - BASE) // (5 * MS)
+        at = (times_of(table) - BASE) / (5 * MS)
         np.testing.assert_allclose(numbers(table, "/joint_states.position.b"), -at, atol=1e-4)
-        got, expected = numbers(table, "/tf.map.base.rotation"), turns[at]
-        np.testing.assert_allclose(np.abs((got * expected).sum(1)), 1, atol=1e-7)
+        for name in ("/tf.map.base.rotation", "/imu.orientation"):
+            likeness = np.abs((numbers(table, name) * about(at * 3 / 400)).sum(1))
+            np.testing.assert_allclose(likeness, 1, atol=1e-7, err_msg=f"{name} at {hz} Hz")
 
 
 def test_inspect_shows_topics_types_counts_and_what_is_left_out(tmp_path):
