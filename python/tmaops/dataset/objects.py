@@ -116,6 +116,7 @@ class ObjectMessages:
                 inner = transform.get("transform", transform)
                 for name in ("translation", "rotation"):
                     self._walk(inner.get(name), f"{parent}.{child}.{name}", fields, None)
+                fields = {path: float(value) if _is_number(value) else value for path, value in fields.items()}
                 yield ("frames", parent, child), _stamp_of(transform), fields
             return
         fields = {}

@@ -286,6 +286,22 @@ def test_transforms_are_poses_by_their_frames_and_turn_by_slerp(tmp_path):
     assert report.columns["/tf_static.base.lidar.rotation"] == "previous (held: one message)"
 
 
+def test_transforms_of_json_are_poses_too(tmp_path):
+    rows = []
+    for i in range(50):
+        stamp = {"sec": (BASE + i * 20 * MS) // 10**9, "nsec": (BASE + i * 20 * MS) % 10**9}
+        moved = {"translation": {"x": 2 * i, "y": 0, "z": 1}, "rotation": {"x": 0, "y": 0, "z": 0, "w": 1}}
+        one = {"timestamp": stamp, "parent_frame_id": "map", "child_frame_id": "base", **moved}
+        two = {"header": {"stamp": stamp, "frame_id": "map"}, "child_frame_id": "arm", "transform": moved}
+        rows.append(("/pose", BASE + i * 20 * MS + MS, as_json(one)))
+        rows.append(("/tf", BASE + i * 20 * MS + MS, as_json({"transforms": [two]})))
+    report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
+    assert "time of /pose.map.base: header.stamp" in report.notes
+    for name in ("/pose.map.base", "/tf.map.arm"):
+        np.testing.assert_allclose(numbers(table, f"{name}.translation.x"), np.arange(99), atol=1e-5)
+        np.testing.assert_array_equal(numbers(table, f"{name}.rotation")[:, 3], 1)
+
+
 def test_what_is_latched_or_has_no_column_does_not_cut_the_span(tmp_path):
     rows = ramp(200) + [("/robot_description", BASE, text("<robot/>")), ("/gain", BASE + 900 * MS, number(4))]
     rows += [("/event", BASE + t * MS, text("hit")) for t in (500, 1500)]
