@@ -105,8 +105,7 @@ def messages(path: Path, compressed: bool = False) -> Iterator[tuple[Channel, in
     found = {"mcap": _mcap, "db3": _db3, "bag": _bag}[kind](path)
     if not compressed:
         return found
-    decompress = zstandard.ZstdDecompressor().decompress
-    return ((channel, time, decompress(data, max_output_size=1 << 31)) for channel, time, data in found)
+    return ((channel, time, _begin_of("zstd", data)) for channel, time, data in found)
 
 
 @contextlib.contextmanager

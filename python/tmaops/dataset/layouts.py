@@ -175,8 +175,7 @@ class _Layout:
             self._message(owner.kind, "", stop_early=not whole)
         if whole and not 0 <= len(message) - self._at <= (0 if owner.ros1 else 3):
             raise Undecodable(f"{len(message)} bytes where its definition gives {self._at}")
-        if self._at > len(message):
-            raise Undecodable(f"{len(message)} bytes, and more in its definition")
+        self._check_end()
         offsets = [leaf.offset + _bytes(leaf) for part in self.parts for leaf in part.leaves]
         offsets += [part.stamp + 8 for part in self.parts if part.stamp is not None]
         self.end = max([stop for _, stop in self._ranges] + offsets, default=0)
@@ -305,7 +304,7 @@ class _Layout:
         named = names is not None and len(names) == count and len(set(names)) == count
         if _is_text(element):
             for _ in range(count):
-                self._text()
+                self._text()  # which ends where the message does
             self._leave_out(path, "text")
         elif number and named:
             for name in names:
@@ -325,6 +324,7 @@ class _Layout:
             self._muted += 1
             for _ in range(count):
                 self._value(element, path, None)
+                self._check_end()
             self._muted -= 1
 
     def _numbers_at(self, path: str, kind: str, count: int | None) -> None:
@@ -341,6 +341,10 @@ class _Layout:
     def _leave_out(self, path: str, why: str) -> None:
         if not self._muted:
             self.left_out[path] = why
+
+    def _check_end(self) -> None:
+        if self._at > len(self._data):
+            raise Undecodable(f"{len(self._data)} bytes, and more in its definition")
 
     def _align(self, size: int) -> None:
         if not self._owner.ros1:

@@ -82,7 +82,7 @@ def written(kind, tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    "kind", ["mcap", "bag", "bag bz2", "bag lz4", "db3", "db3 alone", "rosbag2 mcap", "db3 file", "db3 message"]
+    "kind", ["mcap", "bag", "bag bz2", "bag lz4", "db3", "db3 alone", "rosbag2 mcap", "rosbag2 mcap file", "db3 file", "db3 message"]
 )
 def test_every_kind_of_recording_gives_the_same_columns_on_one_clock(kind, tmp_path):
     rows, imu_times, turns, grip_times, grip = mixed_rates(recorded.ROS1 if kind.startswith("bag") else recorded.ROS2)
@@ -428,7 +428,8 @@ def test_a_type_that_is_not_defined_or_does_not_fit_is_left_out_by_topic(tmp_pat
     wrong = ("cdr", "ros2msg", "my_msgs/msg/Short", b"float64 x\nfloat64 y\n", bytes(12))
     broken = ("cdr", "ros2msg", "my_msgs/msg/Bad", b"\xff\xfe ?? [[\n", bytes(12))
     proto = ("protobuf", "protobuf", "a.B", b"\xff\xff", bytes(12))
-    rows = ramp(100)
+    many = ("cdr", "ros2msg", "my_msgs/msg/Many", b"my_msgs/E[1000000000] e\n===\nMSG: my_msgs/E\nint8 x\n", bytes(12))
+    rows = ramp(100) + [("/many", BASE + i * 10 * MS, many) for i in range(2)]
     rows += [(f"/{k}", BASE + i * 10 * MS, m) for k, m in enumerate((odd, wrong, broken, proto)) for i in range(100)]
     report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
     assert table.column_names == ["timestamp", "/x.data"] and table.num_rows == 100
