@@ -18,7 +18,7 @@ from lz4.frame import LZ4FrameDecompressor
 from mcap.exceptions import EndOfFile
 from mcap.records import Channel as McapChannel
 from mcap.records import Chunk, Message, Schema
-from mcap.stream_reader import StreamReader, breakup_chunk
+from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
 from rosbags.rosbag1.reader import Header, ReaderError, RecordType, read_bytes, read_uint32
 from rosbags.typesys.msg import normalize_msgtype
 from ruamel.yaml import YAML, YAMLError
@@ -148,7 +148,9 @@ def _mcap_records(reader: StreamReader) -> Iterator[Any]:
             continue
         try:
             short = not record.compression and len(record.data) < record.uncompressed_size
-            inside = None if short else breakup_chunk(record)
+            inside = None if short else breakup_chunk(record, validate_crc=True)
+        except CRCValidationError:
+            raise  # its numbers may be wrong
         except Exception:  # the libraries raise whatever broken bytes lead to
             inside = None
         if inside is not None:

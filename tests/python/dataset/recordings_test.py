@@ -82,7 +82,19 @@ def written(kind, tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    "kind", ["mcap", "bag", "bag bz2", "bag lz4", "db3", "db3 alone", "rosbag2 mcap", "rosbag2 mcap file", "db3 file", "db3 message"]
+    "kind",
+    [
+        "mcap",
+        "bag",
+        "bag bz2",
+        "bag lz4",
+        "db3",
+        "db3 alone",
+        "rosbag2 mcap",
+        "rosbag2 mcap file",
+        "db3 file",
+        "db3 message",
+    ],
 )
 def test_every_kind_of_recording_gives_the_same_columns_on_one_clock(kind, tmp_path):
     rows, imu_times, turns, grip_times, grip = mixed_rates(recorded.ROS1 if kind.startswith("bag") else recorded.ROS2)
@@ -406,6 +418,18 @@ def test_a_recording_that_breaks_off_gives_what_it_has_and_says_so(kind, tmp_pat
     (warning,) = [w for w in report.warnings if "breaks off" in w]
     assert f"breaks off after {report.rows_read} messages" in warning
     assert (1500 < report.rows_read < 3000 or kind == "bag without index") and table.num_rows > 1000
+    np.testing.assert_allclose(numbers(table, "/x.data"), np.arange(table.num_rows) / 100, atol=1e-6)
+
+
+def test_a_chunk_whose_numbers_changed_is_not_used(tmp_path):
+    path = recorded.write_mcap(tmp_path / "in.mcap", ramp(1000), chunk_size=8192, compression=CompressionType.NONE)
+    data = bytearray(path.read_bytes())
+    at = data.index(np.float64(5.0).tobytes())  # the message after 5 s
+    data[at + 6] ^= 1
+    path.write_bytes(bytes(data))
+    report, table = resampled(path, tmp_path)
+    (warning,) = [w for w in report.warnings if "breaks off" in w]
+    assert "crc" in warning and 300 < table.num_rows <= 500
     np.testing.assert_allclose(numbers(table, "/x.data"), np.arange(table.num_rows) / 100, atol=1e-6)
 
 
