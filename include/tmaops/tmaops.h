@@ -433,6 +433,126 @@ TMAOPS_API int tmaops_resample_violations(const tmaops_tensor* source_times, con
                                           const tmaops_uniform_grid* grid, const tmaops_tensor* counts,
                                           const tmaops_resample_options* options, tmaops_stream stream);
 
+// --- recordings ------------------------------------------------------------------------------------------------------
+// Columns by name, with one time per row. The rules for their times, types and names are those of the command `tmaops
+// resample` (docs/resample_command.md).
+
+/// A column of a recording, or an array that has no row per time.
+typedef struct tmaops_recording_column {
+  const char* name;
+  /// Element type as numpy writes it: "<f2" "<f4" "<f8" "|i1" "<i2" "<i4" "<i8" "|u1" "<u2" "<u4" "<u8" "|b1" "<M8[s]"
+  /// (ms, us, ns) "<U12" "|S12"; "bf16"; "utf8", text of one dimension; or "rows", elements of any other type, which
+  /// the caller keeps: in a result stands the number of the row to take, or -1 for none, as int64.
+  const char* type;
+  const void* data;      // row-major, on the host; null for "rows"
+  const int64_t* shape;  // its first extent is the number of rows
+  int64_t dimensions;
+  const int64_t* text_offsets;       // of "utf8": where each text begins in data, and where the last one ends
+  const char* const* channel_names;  // optional, of two dimensions: a name for each number of a row
+  int64_t missing;                   // of "rows" and whole numbers: elements without a value
+  int64_t source;                    // in a result: the given column that it comes from, or -1
+} tmaops_recording_column;
+
+/// Texts are as the command's options have them; null or empty: not given.
+typedef struct tmaops_recording_options {
+  size_t size;
+  double hz;          // targets per second, from the first timestamp of each episode to its last; 0: targets are given
+  const char* start;  // first and last target: seconds or ISO 8601
+  const char* end;
+  int32_t align;             // targets at multiples of the period
+  int32_t sort;              // rows by time, within each episode
+  int32_t strict;            // a warning is an error
+  int32_t drop_gaps;         // targets in gaps are left out, not invalid
+  double snap;               // seconds within which a target takes a sample's values
+  double max_gap;            // seconds; 0: no limit
+  const char* columns;       // "x,y,z", "tx=p_x,*"
+  const char* const* modes;  // "gripper=previous", "linear"
+  int64_t mode_count;
+  const char* outside;        // "hold", "nan" (the default), "extrapolate", "error", "drop"
+  const char* duplicates;     // "error" (the default), "last"
+  const char* time;           // name of the times
+  const char* time_unit;      // "s", "ms", "us", "ns"
+  const char* offsets_array;  // name of the column with the offsets of episodes
+  /// Packed episodes: their first rows, and the number of rows; instead of a column.
+  const int64_t* offsets;
+  int64_t offset_count;
+  /// The targets, where hz is 0: one column of times, or the columns of a recording, whose times they are.
+  const tmaops_recording_column* targets;
+  int64_t target_columns;
+  int32_t like;              // not 0: these are a recording's; messages then speak of --like instead of --times
+  const char* targets_name;  // of their times
+  const char* targets_unit;
+  const int64_t* target_offsets;  // optional: the targets of each episode; else each has all
+  int64_t target_offset_count;
+  const char* where;  // what messages call the recording; null: "recording"
+} tmaops_recording_options;
+
+#define TMAOPS_RECORDING_OPTIONS     \
+  {sizeof(tmaops_recording_options), \
+   0,                                \
+   NULL,                             \
+   NULL,                             \
+   0,                                \
+   0,                                \
+   0,                                \
+   0,                                \
+   0,                                \
+   0,                                \
+   NULL,                             \
+   NULL,                             \
+   0,                                \
+   NULL,                             \
+   NULL,                             \
+   NULL,                             \
+   NULL,                             \
+   NULL,                             \
+   NULL,                             \
+   0,                                \
+   NULL,                             \
+   0,                                \
+   0,                                \
+   NULL,                             \
+   NULL,                             \
+   NULL,                             \
+   0,                                \
+   NULL}
+
+/// What the columns are: the times and their unit, the interpolation of every column, quaternions, angles.
+typedef struct tmaops_recording_rules tmaops_recording_rules;
+/// A recording at other times.
+typedef struct tmaops_recording_result tmaops_recording_result;
+
+/// Decides the rules of columns. `columns` holds the times too, and may hold the first episodes of a data set alone.
+/// Targets are not looked at. Errors: those of the command, as array_missing, times_not_sorted, duplicate_times,
+/// bad_column_mode, warnings_refused.
+TMAOPS_API int tmaops_recording_decide(const tmaops_recording_column* columns, int64_t count,
+                                       const tmaops_recording_options* options, tmaops_recording_rules** rules);
+/// The rules as JSON: "time" {"name", "index", "form", "unit", "chosen_by", "unit_by", ...}, "columns" [{"name",
+/// "mode", "reason", "index", "first", "count"}], "quaternions", "notes" and "warnings" [{"id", "text"}]. Valid as long
+/// as they.
+TMAOPS_API const char* tmaops_recording_rules_report(const tmaops_recording_rules* rules);
+TMAOPS_API void tmaops_recording_rules_destroy(tmaops_recording_rules* rules);
+
+/// Resamples columns, by rules that were decided for columns of the same names, types and widths, or where `rules` is
+/// null by those of these columns. Options are the ones that the rules were decided with, but for targets and offsets.
+/// Afterwards the result refers to the data of the given arrays without a row per time, and to no others.
+TMAOPS_API int tmaops_recording_resample(const tmaops_recording_rules* rules, const tmaops_recording_column* columns,
+                                         int64_t count, const tmaops_recording_options* options,
+                                         tmaops_recording_result** result);
+/// The columns: the times in their own form, those that were given or chosen, the offsets of episodes where a column
+/// had them, arrays without a row per time, and "valid" (|b1) where targets can have no data.
+TMAOPS_API const tmaops_recording_column* tmaops_recording_result_columns(const tmaops_recording_result* result,
+                                                                          int64_t* count);
+/// The first rows of the episodes, and the number of rows.
+TMAOPS_API const int64_t* tmaops_recording_result_offsets(const tmaops_recording_result* result, int64_t* count);
+/// As for rules, with "samples", "episodes", "targets", "rows", "outside", "gaps", "missing" and more.
+TMAOPS_API const char* tmaops_recording_result_report(const tmaops_recording_result* result);
+TMAOPS_API void tmaops_recording_result_destroy(tmaops_recording_result* result);
+
+/// Not 0 where a column of this name may be the times or the mask of rows with data, so that its text is looked at.
+/// Other columns of text may be given as "rows".
+TMAOPS_API int tmaops_recording_reads_text(const char* name);
+
 // --- what this library has -------------------------------------------------------------------------------------------
 // Lists are read by index from 0 on; behind the last entry is null. What the pointers lead to is never freed.
 

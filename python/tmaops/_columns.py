@@ -1,32 +1,25 @@
-"""tmaops.resample_columns: recordings of named columns in memory, by the tool's own rules.
+"""tmaops.resample_columns: recordings of named columns in memory, by the rules of tmaops._recording.
 
-What a column is and how it is interpolated is decided in one place, by the tool (docs/resample_command.md). So the columns
-go to the tool as an npz archive in memory-backed storage, and come back as one.
+Here columns of dictionaries and frames become arrays that the library takes, and what comes back becomes the caller's kind again.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import re
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tmaops import _errors
-from tmaops._program import program
+from tmaops import _errors, _recording
 
 _log = logging.getLogger("tmaops")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the tool found out and decided.
+    """What was found out and decided.
 
     Attributes:
         modes: interpolation of every column, or of a part of one, in order: [("quat", "slerp"), ...].
@@ -34,7 +27,7 @@ class Report:
         quaternions: the columns of each quaternion that was recognised, and the order of its components.
         warnings: what looks wrong.
         notes: what else was assumed.
-        json: all of it, as `tmaops resample --json` prints it.
+        json: all of it, as `tmaops resample --json` prints it; notes and warnings have ids there that stay.
     """
 
     modes: list[tuple[str, str]]
@@ -55,55 +48,54 @@ def _frame_library(value: Any) -> str | None:
     return module if module in ("pandas", "polars") and type(value).__name__ == "DataFrame" else None
 
 
-# The names of times that the tool knows (src/io/time_names.cpp).
-_TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
-_TAG = 52  # bits of a row number, above which the number of its column stands
+def _as_it_is(values: Any) -> Any:
+    return values
 
 
-class _Columns:
-    """Columns as NumPy arrays, and for each how the caller's kind of array is made of one again.
+class Columns:
+    """Columns as the library takes them, and for each how the caller's kind of array is made of what comes back.
 
-    What the tool has no type for, and what may lack values, goes to it as the numbers of the rows. They are whole numbers,
-    which have the rule of everything that is no real number: a sample is taken as it is.
+    What the library has no type for, and what may lack values, is given as rows. Rows have the rule of everything that is no real
+    number: a sample is taken as it is.
     """
 
     def __init__(self, time: str | None = None) -> None:
         self.time = time
-        self.arrays: dict[str, Any] = {}
-        self.restore: dict[str, Callable[[Any], Any]] = {}
-        self.take: list[Callable[[Any], Any]] = []  # of columns of row numbers: from rows (-1: no data) to values
-        self.dates: list[str] = []
-        self.new: Callable[[Any], Any] = lambda array: array  # of columns that the tool adds
+        self.given: list[_recording.Given] = []
+        self.restore: list[Callable[[Any], Any]] = []
+        self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
 
-    def is_time(self, name: str) -> bool:
-        return name == self.time or name in _TIME_NAMES
+    def reads(self, name: str) -> bool:
+        return name == self.time or _recording.reads_text(name)
 
-    def add_rows(self, name: str, count: int, take: Callable[[Any], Any]) -> None:
-        import numpy
+    def add_rows(self, name: str, count: int, take: Callable[[Any], Any], missing: int = 0) -> None:
+        self.given.append(_recording.rows(name, count, missing=missing))
+        self.restore.append(take)
 
-        self.take.append(take)
-        self.arrays[name] = (len(self.take) << _TAG) + 1 + numpy.arange(count, dtype="int64")
-
-    def taken(self, array: Any) -> Any:
-        """The values of a column of row numbers; None for another column."""
-        if array.dtype != "int64" or array.ndim != 1 or not len(array):
-            return None
-        number, rows = int(array.max()) >> _TAG, (array & ((1 << _TAG) - 1)) - 1
-        return self.take[number - 1](rows) if 1 <= number <= len(self.take) else None
+    def add_array(
+        self, name: str, values: Any, back: Callable[[Any], Any] = _as_it_is, kind: bytes | None = None
+    ) -> None:
+        self.given.append(_recording.column(name, values, kind=kind))
+        self.restore.append(back)
 
     def add(self, name: str, values: Any) -> None:
         import numpy
 
-        def back(array: Any) -> Any:
-            return array
-
+        back: Callable[[Any], Any] = _as_it_is
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(values, torch.Tensor):
             dtype, device = values.dtype, values.device
             values = values.detach().cpu()
-            values = values.float().numpy() if dtype is torch.bfloat16 else values.numpy()
+            if dtype is torch.bfloat16:  # NumPy has no such type
+                return self.add_array(
+                    name,
+                    values.contiguous().view(torch.int16).numpy(),
+                    lambda array: torch.from_numpy(array).view(torch.bfloat16).to(device),
+                    b"bf16",
+                )
+            values = values.numpy()
 
-            def back(array):
+            def back(array: Any) -> Any:
                 return torch.from_numpy(array).to(device, dtype if array.dtype.kind != "b" else torch.bool)
 
             self.new = lambda array: torch.from_numpy(array).to(device)
@@ -112,79 +104,86 @@ class _Columns:
             values = numpy.asarray(values.get() if module == "cupy" else values)
             if module in ("jax", "jaxlib"):
                 back = sys.modules["jax"].numpy.asarray
-        if values.dtype.kind == "O":
+        kind = values.dtype.kind
+        if kind == "O":
             rows = _stacked(values)
-            if rows is None:
-                self.add_rows(
-                    name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows])
-                )
-                return
-            values, back = rows, lambda array: list(array)
-        elif values.dtype.kind in "mM":
-            dtype = values.dtype
-            values = values.astype(f"{dtype.kind}8[ns]").astype("int64")
-            if dtype.kind == "M":
-                self.dates.append(name)
-
-            def back(array):
-                return array.astype(f"{dtype.kind}8[ns]").astype(dtype)
-        elif values.dtype.name == "bfloat16":
-            dtype = values.dtype
-            values = values.astype("float32")
-
-            def back(array):
-                return array.astype(dtype)
-
-        self.arrays[name] = values
-        self.restore[name] = back
+            if rows is not None:
+                return self.add_array(name, rows, list)
+            if self.reads(name) and all(isinstance(value, str) for value in values):
+                return self.add_array(name, values.astype(str), lambda array: array.astype(object))
+            return self.add_rows(
+                name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows])
+            )
+        if values.dtype.byteorder == ">":
+            values = values.astype(values.dtype.newbyteorder("<"))
+        if _recording.type_of(values.dtype) is not None:
+            return self.add_array(name, values, back)
+        dtype = values.dtype
+        if kind in "mM":
+            whole = values.astype(f"{kind}8[ns]")
+            made = (lambda array: array) if kind == "M" else (lambda array: array.astype("m8[ns]").astype(dtype))
+            return self.add_array(name, whole if kind == "M" else whole.astype("i8"), made)
+        if dtype == numpy.longdouble:
+            return self.add_array(name, values.astype("f8"), lambda array: array.astype(dtype))
+        return self.add_rows(name, len(values), lambda rows: _taken(values, rows))
 
     def add_of_pandas(self, name: str, values: Any) -> None:
         pandas = sys.modules["pandas"]
-        dtype, array = values.dtype, values.array
+        dtype = values.dtype
         kind = getattr(dtype, "kind", "O")
-        if kind == "M" and not _is_numpy(dtype):
+        if _is_numpy(dtype):
+            if kind == "f" and dtype.itemsize in (4, 8):
+                return self.add_array(name, values.to_numpy())
+            array = values.to_numpy()
+            if kind != "O" or _stacked(array) is not None:
+                return self.add(name, array)
+        elif kind == "M":
             zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
-            self.add(name, values.to_numpy(dtype="datetime64[ns]"))
-            back = self.restore[name]
-            self.restore[name] = lambda column: (
-                pandas.Series(pandas.DatetimeIndex(back(column)).tz_localize("UTC" if zone else None))
-                .astype(dtype)
-                .array
+            return self.add_array(
+                name,
+                values.to_numpy(dtype="datetime64[ns]"),
+                lambda column: (
+                    pandas.Series(pandas.DatetimeIndex(column).tz_localize("UTC" if zone else None)).astype(dtype).array
+                ),
             )
-        elif kind == "f" and not _is_numpy(dtype):
-            self.add(name, values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan")))
-            self.restore[name] = lambda column: pandas.array(column, dtype=dtype)
-        elif _is_numpy(dtype) and (kind != "O" or _stacked(values.to_numpy()) is not None):
-            self.add(name, values.to_numpy())
-        elif (self.is_time(name) or name == "valid") and not values.isna().any():
+        elif kind == "f":
+            real = values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan"))
+            return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
+        missing = int(values.isna().sum())
+        if not missing and self.reads(name):
             numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
-            self.add(name, values.to_numpy(dtype=object).astype(numbers))
-            self.restore[name] = lambda column: pandas.array(column, dtype=dtype)
-        else:
-            self.add_rows(name, len(values), lambda rows: array.take(rows, allow_fill=bool((rows < 0).any())))
+            whole = values.to_numpy(dtype=object).astype(numbers)
+            return self.add_array(name, whole, lambda column: pandas.array(column, dtype=dtype))
+        source = values.array
+        self.add_rows(
+            name, len(values), lambda rows: source.take(rows, allow_fill=bool((rows < 0).any())), missing=missing
+        )
 
     def add_of_polars(self, name: str, values: Any) -> None:
         polars = sys.modules["polars"]
-        dtype, nulls = values.dtype, bool(values.null_count())
+        dtype, missing = values.dtype, values.null_count()
+        nulls = bool(missing)
         inner = getattr(dtype, "inner", None)
         rows = _stacked(values.to_numpy()) if inner is not None and inner.is_float() and not nulls else None
         if dtype.is_float() or rows is not None or (dtype.is_integer() or dtype == polars.Boolean) and not nulls:
-            self.add(name, values.to_numpy() if rows is None else rows)
-            self.restore[name] = lambda column: _polars_series(polars, column, dtype, nulls)
+            array = values.to_numpy() if rows is None else rows
+            self.add_array(name, array, lambda column: _polars_series(polars, column, dtype, nulls))
         elif isinstance(dtype, polars.Datetime) and not nulls:
-            self.add(name, values.to_numpy())
-            back, zone = self.restore[name], dtype.time_zone
-            made = (
-                (lambda series: series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
-                if zone
-                else (lambda series: series)
+            zone = dtype.time_zone
+
+            def back(column: Any) -> Any:
+                series = polars.Series(column)
+                return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
+
+            self.add_array(name, values.to_numpy(), back)
+        elif dtype == polars.String and self.reads(name) and not nulls:
+            self.add_array(
+                name, values.to_numpy().astype(str), lambda column: polars.Series(column.tolist(), dtype=dtype)
             )
-            self.restore[name] = lambda column: made(polars.Series(back(column)))
-        elif dtype == polars.String and self.is_time(name) and not nulls:
-            self.add(name, values.to_numpy().astype(str))
-            self.restore[name] = lambda column: polars.Series(column.tolist(), dtype=dtype)
         else:
-            self.add_rows(name, len(values), lambda rows: values.gather(polars.Series(rows).replace(-1, None)))
+            self.add_rows(
+                name, len(values), lambda rows: values.gather(polars.Series(rows).replace(-1, None)), missing=missing
+            )
 
 
 def _is_numpy(dtype: Any) -> bool:
@@ -205,22 +204,30 @@ def _stacked(values: Any) -> Any:
     return numpy.stack(rows) if len({row.shape for row in rows}) == 1 and rows[0].dtype.kind in "biuf" else None
 
 
+def _taken(values: Any, rows: Any) -> Any:
+    """The rows of an array of any type, with zeros where there is none."""
+    taken = values[rows]
+    taken[rows < 0] = 0
+    return taken
+
+
 def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     series = polars.Series(column)
     if nulls:
         series = series.fill_nan(None)
-    return series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
+    return series if series.dtype == dtype else series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
 
 
-def _read(recording: Any, time: str | None = None) -> _Columns:
-    columns = _Columns(time)
+def read(recording: Any, time: str | None = None) -> Columns:
+    """The columns of a dictionary or a frame."""
+    columns = Columns(time)
     library = _frame_library(recording)
     if library == "pandas":
         if type(recording.index).__name__ == "DatetimeIndex":
             columns.time = columns.time or str(recording.index.name or "timestamp")
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
-        for name in recording.columns:
-            columns.add_of_pandas(str(name), recording[name])
+        for name, values in recording.items():
+            columns.add_of_pandas(str(name), values)
     elif library == "polars":
         for series in recording.get_columns():
             columns.add_of_polars(series.name, series)
@@ -233,8 +240,6 @@ def _read(recording: Any, time: str | None = None) -> _Columns:
             type(recording).__name__,
             "a dictionary of arrays, a pandas or a polars frame",
         )
-    if columns.time is None and len(columns.dates) == 1 and not set(_TIME_NAMES) & set(columns.arrays):
-        columns.time = columns.dates[0]
     return columns
 
 
@@ -246,50 +251,31 @@ def _objects(values: list) -> Any:
     return array
 
 
-def _write(recording: Any, columns: _Columns, arrays: dict[str, Any]) -> Any:
+def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     """What came back, as the caller's kind of recording."""
-    restored = {}
-    for name, array in arrays.items():
-        back = columns.restore.get(name)
-        values = columns.taken(array) if back is None else None
-        restored[name] = back(array) if back else columns.new(array) if values is None else values
+    restored = {
+        made.name: columns.new(made.values) if made.source < 0 else columns.restore[made.source](made.values)
+        for made in result.arrays
+    }
     library = _frame_library(recording)
     if library == "pandas":
         pandas = sys.modules["pandas"]
-        name = str(recording.index.name or "timestamp")
         index = None
-        if type(recording.index).__name__ == "DatetimeIndex" and name in restored:
-            index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
+        if type(recording.index).__name__ == "DatetimeIndex":
+            name = next((made.name for made in result.arrays if made.source == 0), None)
+            if name is not None:
+                index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
         return pandas.DataFrame(
-            {name: pandas.Series(values, index=index) for name, values in restored.items()}, index=index
+            {
+                name: pandas.Series(values, index=index) if isinstance(values, list) else values
+                for name, values in restored.items()
+            },
+            index=index,
+            copy=False,
         )
     if library == "polars":
         return sys.modules["polars"].DataFrame(restored)
     return restored
-
-
-def _options(mode: Any) -> list[str]:
-    """`mode` as options of the tool."""
-    if mode is None:
-        return []
-    if isinstance(mode, str):
-        mode = [mode]
-    specifications = [f"{name}={how}" for name, how in mode.items()] if isinstance(mode, Mapping) else list(mode)
-    return [part for specification in specifications for part in ("--mode", specification)]
-
-
-def _raise(text: str, code: int) -> None:
-    """The tool's error as the exception that the library would raise."""
-    found = re.search(r"tmaops: (E(\d{3})) (.*)", text)
-    if not found:
-        raise _errors.DeviceError(
-            text.strip() or f"the tool ended with exit code {code}", code=1, number="E001", name="internal"
-        )
-    parts = dict(re.findall(r"^  (got|needed|mend):\s+(.*)$", text, re.MULTILINE))
-    number = int(found[2])
-    title, _, where = found[3].partition(": ")
-    message = text[found.start() + len("tmaops: ") :].strip()
-    raise _errors.class_of(number)(message, code=number, number=found[1], name=title, where=where, **parts)
 
 
 def resample_columns(
@@ -323,8 +309,8 @@ def resample_columns(
     Args:
         recording: a dictionary of arrays (NumPy, torch, JAX, CuPy, lists), a pandas or a polars frame. Arrays have one row
             for each timestamp and any further dimensions; others are passed on unchanged. The times are a pandas
-            DatetimeIndex, else the array "timestamp", "timestamps", "time", "times", "t", "stamp" or "stamps", else the only
-            column of datetimes.
+            DatetimeIndex, else the array with a usual name ("timestamp", "time", "t", "header.stamp", ...), else the only column of
+            datetimes.
         hz: targets at this rate, from the first timestamp to the last; or
         times: the targets: an array of times, or of datetimes; or
         like: the targets are the timestamps of this recording.
@@ -346,83 +332,51 @@ def resample_columns(
         is a Python warning; what was assumed is logged to the logger "tmaops" as information.
 
     Raises:
-        tmaops.Error: the tool's errors, as E030 unsorted times, E032 equal times, E037 a mode that a column cannot have, E049
+        tmaops.Error: as E030 unsorted times, E032 equal times, E037 a mode that a column cannot have, E049
             no times (ValueErrors), E080 (a MemoryError).
     """
-    import numpy
+    source = read(recording, time)
+    named: dict[str, Any] = {}
+    if times is not None:
+        targets = Columns()
+        targets.add("times", times)
+        named["times"] = targets.given[0]
+    if like is not None:
+        other = read(like)
+        named |= {"like": other.given, "like_time": other.time}
+    result = _recording.resample(
+        source.given,
+        hz=hz,
+        mode=mode,
+        columns=columns,
+        time=source.time,
+        time_unit=time_unit,
+        times_unit=times_unit,
+        offsets=offsets,
+        start=start,
+        end=end,
+        align=align,
+        snap=snap,
+        max_gap=max_gap,
+        outside=outside,
+        duplicates=duplicates,
+        sort=sort,
+        strict=strict,
+        **named,
+    )
+    made = write(recording, source, result)
+    said = say(result, stacklevel=3)
+    return (made, said) if report else made
 
-    source = _read(recording, time)
-    with tempfile.TemporaryDirectory(
-        prefix="tmaops-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    ) as folder:
-        given, made = os.path.join(folder, "recording.npz"), os.path.join(folder, "resampled.npz")
-        _save(given, source.arrays)
-        command = [program(), "resample", given, "-o", made, "--json", "--quiet", *_options(mode)]
-        if source.time in source.dates:
-            time_unit = "ns"
-        if times is not None:
-            targets = _Columns()
-            targets.add("times", times)
-            if targets.dates:
-                times_unit = "ns"
-            path = os.path.join(folder, "times.npy")
-            numpy.save(path, targets.arrays["times"], allow_pickle=False)
-            command += ["--times", path]
-        if like is not None:
-            other = _read(like)
-            path = os.path.join(folder, "like.npz")
-            _save(path, other.arrays)
-            command += ["--like", path]
-            if other.time is not None:
-                command += [
-                    "--targets-array",
-                    other.time,
-                    *(["--like-unit", "ns"] if other.time in other.dates else []),
-                ]
-        named = {
-            "--hz": hz,
-            "--columns": columns,
-            "--times-array": source.time,
-            "--time-unit": time_unit,
-            "--times-unit": times_unit,
-            "--offsets-array": offsets,
-            "--start": start,
-            "--end": end,
-            "--snap": snap,
-            "--max-gap": max_gap,
-            "--outside": outside,
-            "--duplicates": duplicates,
-        }
-        command += [
-            f"{option}={value!r}" if isinstance(value, float) else f"{option}={value}"
-            for option, value in named.items()
-            if value is not None
-        ]
-        command += [option for option, wanted in (("--align", align), ("--sort", sort), ("--strict", strict)) if wanted]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            _raise(done.stderr.replace(given, "recording"), done.returncode)
-        with numpy.load(made, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    said = json.loads(done.stdout)
-    for text in said["warnings"]:
-        warnings.warn(f"tmaops.resample_columns: {text}", stacklevel=2)
-    for text in said["notes"]:
-        _log.info("resample_columns: %s", text)
-    result = _write(recording, source, arrays)
-    if not report:
-        return result
+
+def say(result: _recording.Result, stacklevel: int) -> Report:
+    """The report of a result. What looks wrong becomes a Python warning, what was assumed is logged."""
+    said = result.report
+    looks_wrong, assumed = ([note["text"] for note in said[key]] for key in ("warnings", "notes"))
+    for text in looks_wrong:
+        warnings.warn(f"tmaops.resample_columns: {text}", stacklevel=stacklevel)
+    if _log.isEnabledFor(logging.INFO):
+        for text in assumed:
+            _log.info("resample_columns: %s", text)
     modes = [(column["name"], column["mode"]) for column in said["columns"]]
-    return result, Report(modes, said["time"], said["quaternions"], said["warnings"], said["notes"], said)
-
-
-def _save(path: str, arrays: dict[str, Any]) -> None:
-    """numpy.savez, for arrays of any name: savez has a parameter `file`."""
-    import zipfile
-
-    import numpy
-
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                numpy.lib.format.write_array(member, numpy.asanyarray(array), allow_pickle=False)
+    return Report(modes, said["time"], said["quaternions"], looks_wrong, assumed, said)

@@ -7,8 +7,9 @@ pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a function o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from tmaops import _columns, _recording
 from tmaops._columns import resample_columns
 from tmaops._errors import invalid_value
 
@@ -94,24 +95,110 @@ class Resample:
         self.options = options
 
     def __call__(self, batch: list[Mapping]) -> dict[str, Any]:
-        import sys
+        sources = [_columns.read(dict(item), self.options.get("time")) for item in batch]
+        rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
+        together = rules is not None and _alike(sources, rules.time["index"])
+        parts = [sources] if together else [[source] for source in sources]
+        items = [item for part in parts for item in _resampled(part, self.options)]
+        return _stacked(items)
 
-        import numpy
 
-        pairs = [resample_columns(dict(item), report=True, **self.options) for item in batch]
-        lengths = [report.json["rows"] for _, report in pairs]
-        longest = max(lengths, default=0)
-        names = {column for _, report in pairs for column, _ in report.modes}
-        names = {name.partition("[")[0] for name in names} | {report.time["name"] for _, report in pairs} | {"valid"}
-        torch = sys.modules.get("torch")
-        result: dict[str, Any] = {}
-        for name in pairs[0][0] if pairs else ():
-            columns = [numpy.asarray(recording[name]) for recording, _ in pairs]
-            if name not in names or columns[0].dtype.kind not in "biuf":
-                result[name] = [recording[name] for recording, _ in pairs]
+class _Item(NamedTuple):
+    """A resampled recording: what has a row for every timestamp, and everything else."""
+
+    length: int
+    rows: dict[str, Any]
+    others: dict[str, Any]
+
+
+_OF_TARGETS = ("hz", "times", "like", "times_unit")
+
+
+def _decided(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in (*_OF_TARGETS, "strict")}
+
+
+def _alike(sources: list[_columns.Columns], time: int) -> bool:
+    """Whether recordings have the same columns, so that they can be packed behind one another."""
+    first = sources[0].given
+
+    def kinds(given: list[_recording.Given]) -> list[tuple]:
+        count = given[time].shape[0]
+        return [
+            (each.name, each.type, each.shape[1:], len(each.shape) > 0 and each.shape[0] == count) for each in given
+        ]
+
+    return all(
+        len(source.given) == len(first) and kinds(source.given) == kinds(first) for source in sources[1:]
+    ) and not any(each.name in ("offsets", "episode_offsets") for each in first)
+
+
+def _resampled(sources: list[_columns.Columns], options: dict[str, Any]) -> list[_Item]:
+    """Recordings of the same columns in one call of the library."""
+    import numpy
+
+    named = dict(options)
+    if "times" in named:
+        targets = _columns.Columns()
+        targets.add("times", named["times"])
+        named["times"] = targets.given[0]
+    if "like" in named:
+        other = _columns.read(named["like"])
+        named |= {"like": other.given, "like_time": other.time}
+    named["time"] = sources[0].time
+    given, starts = sources[0].given, numpy.zeros(len(sources) + 1, dtype="int64")
+    if len(sources) > 1:
+        time = _recording.Rules(given, **_decided(options)).time["index"]
+        numpy.cumsum([source.given[time].shape[0] for source in sources], out=starts[1:])
+        count = given[time].shape[0]
+        given = [
+            _recording.packed([source.given[i] for source in sources])
+            if each.shape and each.shape[0] == count
+            else each
+            for i, each in enumerate(given)
+        ]
+        named["offsets"] = starts
+    result = _recording.resample(given, **named)
+    _columns.say(result, stacklevel=5)
+    items = [_Item(b - a, {}, {}) for a, b in zip(result.offsets, result.offsets[1:], strict=False)]
+    if len(sources) == 1 and len(items) != 1:  # the recording has episodes of its own
+        items = [_Item(result.offsets[-1], {}, {})]
+    total = result.offsets[-1]
+    for made in result.arrays:
+        per_row = made.values.ndim > 0 and len(made.values) == total and made.kind != ""
+        for b, (item, source) in enumerate(zip(items, sources, strict=True)):
+            back = source.new if made.source < 0 else source.restore[made.source]
+            if not per_row:
+                item.others[made.name] = back(made.values)
                 continue
-            padding = [[(0, longest - len(column))] + [(0, 0)] * (column.ndim - 1) for column in columns]
-            stacked = numpy.stack([numpy.pad(column, pad, mode="edge") for column, pad in zip(columns, padding)])
-            result[name] = stacked if torch is None else torch.from_numpy(stacked)
-        result["length"] = numpy.array(lengths) if torch is None else torch.tensor(lengths)
-        return result
+            begin = result.offsets[b] if len(items) == len(result.offsets) - 1 else 0
+            values = made.values[begin : begin + item.length]
+            if made.kind == "rows":
+                item.others[made.name] = back(numpy.where(values < 0, -1, values - starts[b]))
+            elif made.kind == "bf16" or values.dtype.kind not in "biuf":
+                item.others[made.name] = back(values)
+            else:
+                item.rows[made.name] = values
+    return items
+
+
+def _stacked(items: list[_Item]) -> dict[str, Any]:
+    import sys
+
+    import numpy
+
+    torch = sys.modules.get("torch")
+    longest = max((item.length for item in items), default=0)
+    result: dict[str, Any] = {}
+    for name in items[0].rows if items else ():
+        columns = [item.rows[name] for item in items]
+        stacked = numpy.empty((len(items), longest, *columns[0].shape[1:]), columns[0].dtype)
+        for to, column in zip(stacked, columns, strict=True):
+            to[: len(column)] = column
+            to[len(column) :] = column[-1:]
+        result[name] = stacked if torch is None else torch.from_numpy(stacked)
+    for name in items[0].others if items else ():
+        result[name] = [item.others[name] for item in items]
+    lengths = numpy.array([item.length for item in items])
+    result["length"] = lengths if torch is None else torch.from_numpy(lengths)
+    return result

@@ -14,7 +14,6 @@
 #include "cli/console.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/ncu.hpp"
-#include "cli/parser_words.hpp"
 #include "cli/progress.hpp"
 #include "cli/request.hpp"
 #include "cli/result_table.hpp"

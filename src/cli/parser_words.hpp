@@ -1,7 +1,6 @@
 // The words that the parser knows, for completions and for hints about misspelt words.
 #pragma once
 
-#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -12,17 +11,6 @@ class Option;
 }  // namespace CLI
 
 namespace tmaops::cli {
-
-/// The parts of a list with commas, or another separator.
-inline std::vector<std::string> split_list(const std::string& text, char separator = ',') {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
 
 /// Options of commands and of their option groups, each once, without positional arguments.
 std::vector<const CLI::Option*> options_of(std::initializer_list<const CLI::App*> commands);

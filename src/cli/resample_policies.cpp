@@ -1,8 +1,7 @@
 
-#include "cli/resample_steps.hpp"
+#include "cli/resample_files.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/decimal.hpp"
 #include "io/input_file.hpp"
 
 namespace tmaops::cli {
@@ -56,20 +55,9 @@ void check_options(const ResampleCommand& command, FileFormat from, FileFormat t
     refuse("--json", "OUT and the JSON on standard output", "a file as OUT, or no --json");
 }
 
-Policies make_policies(const ResampleCommand& command, FileFormat to) {
-  Policies policies;
-  policies.outside = !command.outside.empty() ? command.outside : to == FileFormat::npz ? "nan" : "drop";
-  policies.outside_mode = policies.outside == "hold"          ? Outside::hold
-                          : policies.outside == "extrapolate" ? Outside::extrapolate
-                          : policies.outside == "error"       ? Outside::error
-                                                              : Outside::nan;
-  policies.drop_gaps = to != FileFormat::npz;
-  if (command.max_gap) {
-    const auto result = io::time_from_f64(*command.max_gap, io::TimeUnit::seconds, policies.max_gap);
-    if (result != io::ParseResult::good || policies.max_gap <= 0)
-      fail(ErrorCode::bad_parameter, "--max-gap", io::real_text(*command.max_gap), "from 1e-9 to 9.2e9 seconds");
-  }
-  return policies;
+recording::Defaults defaults_of(FileFormat from, FileFormat to) {
+  const bool archive = to == FileFormat::npz;
+  return {archive ? "nan" : "drop", from == FileFormat::tum, !archive};
 }
 
 }  // namespace tmaops::cli

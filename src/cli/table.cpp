@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/parser_words.hpp"
 #include "core/display.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::cli {
 

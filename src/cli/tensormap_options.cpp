@@ -3,7 +3,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "cli/parser_words.hpp"
 #include "cli/tensormap.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"

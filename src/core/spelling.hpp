@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace tmaops {
 
@@ -15,6 +16,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 
 /// A to Z as a to z, whatever the locale.
 std::string lower_case(std::string_view text);
+
+/// The parts of a list with commas, or another separator.
+std::vector<std::string> split_list(std::string_view text, char separator = ',');
 
 /// "a, b, c": the items, numbers or text, or what `text` makes of each.
 template <class Items, class Text = std::identity>

@@ -7,12 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "io/names.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -51,14 +51,6 @@ std::size_t read_up_to(int file, std::byte* to, std::size_t size, const std::fil
 }
 
 }  // namespace
-
-std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what) {
-  try {
-    return std::shared_ptr<std::byte[]>(new std::byte[size]);
-  } catch (const std::bad_alloc&) {
-    fail(ErrorCode::out_of_memory, what, std::to_string(size) + " bytes asked for", "memory");
-  }
-}
 
 bool is_standard(const std::filesystem::path& path) { return path.native() == "-"; }
 

@@ -20,9 +20,6 @@ struct Bytes {
   std::string_view text() const { return {reinterpret_cast<const char*>(data.get()), size}; }
 };
 
-/// Uninitialised memory. Throws Error out_of_memory naming `what`.
-std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what);
-
 /// Whether a path is "-", which means standard input or output. A file of that name is "./-".
 bool is_standard(const std::filesystem::path& path);
 /// The name of an input in messages: its path, or "stdin".

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/array.hpp"
 #include "io/input_file.hpp"
+#include "io/names.hpp"
 
 namespace tmaops::io {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/array.hpp"
+#include "io/names.hpp"
 #include "io/output_file.hpp"
 #include "io/zip_reader.hpp"
 #include "io/zip_writer.hpp"

@@ -1,6 +1,5 @@
 #include "io/recording.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include "core/display.hpp"
@@ -77,36 +76,6 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
        std::string(known) + (compressed ? " before it" : ""), mend);
 }
 
-std::string_view to_string(TimeChoice choice) {
-  static constexpr std::string_view names[] = {"format", "option", "known name", "only array", "position"};
-  return enum_name(names, choice);
-}
-
-std::string_view to_string(UnitSource source) {
-  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "usual"};
-  return enum_name(names, source);
-}
-
-std::int64_t count_missing(const Array& array) {
-  std::int64_t missing = 0;
-  if (array.type.kind == ElementKind::real)
-    for (std::int64_t i = 0; i < array.size(); ++i) missing += std::isnan(element_f64(array, i));
-  if (array.type.kind == ElementKind::time)
-    for (std::int64_t i = 0; i < array.size(); ++i) missing += element_i64(array, i) == kNotATime;
-  return missing;
-}
-
-std::int64_t Column::width() const {
-  std::int64_t product = 1;
-  for (std::size_t i = 1; i < data.shape.size(); ++i) product *= data.shape[i];
-  return product;
-}
-
-std::string Recording::place(std::int64_t row) const {
-  if (lines.empty()) return where + ": row " + std::to_string(row);
-  return where + ":" + std::to_string(lines[static_cast<std::size_t>(row)]);
-}
-
 Recording parse_recording(const Bytes& file, const std::string& where, const ReadOptions& options) {
   const FileFormat format = options.format.value_or(FileFormat::csv);
   Recording recording = format == FileFormat::npz     ? parse_npz_recording(file, where, options)
@@ -132,9 +101,10 @@ Recording read_times_only(const std::filesystem::path& path, const ReadOptions& 
     Recording recording;
     recording.where = input_name(path);
     recording.format = FileFormat::npy;
+    recording.kind = "array";
     recording.time.choice = TimeChoice::only_array;
     const Array array = parse_npy(bytes, recording.where, path.stem().native());
-    recording.times = array_times(array, recording.where, known, "", recording.time);
+    recording.times = array_times(array, recording.where, known.times(), "", recording.time);
     recording.offsets = {0, recording.rows()};
     return recording;
   }
@@ -145,20 +115,6 @@ Recording read_times_only(const std::filesystem::path& path, const ReadOptions& 
 
 std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options) {
   return read_times_only(path, options).times;
-}
-
-void check_order(const Recording& recording, bool allow_duplicates) {
-  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
-    for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
-      const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
-      const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
-      if (now < before)
-        fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
-             "times that increase from row to row");
-      if (now == before && !allow_duplicates)
-        fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",
-             "Remove one of the two, or pass --duplicates last: the later sample then wins.");
-    }
 }
 
 void write_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options) {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
 
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
-  if (const auto chosen = choose_times(recording, table.names, options)) return *chosen;
+  if (const auto chosen = choose_times(recording, table.names, options.times())) return *chosen;
   if (options.times_name.empty()) {
     if (!table.names.empty()) {
       recording.time.name = table.names[0];
@@ -104,12 +104,7 @@ void parse_iso_times(Recording& recording, const Table& table, std::size_t colum
       fail_field(table, row, column, first.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
   }
   time.iso = first;
-  if (first.zone.empty())
-    recording.warnings.push_back(recording.where + ": times of '" + display_text(time.name) +
-                                 "' have no zone and were read as UTC");
-  if (options.unit)
-    recording.warnings.push_back(recording.where + ": the unit " + std::string(to_string(*options.unit)) +
-                                 " does not apply to the ISO 8601 times of '" + display_text(time.name) + "'");
+  warn_of_zone(recording, options.times());
 }
 
 void parse_pair_times(Recording& recording, const Table& table, const ChosenTimes& chosen) {
@@ -161,12 +156,12 @@ void add_column(Recording& recording, const Table& table, std::size_t index) {
   column.first_other = std::move(from.first_other);
   const std::string start = recording.where + ": column '" + display_text(column.name) + "': ";
   if (from.whole_with_missing)
-    recording.warnings.push_back(start + "whole numbers were read as real ones, because " +
-                                 std::to_string(from.missing) + " of " + std::to_string(recording.rows()) +
-                                 " have no value");
+    recording.warnings.push_back({"whole_with_missing", start + "whole numbers were read as real ones, because " +
+                                                            std::to_string(from.missing) + " of " +
+                                                            std::to_string(recording.rows()) + " have no value"});
   if (from.not_utf8 != 0)
-    recording.warnings.push_back(start + std::to_string(from.not_utf8) +
-                                 " texts are not UTF-8; their bytes become U+FFFD");
+    recording.warnings.push_back(
+        {"text_not_utf8", start + std::to_string(from.not_utf8) + " texts are not UTF-8; their bytes become U+FFFD"});
   recording.columns.push_back(std::move(column));
 }
 

@@ -91,6 +91,7 @@ std::string field_text(const TextField& field, std::int64_t row, char delimiter)
     case ElementKind::time:
       return datetime_text(*field.data, index);
     case ElementKind::integer:
+    case ElementKind::row:
       break;
   }
   return element_digits(*field.data, index);
@@ -209,6 +210,16 @@ void write_kitti_times(OutputFile& file, const Recording& recording) {
   const int digits = digits_needed(recording.times, TimeUnit::seconds);
   for (const std::int64_t time : recording.times) output.line(time_text(time, TimeUnit::seconds, digits));
   output.finish();
+}
+
+std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
+  const TimeColumn& time = recording.time;
+  if (time.form == TimeForm::pair) return name_with_unit(joined_time_name(time), unit);
+  // In an output of the same format the name, or its absence, states the unit as it did in the input.
+  if (time.form == TimeForm::number && format == recording.format && unit == time.unit) return time.name;
+  const bool nanoseconds = format == FileFormat::npz && time.integer;
+  const TimeUnit assumed = unit_in_name(time.name).value_or(nanoseconds ? TimeUnit::nanoseconds : TimeUnit::seconds);
+  return assumed == unit ? time.name : name_with_unit(time.name, unit);
 }
 
 }  // namespace tmaops::io

@@ -7,9 +7,6 @@
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/utf8.hpp"
-#include "io/decimal.hpp"
-#include "io/iso_time.hpp"
-#include "io/time_names.hpp"
 
 namespace tmaops::io {
 namespace {
@@ -132,8 +129,8 @@ class HeaderFinder {
                                     is_value(table_.at(1, i)) && !is_missing(table_.at(1, i).text));
     }
     if (any_value && above_value && is_value(table_.at(0, 0)))
-      table_.warnings.push_back(table_.place(0, 0) + ": the line " + first_line() +
-                                " was taken as the header, because it has text above a number");
+      table_.warnings.push_back({"header_assumed", table_.place(0, 0) + ": the line " + first_line() +
+                                                       " was taken as the header, because it has text above a number"});
     return !any_value || above_value;
   }
   void take_names_of_comment() {
@@ -158,8 +155,9 @@ class HeaderFinder {
     const bool jump = table_.rows() > 1 && parse_real(table_.at(1, 0).text, second) == ParseResult::good &&
                       second >= kRemarkableStart;
     if (table_.columns > 2 || (table_.columns == 2 && jump))
-      table_.warnings.push_back(table_.place(0, 0) + ": the line " + first_line() +
-                                " was read as a sample, but it looks like a header of column numbers");
+      table_.warnings.push_back(
+          {"header_of_numbers", table_.place(0, 0) + ": the line " + first_line() +
+                                    " was read as a sample, but it looks like a header of column numbers"});
   }
   void repair_names() {
     std::set<std::string> taken;
@@ -172,7 +170,8 @@ class HeaderFinder {
       list += (list.empty() ? "'" : ", '") + display_text(name) + "'";
       name = unique_name(repaired_utf8(name), taken);
     }
-    if (!list.empty()) table_.warnings.push_back(table_.where + ": names that are not UTF-8 were changed: " + list);
+    if (!list.empty())
+      table_.warnings.push_back({"name_not_utf8", table_.where + ": names that are not UTF-8 were changed: " + list});
   }
   std::string first_line() const {
     std::string line;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/array.hpp"
+#include "io/names.hpp"
 
 namespace tmaops::io {
 
@@ -25,8 +25,8 @@ struct Table {
   char delimiter = ',';            // ',' ';' '\t', or ' ' for any run of blanks
   std::vector<std::string> names;  // UTF-8; empty when the file has no header
   bool names_in_comment = false;
-  std::string comment;                // the last comment line before the data, as it is
-  std::vector<std::string> warnings;  // one sentence each
+  std::string comment;  // the last comment line before the data, as it is
+  std::vector<Note> warnings;
   std::size_t columns = 0;
   std::vector<TableField> fields;    // rows x columns
   std::vector<std::int64_t> lines;   // of each row, from 1

@@ -7,7 +7,6 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "core/utf8.hpp"
-#include "io/decimal.hpp"
 #include "io/table.hpp"
 
 namespace tmaops::io {

@@ -174,7 +174,7 @@ TEST(Recording, iso_times_stay_iso_times) {
   }
   const Recording local = read_recording(folder.file("a.csv", "time,x\n2024-05-01 12:00:00,1\n"));
   ASSERT_EQ(local.warnings.size(), 1U);
-  EXPECT_NE(local.warnings[0].find("UTC"), std::string::npos);
+  EXPECT_NE(local.warnings[0].text.find("UTC"), std::string::npos);
   expect_error(
       ErrorCode::bad_text,
       [&] { read_recording(folder.file("a.csv", "t\n2024-05-01T12:00:00Z\n2024-05-01T12:00:01\n")); }, "a.csv:3:1",
@@ -323,7 +323,7 @@ TEST(Recording, columns_say_what_is_missing_and_what_is_no_number) {
   EXPECT_NE(recording.columns.at(1).first_other.find("a.csv:3:6"), std::string::npos);
   const Recording whole = read_recording(folder.file("a.csv", "t,gripper\n0,1\n1,\n"));
   ASSERT_EQ(whole.warnings.size(), 1U);
-  EXPECT_NE(whole.warnings[0].find("'gripper'"), std::string::npos);
+  EXPECT_NE(whole.warnings[0].text.find("'gripper'"), std::string::npos);
   const Array real = real_array(read_recording(folder.file("a.csv", "t,x\n0,1\n1,2\n")).columns.at(0).data);
   EXPECT_EQ(real.type.descr, "<f8");
   EXPECT_EQ(element_f64(real, 1), 2);

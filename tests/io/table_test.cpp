@@ -4,7 +4,7 @@
 #include <cmath>
 #include <locale>
 
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 #include "support/expect_error.hpp"
 
 namespace tmaops::io {
@@ -131,7 +131,7 @@ TEST(Table, names_that_are_not_utf8_are_mended_and_stay_different) {
   const Table table = parse_table("t,a\xb0,a\xb1\n0,1,2\n", "a.csv");
   EXPECT_EQ(table.names, (std::vector<std::string>{"t", "a\xef\xbf\xbd", "a\xef\xbf\xbd_2"}));
   ASSERT_EQ(table.warnings.size(), 1U);
-  EXPECT_NE(table.warnings[0].find("a\\xb0"), std::string::npos) << table.warnings[0];
+  EXPECT_NE(table.warnings[0].text.find("a\\xb0"), std::string::npos) << table.warnings[0].text;
 }
 
 TEST(Table, numbers_too_small_for_f64_are_zero) {

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "io/input_file.hpp"
+#include "recording/array.hpp"
 
 namespace tmaops::test {
 
 inline io::Bytes bytes_of(std::string_view text) {
-  auto data = io::allocate(text.size(), "test");
+  auto data = recording::allocate(text.size(), "test");
   if (!text.empty()) std::memcpy(data.get(), text.data(), text.size());
   return {std::move(data), text.size()};
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tmaops::io {
+namespace tmaops::recording {
 
 enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
 
@@ -63,4 +63,4 @@ std::string real_text(double value);
 /// The same for a field of a table: 2 is "2.0", because "2" would be read back as an integer.
 std::string real_field_text(double value);
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

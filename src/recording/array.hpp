@@ -1,4 +1,4 @@
-// Arrays of files: owned, row-major, little-endian, of any element type of numpy that tmaops reads.
+// Arrays of recordings: row-major, little-endian, of any element type of numpy that tmaops reads.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
-namespace tmaops::io {
+namespace tmaops::recording {
 
 /// Kinds of elements. Only reals have a value between two samples. A `time` is numpy's datetime64: an int64 count of
-/// its unit since 1970, where the smallest int64 (NaT) is no time.
-enum class ElementKind : std::uint8_t { real, integer, boolean, text, time };
+/// its unit since 1970, where the smallest int64 (NaT) is no time. A `row` stands for an element of any other type,
+/// which its owner keeps: the int64 number of its row, or -1 for none.
+enum class ElementKind : std::uint8_t { real, integer, boolean, text, time, row };
 
 /// Element type in numpy's notation. numpy has no bfloat16. An array of it is stored as <u2 under a name that ends in
 /// ".bf16" (npz member `pose.bf16`, file `pose.bf16.npy`) and has the flag `bfloat16` here.
@@ -28,8 +29,8 @@ struct ElementType {
   friend bool operator==(const ElementType&, const ElementType&) = default;
 };
 
-/// The type for numpy's descr: <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# <M8[s|ms|us|ns]. Nothing when it
-/// is another.
+/// The type for numpy's descr, or "rows": <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# <M8[s|ms|us|ns].
+/// Nothing when it is another.
 std::optional<ElementType> element_type(std::string_view descr);
 inline constexpr std::string_view kBfloat16Suffix = ".bf16";
 
@@ -59,6 +60,9 @@ struct Array {
 /// The type of ragged arrays.
 inline const ElementType kText{ElementKind::text, "text", 0};
 
+/// Uninitialised memory. Throws Error out_of_memory naming `what`.
+std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what);
+
 /// Arrays from values, row-major in `shape` (whose product must be the number of values).
 Array make_array(std::span<const double> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
@@ -78,6 +82,12 @@ std::string_view ragged_text(const Array& array, std::int64_t index);
 std::string element_digits(const Array& array, std::int64_t index);
 /// The value of an element of a time array that is no time (NaT).
 inline constexpr std::int64_t kNotATime = std::numeric_limits<std::int64_t>::min();
+/// Writes `count` elements, `step` apart from `first` on, as f64 to to[0], to[to_step], ...
+void load_f64(const Array& array, std::int64_t first, std::int64_t step, std::int64_t count, double* to,
+              std::int64_t to_step);
+/// Writes from[0], from[from_step], ... rounded once to the real type, `step` elements apart from `to` on.
+void store_reals(const ElementType& type, const double* from, std::int64_t from_step, std::int64_t count, std::byte* to,
+                 std::int64_t step);
 /// Stores a value rounded once to the array's real type, at `to` (type.bytes bytes).
 void store_real(const ElementType& type, double value, std::byte* to);
 
@@ -87,4 +97,4 @@ Array real_array(const Array& array);
 /// names the array in an error about memory.
 Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what);
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

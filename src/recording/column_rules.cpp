@@ -1,14 +1,14 @@
 // Names of quaternions, positions and angles.
-#include "io/column_rules.hpp"
+#include "recording/column_rules.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "core/spelling.hpp"
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -219,4 +219,4 @@ bool named_angle(std::string_view name) {
   return !words.empty() && (words.back() == "yaw" || words.back() == "heading" || words.back() == "theta");
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

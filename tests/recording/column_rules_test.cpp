@@ -1,5 +1,5 @@
 // Which columns are quaternions, positions, angles and masks.
-#include "io/column_rules.hpp"
+#include "recording/column_rules.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 namespace tmaops::test {
 namespace {
 
-using io::ChannelReference;
-using io::Column;
-using io::ColumnView;
+using recording::ChannelReference;
+using recording::Column;
+using recording::ColumnView;
 using Names = std::vector<std::string>;
 
 /// A column of (rows, width) reals, or of whole numbers of a text file.
@@ -19,13 +19,13 @@ Column column(const std::string& name, std::vector<double> values, std::int64_t 
   Column made;
   made.name = name;
   const auto rows = static_cast<std::int64_t>(values.size()) / std::max<std::int64_t>(width, 1);
-  made.data = io::make_array(values, width == 0 ? std::vector{rows} : std::vector{rows, width});
+  made.data = recording::make_array(values, width == 0 ? std::vector{rows} : std::vector{rows, width});
   return made;
 }
 Column whole(const std::string& name, std::vector<std::int64_t> values, bool from_text = true) {
   Column made;
   made.name = name;
-  made.data = io::make_array(values, {static_cast<std::int64_t>(values.size())});
+  made.data = recording::make_array(values, {static_cast<std::int64_t>(values.size())});
   made.from_text = from_text;
   return made;
 }
@@ -35,13 +35,13 @@ std::vector<Column> columns(const Names& names) {
   for (const std::string& name : names) all.push_back(column(name, {all.empty() ? 1.0 : 0.0}));
   return all;
 }
-Names found(const std::vector<io::NamedVector>& vectors) {
+Names found(const std::vector<recording::NamedVector>& vectors) {
   Names texts;
-  for (const io::NamedVector& vector : vectors) texts.push_back(vector.text);
+  for (const recording::NamedVector& vector : vectors) texts.push_back(vector.text);
   return texts;
 }
-Names quaternions(const std::vector<Column>& all) { return found(io::find_quaternions({all})); }
-Names positions(const std::vector<Column>& all) { return found(io::find_positions({all})); }
+Names quaternions(const std::vector<Column>& all) { return found(recording::find_quaternions({all})); }
+Names positions(const std::vector<Column>& all) { return found(recording::find_positions({all})); }
 
 TEST(ColumnRules, quaternions_are_found_by_the_names_of_each_recorder) {
   for (const Names& names :
@@ -60,7 +60,7 @@ TEST(ColumnRules, quaternions_are_found_by_the_names_of_each_recorder) {
         {"q[0]", "q[1]", "q[2]", "q[3]"}}) {
     const auto all = columns(names);
     ASSERT_EQ(quaternions(all).size(), 1u) << names[0];
-    const auto quaternion = io::find_quaternions({all})[0];
+    const auto quaternion = recording::find_quaternions({all})[0];
     EXPECT_EQ(quaternion.components, (std::vector<ChannelReference>{{0, 0}, {1, 0}, {2, 0}, {3, 0}})) << names[0];
     EXPECT_FALSE(quaternion.w_first);
   }
@@ -68,11 +68,11 @@ TEST(ColumnRules, quaternions_are_found_by_the_names_of_each_recorder) {
 
 TEST(ColumnRules, the_order_of_the_components_is_found) {
   const auto all = columns({"q_RS_w []", "q_RS_x []", "q_RS_y []", "q_RS_z []"});
-  const auto quaternion = io::find_quaternions({all}).at(0);
+  const auto quaternion = recording::find_quaternions({all}).at(0);
   EXPECT_EQ(quaternion.components, (std::vector<ChannelReference>{{1, 0}, {2, 0}, {3, 0}, {0, 0}}));
   EXPECT_TRUE(quaternion.w_first);
   EXPECT_TRUE(quaternion.order_named);
-  EXPECT_FALSE(io::find_quaternions({std::vector{column("eef_quat", {1, 0, 0, 0}, 4)}}).empty());
+  EXPECT_FALSE(recording::find_quaternions({std::vector{column("eef_quat", {1, 0, 0, 0}, 4)}}).empty());
 }
 
 TEST(ColumnRules, several_quaternions_are_found_in_one_file) {
@@ -103,7 +103,7 @@ TEST(ColumnRules, what_is_no_quaternion_is_not_taken_for_one) {
                              {"ax", "ay", "az", "aw"}})
     EXPECT_TRUE(quaternions(columns(names)).empty()) << names[0];
   auto text = columns({"qx", "qy", "qz", "qw"});
-  text[1].data = io::make_text_array(std::vector<std::string_view>{"0"});
+  text[1].data = recording::make_text_array(std::vector<std::string_view>{"0"});
   EXPECT_TRUE(quaternions(text).empty());
 }
 
@@ -138,20 +138,20 @@ TEST(ColumnRules, four_neighbours_of_norm_1_are_found) {
     constant.insert(constant.end(), {0.6, 0, 0, 0.8});
   }
   const std::vector<Column> all{column("pose", pose, 7), column("class", one_hot, 4), column("bias", constant, 4)};
-  const auto windows = io::find_unit_quaternions({all}, {});
+  const auto windows = recording::find_unit_quaternions({all}, {});
   ASSERT_EQ(windows.size(), 1u);
   EXPECT_EQ(windows[0], (std::vector<ChannelReference>{{0, 3}, {0, 4}, {0, 5}, {0, 6}}));
-  EXPECT_TRUE(io::find_unit_quaternions({all}, {{0, 5}}).empty());
+  EXPECT_TRUE(recording::find_unit_quaternions({all}, {{0, 5}}).empty());
 }
 
 TEST(ColumnRules, angles_are_found_by_name_and_their_unit_by_name_or_range) {
   for (const char* name : {"yaw", "Heading [deg]", "vehicle_yaw", "vehicleYaw", "base.theta", "yaw_deg", "THETA (rad)"})
-    EXPECT_TRUE(io::named_angle(name)) << name;
+    EXPECT_TRUE(recording::named_angle(name)) << name;
   for (const char* name : {"yaw_rate", "heading_error", "thetas", "lawyaw", "x"})
-    EXPECT_FALSE(io::named_angle(name)) << name;
+    EXPECT_FALSE(recording::named_angle(name)) << name;
   const auto rule = [](const std::string& name, std::vector<double> values, double turn = 0) {
     const auto rows = static_cast<std::int64_t>(values.size());
-    return io::find_angle_rule({std::vector{column(name, std::move(values))}}, {0, 0}, {0, rows}, turn);
+    return recording::find_angle_rule({std::vector{column(name, std::move(values))}}, {0, 0}, {0, rows}, turn);
   };
   EXPECT_EQ(rule("yaw", {3, -3})->turn, 2 * std::numbers::pi);
   EXPECT_TRUE(rule("yaw", {3, -3})->jumps);
@@ -165,9 +165,9 @@ TEST(ColumnRules, angles_are_found_by_name_and_their_unit_by_name_or_range) {
 }
 
 TEST(ColumnRules, a_mask_is_a_column_valid_of_zeros_and_ones) {
-  EXPECT_EQ(io::find_valid_mask({std::vector{whole("x", {3, 4}), whole("valid", {0, 1})}}), 1u);
-  EXPECT_EQ(io::find_valid_mask({std::vector{whole("valid", {0, 2})}}), std::nullopt);
-  EXPECT_EQ(io::find_valid_mask({std::vector{whole("is_valid", {0, 1})}}), std::nullopt);
+  EXPECT_EQ(recording::find_valid_mask({std::vector{whole("x", {3, 4}), whole("valid", {0, 1})}}), 1u);
+  EXPECT_EQ(recording::find_valid_mask({std::vector{whole("valid", {0, 2})}}), std::nullopt);
+  EXPECT_EQ(recording::find_valid_mask({std::vector{whole("is_valid", {0, 1})}}), std::nullopt);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "io/array.hpp"
-#include "io/decimal.hpp"
+#include "recording/array.hpp"
+#include "recording/decimal.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 
 /// The form in which an ISO 8601 time was written.
 struct IsoStyle {
@@ -31,4 +31,4 @@ std::string datetime_text(const Array& array, std::int64_t index);
 /// The unit of "<M8[us]".
 TimeUnit unit_of_datetime(const ElementType& type);
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

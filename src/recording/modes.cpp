@@ -2,15 +2,14 @@
 #include <map>
 #include <numbers>
 
-#include "cli/parser_words.hpp"
-#include "cli/resample_steps.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "io/decimal.hpp"
 #include "ops/resample/options.hpp"
+#include "recording/decimal.hpp"
+#include "recording/steps.hpp"
 
-namespace tmaops::cli {
+namespace tmaops::recording {
 namespace {
 
 constexpr std::array kModes{Interpolation::linear,  Interpolation::previous, Interpolation::next,
@@ -30,18 +29,19 @@ bool picks_one_sample(const Mode& mode) {
          mode.interpolation == Interpolation::nearest;
 }
 
-class Planner {
+class ModePlanner {
  public:
-  Planner(io::Recording& recording, const ColumnRoles& roles, bool numbers)
+  ModePlanner(Recording& recording, const ColumnRoles& roles, bool numbers)
       : recording_(recording), roles_(roles), numbers_(numbers) {
     for (const auto* vectors : {&roles.quaternions, &roles.positions})
-      for (const io::NamedVector& vector : *vectors)
+      for (const NamedVector& vector : *vectors)
         for (const ChannelReference& channel : vector.components) make_real(channel.column);
-    for (const io::Column& column : recording.columns)
+    for (const Column& column : recording.columns)
       assigned_.emplace_back(static_cast<std::size_t>(column.width()), Assignment{});
     for (std::size_t i = 0; i < assigned_.size(); ++i)
-      if (!is_real(i)) assign_whole(i, Interpolation::previous);
-    for (const io::NamedVector& vector : roles.quaternions) assign(vector.components, {Interpolation::slerp});
+      if (!is_real(i)) assign_whole(i, Interpolation::previous, kind_text(i));
+    for (const NamedVector& vector : roles.quaternions)
+      assign(vector.components, {Interpolation::slerp}, "a quaternion");
     assign_default_angles();
   }
 
@@ -57,7 +57,7 @@ class Planner {
         assign_all_real(mode);
         if (picks_one_sample(mode))
           for (std::size_t i = 0; i < assigned_.size(); ++i)
-            if (!is_real(i)) assign_whole(i, mode.interpolation);
+            if (!is_real(i)) assign_whole(i, mode.interpolation, kNamed);
         continue;
       }
       for (const ChannelReference& channel : selector.select(part)) {
@@ -67,13 +67,13 @@ class Planner {
         } else if (picks_one_sample(mode) && selector.is_slice(part)) {
           usage("a part of a column that is not of real numbers", "the whole column");
         } else if (picks_one_sample(mode)) {
-          assign_whole(channel.column, mode.interpolation);
+          assign_whole(channel.column, mode.interpolation, kNamed);
         } else {
           refuse_whole(channel.column, mode);
         }
       }
     }
-    assign(real, mode);
+    assign(real, mode, kNamed);
     named_.insert(named_.end(), real.begin(), real.end());
   }
 
@@ -110,7 +110,8 @@ class Planner {
     judge_quaternions(plan);
     const auto name_of_column = [&](std::size_t column) { return display_text(recording_.columns[column].name); };
     if (!promoted_.empty())
-      plan.notes.push_back("whole numbers read as real ones: " + joined(promoted_, ", ", name_of_column));
+      plan.notes.push_back(
+          {"whole_as_real", "whole numbers read as real ones: " + joined(promoted_, ", ", name_of_column)});
     return plan;
   }
 
@@ -118,50 +119,69 @@ class Planner {
   struct Assignment {
     Mode mode{};
     int quaternion = 0;  // of slerp: which one
+    std::string_view reason = "real numbers";
   };
+  static constexpr std::string_view kNamed = "--mode";
 
-  bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == io::ElementKind::real; }
+  std::string_view kind_text(std::size_t column) const {
+    switch (recording_.columns[column].data.type.kind) {
+      case ElementKind::real:
+        return "real numbers";
+      case ElementKind::integer:
+        return "integers";
+      case ElementKind::boolean:
+        return "booleans";
+      case ElementKind::text:
+        return "text";
+      case ElementKind::time:
+        return "times";
+      case ElementKind::row:
+        break;
+    }
+    return "elements of another type";
+  }
+  bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == ElementKind::real; }
   const Assignment& assigned(const ChannelReference& channel) const {
     return assigned_[channel.column][static_cast<std::size_t>(channel.channel)];
   }
   /// Makes a column of whole numbers of a text file real. An archive states its types, so those stay.
   void make_real(std::size_t column) {
-    io::Array& data = recording_.columns[column].data;
-    if (!recording_.columns[column].from_text || data.type.kind != io::ElementKind::integer) return;
-    data = io::real_array(data);
+    Array& data = recording_.columns[column].data;
+    if (!recording_.columns[column].from_text || data.type.kind != ElementKind::integer) return;
+    data = real_array(data);
     promoted_.push_back(column);
   }
-  void assign_whole(std::size_t column, Interpolation mode) {
-    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0};
+  void assign_whole(std::size_t column, Interpolation mode, std::string_view reason) {
+    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0, reason};
   }
   void assign_all_real(const Mode& mode) {
     if (mode.interpolation == Interpolation::slerp || mode.angle)
       usage(mode.angle ? "angle for all columns" : "slerp for all columns",
             mode.angle ? "the columns of angles, yaw=angle" : "the four columns of a quaternion, qx..qw=slerp");
     for (std::size_t i = 0; i < assigned_.size(); ++i)
-      if (is_real(i)) assign_whole(i, mode.interpolation);
+      if (is_real(i)) assign_whole(i, mode.interpolation, kNamed);
   }
-  void assign(const std::vector<ChannelReference>& channels, const Mode& mode) {
+  void assign(const std::vector<ChannelReference>& channels, const Mode& mode, std::string_view reason) {
     if (mode.interpolation == Interpolation::slerp && channels.size() % 4 != 0)
       fail(ErrorCode::bad_quaternion, display_text(text_), std::to_string(channels.size()) + " channels",
            "four for each quaternion, x y z w or w x y z");
     for (std::size_t i = 0; i < channels.size(); ++i) {
       if (i % 4 == 0) ++quaternions_;
       Assignment& to = assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)];
-      to = {mode, quaternions_};
+      to = {mode, quaternions_, reason};
       if (mode.angle && !rule_of(channels[i], mode.turn))
         usage("'" + display_text(recording_.columns[channels[i].column].name) + "', whose values span more than a turn",
               "angle:rad or angle:deg");
     }
   }
-  std::optional<io::AngleRule> rule_of(const ChannelReference& channel, double turn) const {
-    return io::find_angle_rule({recording_.columns}, channel, recording_.offsets, turn);
+  std::optional<AngleRule> rule_of(const ChannelReference& channel, double turn) const {
+    return find_angle_rule({recording_.columns}, channel, recording_.offsets, turn);
   }
   void assign_default_angles() {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
-      if (!is_real(c) || assigned_[c].size() != 1 || !io::named_angle(recording_.columns[c].name)) continue;
+      if (!is_real(c) || assigned_[c].size() != 1 || !named_angle(recording_.columns[c].name)) continue;
       const auto rule = rule_of({c, 0}, 0);
-      if (rule && rule->jumps) assigned_[c][0].mode = {Interpolation::linear, true, 0};
+      if (rule && rule->jumps) assigned_[c][0] = {{Interpolation::linear, true, 0}, 0, "an angle that wraps"};
     }
   }
   void add_angles(std::size_t column, ModePlan& plan) const {
@@ -171,16 +191,16 @@ class Planner {
       const ChannelReference channel{column, static_cast<std::int64_t>(k)};
       plan.groups.push_back({Interpolation::linear, {channel}, rule_of(channel, mode.turn)});
       const std::string name = display_text(recording_.columns[column].name);
-      plan.notes.push_back("angle: " + name + " in " + plan.groups.back().angle->text() +
-                           ", the shorter way round (--mode '" + name + "=linear' does not wrap)");
+      plan.notes.push_back({"angle", "angle: " + name + " in " + plan.groups.back().angle->text() +
+                                         ", the shorter way round (--mode '" + name + "=linear' does not wrap)"});
     }
   }
 
   /// Lists the quaternions, and warns of those that are not interpolated as such.
   void judge_quaternions(ModePlan& plan) const {
-    const io::ColumnView view{recording_.columns};
+    const ColumnView view{recording_.columns};
     std::vector<ChannelReference> taken = named_;
-    for (const io::NamedVector& vector : roles_.quaternions) {
+    for (const NamedVector& vector : roles_.quaternions) {
       taken.insert(taken.end(), vector.components.begin(), vector.components.end());
       const Mode& mode = assigned(vector.components[0]).mode;
       const std::string text = display_text(vector.text);
@@ -188,13 +208,15 @@ class Planner {
                                                  : vector.w_first    ? "w x y z"
                                                                      : "x y z w");
       if (mode.interpolation == Interpolation::linear || mode.interpolation == Interpolation::cubic) {
-        plan.warnings.push_back("the quaternion " + text + " is interpolated " +
-                                std::string(ops::resample::name_of(mode.interpolation)) +
-                                ", which does not keep its norm: --mode quaternion=slerp does");
-      } else if (const auto [least, greatest] = io::norm_range(view, vector.components);
+        plan.warnings.push_back(
+            {"quaternion_not_slerp", "the quaternion " + text + " is interpolated " +
+                                         std::string(ops::resample::name_of(mode.interpolation)) +
+                                         ", which does not keep its norm: --mode quaternion=slerp does"});
+      } else if (const auto [least, greatest] = norm_range(view, vector.components);
                  least < kLeastNorm || greatest > kGreatestNorm) {
-        plan.warnings.push_back("the norm of the quaternion " + text + " goes from " + io::real_text(least) + " to " +
-                                io::real_text(greatest) + ": is it one?");
+        plan.warnings.push_back({"quaternion_norm", "the norm of the quaternion " + text + " goes from " +
+                                                        real_text(least) + " to " + real_text(greatest) +
+                                                        ": is it one?"});
       }
     }
     for (std::size_t c = 0; c < assigned_.size(); ++c)
@@ -203,16 +225,17 @@ class Planner {
         if (mode.interpolation == Interpolation::slerp || mode.angle || (is_real(c) && picks_one_sample(mode)))
           taken.push_back({c, static_cast<std::int64_t>(k)});
       }
-    for (const auto& channels : io::find_unit_quaternions(view, taken)) {
+    for (const auto& channels : find_unit_quaternions(view, taken)) {
       const std::string names = selector_text(channels);
-      plan.warnings.push_back("the norm of " + display_text(names) +
-                              " is 1 in nearly every row: is it a quaternion? It is not interpolated as one; --mode '" +
-                              display_text(names) + "=slerp' does so");
+      plan.warnings.push_back(
+          {"unit_norm", "the norm of " + display_text(names) +
+                            " is 1 in nearly every row: is it a quaternion? It is not interpolated as one; --mode '" +
+                            display_text(names) + "=slerp' does so"});
     }
   }
   /// "a,b,c,d" or "pose[3:7]".
   std::string selector_text(const std::vector<ChannelReference>& channels) const {
-    const io::Column& first = recording_.columns[channels[0].column];
+    const Column& first = recording_.columns[channels[0].column];
     if (channels[0].column == channels[3].column)
       return first.width() == 4 ? first.name
                                 : first.name + "[" + std::to_string(channels[0].channel) + ":" +
@@ -234,15 +257,17 @@ class Planner {
     const std::string& name = recording_.columns[column].name;
     const auto same = [&](std::size_t a, std::size_t b) {
       return assigned[a].mode.interpolation == assigned[b].mode.interpolation &&
-             assigned[a].mode.angle == assigned[b].mode.angle;
+             assigned[a].mode.angle == assigned[b].mode.angle && assigned[a].reason == assigned[b].reason;
     };
     for (std::size_t first = 0; first < assigned.size();) {
       std::size_t last = first + 1;
       while (last < assigned.size() && same(first, last)) ++last;
       const bool whole = first == 0 && last == assigned.size();
       const Mode& mode = assigned[first].mode;
-      plan.summary.emplace_back(whole ? name : name + "[" + std::to_string(first) + ":" + std::to_string(last) + "]",
-                                mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation)));
+      plan.parts.push_back({whole ? name : name + "[" + std::to_string(first) + ":" + std::to_string(last) + "]",
+                            mode.angle ? "angle" : ops::resample::name_of(mode.interpolation), assigned[first].reason,
+                            recording_.columns[column].source, static_cast<std::int64_t>(first),
+                            static_cast<std::int64_t>(last - first)});
       first = last;
     }
   }
@@ -251,19 +276,14 @@ class Planner {
     fail(ErrorCode::usage, display_text(text_), got, needed);
   }
   [[noreturn]] void refuse_whole(std::size_t column, const Mode& mode) const {
-    const io::Array& data = recording_.columns[column].data;
-    const char* kind = data.type.kind == io::ElementKind::integer   ? "integers"
-                       : data.type.kind == io::ElementKind::boolean ? "booleans"
-                       : data.type.kind == io::ElementKind::time    ? "times"
-                                                                    : "text";
     fail(ErrorCode::bad_column_mode,
          recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
-         std::string(kind) + " with mode " +
+         std::string(kind_text(column)) + " with mode " +
              (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
          "previous, next or nearest");
   }
 
-  io::Recording& recording_;
+  Recording& recording_;
   const ColumnRoles& roles_;
   bool numbers_;
   std::vector<std::vector<Assignment>> assigned_;  // per column, per channel
@@ -275,11 +295,20 @@ class Planner {
 
 }  // namespace
 
-ModePlan plan_modes(io::Recording& recording, const ColumnRoles& roles, const std::vector<std::string>& modes,
-                    bool numbers) {
-  Planner planner(recording, roles, numbers);
-  for (const std::string& mode : modes) planner.apply(mode);
+void fit_angles(const Recording& recording, ModePlan& plan) {
+  for (ModeGroup& group : plan.groups) {
+    if (!group.angle) continue;
+    const bool named = group.angle->unit_named;
+    group.angle = find_angle_rule({recording.columns}, group.channels[0], recording.offsets, group.angle->turn);
+    group.angle->unit_named = named;
+  }
+}
+
+ModePlan plan_modes(Recording& recording, const ColumnRoles& roles, const Options& options) {
+  // The numbers of chosen columns are no longer those of the file.
+  ModePlanner planner(recording, roles, options.columns.empty());
+  for (const std::string& mode : options.modes) planner.apply(mode);
   return planner.plan();
 }
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::recording

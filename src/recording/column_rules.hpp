@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "io/recording.hpp"
+#include "recording/recording.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 
 /// One number of a row: channel `channel` of column `column`.
 struct ChannelReference {
@@ -83,4 +83,4 @@ bool mask_value(const Array& mask, std::int64_t row);
 /// The name without a unit in brackets behind it: "p_RS_R_x" for "p_RS_R_x [m]".
 std::string name_without_unit(std::string_view name);
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

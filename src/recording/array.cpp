@@ -1,15 +1,16 @@
-#include "io/array.hpp"
+#include "recording/array.hpp"
 
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <new>
 
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "core/utf8.hpp"
-#include "io/input_file.hpp"
 #include "tmaops/dtype.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files and memory have the same byte order");
@@ -38,14 +39,22 @@ Array from_numbers(std::span<const T> values, std::vector<std::int64_t> shape, s
 
 }  // namespace
 
+std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what) {
+  try {
+    return std::shared_ptr<std::byte[]>(new std::byte[size]);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::out_of_memory, what, std::to_string(size) + " bytes asked for", "memory");
+  }
+}
+
 std::optional<ElementType> element_type(std::string_view descr) {
   static const ElementType kTypes[] = {
-      {ElementKind::real, "<f2", 2},    {ElementKind::real, "<f4", 4},     {ElementKind::real, "<f8", 8},
-      {ElementKind::integer, "|i1", 1}, {ElementKind::integer, "<i2", 2},  {ElementKind::integer, "<i4", 4},
-      {ElementKind::integer, "<i8", 8}, {ElementKind::integer, "|u1", 1},  {ElementKind::integer, "<u2", 2},
-      {ElementKind::integer, "<u4", 4}, {ElementKind::integer, "<u8", 8},  {ElementKind::boolean, "|b1", 1},
-      {ElementKind::time, "<M8[s]", 8}, {ElementKind::time, "<M8[ms]", 8}, {ElementKind::time, "<M8[us]", 8},
-      {ElementKind::time, "<M8[ns]", 8}};
+      {ElementKind::real, "<f2", 2},     {ElementKind::real, "<f4", 4},     {ElementKind::real, "<f8", 8},
+      {ElementKind::integer, "|i1", 1},  {ElementKind::integer, "<i2", 2},  {ElementKind::integer, "<i4", 4},
+      {ElementKind::integer, "<i8", 8},  {ElementKind::integer, "|u1", 1},  {ElementKind::integer, "<u2", 2},
+      {ElementKind::integer, "<u4", 4},  {ElementKind::integer, "<u8", 8},  {ElementKind::boolean, "|b1", 1},
+      {ElementKind::time, "<M8[s]", 8},  {ElementKind::time, "<M8[ms]", 8}, {ElementKind::time, "<M8[us]", 8},
+      {ElementKind::time, "<M8[ns]", 8}, {ElementKind::row, "rows", 8}};
   for (const ElementType& type : kTypes)
     if (type.descr == descr) return type;
   if (!descr.starts_with("<U") && !descr.starts_with("|S")) return {};
@@ -101,6 +110,38 @@ double element_f64(const Array& array, std::int64_t index) {
   }
   if (array.type.descr == "<u8") return static_cast<double>(load<std::uint64_t>(array, index));
   return static_cast<double>(element_i64(array, index).value_or(0));
+}
+
+void load_f64(const Array& array, std::int64_t first, std::int64_t step, std::int64_t count, double* to,
+              std::int64_t to_step) {
+  const auto convert = [&]<class T>(T) {
+    const std::byte* from = array.data.get() + static_cast<std::size_t>(first) * sizeof(T);
+    const auto stride = static_cast<std::size_t>(step) * sizeof(T);
+    for (std::int64_t i = 0; i < count; ++i, from += stride, to += to_step) {
+      T value;
+      std::memcpy(&value, from, sizeof value);
+      *to = static_cast<double>(value);
+    }
+  };
+  if (array.type.kind == ElementKind::real) {
+    if (array.type.bfloat16) return convert(tmaops::bfloat16{});
+    if (array.type.bytes == 2) return convert(float16{});
+    if (array.type.bytes == 4) return convert(float{});
+    return convert(double{});
+  }
+  for (std::int64_t i = 0; i < count; ++i) to[i * to_step] = element_f64(array, first + i * step);
+}
+
+void store_reals(const ElementType& type, const double* from, std::int64_t from_step, std::int64_t count, std::byte* to,
+                 std::int64_t step) {
+  const auto convert = [&]<class T>(T) {
+    const auto stride = static_cast<std::size_t>(step) * sizeof(T);
+    for (std::int64_t i = 0; i < count; ++i, from += from_step, to += stride) store(static_cast<T>(*from), to);
+  };
+  if (type.bfloat16) return convert(tmaops::bfloat16{});
+  if (type.bytes == 2) return convert(float16{});
+  if (type.bytes == 4) return convert(float{});
+  convert(double{});
 }
 
 std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index) {
@@ -178,8 +219,9 @@ Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::str
     if (row_bytes == 0) break;
     if (row >= 0) {
       std::memcpy(at, array.data.get() + static_cast<std::size_t>(row) * row_bytes, row_bytes);
-    } else if (array.type.kind == ElementKind::time) {
-      for (std::size_t i = 0; i < row_bytes; i += sizeof kNotATime) store(kNotATime, at + i);
+    } else if (array.type.kind == ElementKind::time || array.type.kind == ElementKind::row) {
+      const std::int64_t none = array.type.kind == ElementKind::row ? -1 : kNotATime;
+      for (std::size_t i = 0; i < row_bytes; i += sizeof none) store(none, at + i);
     } else {
       std::memset(at, 0, row_bytes);
     }
@@ -189,4 +231,4 @@ Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::str
   return to;
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

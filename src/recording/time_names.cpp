@@ -1,4 +1,4 @@
-#include "io/time_names.hpp"
+#include "recording/time_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "core/spelling.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 // The usual names, without their units, the most usual first. EuRoC, TUM tools, LeRobot and robomimic write timestamp;
@@ -141,10 +141,14 @@ std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names) {
   return found;
 }
 
+bool reads_text(const std::string& name) {
+  return name == "valid" || !find_time_names({name}).empty() || !names_like_times({name}).empty();
+}
+
 std::string unique_name(const std::string& name, std::set<std::string>& taken) {
   std::string unique = name;
   for (int n = 2; !taken.insert(unique).second; ++n) unique = name + "_" + std::to_string(n);
   return unique;
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

@@ -3,19 +3,17 @@
 #include <numeric>
 #include <set>
 
-#include "cli/parser_words.hpp"
-#include "cli/resample_steps.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
+#include "core/spelling.hpp"
+#include "recording/steps.hpp"
 
-namespace tmaops::cli {
+namespace tmaops::recording {
 namespace {
 
 /// Keeps these rows in this order. The caller sets the offsets.
-void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) {
-  for (io::Column& column : recording.columns)
-    column.data = io::take_rows(column.data, rows, "column '" + column.name + "'");
+void take_rows_of(Recording& recording, const std::vector<std::int64_t>& rows) {
+  for (Column& column : recording.columns) column.data = take_rows(column.data, rows, "column '" + column.name + "'");
   for (std::vector<std::int64_t>* each : {&recording.times, &recording.lines}) {
     if (each->empty()) continue;
     std::vector<std::int64_t> taken;
@@ -26,7 +24,7 @@ void take_rows(io::Recording& recording, const std::vector<std::int64_t>& rows) 
 }
 
 /// Sorts the rows of each episode by time; rows with equal times keep their order. Returns how many moved.
-std::int64_t sort_rows(io::Recording& recording) {
+std::int64_t sort_rows(Recording& recording) {
   std::vector<std::int64_t> rows(recording.times.size());
   std::iota(rows.begin(), rows.end(), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
@@ -37,22 +35,21 @@ std::int64_t sort_rows(io::Recording& recording) {
                      });
   std::int64_t moved = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) moved += rows[i] != static_cast<std::int64_t>(i);
-  if (moved != 0) take_rows(recording, rows);
+  if (moved != 0) take_rows_of(recording, rows);
   return moved;
 }
 
 /// Removes the rows that have no data according to the mask.
-void drop_masked_rows(ResampleInput& input) {
-  io::Recording& recording = input.recording;
-  const auto mask = io::find_valid_mask({recording.columns});
+void drop_masked_rows(Recording& recording, Input& input) {
+  const auto mask = find_valid_mask({recording.columns});
   if (!mask) return;
   input.has_mask = true;
-  const io::Array valid = recording.columns[*mask].data;
+  const Array valid = recording.columns[*mask].data;
   std::vector<std::int64_t> kept;
   std::vector<std::int64_t> offsets{0};
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e) {
     for (std::int64_t row = recording.offsets[e]; row < recording.offsets[e + 1]; ++row) {
-      if (!io::mask_value(valid, row)) {
+      if (!mask_value(valid, row)) {
         ++input.missing.count;
         continue;
       }
@@ -67,16 +64,16 @@ void drop_masked_rows(ResampleInput& input) {
   }
   if (kept.empty())
     fail(ErrorCode::empty_trajectory, recording.where, "no row whose 'valid' is 1", "at least one sample with data");
-  take_rows(recording, kept);
+  take_rows_of(recording, kept);
   recording.offsets = std::move(offsets);
 }
 
 /// An array of some channels of a column; one channel becomes an array of one dimension.
-io::Array take_channels(const io::Column& column, const std::vector<ChannelReference>& channels, bool one) {
+Array take_channels(const Column& column, const std::vector<ChannelReference>& channels, bool one) {
   if (column.width() == 1 && one) return column.data;
-  io::Array to{column.data.type, {column.data.shape[0]}, {}};
+  Array to{column.data.type, {column.data.shape[0]}, {}};
   if (!one) to.shape.push_back(static_cast<std::int64_t>(channels.size()));
-  auto data = io::allocate(to.bytes(), "column '" + column.name + "'");
+  auto data = allocate(to.bytes(), "column '" + column.name + "'");
   const std::size_t item = to.type.bytes;
   std::size_t at = 0;
   for (std::int64_t row = 0; row < column.data.shape[0]; ++row)
@@ -88,15 +85,15 @@ io::Array take_channels(const io::Column& column, const std::vector<ChannelRefer
   return to;
 }
 
-}  // namespace
-
-std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnRoles& roles, const std::string& list) {
+/// Keeps and renames columns. `list` has SELECTOR, NEW=SELECTOR, and * for all other columns, separated by commas.
+/// Returns the new places of the channels.
+std::vector<MovedChannel> select_columns(Recording& recording, const ColumnRoles& roles, const std::string& list) {
   const Selector selector(recording, roles, "--columns " + list);
-  std::vector<io::Column> columns, others;
+  std::vector<Column> columns, others;
   std::vector<std::vector<ChannelReference>> sources;  // of each of them
   std::set<std::size_t> used;
   std::optional<std::size_t> rest;  // where the columns of * go
-  io::TimeColumn time = recording.time;
+  TimeColumn time = recording.time;
   time.position = 0;
   for (const std::string& part : split_list(list)) {
     const std::size_t equals = part.find('=');
@@ -108,12 +105,12 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
       rest = columns.size();
       continue;
     }
-    if (!selector.find(text) && (text == recording.time.name || text == io::name_without_unit(recording.time.name))) {
+    if (!selector.find(text) && (text == recording.time.name || text == name_without_unit(recording.time.name))) {
       time.position = columns.size();
       if (!name.empty()) time.name = name;
       continue;
     }
-    const auto other = std::ranges::find(recording.others, text, &io::Column::name);
+    const auto other = std::ranges::find(recording.others, text, &Column::name);
     if (other != recording.others.end()) {
       others.push_back(*other);
       if (!name.empty()) others.back().name = name;
@@ -123,7 +120,7 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
     const bool slice = selector.is_slice(text);
     for (std::size_t i = 0; i < channels.size();) {
       const std::size_t c = channels[i].column;
-      io::Column column = recording.columns[c];
+      Column column = recording.columns[c];
       const auto width = slice ? channels.size() : static_cast<std::size_t>(column.width());
       if (!name.empty() && i + width < channels.size()) selector.fail("one name for several columns", "one for each");
       if (slice) {
@@ -148,14 +145,13 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
   }
   std::set<std::string> names{time.name};
   for (const auto* each : {&columns, &others})
-    for (const io::Column& column : *each)
+    for (const Column& column : *each)
       if (!names.insert(column.name).second)
         selector.fail("two columns named '" + display_text(column.name) + "'", "different names");
   recording.columns = std::move(columns);
   recording.others = std::move(others);
   time.second_position = time.position + 1;  // of a pair
   recording.time = time;
-  recording.named = true;
   std::vector<MovedChannel> moved;
   for (std::size_t c = 0; c < sources.size(); ++c)
     for (std::size_t k = 0; k < sources[c].size(); ++k)
@@ -163,28 +159,28 @@ std::vector<MovedChannel> select_columns(io::Recording& recording, const ColumnR
   return moved;
 }
 
-ResampleInput read_input(const ResampleCommand& command, const io::ReadOptions& options) {
-  ResampleInput input;
-  input.recording = io::read_recording(command.input, options);
-  input.rows = input.recording.rows();
-  if (input.rows == 0) fail(ErrorCode::empty_trajectory, input.recording.where, "no samples", "at least one sample");
-  if (command.sort) input.moved = sort_rows(input.recording);
-  drop_masked_rows(input);
+}  // namespace
+
+Input prepare(Recording& recording, const Options& options, const ColumnRoles* roles) {
+  Input input;
+  input.rows = recording.rows();
+  if (input.rows == 0) fail(ErrorCode::empty_trajectory, recording.where, "no samples", "at least one sample");
+  if (options.sort) input.moved = sort_rows(recording);
+  drop_masked_rows(recording, input);
   // The output has a mask of its own. --columns may keep this one as data, under another name.
   const auto drop_mask = [&] {
-    if (input.has_mask)
-      std::erase_if(input.recording.columns, [](const io::Column& each) { return each.name == "valid"; });
+    if (input.has_mask) std::erase_if(recording.columns, [](const Column& each) { return each.name == "valid"; });
   };
-  if (command.columns.empty()) {
-    drop_mask();
-    input.roles = find_roles(input.recording);
+  if (options.columns.empty()) drop_mask();
+  input.given = roles != nullptr ? *roles : find_roles(recording);
+  if (options.columns.empty()) {
+    input.roles = input.given;
   } else {
-    const ColumnRoles before = find_roles(input.recording);
-    const std::vector<MovedChannel> moved = select_columns(input.recording, before, command.columns);
-    input.roles = carry_roles(input.recording, before, moved);
+    const std::vector<MovedChannel> moved = select_columns(recording, input.given, options.columns);
+    input.roles = carry_roles(recording, input.given, moved);
     drop_mask();
   }
   return input;
 }
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::recording

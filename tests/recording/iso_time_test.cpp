@@ -1,11 +1,11 @@
-#include "io/iso_time.hpp"
+#include "recording/iso_time.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <random>
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 std::int64_t parsed(const char* text) {
@@ -64,4 +64,4 @@ TEST(IsoTime, every_time_is_written_as_it_is_read) {
 }
 
 }  // namespace
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

@@ -1,12 +1,11 @@
-#include "io/iso_time.hpp"
-
-#include <fmt/format.h>
+#include "recording/iso_time.hpp"
 
 #include <chrono>
+#include <cstdio>
 
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 constexpr std::int64_t kDay = 86'400;                                                   // seconds
@@ -78,11 +77,13 @@ std::string civil_text(std::int64_t seconds, std::int64_t fraction, const IsoSty
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const auto rest = static_cast<int>((time - day).count());
-  const std::string text = fmt::format("{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}.{:09}", static_cast<int>(date.year()),
-                                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                       style.separator, rest / 3600, rest / 60 % 60, rest % 60, fraction);
+  char text[48];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u%c%02d:%02d:%02d.%09lld", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), style.separator, rest / 3600,
+                rest / 60 % 60, rest % 60, static_cast<long long>(fraction));
   constexpr std::size_t kWithoutFraction = 19;
-  return text.substr(0, kWithoutFraction + (digits == 0 ? 0 : 1 + static_cast<std::size_t>(digits))) + style.zone;
+  return std::string(text).substr(0, kWithoutFraction + (digits == 0 ? 0 : 1 + static_cast<std::size_t>(digits))) +
+         style.zone;
 }
 
 }  // namespace
@@ -154,4 +155,4 @@ std::string datetime_text(const Array& array, std::int64_t index) {
   return civil_text(seconds, fraction, {}, decimals);
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

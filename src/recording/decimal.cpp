@@ -1,4 +1,4 @@
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 
 #include <array>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include "core/enum_name.hpp"
 #include "core/spelling.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 constexpr std::string_view kUnitNames[] = {"s", "ms", "us", "ns"};
@@ -98,7 +98,16 @@ ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds
 }
 
 double time_to_f64(std::int64_t nanoseconds, TimeUnit unit) {
-  // Goes through decimal text, which rounds once; whole + fraction / scale would round twice.
+  // A quotient of two numbers that f64 holds exactly is rounded once, and so is one of a wider type, unless that lies
+  // halfway between two f64. Then decimal text is rounded once; whole + fraction / scale would round twice.
+  const auto scale = static_cast<long double>(nanoseconds_of(unit));
+  const long double quotient = static_cast<long double>(nanoseconds) / scale;
+  const auto nearest = static_cast<double>(quotient);
+  if (std::numeric_limits<long double>::digits >= 64 && nearest != 0) {
+    const long double rest = std::abs(quotient - static_cast<long double>(nearest));
+    const long double half = std::ldexp(1.0L, std::ilogb(nearest) - std::numeric_limits<double>::digits);
+    if (rest != half && rest != half / 2) return nearest;
+  }
   const std::string text = time_text(nanoseconds, unit, digits_to_nanoseconds(unit));
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -154,4 +163,4 @@ std::string real_field_text(double value) {
   return text;
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

@@ -3,23 +3,24 @@
 #include <limits>
 #include <new>
 
-#include "cli/resample_steps.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
+#include "recording/steps.hpp"
 #include "tmaops/error.hpp"
 
-namespace tmaops::cli {
+namespace tmaops::recording {
 namespace {
 
-std::vector<Interpolation> needed_row_modes(const io::Recording& recording, const ModePlan& plan,
+constexpr std::int64_t kPiece = 256;  // rows
+
+std::vector<Interpolation> needed_row_modes(const Recording& recording, const ModePlan& plan,
                                             const MissingRows& missing) {
   std::vector<Interpolation> modes;
   if (!missing.before.empty()) modes = {Interpolation::previous, Interpolation::next};
   for (const ModeGroup& group : plan.groups)
     if (group.angle && modes.empty()) modes.push_back(Interpolation::previous);
   for (std::size_t c = 0; c < recording.columns.size(); ++c)
-    if (recording.columns[c].data.type.kind != io::ElementKind::real &&
+    if (recording.columns[c].data.type.kind != ElementKind::real &&
         std::find(modes.begin(), modes.end(), plan.whole_columns[c]) == modes.end())
       modes.push_back(plan.whole_columns[c]);
   // Without any column the valid mask is still wanted, and the operator must have a channel to say which is valid.
@@ -27,9 +28,10 @@ std::vector<Interpolation> needed_row_modes(const io::Recording& recording, cons
   return modes;
 }
 
-std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
+/// Uninitialised.
+std::unique_ptr<double[]> matrix(std::int64_t rows, std::int64_t columns) {
   try {
-    return std::vector<double>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    return std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::out_of_memory, "resample",
          std::to_string(rows) + " rows of " + std::to_string(columns) + " f64 asked for", "memory");
@@ -37,20 +39,20 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
 }
 
 /// Throws the operator's error with the line of the file and the names of the columns.
-[[noreturn]] void fail_quaternion(const io::Recording& recording, const ModePlan& plan, const Error& error) {
+[[noreturn]] void fail_quaternion(const Recording& recording, const ModePlan& plan, const Error& error) {
   for (std::int64_t row = 0; row < recording.rows(); ++row)
     for (const ModeGroup& group : plan.groups) {
       if (group.interpolation != Interpolation::slerp) continue;
       bool zero = true, finite = true;
       std::string names, values;
       for (const ChannelReference& channel : group.channels) {
-        const io::Column& column = recording.columns[channel.column];
-        const double value = io::element_f64(column.data, row * column.width() + channel.channel);
+        const Column& column = recording.columns[channel.column];
+        const double value = element_f64(column.data, row * column.width() + channel.channel);
         zero = zero && value == 0;
         finite = finite && std::isfinite(value);
         if (names.empty() || recording.columns[group.channels[0].column].name != column.name)
           names += (names.empty() ? "" : " ") + display_text(column.name);
-        values += (values.empty() ? "" : " ") + io::real_text(value);
+        values += (values.empty() ? "" : " ") + real_text(value);
       }
       if (zero || !finite)
         fail(ErrorCode::bad_quaternion, recording.place(row) + ": " + names, values,
@@ -62,8 +64,8 @@ std::vector<double> matrix(std::int64_t rows, std::int64_t columns) {
 
 /// The number of whole turns to add to an angle in each row, so that it turns the shorter way from row to row. It is 0
 /// in the first row of an episode.
-std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& group) {
-  const auto value = [&](std::int64_t row) { return io::ColumnView{recording.columns}.value(group.channels[0], row); };
+std::vector<double> turns_of(const Recording& recording, const ModeGroup& group) {
+  const auto value = [&](std::int64_t row) { return ColumnView{recording.columns}.value(group.channels[0], row); };
   std::vector<double> turns(static_cast<std::size_t>(recording.rows()), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
     for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
@@ -76,7 +78,7 @@ std::vector<double> turns_of(const io::Recording& recording, const ModeGroup& gr
 
 /// The angle between two samples: the value on the straight line between them plus `turns`, brought into the rule's
 /// range.
-double wrapped(double line, double turns, const io::AngleRule& rule) {
+double wrapped(double line, double turns, const AngleRule& rule) {
   const double angle = line + turns * rule.turn;
   if (!rule.low || (angle >= rule.least && angle <= rule.greatest) || !std::isfinite(angle)) return angle;
   const double above = angle - *rule.low;
@@ -87,15 +89,27 @@ std::int64_t row_mode(const ResampledTable& table, Interpolation mode) {
   return table.value_columns + (std::ranges::find(table.row_modes, mode) - table.row_modes.begin());
 }
 
+/// The rows that columns of other types copy, for these targets; -1 where there is none.
+std::vector<std::int64_t> source_rows(const ResampledTable& table, std::int64_t at,
+                                      const std::vector<std::int64_t>& kept) {
+  std::vector<std::int64_t> rows;
+  rows.reserve(kept.size());
+  for (const std::int64_t target : kept)
+    rows.push_back(table.valid[static_cast<std::size_t>(target)] == 0
+                       ? -1
+                       : static_cast<std::int64_t>(table.values[static_cast<std::size_t>(target * table.stride + at)]));
+  return rows;
+}
+
 /// Replaces the straight lines of angles by the shorter way round. The turns of each angle follow the row numbers.
-void wrap_angles(const io::Recording& recording, const ModePlan& plan, ResampledTable& table) {
+void wrap_angles(const Recording& recording, const ModePlan& plan, ResampledTable& table) {
   const std::int64_t previous = row_mode(table, Interpolation::previous);
   std::int64_t channel = 0, turn_column = table.value_columns + static_cast<std::int64_t>(table.row_modes.size());
   for (const ModeGroup& group : plan.groups) {
     if (group.angle) {
       const std::vector<double> turns = turns_of(recording, group);
       for (std::size_t t = 0; t < table.valid.size(); ++t) {
-        double* row = table.values.data() + static_cast<std::int64_t>(t) * table.stride;
+        double* row = table.values.get() + static_cast<std::int64_t>(t) * table.stride;
         if (table.valid[t] == 0) continue;
         const auto before = static_cast<std::size_t>(row[previous]);
         row[channel] = wrapped(row[channel], row[turn_column] - turns[before], *group.angle);
@@ -110,7 +124,7 @@ void wrap_angles(const io::Recording& recording, const ModePlan& plan, Resampled
 void mask_missing(const MissingRows& missing, ResampledTable& table) {
   const std::int64_t previous = row_mode(table, Interpolation::previous), next = row_mode(table, Interpolation::next);
   for (std::size_t t = 0; t < table.valid.size(); ++t) {
-    double* row = table.values.data() + static_cast<std::int64_t>(t) * table.stride;
+    double* row = table.values.get() + static_cast<std::int64_t>(t) * table.stride;
     if (table.valid[t] == 0 ||
         missing.before[static_cast<std::size_t>(row[previous])] == missing.before[static_cast<std::size_t>(row[next])])
       continue;
@@ -122,7 +136,7 @@ void mask_missing(const MissingRows& missing, ResampledTable& table) {
 
 }  // namespace
 
-ResampledTable resample_table(const io::Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+ResampledTable resample_table(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
                               const Policies& policies, const MissingRows& missing) {
   ResampledTable table;
   table.row_modes = needed_row_modes(recording, plan, missing);
@@ -141,15 +155,17 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
     if (group.angle) groups.push_back({width++, 1, Interpolation::linear});
 
   const std::int64_t rows = recording.rows();
-  std::vector<double> source = matrix(rows, width);
-  for (std::size_t k = 0; k < channels.size(); ++k) {
-    const io::Column& column = recording.columns[channels[k].column];
-    for (std::int64_t row = 0; row < rows; ++row)
-      source[static_cast<std::size_t>(row * width) + k] =
-          io::element_f64(column.data, row * column.width() + channels[k].channel);
-  }
+  const std::unique_ptr<double[]> source = matrix(rows, width);
+  // Rows in pieces that stay in the cache while every column is written to them.
+  for (std::int64_t row = 0; row < rows; row += kPiece)
+    for (std::size_t k = 0; k < channels.size(); ++k) {
+      const Column& column = recording.columns[channels[k].column];
+      const std::int64_t column_width = column.width();
+      load_f64(column.data, row * column_width + channels[k].channel, column_width, std::min(kPiece, rows - row),
+               source.get() + row * width + static_cast<std::int64_t>(k), width);
+    }
   for (std::int64_t row = 0; row < rows; ++row)
-    std::fill_n(source.begin() + row * width + table.value_columns, table.row_modes.size(), static_cast<double>(row));
+    std::fill_n(source.get() + row * width + table.value_columns, table.row_modes.size(), static_cast<double>(row));
   std::int64_t turn_column = first_turns;
   for (const ModeGroup& group : plan.groups) {
     if (!group.angle) continue;
@@ -170,9 +186,9 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   options.source_offsets = recording.offsets;
   options.target_offsets = targets.offsets;
   options.valid = view(table.valid.data(), {count});
-  const Plan call = plan_resample(view(static_cast<const double*>(source.data()), {rows, width}),
-                                  view(recording.times.data(), {rows}), view(targets.sample_times.data(), {count}),
-                                  view(table.values.data(), {count, width}), options);
+  const Plan call =
+      plan_resample(view(static_cast<const double*>(source.get()), {rows, width}), view(recording.times.data(), {rows}),
+                    view(targets.sample_times.data(), {count}), view(table.values.get(), {count, width}), options);
   try {
     call.run();
   } catch (const Error& error) {
@@ -186,40 +202,47 @@ ResampledTable resample_table(const io::Recording& recording, const ResampleTarg
   return table;
 }
 
-io::Array output_column(const io::Recording& recording, std::size_t column, const ModePlan& plan,
-                        const ResampledTable& table, const std::vector<std::int64_t>& kept) {
-  const io::Column& from = recording.columns[column];
-  const std::string what = "column '" + from.name + "'";
-  if (from.data.type.kind != io::ElementKind::real) {
-    const std::int64_t at = row_mode(table, plan.whole_columns[column]);
-    std::vector<std::int64_t> rows;
-    rows.reserve(kept.size());
-    for (const std::int64_t target : kept)
-      rows.push_back(
-          table.valid[static_cast<std::size_t>(target)] == 0
-              ? -1
-              : static_cast<std::int64_t>(table.values[static_cast<std::size_t>(target * table.stride + at)]));
-    return io::take_rows(from.data, rows, what);
-  }
-
-  io::Array to{from.data.type, from.data.shape, {}};
-  to.shape[0] = static_cast<std::int64_t>(kept.size());
-  auto data = io::allocate(to.bytes(), what);
-  const std::size_t item = to.type.bytes;
-  const auto width = static_cast<std::size_t>(from.width());
-  std::vector<std::int64_t> matrix_column(width, 0);
-  std::int64_t next = 0;
-  for (const ModeGroup& group : plan.groups)
-    for (const ChannelReference& channel : group.channels) {
-      if (channel.column == column) matrix_column[static_cast<std::size_t>(channel.channel)] = next;
-      ++next;
+std::vector<Array> output_columns(const Recording& recording, const ModePlan& plan, const ResampledTable& table,
+                                  const std::vector<std::int64_t>& kept) {
+  const auto count = static_cast<std::int64_t>(kept.size());
+  std::vector<Array> made;
+  std::vector<std::byte*> memory;  // of each column of real numbers
+  for (std::size_t c = 0; c < recording.columns.size(); ++c) {
+    const Array& from = recording.columns[c].data;
+    const std::string what = "column '" + recording.columns[c].name + "'";
+    if (from.type.kind != ElementKind::real) {
+      made.push_back(take_rows(from, source_rows(table, row_mode(table, plan.whole_columns[c]), kept), what));
+      memory.push_back(nullptr);
+      continue;
     }
-  for (std::size_t i = 0; i < kept.size(); ++i)
-    for (std::size_t k = 0; k < width; ++k)
-      io::store_real(to.type, table.values[static_cast<std::size_t>(kept[i] * table.stride + matrix_column[k])],
-                     data.get() + (i * width + k) * item);
-  to.data = std::move(data);
-  return to;
+    Array to{from.type, from.shape, {}};
+    to.shape[0] = count;
+    auto data = allocate(to.bytes(), what);
+    memory.push_back(data.get());
+    to.data = std::move(data);
+    made.push_back(std::move(to));
+  }
+  for (std::int64_t first = 0; first < count; first += kPiece) {
+    const std::int64_t piece = std::min(kPiece, count - first);
+    const std::int64_t target = kept[static_cast<std::size_t>(first)];
+    const bool together = kept[static_cast<std::size_t>(first + piece - 1)] - target == piece - 1;
+    std::int64_t at = 0;
+    for (const ModeGroup& group : plan.groups)
+      for (const ChannelReference& channel : group.channels) {
+        const ElementType& type = made[channel.column].type;
+        const std::int64_t width = recording.columns[channel.column].width();
+        std::byte* to = memory[channel.column] + static_cast<std::size_t>(first * width + channel.channel) * type.bytes;
+        if (together) {
+          store_reals(type, table.values.get() + target * table.stride + at, table.stride, piece, to, width);
+        } else {
+          for (std::int64_t i = 0; i < piece; ++i)
+            store_reals(type, table.values.get() + kept[static_cast<std::size_t>(first + i)] * table.stride + at, 0, 1,
+                        to + static_cast<std::size_t>(i * width) * type.bytes, 0);
+        }
+        ++at;
+      }
+  }
+  return made;
 }
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::recording

@@ -1,24 +1,23 @@
 #include <algorithm>
 
-#include "cli/resample_steps.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
+#include "recording/steps.hpp"
 
-namespace tmaops::cli {
+namespace tmaops::recording {
 
-ColumnRoles find_roles(const io::Recording& recording) {
-  const io::ColumnView view{recording.columns};
-  return {io::find_quaternions(view), io::find_positions(view)};
+ColumnRoles find_roles(const Recording& recording) {
+  const ColumnView view{recording.columns};
+  return {find_quaternions(view), find_positions(view)};
 }
 
-ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& before,
-                        const std::vector<MovedChannel>& moved) {
+ColumnRoles carry_roles(const Recording& recording, const ColumnRoles& before, const std::vector<MovedChannel>& moved) {
   ColumnRoles roles = find_roles(recording);
   for (const auto& [old, now] :
        {std::pair{&before.quaternions, &roles.quaternions}, {&before.positions, &roles.positions}})
-    for (io::NamedVector vector : *old) {
+    for (NamedVector vector : *old) {
       bool there = true;
       vector.text.clear();
       for (ChannelReference& channel : vector.components) {
@@ -29,7 +28,7 @@ ColumnRoles carry_roles(const io::Recording& recording, const ColumnRoles& befor
         vector.text += (vector.text.empty() ? "" : " ") + recording.columns[channel.column].name;
       }
       const bool known =
-          there && std::ranges::any_of(*now, [&](const io::NamedVector& other) {
+          there && std::ranges::any_of(*now, [&](const NamedVector& other) {
             return std::ranges::find_first_of(other.components, vector.components) != other.components.end();
           });
       if (there && !known) now->push_back(std::move(vector));
@@ -45,7 +44,7 @@ std::optional<std::size_t> Selector::find(const std::string& name) const {
   std::optional<std::size_t> without_unit;
   for (std::size_t i = 0; i < recording_.columns.size(); ++i) {
     if (recording_.columns[i].name == name) return i;
-    if (!name.empty() && io::name_without_unit(recording_.columns[i].name) == name) {
+    if (!name.empty() && name_without_unit(recording_.columns[i].name) == name) {
       if (without_unit) return {};  // two columns that differ in their unit only
       without_unit = i;
     }
@@ -70,7 +69,7 @@ std::vector<ChannelReference> Selector::select(const std::string& text) const {
        {std::pair{"position", &roles_.positions}, std::pair{"quaternion", &roles_.quaternions}}) {
     if (text != alias || vectors->empty()) continue;
     std::vector<ChannelReference> all;
-    for (const io::NamedVector& vector : *vectors)
+    for (const NamedVector& vector : *vectors)
       all.insert(all.end(), vector.components.begin(), vector.components.end());
     return all;
   }
@@ -89,7 +88,7 @@ std::vector<ChannelReference> Selector::select(const std::string& text) const {
     return slice(*find(text.substr(0, bracket)), text.substr(bracket + 1, text.size() - bracket - 2));
   }
   if (const auto column = find_or_number(text)) return all_channels(*column);
-  const auto name = [](const io::Column& column) { return display_text(column.name); };
+  const auto name = [](const Column& column) { return display_text(column.name); };
   fail("no columns '" + display_text(text) + "'", "one of: " + joined(recording_.columns, ", ", name));
 }
 
@@ -101,8 +100,8 @@ std::optional<std::size_t> Selector::find_or_number(const std::string& text) con
   const auto position = static_cast<std::size_t>(*number - 1);
   for (std::size_t i = 0; i < recording_.columns.size(); ++i)
     if (recording_.columns[i].position == position) return i;
-  const io::TimeColumn& time = recording_.time;
-  if (position == time.position || (time.form == io::TimeForm::pair && position == time.second_position))
+  const TimeColumn& time = recording_.time;
+  if (position == time.position || (time.form == TimeForm::pair && position == time.second_position))
     fail("the time column", "columns of values");
   return {};
 }
@@ -122,4 +121,4 @@ std::vector<ChannelReference> Selector::slice(std::size_t column, const std::str
   return {all.begin() + *first, all.begin() + *last};
 }
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::recording

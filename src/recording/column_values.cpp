@@ -5,10 +5,10 @@
 #include <numbers>
 
 #include "core/spelling.hpp"
-#include "io/column_rules.hpp"
-#include "io/decimal.hpp"
+#include "recording/column_rules.hpp"
+#include "recording/decimal.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 constexpr double kNormTolerance = 1e-3;
@@ -177,4 +177,4 @@ std::optional<std::size_t> find_valid_mask(const ColumnView& view) {
   return {};
 }
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

@@ -1,4 +1,4 @@
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace tmaops::io {
+namespace tmaops::recording {
 namespace {
 
 std::int64_t parsed(std::string_view text, TimeUnit unit = TimeUnit::seconds) {
@@ -117,4 +117,4 @@ TEST(ParseReal, takes_plus_and_nothing_after_the_number) {
 }
 
 }  // namespace
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

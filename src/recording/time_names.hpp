@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "io/decimal.hpp"
+#include "recording/decimal.hpp"
 
-namespace tmaops::io {
+namespace tmaops::recording {
 
 /// The unit that a name states in brackets or as its ending: "timestamp [ns]", "time_us", "t(ms)", "time_sec". Also
 /// ns for %time and field.header.stamp, which are ROS times in nanoseconds in what `rostopic echo -p` writes.
@@ -30,7 +30,10 @@ struct TimePair {
 };
 std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names);
 
+/// Whether a column of this name may be the times, or the mask of rows with data.
+bool reads_text(const std::string& name);
+
 /// `name`, or name_2, name_3, ... where that is in `taken`. The result is added to `taken`.
 std::string unique_name(const std::string& name, std::set<std::string>& taken);
 
-}  // namespace tmaops::io
+}  // namespace tmaops::recording

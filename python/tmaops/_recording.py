@@ -1,0 +1,378 @@
+"""The rules for recordings of named columns, of libtmaops.so: what a column is, which one is the time, how each is resampled.
+
+Every door of the package asks this module, and none knows names, units or modes itself (docs/resample_command.md has the rules).
+
+    columns = [column("t_ms", stamps), column("observation.state", state, channel_names=names), rows("task", len(stamps))]
+    result = resample(columns, hz=30)                      # one recording: decides and runs
+    result.arrays                                          # [Made(name, values, source), ...], times first
+    result.report["warnings"], result.report["time"]
+
+A data set decides once, from its schema and the values of its first episodes, and runs many times:
+
+    rules = Rules(columns, offsets=[0, 200, 410], mode=["gripper=previous"])
+    rules.time                                             # {"name": "t_ms", "index": 0, "unit": "ms", "form": "number", ...}
+    rules.columns                                          # [{"name", "mode", "reason", "index", "first", "count"}, ...]
+    rules.warnings, rules.notes                            # [Note(id, text), ...]
+    result = rules.resample(more_columns, offsets=[0, 190, 400], hz=30)     # packed episodes, a call for all of them
+    result.offsets                                         # the rows of each episode
+
+Columns are given in the same order, with the same names, each time. `rows` stands for a column of a type that the library does
+not know (nested lists, text that is no time, numbers with missing ones): its result has the row to take, -1 for none. Text is
+given as it is where `reads_text(name)` says that it may be a time or a mask.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Iterable, Sequence
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, NamedTuple
+
+from tmaops._errors import invalid_type
+from tmaops._library import check, encoded, library
+
+
+class _Column(Structure):
+    """tmaops_recording_column."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_char_p),
+        ("data", c_void_p),
+        ("shape", POINTER(c_int64)),
+        ("dimensions", c_int64),
+        ("text_offsets", POINTER(c_int64)),
+        ("channel_names", POINTER(c_char_p)),
+        ("missing", c_int64),
+        ("source", c_int64),
+    ]
+
+
+class _Options(Structure):
+    """tmaops_recording_options."""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("hz", c_double),
+        ("start", c_char_p),
+        ("end", c_char_p),
+        ("align", c_int32),
+        ("sort", c_int32),
+        ("strict", c_int32),
+        ("drop_gaps", c_int32),
+        ("snap", c_double),
+        ("max_gap", c_double),
+        ("columns", c_char_p),
+        ("modes", POINTER(c_char_p)),
+        ("mode_count", c_int64),
+        ("outside", c_char_p),
+        ("duplicates", c_char_p),
+        ("time", c_char_p),
+        ("time_unit", c_char_p),
+        ("offsets_array", c_char_p),
+        ("offsets", POINTER(c_int64)),
+        ("offset_count", c_int64),
+        ("targets", POINTER(_Column)),
+        ("target_columns", c_int64),
+        ("like", c_int32),
+        ("targets_name", c_char_p),
+        ("targets_unit", c_char_p),
+        ("target_offsets", POINTER(c_int64)),
+        ("target_offset_count", c_int64),
+        ("where", c_char_p),
+    ]
+
+
+library.tmaops_recording_decide.argtypes = [POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
+library.tmaops_recording_resample.argtypes = [c_void_p, POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
+for _name in ("rules", "result"):
+    getattr(library, f"tmaops_recording_{_name}_report").argtypes = [c_void_p]
+    getattr(library, f"tmaops_recording_{_name}_report").restype = c_char_p
+    getattr(library, f"tmaops_recording_{_name}_destroy").argtypes = [c_void_p]
+    getattr(library, f"tmaops_recording_{_name}_destroy").restype = None
+library.tmaops_recording_result_columns.argtypes = [c_void_p, POINTER(c_int64)]
+library.tmaops_recording_result_columns.restype = POINTER(_Column)
+library.tmaops_recording_result_offsets.argtypes = [c_void_p, POINTER(c_int64)]
+library.tmaops_recording_result_offsets.restype = POINTER(c_int64)
+library.tmaops_recording_reads_text.argtypes = [c_char_p]
+
+# NumPy's type strings that the library takes beside text; ml_dtypes' bfloat16 is named apart.
+_TYPES = frozenset(
+    "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <M8[s] <M8[ms] <M8[us] <M8[ns]".split()  # noqa: SIM905
+)
+
+
+class Note(NamedTuple):
+    """What was assumed or looks wrong: a name that stays, and a sentence."""
+
+    id: str
+    text: str
+
+
+class Given(NamedTuple):
+    """A column as the library takes it: made by `column` and `rows`."""
+
+    name: str
+    type: bytes
+    values: Any  # a contiguous NumPy array; None for rows
+    shape: tuple[int, ...]
+    channel_names: Sequence[str] | None
+    missing: int
+
+
+class Made(NamedTuple):
+    """A column of a result. `source` is the index of the given one that it comes from, -1 for offsets and "valid"."""
+
+    name: str
+    values: Any
+    source: int
+    kind: str  # the library's type: "rows" where the values are numbers of rows
+
+
+def type_of(dtype: Any) -> bytes | None:
+    """The library's name of a NumPy type; None where it has none, so that the column is given as rows."""
+    text = dtype.str
+    if text in _TYPES or text[1] in "US":
+        return text.encode()
+    return b"bf16" if dtype.name == "bfloat16" else None
+
+
+def column(
+    name: str, values: Any, *, channel_names: Sequence[str] | None = None, missing: int = 0, kind: bytes | None = None
+) -> Given:
+    """A column of an array whose first extent is the rows. `channel_names`: a name for each number of a row.
+
+    `kind` is b"bf16" where the array has the bits of such numbers under another type.
+    """
+    import numpy
+
+    values = numpy.ascontiguousarray(values) if values.ndim else values
+    kind = kind or type_of(values.dtype)
+    if kind is None:
+        raise invalid_type(f"column '{name}'", str(values.dtype), "numbers, booleans, text or datetime64")
+    return Given(name, kind, values, values.shape, channel_names, missing)
+
+
+def rows(name: str, count: int, *, missing: int = 0) -> Given:
+    """A column of elements that the library does not look at."""
+    return Given(name, b"rows", None, (count,), None, missing)
+
+
+def packed(columns: Sequence[Given]) -> Given:
+    """Columns of the same kind behind one another, for packed episodes."""
+    import numpy
+
+    first = columns[0]
+    if first.values is None:
+        return rows(first.name, sum(each.shape[0] for each in columns), missing=sum(each.missing for each in columns))
+    values = numpy.concatenate([each.values for each in columns])
+    return first._replace(values=values, shape=values.shape, missing=sum(each.missing for each in columns))
+
+
+def reads_text(name: str) -> bool:
+    """Whether the library looks at the text of a column of this name: it may be a time, or a mask of rows with data."""
+    return bool(library.tmaops_recording_reads_text(encoded(name)))
+
+
+def _given(columns: Iterable[Given], keep: list) -> ctypes.Array:
+    columns = list(columns)
+    array = (_Column * len(columns))()
+    for to, given in zip(array, columns, strict=True):
+        shape = (c_int64 * len(given.shape))(*given.shape)
+        to.name, to.type, to.shape, to.dimensions = given.name.encode(), given.type, shape, len(given.shape)
+        to.missing = given.missing
+        keep.append(shape)
+        if given.values is not None:
+            to.data = given.values.ctypes.data
+            keep.append(given.values)
+        if given.channel_names is not None:
+            names = (c_char_p * len(given.channel_names))(*(name.encode() for name in given.channel_names))
+            to.channel_names = names
+            keep.append(names)
+    return array
+
+
+def _offsets(values: Any, keep: list) -> tuple[Any, int]:
+    import numpy
+
+    array = numpy.ascontiguousarray(values, dtype="int64")
+    keep.append(array)
+    return array.ctypes.data_as(POINTER(c_int64)), len(array)
+
+
+def _seconds(value: Any) -> bytes | None:
+    return None if value is None else (repr(value) if isinstance(value, float) else str(value)).encode()
+
+
+def _options(
+    keep: list,
+    *,
+    hz: float | None = None,
+    times: Given | None = None,
+    like: Sequence[Given] | None = None,
+    like_time: str | None = None,
+    times_unit: str | None = None,
+    target_offsets: Any = None,
+    mode: None | str | Sequence[str] | dict[str, str] = None,
+    columns: str | None = None,
+    time: str | None = None,
+    time_unit: str | None = None,
+    offsets: Any = None,
+    start: Any = None,
+    end: Any = None,
+    align: bool = False,
+    snap: float | None = None,
+    max_gap: float | None = None,
+    outside: str | None = None,
+    duplicates: str | None = None,
+    sort: bool = False,
+    strict: bool = False,
+    drop_gaps: bool = False,
+    where: str | None = None,
+) -> _Options:
+    """The options as the library takes them. `offsets` is the name of a column, or the offsets of packed episodes."""
+    made = _Options(size=ctypes.sizeof(_Options))
+    made.hz = 0.0 if hz is None else hz
+    if hz is not None and not hz > 0:
+        made.hz = float("nan") if hz == 0 else hz  # 0 is "not given" there
+    made.start, made.end = _seconds(start), _seconds(end)
+    made.align, made.sort, made.strict, made.drop_gaps = align, sort, strict, drop_gaps
+    made.snap = 0.0 if snap is None else snap
+    made.max_gap = 0.0 if max_gap is None else max_gap if max_gap else -1.0
+    made.columns, made.outside, made.duplicates = encoded(columns), encoded(outside), encoded(duplicates)
+    made.time, made.time_unit, made.where = encoded(time), encoded(time_unit), encoded(where)
+    if mode is not None:
+        texts = [mode] if isinstance(mode, str) else mode
+        texts = [f"{name}={how}" for name, how in texts.items()] if isinstance(texts, dict) else list(texts)
+        modes = (c_char_p * len(texts))(*(text.encode() for text in texts))
+        keep.append(modes)
+        made.modes, made.mode_count = modes, len(texts)
+    if isinstance(offsets, str):
+        made.offsets_array = offsets.encode()
+    elif offsets is not None:
+        made.offsets, made.offset_count = _offsets(offsets, keep)
+    if times is not None or like is not None:
+        targets = _given([times] if times is not None else like or [], keep)
+        keep.append(targets)
+        made.targets, made.target_columns, made.like = targets, len(targets), times is None
+        made.targets_name, made.targets_unit = encoded(like_time), encoded(times_unit)
+    if target_offsets is not None:
+        made.target_offsets, made.target_offset_count = _offsets(target_offsets, keep)
+    return made
+
+
+def _notes(found: list[dict[str, str]]) -> list[Note]:
+    return [Note(each["id"], each["text"]) for each in found]
+
+
+class _Memory:
+    """Memory of a result as NumPy takes it, which keeps the result."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: Any, address: int, shape: tuple[int, ...], typestr: str) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "version": 3}
+
+
+class _Handle:
+    def __init__(self, handle: c_void_p, destroy: Any) -> None:
+        self.handle, self._destroy = handle, destroy
+
+    def __del__(self) -> None:
+        if self.handle:
+            self._destroy(self.handle)
+
+
+class Result:
+    """Columns at other times.
+
+    Attributes:
+        arrays: the times in their own form, the columns, the offsets where a column had them, arrays without a row for each
+            time (as None: the given ones), and "valid" where targets can have no data.
+        offsets: of the episodes' rows, B + 1.
+    """
+
+    def __init__(self, handle: c_void_p, given: Sequence[Given]) -> None:
+        import numpy
+
+        self._owner = _Handle(handle, library.tmaops_recording_result_destroy)
+        count = c_int64()
+        found = library.tmaops_recording_result_columns(handle, byref(count))
+        self.arrays: list[Made] = []
+        self._report: dict[str, Any] | None = None
+        for i in range(count.value):
+            each = found[i]
+            kind, shape = each.type, tuple(each.shape[: each.dimensions])
+            name, source = each.name.decode(), each.source
+            if kind == b"utf8":
+                bounds = each.text_offsets[: shape[0] + 1]
+                text = ctypes.string_at(each.data, bounds[-1])
+                values = numpy.array(
+                    [text[a:b].decode("utf-8", "replace") for a, b in zip(bounds, bounds[1:], strict=False)], dtype=str
+                )
+            else:
+                dtype = {b"rows": "<i8", b"bf16": "<u2"}.get(kind) or kind.decode()
+                empty = not each.data or 0 in shape
+                values = (
+                    numpy.empty(shape, dtype)
+                    if empty
+                    else numpy.asarray(_Memory((self._owner, given), each.data, shape, dtype))
+                )
+                if kind == b"bf16":
+                    values = values.view(given[source].values.dtype)
+            self.arrays.append(Made(name, values, source, kind.decode()))
+        bounds = library.tmaops_recording_result_offsets(handle, byref(count))
+        self.offsets: list[int] = bounds[: count.value]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was found out and decided, as `tmaops resample --json` has it."""
+        if self._report is None:
+            self._report = json.loads(library.tmaops_recording_result_report(self._owner.handle))
+        return self._report
+
+
+class Rules:
+    """What columns are, decided once for recordings of the same columns.
+
+    Args:
+        given: the columns, times among them, with the values of one or more episodes.
+        options: as for `tmaops.resample_columns`, without targets; `offsets` may be the offsets of packed episodes.
+
+    Attributes:
+        time: {"name", "index", "form", "unit", "chosen_by", "unit_by", "first_ns", "last_ns", "median_step_ns"}.
+        columns: [{"name", "mode", "reason", "index", "first", "count"}]: a column or some of its channels each.
+        quaternions: [{"columns", "order"}].
+        notes, warnings: [Note(id, text)].
+    """
+
+    def __init__(self, given: Sequence[Given], **options: Any) -> None:
+        handle, keep = c_void_p(), []
+        self._options = {name: value for name, value in options.items() if name != "offsets" or isinstance(value, str)}
+        columns = _given(given, keep)
+        check(library.tmaops_recording_decide(columns, len(columns), byref(_options(keep, **options)), byref(handle)))
+        self._owner = _Handle(handle, library.tmaops_recording_rules_destroy)
+        self.report: dict[str, Any] = json.loads(library.tmaops_recording_rules_report(handle))
+        self.time: dict[str, Any] = self.report["time"]
+        self.columns: list[dict[str, Any]] = self.report["columns"]
+        self.quaternions: list[dict[str, str]] = self.report["quaternions"]
+        self.notes, self.warnings = _notes(self.report["notes"]), _notes(self.report["warnings"])
+
+    def resample(self, given: Sequence[Given], **options: Any) -> Result:
+        """The columns at other times: `hz`, `times` (a Given) with `target_offsets`, or `like`; `offsets` of packed episodes."""
+        return _resample(self._owner.handle, given, {**self._options, **options})
+
+
+def _resample(rules: c_void_p | None, given: Sequence[Given], options: dict[str, Any]) -> Result:
+    handle, keep = c_void_p(), []
+    columns = _given(given, keep)
+    options_given = _options(keep, **options)
+    check(library.tmaops_recording_resample(rules, columns, len(columns), byref(options_given), byref(handle)))
+    return Result(handle, given)
+
+
+def resample(given: Sequence[Given], **options: Any) -> Result:
+    """Decides the rules of columns and resamples them."""
+    return _resample(None, given, options)

@@ -1,0 +1,177 @@
+#include "recording/arrays.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/display.hpp"
+#include "core/fail.hpp"
+#include "core/spelling.hpp"
+#include "core/utf8.hpp"
+
+namespace tmaops::recording {
+namespace {
+
+// datetime64 in the unit that was read, or in nanoseconds where that unit cannot hold all times.
+Array datetime_array(const Recording& recording) {
+  TimeUnit unit = recording.time.form == TimeForm::datetime64 ? recording.time.unit : TimeUnit::nanoseconds;
+  auto whole = whole_times(recording.times, unit);
+  if (!whole) unit = TimeUnit::nanoseconds;
+  Array array = make_array(whole ? *whole : recording.times, {recording.rows()});
+  array.type = *element_type("<M8[" + std::string(to_string(unit)) + "]");
+  return array;
+}
+
+bool all_in_f64(const Recording& recording, TimeUnit unit) {
+  return std::all_of(recording.times.begin(), recording.times.end(), [&](std::int64_t time) {
+    std::int64_t back = 0;
+    return time_from_f64(time_to_f64(time, unit), unit, back) == ParseResult::good && back == time;
+  });
+}
+
+/// ISO 8601 as text, in the style of the first time.
+Array iso_array(const Recording& recording) {
+  const int digits = digits_needed(recording.times, TimeUnit::seconds);
+  std::vector<std::string> texts;
+  std::vector<std::string_view> views;
+  texts.reserve(recording.times.size());
+  for (const std::int64_t time : recording.times) texts.push_back(iso_time_text(time, recording.time.iso, digits));
+  views.assign(texts.begin(), texts.end());
+  return make_text_array(views);
+}
+
+/// The only array of dates, where there is one.
+std::optional<std::size_t> only_dates(const std::vector<Column>& arrays) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].data.type.kind != ElementKind::time || arrays[i].data.shape.size() != 1) continue;
+    if (found) return {};
+    found = i;
+  }
+  return found;
+}
+
+Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, bool decimal) {
+  const TimeColumn& time = recording.time;
+  TimeUnit unit = wanted.value_or(time.form == TimeForm::number ? time.unit : TimeUnit::nanoseconds);
+  bool integer = unit == TimeUnit::nanoseconds || time.integer;
+  if (integer && !wanted && !whole_times(recording.times, unit)) unit = TimeUnit::nanoseconds;
+  if (integer && wanted && !whole_times(recording.times, unit)) integer = false;
+  if (!integer && decimal && !wanted && !all_in_f64(recording, unit)) {
+    unit = TimeUnit::nanoseconds;
+    integer = true;
+  }
+  const bool as_read = integer == time.integer && unit == time.unit && time.form == TimeForm::number;
+  std::string name = time.form == TimeForm::pair ? joined_time_name(time) : time.name;
+  const TimeUnit assumed = unit_in_name(name).value_or(integer ? TimeUnit::nanoseconds : TimeUnit::seconds);
+  const bool changed = unit != time.unit || time.form != TimeForm::number;
+  // Nanoseconds that replace another unit are named, even where a reader would assume them.
+  if (assumed != unit || (changed && integer && unit_in_name(name) != unit)) name = name_with_unit(name, unit);
+  if (as_read && !decimal) name = time.name;
+  const std::vector<std::int64_t> shape{recording.rows()};
+  if (integer) return {name, make_array(*whole_times(recording.times, unit), shape)};
+  std::vector<double> real(recording.times.size());
+  std::transform(recording.times.begin(), recording.times.end(), real.begin(),
+                 [unit](std::int64_t timestamp) { return time_to_f64(timestamp, unit); });
+  return {name, make_array(real, shape)};
+}
+
+Array valid_array(const Recording& recording) {
+  auto data = allocate(recording.valid.size(), "the array valid");
+  std::transform(recording.valid.begin(), recording.valid.end(), data.get(),
+                 [](std::uint8_t value) { return value != 0 ? std::byte{1} : std::byte{0}; });
+  return {*element_type("|b1"), {recording.rows()}, std::move(data)};
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, const std::string& wanted,
+                                        std::string_view where) {
+  const auto find = [&](std::string_view name) -> std::optional<std::size_t> {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) return {};
+    return static_cast<std::size_t>(found - names.begin());
+  };
+  if (wanted.empty()) {
+    const auto usual = find("offsets");
+    return usual ? usual : find("episode_offsets");
+  }
+  const auto found = find(wanted);
+  if (!found)
+    fail(ErrorCode::array_missing, where, "no array '" + display_text(wanted) + "'",
+         names.empty() ? "an archive with arrays" : "one of: " + joined(names, ", ", display_text));
+  return found;
+}
+
+Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeOptions& options,
+                      const std::string& offsets_array) {
+  Recording recording;
+  recording.where = std::move(where);
+  recording.kind = "array";
+  std::vector<std::string> names;
+  for (const Column& array : arrays) names.push_back(array.name);
+  const std::optional<std::size_t> dates = options.name.empty() ? only_dates(arrays) : std::nullopt;
+  const ChosenTimes chosen = find_array_times(recording, names, options, dates);
+  const auto place = [&](std::size_t i) { return recording.where + ": array '" + display_text(names[i]) + "'"; };
+  recording.times =
+      chosen.second
+          ? pair_times(recording, arrays[chosen.index].data, arrays[*chosen.second].data, place(chosen.index))
+          : array_times(arrays[chosen.index].data, place(chosen.index), options, names[chosen.index], recording.time);
+  warn_of_zone(recording, options);
+  const std::optional<std::size_t> offsets = find_offsets(names, offsets_array, recording.where);
+  if (offsets) {
+    recording.offsets_name = names[*offsets];
+    recording.offsets = array_offsets(arrays[*offsets].data, place(*offsets), recording.rows());
+  } else {
+    recording.offsets = {0, recording.rows()};
+  }
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (i == chosen.index || i == chosen.second || i == offsets) continue;
+    Column& array = arrays[i];
+    array.source = i;
+    array.name = unique_name(repaired_utf8(names[i]), taken);
+    if (array.name != names[i])
+      recording.warnings.push_back({"name_not_utf8", recording.where + ": the name '" + display_text(names[i]) +
+                                                         "' is not UTF-8 and became '" + array.name + "'"});
+    if (array.missing == 0) array.missing = count_missing(array.data);
+    const bool has_rows = !array.data.shape.empty() && array.data.shape[0] == recording.rows();
+    (has_rows ? recording.columns : recording.others).push_back(std::move(array));
+  }
+  recording.time.source = chosen.index;
+  return recording;
+}
+
+std::vector<Column> time_arrays(const Recording& recording, std::optional<TimeUnit> unit, bool decimal) {
+  const TimeColumn& time = recording.time;
+  std::vector<Column> made;
+  if (unit || time.form == TimeForm::number) {
+    made.push_back(number_times(recording, unit, decimal));
+  } else if (time.form == TimeForm::iso8601 && !decimal) {
+    made.push_back({time.name, iso_array(recording)});
+  } else if (time.form != TimeForm::pair) {
+    made.push_back({time.name, datetime_array(recording)});
+  } else {
+    std::vector<std::int64_t> seconds, nanoseconds;
+    for (const std::int64_t time_of_row : recording.times) {
+      seconds.push_back(split_seconds(time_of_row).seconds);
+      nanoseconds.push_back(split_seconds(time_of_row).nanoseconds);
+    }
+    made.push_back({time.name, make_array(seconds, {recording.rows()})});
+    made.push_back({time.second_name, make_array(nanoseconds, {recording.rows()})});
+  }
+  made.front().source = time.source;
+  return made;
+}
+
+std::vector<Column> to_arrays(const Recording& recording, std::optional<TimeUnit> unit, bool decimal) {
+  std::vector<Column> arrays = time_arrays(recording, unit, decimal);
+  arrays.insert(arrays.end(), recording.columns.begin(), recording.columns.end());
+  if (!recording.offsets_name.empty())
+    arrays.push_back(
+        {recording.offsets_name, make_array(recording.offsets, {static_cast<std::int64_t>(recording.offsets.size())})});
+  arrays.insert(arrays.end(), recording.others.begin(), recording.others.end());
+  if (!recording.valid.empty()) arrays.push_back({"valid", valid_array(recording)});
+  return arrays;
+}
+
+}  // namespace tmaops::recording

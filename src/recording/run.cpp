@@ -1,0 +1,72 @@
+#include "recording/run.hpp"
+
+#include <algorithm>
+
+#include "core/display.hpp"
+#include "core/fail.hpp"
+#include "core/spelling.hpp"
+
+namespace tmaops::recording {
+namespace {
+
+std::vector<Rules::Kind> kinds_of(const Recording& recording) {
+  std::vector<Rules::Kind> kinds;
+  for (const Column& column : recording.columns) kinds.push_back({column.name, column.data.type.kind, column.width()});
+  return kinds;
+}
+
+std::string kinds_text(const std::vector<Rules::Kind>& kinds) {
+  return joined(kinds, ", ", [](const Rules::Kind& kind) {
+    return display_text(kind.name) + (kind.width == 1 ? "" : "[" + std::to_string(kind.width) + "]");
+  });
+}
+
+}  // namespace
+
+Rules decide(Recording& recording, const Options& options, const Policies& policies, const Rules* fixed,
+             std::vector<Note>& warnings) {
+  Rules rules;
+  rules.input = prepare(recording, options, fixed == nullptr ? nullptr : &fixed->input.given);
+  if (fixed != nullptr) {
+    rules.columns = kinds_of(recording);
+    if (rules.columns != fixed->columns)
+      fail(ErrorCode::bad_parameter, recording.where, "the columns " + kinds_text(rules.columns),
+           "those of the rules: " + kinds_text(fixed->columns));
+    rules.plan = fixed->plan;
+    fit_angles(recording, rules.plan);
+  } else {
+    warn_of_recording(recording, warnings);
+  }
+  check_order(recording, policies.duplicates == Duplicates::last);
+  if (fixed == nullptr) {
+    rules.plan = plan_modes(recording, rules.input.roles, options);
+    rules.columns = kinds_of(recording);
+    warnings.insert(warnings.end(), rules.plan.warnings.begin(), rules.plan.warnings.end());
+  }
+  return rules;
+}
+
+Run resample_recording(Recording& recording, const Options& options, const Defaults& defaults,
+                       const GivenTargets* given, std::vector<Note>& warnings, const Rules* fixed) {
+  Run run;
+  run.policies = make_policies(options, defaults);
+  const TargetWindow window = parse_window(options);
+  run.rules = decide(recording, options, run.policies, fixed, warnings);
+  run.targets = make_targets(options, window, recording, given);
+  run.steps = measure_steps(recording, run.policies.max_gap);
+  run.rules.time = summarise_times(recording, run.steps);
+  warn_of_targets(options, recording, given, run.targets, run.steps, window, warnings);
+  run.table = resample_table(recording, run.targets, run.rules.plan, run.policies, run.rules.input.missing);
+  run.selection = select_rows(recording, run.targets, run.table, run.policies);
+  check_something_left(given, recording, run.targets, run.table, run.selection, run.policies);
+  run.with_valid = run.policies.max_gap != 0 || run.policies.outside_mode == Outside::nan || run.rules.input.has_mask;
+  return run;
+}
+
+void check_strict(const Options& options, const std::vector<Note>& warnings) {
+  if (const std::size_t count = warnings.size(); options.strict && count != 0)
+    fail(ErrorCode::warnings_refused, "--strict", std::to_string(count) + (count == 1 ? " warning" : " warnings"),
+         "none");
+}
+
+}  // namespace tmaops::recording

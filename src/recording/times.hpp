@@ -1,0 +1,61 @@
+// The times of a recording: the column or array that has them, their unit, and their order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recording/recording.hpp"
+#include "recording/time_names.hpp"
+
+namespace tmaops::recording {
+
+struct TimeOptions {
+  std::optional<TimeUnit> unit{};  // otherwise: a unit in the column's name such as "[ns]", else integers of an array
+                                   // are nanoseconds and all else is seconds
+  std::string name{};              // array or column; otherwise one of the usual names
+  bool only_times = false;         // no columns are wanted: a single array is the times, whatever its name
+  std::string option = "--times-array";  // what messages name as the way to say it
+};
+
+/// The times among names. `second` is that of nanoseconds, of a pair.
+struct ChosenTimes {
+  std::size_t index = 0;
+  std::optional<std::size_t> second{};
+};
+/// Finds the times among names: options.name, a usual name, a pair, or nothing. Sets name, second_name and choice of
+/// recording.time, and recording.other_time_names.
+std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
+                                        const TimeOptions& options);
+/// The same for arrays, among which there must be times: where no name is known, `dates`, the only array of dates.
+/// Throws Error array_missing.
+ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
+                             std::optional<std::size_t> dates = {});
+
+/// The times of an array of one dimension, in options.unit or else in the unit of its type or name. Throws Error
+/// times_not_finite, time_precision (f32 too coarse for its timestamps), time_overflow (does not fit in int64
+/// nanoseconds), shape_mismatch, unsupported_file_dtype.
+std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const TimeOptions& options,
+                                      std::string_view name, TimeColumn& time);
+/// The times of two arrays of whole seconds and nanoseconds.
+std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& nanoseconds,
+                                     const std::string& where);
+/// Warns of dates without a zone, which were read as UTC, and of a unit that does not apply to dates.
+void warn_of_zone(Recording& recording, const TimeOptions& options);
+/// Adds whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
+std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds);
+/// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.
+std::string joined_time_name(const TimeColumn& time);
+/// The times as whole numbers of the unit; nothing when one of them is not whole.
+std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
+
+/// The offsets of episodes in an array. Throws Error bad_offsets.
+std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows);
+
+/// Checks that times increase within each episode. Throws Error times_not_sorted or, unless equal timestamps are
+/// allowed, duplicate_times, with the line or row.
+void check_order(const Recording& recording, bool allow_duplicates);
+
+}  // namespace tmaops::recording

@@ -1,0 +1,82 @@
+// Warnings about a resampling, found before anything is written.
+#include <algorithm>
+#include <cmath>
+
+#include "core/display.hpp"
+#include "recording/decimal.hpp"
+#include "recording/steps.hpp"
+
+namespace tmaops::recording {
+namespace {
+
+// A wrong unit of time is wrong by a factor of 1,000 or more. Every usual rate lies between these bounds.
+constexpr double kMostPerSample = 100;
+constexpr double kFewestPerSample = 0.01;
+// f32 times whose resolution is coarser than this part of a step move the values.
+constexpr double kResolvedStep = 1e-3;
+
+std::string counted(double value) { return real_text(std::round(value * 1e4) / 1e4); }
+
+std::string range_text(const std::vector<std::int64_t>& times) {
+  const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+  return seconds_text(*least) + " to " + seconds_text(*greatest);
+}
+
+}  // namespace
+
+void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) {
+  warnings.insert(warnings.end(), recording.warnings.begin(), recording.warnings.end());
+  for (const std::string& name : recording.other_time_names)
+    warnings.push_back({"other_time_name", "'" + display_text(name) + "' is named like a time too; the times are '" +
+                                               display_text(recording.time.name) + "' (--times-array names another)"});
+  for (const Column& column : recording.columns) {
+    const std::string name = "column '" + display_text(column.name) + "' ";
+    const std::int64_t filled = column.data.size() - column.missing;
+    if (column.data.type.kind == ElementKind::text && column.from_text && 2 * column.numeric_fields > filled &&
+        column.numeric_fields > 0)
+      warnings.push_back({"numbers_in_text",
+                          name + "is text, though " + std::to_string(column.numeric_fields) + " of " +
+                              std::to_string(column.data.size()) + " fields are numbers" +
+                              (column.first_other.empty() ? "" : "; the first other one is " + column.first_other)});
+    if (column.data.size() > 0 && 2 * column.missing > column.data.size())
+      warnings.push_back({"mostly_missing", name + "is mostly missing: " + std::to_string(column.missing) + " of " +
+                                                std::to_string(column.data.size()) + " values"});
+  }
+}
+
+void warn_of_targets(const Options& options, const Recording& recording, const GivenTargets* given,
+                     const ResampleTargets& targets, const Steps& steps, const TargetWindow& window,
+                     std::vector<Note>& warnings) {
+  if (given != nullptr) warnings.insert(warnings.end(), given->warnings.begin(), given->warnings.end());
+  const auto rows = static_cast<double>(recording.rows()), count = static_cast<double>(targets.times.size());
+  const bool cut = !options.start.empty() || !options.end.empty();
+  if (options.hz && ((!cut && rows >= 2 && count < kFewestPerSample * rows) || count > kMostPerSample * rows))
+    warnings.push_back(
+        {"targets_per_sample",
+         counted(count / rows) + " targets per sample: is the unit of the times right? The samples span " +
+             seconds_text(recording.times.back() - recording.times.front()) + " (--time-unit names another unit)"});
+  if (recording.time.coarse) {
+    const TimeUnit unit = recording.time.unit;
+    const double largest = std::max(std::abs(time_to_f64(recording.times.front(), unit)),
+                                    std::abs(time_to_f64(recording.times.back(), unit)));
+    const auto nanoseconds = static_cast<double>(nanoseconds_of(unit));
+    const double resolution = largest == 0 ? 0 : std::ldexp(nanoseconds, std::ilogb(largest) - 23);
+    if (resolution > kResolvedStep * static_cast<double>(steps.median))
+      warnings.push_back({"time_coarse", "the times are of a type of 32 bits or less, which resolves " +
+                                             seconds_text(static_cast<std::int64_t>(resolution)) + " at " +
+                                             range_text(recording.times) +
+                                             ": write them as f64 seconds or int64 nanoseconds"});
+  }
+  if (window.snap != 0 && steps.median != 0 && window.snap > steps.median / 2)
+    warnings.push_back({"snap_wide", "--snap " + seconds_text(window.snap) + " is more than half of the median step, " +
+                                         seconds_text(steps.median) +
+                                         ": targets between samples lose their interpolation"});
+  if (options.hz || targets.times.empty()) return;
+  const auto [first, last] = std::minmax_element(targets.times.begin(), targets.times.end());
+  const auto [from, to] = std::minmax_element(recording.times.begin(), recording.times.end());
+  if (*last < *from || *first > *to)
+    warnings.push_back({"all_outside", "no target lies within the recording: targets " + range_text(targets.times) +
+                                           ", samples " + range_text(recording.times)});
+}
+
+}  // namespace tmaops::recording
