@@ -90,8 +90,8 @@ def page(folder: pathlib.Path) -> Page:
             else "all are interpolated: no --max-gap was given",
         ],
         ["targets outside", f"{said['outside']['targets']:,} ({said['outside']['policy']})"],
-        *(["note", note] for note in said["notes"]),
-        *(["warning", warning] for warning in said["warnings"]),
+        *(["note", note["text"]] for note in said["notes"]),
+        *(["warning", warning["text"]] for warning in said["warnings"]),
     ]
     made.add(table(["", ""], rows))
     before, after = _load(folder / "before.npz", valid=False), _load(folder / "after.npz", valid=True)
