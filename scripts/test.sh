@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # What takes seconds comes before what takes minutes.
 for check in tests/structure/check_*.py; do
-  python3 "$check" . >/dev/null || { echo "Failed: python3 $check ." >&2; exit 1; }
+  said=$(python3 "$check" . 2>&1) || { printf '%s\n' "$said" "Failed: python3 $check ." >&2; exit 1; }
 done
 directory=$(sh scripts/build_and_test.sh)
 
