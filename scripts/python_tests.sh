@@ -33,6 +33,7 @@ wheel=$(INSTALL_TO="$installed" TORCH_FROM="$environment/bin/python" sh scripts/
 [ "$code" = 0 ] || exit "$code"
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
 echo "Testing (Python)." >&2
-TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider --durations=15 tests/python
+TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 --dist loadfile \
+  --durations=15 tests/python
 echo "Testing (Python, tmaops.torch without its native half)." >&2
 TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes and not aot"
