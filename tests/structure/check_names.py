@@ -9,6 +9,7 @@
 3. No comment below src says how long something took, at what rate it ran or how much faster it is: such numbers change, and
    stand in results/ and docs/findings/. What a program sets itself is no such number: "polls for 50 ms" (at most, for, every,
    after, within).
+4. A NOLINT names checks of .clang-tidy.
 """
 
 import pathlib
@@ -76,8 +77,18 @@ def check_comments(path, text):
     return found
 
 
+def check_lints(path, text, enabled):
+    named = re.findall(r"NOLINT(?:NEXTLINE|BEGIN|END)?\b(?:\(([^)]*)\))?", text)
+    return [
+        f"{path}: NOLINT({checks}) names no check of .clang-tidy"
+        for checks in named
+        if not checks or not {check.strip() for check in checks.split(",")} <= enabled
+    ]
+
+
 def check_tree(root):
     found = []
+    enabled = set(re.findall(r"^  ([a-z][\w-]+),?$", (root / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE))
     for top in ("src", "include", "tests", "examples"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in (".cpp", ".hpp", ".cu", ".cuh", ".inc", ".py"):
@@ -86,6 +97,8 @@ def check_tree(root):
             name, text = relative.as_posix(), path.read_text(encoding="utf-8")
             if top == "tests" and path.suffix != ".py":
                 found += check_test_names(name, text)
+            if path.suffix != ".py":
+                found += check_lints(name, text, enabled)
             if name not in TO_RENAME:
                 found += check_path(name)
             if top == "src":
@@ -100,6 +113,9 @@ def self_test():
     assert check_path("src/bench/workloads/gemm.cpp") == []
     for path in ("src/core/utils.cpp", "src/ops/gemm/helpers/a.cuh", "tests/common/a.hpp"):
         assert len(check_path(path)) == 1, path
+    assert check_lints("a", "x;  // NOLINT(google-x): why\n// NOLINTNEXTLINE(google-x, b)", {"google-x", "b"}) == []
+    for text in ("// NOLINT", "// NOLINT(other)", "// NOLINTNEXTLINE(google-x, other)"):
+        assert len(check_lints("a", text, {"google-x"})) == 1, text
     good = [
         "// waits at most 50 ms for it",
         "// 40 % of its step",
