@@ -15,14 +15,25 @@
 
 namespace tmaops {
 
-/// How the value between two samples is found.
+/// How the value of a target is found: between the two samples around it, or, from mean on, over its interval of time.
+/// The interval of sum, min, max, any and count begins after the target before and ends with the target itself; the
+/// first target has all that is before it too, and the last one all that is after it, so that nothing is lost. That of
+/// mean and lowpass lies around the target, from halfway to the one before to halfway to the one after. The target
+/// before is the one before in time, whatever the order of the array. docs/resample.md has the formulas.
 enum class Interpolation : std::uint8_t {
   linear,
   previous,  // the last sample at or before the target (zero-order hold)
   next,      // the first sample at or after the target
   nearest,   // the closer one; the earlier one when both are equally far
   cubic,  // PCHIP: monotone piecewise cubic Hermite (Fritsch and Butland 1984, as scipy.interpolate.PchipInterpolator)
-  slerp   // unit quaternions, 4 channels each, along the shortest arc
+  slerp,  // unit quaternions, 4 channels each, along the shortest arc
+  mean,   // of the straight lines between the samples, by time
+  sum,    // of the samples; one stands for the time since the sample before it, and counts by the part in the interval
+  min,    // of the samples in the interval; without one, as previous
+  max,
+  any,     // 1 where a sample in the interval is neither 0 nor NaN, else 0
+  count,   // of the samples in the interval that are not NaN
+  lowpass  // windowed sinc with its cut-off at half the rate of the targets, in f64
 };
 
 /// What a target before the first or after the last sample gets.
@@ -56,7 +67,8 @@ struct ResampleOptions {
   Outside outside = Outside::hold;
   Duplicates duplicates = Duplicates::error;
   /// No interpolation across two samples further apart than this (as UniformGrid in the unit of the times; 0 or
-  /// infinity: no limit). A target strictly inside such a gap is written as NaN and marked invalid.
+  /// infinity: no limit). A target strictly inside such a gap is written as NaN and marked invalid; one over an
+  /// interval only where its interval holds no data.
   std::variant<double, std::int64_t> max_gap = 0.0;
   /// Packed ragged source: values (sum of rows, D), source_times (sum of rows), offsets (B + 1) i64 on the host.
   std::span<const std::int64_t> source_offsets{};
@@ -71,6 +83,9 @@ struct ResampleOptions {
   /// NaN. Runs of one plan that reads them on a GPU must follow one another.
   ConstTensorView source_offset_tensor{};
   ConstTensorView target_offset_tensor{};
+  /// resample_backward() of min and max alone: the values of the forward pass, shape of grad_values. The gradient goes
+  /// to the sample that was the extreme, the first of equal ones.
+  ConstTensorView values{};
   std::string variant{};  // name of a variant; empty: the best one for the problem
   /// GPU: programmatic dependent launch. The kernel may start before the one in front of it on the stream has ended,
   /// and waits for it before it reads anything. Saves up to a microsecond between kernels; the CPU variants ignore it.
@@ -92,6 +107,7 @@ struct ResampleOptions {
 /// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
 /// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, out_of_memory, and the
 /// device errors. On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
+/// Modes over an interval run on the CPU alone: on a GPU every variant refuses them (variant_refuses).
 /// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
 /// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
 /// Every edge, and the formulas: docs/resample.md.
@@ -117,10 +133,10 @@ TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorVie
 TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
                                           TensorView output, const ResampleOptions& options = {});
 
-/// Gradient of a linear-in-the-values resampling (linear, previous, next, nearest; not cubic or slerp) to the values:
-/// grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not accumulated; f32 sums (f64
-/// for f64), deterministic. grad_output like output, grad_values like values; dtypes may also be f32. Errors as for
-/// resample.
+/// Gradient of a resampling to the values, for linear, previous, next, nearest, mean, sum, lowpass, min and max (not
+/// cubic, slerp, any or count): grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not
+/// accumulated; f32 sums (f64 for f64 and over intervals), deterministic. grad_output like output, grad_values like
+/// values; dtypes may also be f32. Errors as for resample.
 TMAOPS_API void resample_backward(ConstTensorView source_times, ConstTensorView target_times,
                                   ConstTensorView grad_output, TensorView grad_values,
                                   const ResampleOptions& options = {});

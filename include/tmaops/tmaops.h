@@ -300,14 +300,24 @@ TMAOPS_API int tmaops_ms_deform_attn_backward_workspace(const tmaops_tensor* val
 // --- resampling ------------------------------------------------------------------------------------------------------
 
 /// How the value between two samples is found: linear; the last sample at or before the target; the first at or after
-/// it; the closer one; PCHIP; unit quaternions (x, y, z, w) along the shortest arc, 4 channels each.
+/// it; the closer one; PCHIP; unit quaternions (x, y, z, w) along the shortest arc, 4 channels each. Over the interval
+/// of the target, on the CPU alone: mean by time, sum, smallest, largest, whether one is not 0, number of samples that
+/// are not NaN, and a windowed sinc with its cut-off at half the rate of the targets. docs/resample.md has the
+/// intervals.
 enum {
   tmaops_interpolation_linear,
   tmaops_interpolation_previous,
   tmaops_interpolation_next,
   tmaops_interpolation_nearest,
   tmaops_interpolation_cubic,
-  tmaops_interpolation_slerp
+  tmaops_interpolation_slerp,
+  tmaops_interpolation_mean,
+  tmaops_interpolation_sum,
+  tmaops_interpolation_min,
+  tmaops_interpolation_max,
+  tmaops_interpolation_any,
+  tmaops_interpolation_count,
+  tmaops_interpolation_lowpass
 };
 /// What a target before the first or after the last sample gets. error: the call fails (on a GPU: NaN).
 enum { tmaops_outside_hold, tmaops_outside_nan, tmaops_outside_extrapolate, tmaops_outside_error };
@@ -360,10 +370,11 @@ typedef struct tmaops_resample_options {
   /// them; runs of such a plan must follow one another.
   const tmaops_tensor* source_offset_tensor;
   const tmaops_tensor* target_offset_tensor;
+  const tmaops_tensor* values;  // backward of min and max alone: the values of the forward pass, shape of grad_values
 } tmaops_resample_options;
 
 #define TMAOPS_RESAMPLE_OPTIONS \
-  {sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+  {sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
@@ -392,7 +403,7 @@ TMAOPS_API int tmaops_resample_workspace(const tmaops_tensor* values, const tmao
                                          const tmaops_tensor* output, const tmaops_resample_options* options,
                                          size_t* bytes);
 
-/// Gradient of resample to the values, for linear, previous, next and nearest: grad_values[b, s, :] is the sum over
+/// Gradient of resample to the values, for all but cubic, slerp, any and count: grad_values[b, s, :] is the sum over
 /// targets of the weight of sample s times grad_output[b, t, :]. Written, not added to; the same bits from run to run.
 ///
 /// grad_output: as output. grad_values: as values. Either may be f32 where the other is f16 or bf16. options.valid is

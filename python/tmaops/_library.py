@@ -122,6 +122,7 @@ class ResampleOptions(Structure):
         ("allocator", c_void_p),
         ("source_offset_tensor", POINTER(Tensor)),
         ("target_offset_tensor", POINTER(Tensor)),
+        ("values", POINTER(Tensor)),
     ]
 
 

@@ -19,6 +19,7 @@ from tmaops._types import Duplicates, Interpolation, Outside
 _INTERPOLATIONS = get_args(Interpolation)
 _OUTSIDE = get_args(Outside)
 _DUPLICATES = get_args(Duplicates)
+EXTREMES = frozenset(("min", "max"))  # modes whose gradient depends on the values
 _VIOLATIONS = (
     "source_not_finite",
     "source_not_sorted",
@@ -256,7 +257,9 @@ def resample(
             datetime64[ns]). They increase along S.
         target_times: (B, T), (T) for all, or packed with `target_offsets`; dtype of `source_times`, in any order.
         grid: instead of `target_times`, (start, period, count): targets start + i period, in the unit of the times.
-        interpolation: "linear", "previous", "next", "nearest", "cubic" (PCHIP) or "slerp" (quaternions x, y, z, w).
+        interpolation: "linear", "previous", "next", "nearest", "cubic" (PCHIP) or "slerp" (quaternions x, y, z, w); on the CPU
+            also over the interval of a target: "mean" (by time), "sum", "min", "max", "any", "count" (of values that are not
+            NaN), or "lowpass" (a windowed sinc, cut off at half the rate of the targets). docs/resample.md has the intervals.
         groups: instead, (first channel, number of channels, interpolation) for runs of channels that cover all in order.
         outside: targets before the first or after the last sample: "hold" that sample, "nan", "extrapolate", or "error".
         duplicates: two samples at one time are an "error", or a step where the "last" wins.
@@ -379,6 +382,7 @@ def _backward_call(
     source_times: Any,
     target_times: Any,
     samples: int | None,
+    values: Any,
     grid: Any,
     interpolation: Interpolation,
     groups: Any,
@@ -412,6 +416,8 @@ def _backward_call(
         variant,
         address,
     )
+    given = None if values is None else arrays.read(f"{name}: values", values, address)
+    problem.options.values = arrays.reference(given)
     rows = samples if samples is not None else (problem.times.shape or (0,))[-1]
     batch = () if problem.source_offsets.given else grad.shape[:1]
     result = output(
@@ -424,8 +430,10 @@ def _backward_call(
         "grad_output": grad,
         "out": result,
     }
+    if EXTREMES.intersection([interpolation] if groups is None else [mode for *_, mode in groups]):
+        tensors["values"] = given
     tensors.update(problem.offset_tensors)
-    return Call(name, arguments, tensors, "grad_output", {"out": out}, problem)
+    return Call(name, arguments, tensors, "grad_output", {"out": out}, (problem, given))
 
 
 def resample_backward(
@@ -434,6 +442,7 @@ def resample_backward(
     target_times: Any = None,
     *,
     samples: int | None = None,
+    values: Any = None,
     grid: tuple[Any, Any, int] | None = None,
     interpolation: Interpolation = "linear",
     groups: Sequence[tuple[int, int, Interpolation]] | None = None,
@@ -447,11 +456,13 @@ def resample_backward(
     variant: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Gradient of `resample` to the values, for "linear", "previous", "next" and "nearest".
+    """Gradient of `resample` to the values, for all modes but "cubic", "slerp", "any" and "count".
 
     Args:
         grad_output: (B, T, D), or packed (rows, D) with `target_offsets`.
         samples: S, where it is not the last extent of `source_times`.
+        values: those of the forward pass, which "min" and "max" alone need: the gradient goes to the sample that was the
+            extreme, the first of equal ones.
         out: (B, S, D) or packed (rows, D) to write (not added to), dtype of `grad_output`, or f32 where that is f16 or bf16;
             else a new array of the library of `grad_output`.
         All others: as for `resample`.
@@ -460,13 +471,14 @@ def resample_backward(
         The gradient; the same bits from run to run. NaN where offsets on a GPU are wrong.
 
     Raises:
-        tmaops.Error: as `resample`; E018 for "cubic" and "slerp".
+        tmaops.Error: as `resample`; E018 for "cubic", "slerp", "any" and "count", and for "min" and "max" without `values`.
     """
     return _backward_call(
         grad_output,
         source_times,
         target_times,
         samples,
+        values,
         grid,
         interpolation,
         groups,
@@ -488,6 +500,7 @@ def plan_resample_backward(
     target_times: Any = None,
     *,
     samples: int | None = None,
+    values: Any = None,
     grid: tuple[Any, Any, int] | None = None,
     interpolation: Interpolation = "linear",
     groups: Sequence[tuple[int, int, Interpolation]] | None = None,
@@ -507,6 +520,7 @@ def plan_resample_backward(
             source_times,
             target_times,
             samples,
+            values,
             grid,
             interpolation,
             groups,

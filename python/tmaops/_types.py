@@ -5,7 +5,9 @@ from typing import Literal
 Sampling = Literal["bilinear", "nearest"]
 Activation = Literal["none", "relu", "gelu", "silu"]
 BiasAxis = Literal["column", "row"]
-Interpolation = Literal["linear", "previous", "next", "nearest", "cubic", "slerp"]
+Interpolation = Literal[
+    "linear", "previous", "next", "nearest", "cubic", "slerp", "mean", "sum", "min", "max", "any", "count", "lowpass"
+]
 Outside = Literal["hold", "nan", "extrapolate", "error"]
 Duplicates = Literal["error", "last"]
 

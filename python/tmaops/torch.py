@@ -45,7 +45,7 @@ _SCHEMAS = {
     "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None) -> Tensor",
     "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples, str interpolation, "
     "str outside, str duplicates, float? max_gap, int[]? source_offsets, int[]? target_offsets, "
-    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None) -> Tensor",
+    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None, Tensor? values=None) -> Tensor",
     "gemm": "(Tensor a, Tensor b, Tensor? bias=None, str activation='none', ScalarType? out_dtype=None) -> Tensor",
 }
 for _name, _schema in _SCHEMAS.items():
@@ -574,12 +574,14 @@ def _resampled_backward(
     target_offsets,
     source_offset_tensor=None,
     target_offset_tensor=None,
+    values=None,
 ):
     return _resample.resample_backward(
         grad_output,
         source_times,
         target_times,
         samples=samples,
+        values=values,
         interpolation=interpolation,
         outside=outside,
         duplicates=duplicates,
@@ -631,6 +633,7 @@ def _(
     target_offsets,
     source_offset_tensor=None,
     target_offset_tensor=None,
+    values=None,
 ):
     batch = grad_output.shape[:1] if source_offsets is None and source_offset_tensor is None else ()
     return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
@@ -639,12 +642,15 @@ def _(
 def _resample_context(ctx, inputs, output) -> None:
     values, source_times, target_times, *ctx.options, source_offsets, target_offsets = inputs
     ctx.samples = values.shape[-2]
-    ctx.save_for_backward(source_times, target_times, source_offsets, target_offsets)
+    needed = values if ctx.options[0] in _resample.EXTREMES else None
+    ctx.save_for_backward(source_times, target_times, needed, source_offsets, target_offsets)
 
 
 def _resample_gradient(ctx, grad):
-    source_times, target_times, *offsets = ctx.saved_tensors
-    gradient = torch.ops.tmaops.resample_backward(grad, source_times, target_times, ctx.samples, *ctx.options, *offsets)
+    source_times, target_times, values, *offsets = ctx.saved_tensors
+    gradient = torch.ops.tmaops.resample_backward(
+        grad, source_times, target_times, ctx.samples, *ctx.options, *offsets, values
+    )
     return (gradient,) + (None,) * 10
 
 
@@ -674,7 +680,8 @@ def resample(
         source_times, target_times: (B, S) and (B, T), or (S) and (T) for all, or packed; f32 or f64 seconds, or i64 nanoseconds.
         max_gap: in the unit of the times.
         source_offsets, target_offsets: lists, or i64 tensors, which nothing waits for on a GPU.
-        Others: as for tmaops.resample. "cubic" and "slerp" have no gradient.
+        interpolation: as for tmaops.resample; "cubic", "slerp", "any" and "count" have no gradient.
+        Others: as for tmaops.resample.
 
     Returns:
         (B, T, D) or packed (rows, D), dtype of `values`.

@@ -251,8 +251,10 @@ tmaops_resample_options resample_options(const Tensor& times, const Text& interp
                                          const Offsets& target) {
   tmaops_resample_options options{};
   options.size = sizeof options;
-  options.interpolation =
-      number_of(interpolation, {"linear", "previous", "next", "nearest", "cubic", "slerp"}, "interpolation");
+  options.interpolation = number_of(interpolation,
+                                    {"linear", "previous", "next", "nearest", "cubic", "slerp", "mean", "sum", "min",
+                                     "max", "any", "count", "lowpass"},
+                                    "interpolation");
   options.outside = number_of(outside, {"hold", "nan", "extrapolate", "error"}, "outside");
   options.duplicates = number_of(duplicates, {"error", "last"}, "duplicates");
   if (max_gap && times.scalar_type() == ScalarType::Long)
@@ -299,11 +301,12 @@ Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, 
                          std::optional<double> max_gap, const std::optional<Integers>& source_offsets,
                          const std::optional<Integers>& target_offsets,
                          const std::optional<Tensor>& source_offset_tensor,
-                         const std::optional<Tensor>& target_offset_tensor) {
+                         const std::optional<Tensor>& target_offset_tensor, const std::optional<Tensor>& values) {
   TMAOPS_FUNCTION(resample_backward);
   const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
-  const auto options =
-      resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
+  auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
+  const OptionalView of_values(values);
+  options.values = of_values.pointer;
   Integers shape{samples, last_extent(grad_output)};
   if (!of_source) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
   const Tensor gradient = empty(grad_output, shape);

@@ -35,6 +35,7 @@ ResampleArguments resample_options(const Arguments& read, const tmaops_resample_
                   .valid = read.optional_tensor("valid", options.valid),
                   .source_offset_tensor = read.optional_tensor("source_offset_tensor", options.source_offset_tensor),
                   .target_offset_tensor = read.optional_tensor("target_offset_tensor", options.target_offset_tensor),
+                  .values = read.optional_tensor("values", options.values),
                   .variant = text(options.variant),
                   .dependent_launch = options.dependent_launch != 0,
                   .stream = stream,

@@ -494,6 +494,13 @@ static_assert(tmaops_interpolation_next == static_cast<int>(Interpolation::next)
 static_assert(tmaops_interpolation_nearest == static_cast<int>(Interpolation::nearest));
 static_assert(tmaops_interpolation_cubic == static_cast<int>(Interpolation::cubic));
 static_assert(tmaops_interpolation_slerp == static_cast<int>(Interpolation::slerp));
+static_assert(tmaops_interpolation_mean == static_cast<int>(Interpolation::mean));
+static_assert(tmaops_interpolation_sum == static_cast<int>(Interpolation::sum));
+static_assert(tmaops_interpolation_min == static_cast<int>(Interpolation::min));
+static_assert(tmaops_interpolation_max == static_cast<int>(Interpolation::max));
+static_assert(tmaops_interpolation_any == static_cast<int>(Interpolation::any));
+static_assert(tmaops_interpolation_count == static_cast<int>(Interpolation::count));
+static_assert(tmaops_interpolation_lowpass == static_cast<int>(Interpolation::lowpass));
 static_assert(tmaops_outside_hold == static_cast<int>(Outside::hold));
 static_assert(tmaops_outside_nan == static_cast<int>(Outside::nan));
 static_assert(tmaops_outside_extrapolate == static_cast<int>(Outside::extrapolate));

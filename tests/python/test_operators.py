@@ -212,6 +212,43 @@ def test_gradient_of_resampling_is_its_transpose():
     np.testing.assert_allclose(gradient, matrix.T, atol=1e-15)
 
 
+INTERVALS = {
+    "sum": [1, 5, 9],
+    "count": [1, 2, 2],
+    "min": [1, 2, 4],
+    "max": [1, 3, 5],
+    "any": [1, 1, 1],
+    "mean": [1.5, 3, 4.5],
+    "lowpass": [1, 3, 5],
+}
+
+
+@pytest.mark.parametrize("mode", INTERVALS)
+def test_resampling_over_the_interval_of_a_target(mode):
+    values, times, targets = np.arange(1.0, 6)[None, :, None], np.arange(5.0), np.array([0.0, 2, 4])
+    got = tmaops.resample(values, times, targets, interpolation=mode)[0, :, 0]
+    np.testing.assert_allclose(got, INTERVALS[mode], atol=1e-9)
+    grouped = tmaops.resample(values, times, targets, groups=[(0, 1, mode)])[0, :, 0]
+    np.testing.assert_array_equal(grouped, got)
+
+
+def test_gradient_over_an_interval_is_its_transpose_or_that_of_the_extreme():
+    times, targets = np.array([0, 1, 3.0, 4]), np.array([0.25, 2.0, 2.5, 9])
+    for mode in ("mean", "sum", "lowpass"):
+        matrix = tmaops.resample(np.eye(4)[None], times, targets, interpolation=mode)[0]
+        gradient = tmaops.resample_backward(np.eye(4)[None], times, targets, interpolation=mode)[0]
+        np.testing.assert_allclose(gradient, matrix.T, atol=1e-15)
+    values, grad = np.array([[[5.0], [7], [7], [1]]]), np.ones((1, 2, 1))
+    gradient = tmaops.resample_backward(grad, times, np.array([0.0, 4]), values=values, interpolation="max")
+    np.testing.assert_array_equal(gradient[0, :, 0], [1, 1, 0, 0])
+    plan = tmaops.plan_resample_backward(grad, times, np.array([0.0, 4]), values=values, interpolation="max")
+    np.testing.assert_array_equal(plan.rebind(values=-values).run()[0, :, 0], [1, 0, 0, 1])
+    with pytest.raises(tmaops.Error, match="values of the forward pass"):
+        tmaops.resample_backward(grad, times, np.array([0.0, 4]), interpolation="max")
+    with pytest.raises(tmaops.Error, match="any and count are steps"):
+        tmaops.resample_backward(grad, times, np.array([0.0, 4]), interpolation="any")
+
+
 def test_violations_are_counted():
     counts = tmaops.resample_violations(np.array([0.0, 2, 1, np.nan]), np.array([0.0]))
     assert counts["source_not_sorted"] == 1

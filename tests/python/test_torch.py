@@ -169,6 +169,8 @@ def test_gradcheck_passes():
     values = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
     for outside in ("hold", "extrapolate"):
         assert torch.autograd.gradcheck(lambda v: ops.resample(v, times, targets, outside=outside), (values,))
+    for mode in ("mean", "sum", "min", "max", "lowpass"):
+        assert torch.autograd.gradcheck(lambda v: ops.resample(v, times, targets, interpolation=mode), (values,))
 
 
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu", "silu"])

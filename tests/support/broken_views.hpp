@@ -14,7 +14,7 @@ namespace tmaops::test {
 /// Extents, ranks and enumerators that are none.
 inline constexpr std::int64_t kNoExtents[] = {-1, -2, std::numeric_limits<std::int64_t>::min()};
 inline constexpr int kNoRanks[] = {-1, -8, 9, 100, 1'000'000, std::numeric_limits<int>::max(), 1 << 30, -(1 << 30)};
-inline constexpr int kNoEnumerators[] = {7, 77, 255};
+inline constexpr int kNoEnumerators[] = {17, 77, 255};
 
 template <class View>
 struct BrokenView {

@@ -53,16 +53,19 @@ ResampleCase read_resample_case(const Settings& problem) {
   read_shape(problem, *named, made);
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.time_dtype = problem.dtype("times", DType::f32, {DType::f32, DType::f64, DType::i64});
-  made.interpolation = static_cast<Interpolation>(
-      problem.choice("interpolation", "linear", {"linear", "previous", "next", "nearest", "cubic", "slerp"}));
+  made.interpolation =
+      static_cast<Interpolation>(problem.choice("interpolation", "linear",
+                                                {"linear", "previous", "next", "nearest", "cubic", "slerp", "mean",
+                                                 "sum", "min", "max", "any", "count", "lowpass"}));
   made.outside = static_cast<Outside>(problem.choice("outside", "hold", {"hold", "nan", "extrapolate"}));
   made.max_gap = problem.number("max_gap", 0, 0, 1e9);
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;
   if (made.interpolation == Interpolation::slerp && made.channels % 4 != 0)
     problem.fail(ErrorCode::bad_value, *named, "a number of channels that is a multiple of 4 for slerp");
-  if (made.backward && (made.interpolation == Interpolation::cubic || made.interpolation == Interpolation::slerp))
+  const bool extreme = made.interpolation == Interpolation::min || made.interpolation == Interpolation::max;
+  if (made.backward && (extreme || !ops::resample::has_gradient(made.interpolation)))
     problem.fail(ErrorCode::bad_value, *problem.find("interpolation"),
-                 "linear, previous, next or nearest for the backward direction");
+                 "linear, previous, next, nearest, mean, sum or lowpass for the backward direction");
   return made;
 }
 
@@ -79,8 +82,11 @@ CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Devic
   made.problem = problem.to_text();
   // Per output element a difference and a multiply-add, backward two multiply-adds; the weights, of one target each,
   // vanish beside them.
-  made.flops = (c.backward ? 4.0 : 3.0) * static_cast<double>(c.batch) * static_cast<double>(c.targets) *
-               static_cast<double>(c.channels);
+  // Over intervals, about a multiply-add per sample.
+  const bool intervals = ops::resample::over_interval(c.interpolation);
+  made.flops =
+      (intervals ? 2.0 * static_cast<double>(c.samples) : (c.backward ? 4.0 : 3.0) * static_cast<double>(c.targets)) *
+      static_cast<double>(c.batch) * static_cast<double>(c.channels);
   return made;
 }
 
@@ -115,6 +121,8 @@ void fill_times(const ResampleCase& c, const TensorView& source, const TensorVie
 }
 
 double rows_touched(const ResampleCase& c, const TensorView& source, const TensorView& target) {
+  if (ops::resample::over_interval(c.interpolation))
+    return static_cast<double>(c.batch) * static_cast<double>(c.samples);
   std::vector<std::int64_t> touched(static_cast<std::size_t>(c.batch));
   parallel_for(c.batch, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<bool> seen;

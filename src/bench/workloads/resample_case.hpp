@@ -36,7 +36,7 @@ CaseInfo describe_resample(const Settings& problem, const ResampleCase& c, Devic
 /// times the average, targets drawn uniformly over the recorded time and sorted. Dense (B, S) and (B, T) tensors.
 void fill_times(const ResampleCase& c, const TensorView& source, const TensorView& target, std::uint64_t seed);
 
-/// Rows of values that some target needs, over all trajectories: the two around it.
+/// Rows of values that some target needs, over all trajectories: the two around it, or all over intervals.
 double rows_touched(const ResampleCase& c, const TensorView& source, const TensorView& target);
 
 /// The times of one trajectory, (1, S) or (1, T).

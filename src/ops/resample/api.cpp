@@ -101,6 +101,8 @@ Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, 
                       {"target_times", targets.times, [](To& to, void* data) { to.timeline.target.data = data; }},
                       {"grad_output", grad_output, [](To& to, void* data) { to.grad_output.data = data; }},
                       {"grad_values", grad_values, [](To& to, void* data) { to.grad_values.data = data; }, true},
+                      {"values", needs_values(problem) ? options.values : ConstTensorView{},
+                       [](To& to, void* data) { to.values.data = data; }},
                       {"source_offset_tensor", source, set_source_offsets<To>},
                       {"target_offset_tensor", target, set_target_offsets<To>}});
   };

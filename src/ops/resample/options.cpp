@@ -20,6 +20,20 @@ std::string_view name_of(Interpolation interpolation) {
       return "cubic";
     case Interpolation::slerp:
       return "slerp";
+    case Interpolation::mean:
+      return "mean";
+    case Interpolation::sum:
+      return "sum";
+    case Interpolation::min:
+      return "min";
+    case Interpolation::max:
+      return "max";
+    case Interpolation::any:
+      return "any";
+    case Interpolation::count:
+      return "count";
+    case Interpolation::lowpass:
+      return "lowpass";
   }
   return "";
 }
@@ -130,7 +144,8 @@ std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int6
                   "a group that starts at channel " + std::to_string(next) + " and ends by channel " +
                       std::to_string(channels));
     checks.enumerator(options.channel_groups.empty() ? "interpolation" : argument + ".interpolation",
-                      group.interpolation, 6, "linear, previous, next, nearest, cubic or slerp");
+                      group.interpolation, 13,
+                      "linear, previous, next, nearest, cubic, slerp, mean, sum, min, max, any, count or lowpass");
     if (group.interpolation == Interpolation::slerp && group.count != 4)
       checks.fail(ErrorCode::bad_quaternion, options.channel_groups.empty() ? "interpolation" : argument,
                   "slerp over " + std::to_string(group.count) + " channels", "4 channels x, y, z, w");

@@ -16,6 +16,30 @@ namespace tmaops::ops::resample {
 std::string_view name_of(Interpolation interpolation);
 std::string_view name_of(Outside outside);
 
+/// Whether a mode has a derivative to the values that resample_backward() computes.
+constexpr bool has_gradient(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::cubic:
+    case Interpolation::slerp:
+    case Interpolation::any:
+    case Interpolation::count:
+      return false;
+    case Interpolation::linear:
+    case Interpolation::previous:
+    case Interpolation::next:
+    case Interpolation::nearest:
+    case Interpolation::mean:
+    case Interpolation::sum:
+    case Interpolation::min:
+    case Interpolation::max:
+    case Interpolation::lowpass:
+      return true;
+  }
+  return false;
+}
+/// Whether a mode looks at all samples in an interval of time, not at those around the target alone.
+constexpr bool over_interval(Interpolation interpolation) { return interpolation > Interpolation::slerp; }
+
 double as_double(const std::variant<double, std::int64_t>& number);
 /// Whole nanoseconds; a double only when it is 0, which a default-made grid has.
 std::int64_t as_nanoseconds(const std::variant<double, std::int64_t>& number);

@@ -65,6 +65,11 @@ std::string Problem::text() const {
   return line + "}";
 }
 
+bool has_intervals(const Problem& problem) {
+  return std::ranges::any_of(problem.groups,
+                             [](const ChannelGroup& group) { return over_interval(group.interpolation); });
+}
+
 std::size_t hash_of(const Problem& problem) {
   return hash_numbers(problem.batch, problem.source, problem.target, problem.longest_source, problem.channels,
                       problem.values, problem.times, problem.row_alignment, problem.values_alignment,

@@ -96,6 +96,9 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+/// Whether some channels have a mode over the interval of a target.
+bool has_intervals(const Problem& problem);
+
 /// For core/choice_cache.hpp.
 std::size_t hash_of(const Problem& problem);
 

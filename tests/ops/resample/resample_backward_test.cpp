@@ -15,7 +15,8 @@ class ResampleBackwardVariant : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ResampleBackwardVariant, agrees_with_finite_differences) {
   for (const Interpolation mode :
-       {Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest})
+       {Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest,
+        Interpolation::mean, Interpolation::sum, Interpolation::min, Interpolation::max, Interpolation::lowpass})
     for (const Outside outside : {Outside::hold, Outside::extrapolate})
       for (const bool sorted : {true, false}) {
         CaseShape shape;
@@ -39,14 +40,17 @@ TEST_P(ResampleBackwardVariant, agrees_with_finite_differences) {
           for (std::int64_t i = 0; i < output.layout().size(); ++i) sum += output.get(i) * grad_output.get(i);
           return sum;
         };
+        // All but min and max are linear; those are so as long as the extreme stays the same sample.
+        const double step = mode == Interpolation::min || mode == Interpolation::max ? 1e-6 : 0.5;
         for (std::int64_t i = 0; i < c.values().layout().size(); ++i) {
           const double value = c.values().get(i);
-          c.values().set(i, value + 0.5);
+          c.values().set(i, value + step);
           const double up = loss();
-          c.values().set(i, value - 0.5);
+          c.values().set(i, value - step);
           const double down = loss();
           c.values().set(i, value);
-          EXPECT_NEAR(gradient.get(i), up - down, 1e-11) << "element " << i;
+          EXPECT_NEAR(gradient.get(i), (up - down) / (2 * step), 1e-11 / step)
+              << "element " << i << ", mode " << static_cast<int>(mode);
         }
       }
 }
@@ -152,6 +156,9 @@ TEST_P(ResampleBackwardVariant, errors_are_named) {
   expect_error(
       bad_parameter, [&] { run({.interpolation = Interpolation::cubic}); }, "cubic", "not linear in the values");
   expect_error(bad_parameter, [&] { run({.interpolation = Interpolation::slerp}); }, "slerp");
+  expect_error(bad_parameter, [&] { run({.interpolation = Interpolation::any}); }, "any", "any and count are steps");
+  expect_error(bad_parameter, [&] { run({.interpolation = Interpolation::count}); }, "count");
+  expect_error(bad_parameter, [&] { run({.interpolation = Interpolation::max}); }, "values", "of the forward pass");
   q[1] = 3;
   expect_error(target_outside, [&] { run({.outside = Outside::error}); }, "target_times[0, 1]");
   q[1] = std::nan("");

@@ -101,6 +101,7 @@ class Case {
   void run_backward(std::string_view variant, const Buffer& grad_output, Buffer& grad_values) const {
     ResampleOptions options = options_;
     options.variant = variant;
+    options.values = *values_;  // which the gradients of min and max need
     if (shape_.grid)
       resample_backward(*source_times_, grid_, grad_output, grad_values, options);
     else

@@ -91,7 +91,7 @@ TEST(ResampleArguments, parameters_have_ranges) {
   expect_refusal(bad_parameter, [](Call& c) { c.options.outside = static_cast<Outside>(9); }, "outside");
   expect_refusal(bad_parameter, [](Call& c) { c.options.duplicates = static_cast<Duplicates>(9); }, "duplicates");
   expect_refusal(
-      bad_parameter, [](Call& c) { c.options.interpolation = static_cast<Interpolation>(9); }, "interpolation");
+      bad_parameter, [](Call& c) { c.options.interpolation = static_cast<Interpolation>(13); }, "interpolation");
   expect_refusal(bad_parameter, [](Call& c) { c.grid = UniformGrid{0.0, 0.0, 2}; }, "grid.period", "more than 0");
   expect_refusal(bad_parameter, [](Call& c) { c.grid = UniformGrid{0.0, kInfinity, 2}; }, "grid.period");
   expect_refusal(bad_parameter, [](Call& c) { c.grid = UniformGrid{0.0, 1.0, -1}; }, "grid.count");

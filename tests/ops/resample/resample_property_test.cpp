@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "ops/resample/options.hpp"
 #include "ops/resample/resample_cases.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
@@ -28,7 +29,9 @@ CaseShape random_shape() {
   const int groups = *rc::gen::inRange(1, 4);
   for (int i = 0; i < groups; ++i)
     s.groups.push_back(element({Interpolation::linear, Interpolation::previous, Interpolation::next,
-                                Interpolation::nearest, Interpolation::cubic, Interpolation::slerp}));
+                                Interpolation::nearest, Interpolation::cubic, Interpolation::slerp, Interpolation::mean,
+                                Interpolation::sum, Interpolation::min, Interpolation::max, Interpolation::any,
+                                Interpolation::count, Interpolation::lowpass}));
   s.outside = element({Outside::hold, Outside::nan, Outside::extrapolate, Outside::error});
   s.duplicates = element({Duplicates::error, Duplicates::last});
   s.gap = flag(3);
@@ -99,7 +102,8 @@ RC_GTEST_PROP(Resample, every_variant_agrees_with_the_reference, ()) {
 
 void steps_are_exact(CaseShape shape) {
   for (Interpolation& mode : shape.groups)
-    if (mode == Interpolation::linear || mode == Interpolation::cubic || mode == Interpolation::slerp)
+    if (mode == Interpolation::linear || mode == Interpolation::cubic || mode == Interpolation::slerp ||
+        mode == Interpolation::mean || mode == Interpolation::sum || mode == Interpolation::lowpass)
       mode = element({Interpolation::previous, Interpolation::next, Interpolation::nearest});
   const Case c(shape);
   Buffer want = c.output();
@@ -136,7 +140,7 @@ RC_GTEST_PROP(Resample, the_same_bits_for_any_number_of_threads, ()) {
 CaseShape random_backward_shape() {
   CaseShape shape = random_shape();
   for (Interpolation& mode : shape.groups)
-    if (mode == Interpolation::cubic || mode == Interpolation::slerp) mode = Interpolation::linear;
+    if (!ops::resample::has_gradient(mode)) mode = Interpolation::linear;
   shape.nan_values = false;
   shape.valid = false;
   return shape;

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "ops/resample/backward/problem.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/problem.hpp"
 #include "ops/resample/resample_cases.hpp"
 #include "support/as_if_built.hpp"
+#include "support/expect_error.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::test {
@@ -230,6 +232,31 @@ TEST(ResampleSelect, blocks_are_larger_with_dependent_launch_where_targets_are_l
   EXPECT_EQ(chosen({256, 500, 250, 32}, false), "touched_rows_once/128 threads");
   EXPECT_EQ(chosen({256, 500, 250, 32}, true), "touched_rows_once/256 threads");
   EXPECT_EQ(chosen({64, 4096, 1024, 32}, true), "touched_rows_once/128 threads");  // few targets among many samples
+}
+
+TEST(ResampleSelect, modes_over_an_interval_are_refused_on_a_gpu_by_every_variant) {
+  const DeviceInfo device = made_up_gpu(90);
+  const PretendedDevice pretended(device);
+  for (const Interpolation mode : {Interpolation::mean, Interpolation::sum, Interpolation::min, Interpolation::max,
+                                   Interpolation::any, Interpolation::count, Interpolation::lowpass}) {
+    const Tensors tensors({{256, 500, 250, 32}, DType::bf16, DType::f32, mode, ""});
+    const ops::resample::Problem problem = tensors.problem({.interpolation = mode});
+    for (const auto& variant : as_if_built(ops::resample::variants()))
+      if (variant.device == DeviceType::cuda) {
+        EXPECT_FALSE(try_variant(variant, problem, device)) << variant.name;
+      }
+    expect_error(
+        ErrorCode::variant_refuses, [&] { choose(problem, device); }, "element_search",
+        "mean, sum, min, max, any, count and lowpass run on the CPU");
+    if (!ops::resample::has_gradient(mode)) continue;
+    const auto backward = ops::resample_backward::make_problem(
+        tensors.source_times, {tensors.target_times, {}}, tensors.output, tensors.values,
+        {.interpolation = mode, .values = tensor(5, DType::bf16, {256, 500, 32}, kGpu)});
+    for (const auto& variant : as_if_built(ops::resample_backward::variants()))
+      if (variant.device == DeviceType::cuda) {
+        EXPECT_FALSE(try_variant(variant, backward, device)) << variant.name;
+      }
+  }
 }
 
 TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {

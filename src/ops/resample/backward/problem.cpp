@@ -1,7 +1,17 @@
 // The checks of the backward pass, and its arguments as addresses.
 #include "ops/resample/backward/problem.hpp"
 
+#include <algorithm>
+
+#include "ops/resample/options.hpp"
+
 namespace tmaops::ops::resample_backward {
+
+bool needs_values(const Problem& problem) {
+  return std::ranges::any_of(problem.groups, [](const ChannelGroup& group) {
+    return group.interpolation == Interpolation::min || group.interpolation == Interpolation::max;
+  });
+}
 
 Problem make_problem(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
                      const TensorView& grad_values, const ResampleOptions& options) {
@@ -18,12 +28,26 @@ Problem make_problem(const ConstTensorView& source_times, const Targets& targets
     checks.fail(ErrorCode::dtype_mismatch, "grad_output", std::string(to_string(grad_output.dtype)),
                 "f64 on both sides, or on none; grad_values is " + std::string(to_string(grad_values.dtype)));
   for (std::size_t i = 0; i < problem.groups.size(); ++i)
-    if (problem.groups[i].interpolation == Interpolation::cubic ||
-        problem.groups[i].interpolation == Interpolation::slerp)
+    if (const Interpolation mode = problem.groups[i].interpolation; !resample::has_gradient(mode))
       checks.fail(ErrorCode::bad_parameter,
                   options.channel_groups.empty() ? "interpolation" : "channel_groups[" + std::to_string(i) + "]",
-                  problem.groups[i].interpolation == Interpolation::cubic ? "cubic" : "slerp",
-                  "linear, previous, next or nearest: the others are not linear in the values");
+                  std::string(resample::name_of(mode)),
+                  "linear, previous, next, nearest, mean, sum, lowpass, min or max: cubic and slerp are not linear in "
+                  "the values, any and count are steps");
+  if (needs_values(problem)) {
+    const std::string_view needed = "the values of the forward pass, since min and max give their gradient to a sample";
+    if (!options.values.given()) checks.fail(ErrorCode::bad_parameter, "values", "nothing", std::string(needed));
+    checks.views({{"values", options.values}});
+    checks.dtype("values", options.values, {DType::f16, DType::bf16, DType::f32, DType::f64});
+    problem.given = options.values.dtype;
+    if (problem.packed_source)
+      checks.shape("values", options.values, {problem.source, problem.channels}, "(rows, D)");
+    else
+      checks.shape("values", options.values, {problem.batch, problem.source, problem.channels}, "(B, S, D)");
+    checks.same_device("values", options.values, "grad_values", grad_values);
+    checks.memory("values", options.values);
+    checks.no_overlap("grad_values", grad_values, "values", options.values);
+  }
   checks.memory("grad_output", grad_output);
   checks.writable("grad_values", grad_values);
   checks.no_overlap("grad_values", grad_values, "grad_output", grad_output);
@@ -37,6 +61,7 @@ Arguments make_arguments(const Problem& problem, const ConstTensorView& source_t
   Arguments arguments{resample::time_arguments(problem, source_times, targets, options)};
   arguments.grad_output = resample::make_rows(grad_output, arguments.timeline.target_offsets);
   arguments.grad_values = resample::make_rows(grad_values, arguments.timeline.source_offsets);
+  if (needs_values(problem)) arguments.values = resample::make_rows(options.values, arguments.timeline.source_offsets);
   return arguments;
 }
 

@@ -10,14 +10,19 @@ using resample::Targets;
 using resample::Timeline;
 
 struct Problem : resample::Problem {
+  DType given = DType::f32;             // of the values of the forward pass, which min and max need
   bool empty() const { return false; }  // without targets gradients are zeros, without samples targets are checked
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// Whether the gradient depends on the values of the forward pass.
+bool needs_values(const Problem& problem);
 
 /// The data of one call.
 struct Arguments : resample::TimeArguments {
   Rows grad_output{};
   Rows grad_values{};  // data is written
+  Rows values{};       // of the forward pass; data null: not needed
   /// Those of the forward call that the backward pass is the transpose of.
   resample::Arguments forward() const { return {*this, grad_values, grad_output}; }
 };

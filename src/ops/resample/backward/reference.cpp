@@ -3,13 +3,16 @@
 //   grad_values[b, s, d] = sum over t of R[t, s] grad_output[b, t, d]   in f64, in the order of the targets,
 //
 // R the matrix of weights of trajectory b and of the channel's interpolation (see reference.cpp): a target on a sample
-// or held gives 1 to that sample, one between samples of a linear channel 1 - w and w, and one that is NaN by policy
-// nothing, so that NaN in its grad_output goes nowhere.
+// or held gives 1 to that sample, one between samples of a linear channel 1 - w and w, one over an interval the weights
+// of shared/intervals.hpp (min and max: 1 to the extreme), and one that is NaN by policy nothing, so that NaN in its
+// grad_output goes nowhere.
 #include <vector>
 
 #include "ops/resample/backward/problem.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/intervals.hpp"
 
 namespace tmaops::ops::resample_backward::reference_backward {
 namespace {
@@ -30,6 +33,36 @@ double weight_of_next(Interpolation interpolation, const Place& found) {
   }
 }
 
+/// Adds what the targets of trajectory b give to channels over their intervals.
+template <class Time, class Add>
+void add_intervals(const Problem& problem, const Arguments& arguments, std::int64_t b, const Add& add) {
+  const std::vector<std::int64_t> order = resample::order_of_targets(arguments.timeline, b);
+  resample::Intervals<Time> intervals(arguments.timeline, b, order);
+  resample::Weights weights;
+  resample::SampleRun run{};
+  const auto value_of = [&](const Rows& rows, DType dtype, std::int64_t row, std::int64_t channel) {
+    return resample::visit_value_type(dtype, [&]<class Value>(Value*) {
+      return static_cast<double>(rows.at<const Value>(b, row)[channel * rows.channel_stride]);
+    });
+  };
+  for (std::int64_t k = 0; k < intervals.targets(); ++k)
+    for (const ChannelGroup& group : problem.groups) {
+      if (!resample::over_interval(group.interpolation)) continue;
+      const bool extreme = group.interpolation == Interpolation::min || group.interpolation == Interpolation::max;
+      if (!(extreme ? intervals.extremes(k, run) : intervals.weigh(group.interpolation, k, weights))) continue;
+      for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
+        const double gradient = value_of(arguments.grad_output, problem.output, intervals.index(k), channel);
+        if (extreme) {
+          const auto y = [&](std::int64_t row) { return value_of(arguments.values, problem.given, row, channel); };
+          add(resample::extreme_row(run, group.interpolation, y), channel, 1, gradient);
+          continue;
+        }
+        for (std::size_t i = 0; i < weights.each.size(); ++i)
+          add(weights.first + static_cast<std::int64_t>(i), channel, weights.each[i], gradient);
+      }
+    }
+}
+
 template <class Time>
 void run(const Problem& problem, const Arguments& arguments) {
   const Timeline& line = arguments.timeline;
@@ -45,15 +78,19 @@ void run(const Problem& problem, const Arguments& arguments) {
       if (found.kind == Place::Kind::missing) continue;
       resample::visit_value_type(problem.output, [&]<class Value>(Value*) {
         const Value* from = arguments.grad_output.at<const Value>(b, t);
-        for (const ChannelGroup& group : problem.groups)
+        for (const ChannelGroup& group : problem.groups) {
+          if (resample::over_interval(group.interpolation)) continue;
           for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
             const auto gradient = static_cast<double>(from[channel * arguments.grad_output.channel_stride]);
             const double next = found.kind == Place::Kind::between ? weight_of_next(group.interpolation, found) : 0;
             add(found.row, channel, 1 - next, gradient);
             if (next != 0) add(found.row + 1, channel, next, gradient);
           }
+        }
       });
     }
+    if (x.count > 0 && line.target_count(b) > 0 && resample::has_intervals(problem))
+      add_intervals<Time>(problem, arguments, b, add);
     for (std::int64_t row = 0; row < x.count; ++row)
       resample::visit_value_type(problem.values, [&]<class Value>(Value*) {
         Value* to = arguments.grad_values.at<Value>(b, row);

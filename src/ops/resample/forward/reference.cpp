@@ -11,13 +11,22 @@
 //
 // A gap (x_i+1 - x_i > max_gap) and two samples at one time cut the trajectory into pieces. Targets strictly inside a
 // gap are NaN. Slopes use samples of their own piece only; a piece of two samples is a straight line.
+// Over an interval (shared/intervals.hpp says which samples are in that of a target, and their weights):
+//
+//   mean, lowpass, sum : sum of w_i y_i
+//   min, max           : the extreme y_i, NaN where one is NaN
+//   any                : 1 where a y_i is neither 0 nor NaN, else NaN where one is NaN, else 0
+//   count              : number of y_i that are not NaN
+//
 // Before the first and after the last sample: hold gives that sample, nan NaN, and extrapolate goes on with the curve
 // of the outermost interval, which for previous, next and nearest, and for a piece of one sample, is hold.
 #include <cmath>
 #include <limits>
 
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/intervals.hpp"
 
 namespace tmaops::ops::resample::reference {
 namespace {
@@ -117,6 +126,7 @@ void target(const Problem& problem, const Timeline& line, const Times<Time>& x, 
     out[channel * to.channel_stride] = static_cast<Value>(value);
   };
   for (const ChannelGroup& group : problem.groups) {
+    if (over_interval(group.interpolation) && x.count > 0) continue;
     if (found.kind != Place::Kind::missing && group.interpolation == Interpolation::slerp) {
       const Value* row = values + found.row * in.row_stride + group.first * in.channel_stride;
       Quaternion q = unit_quaternion(row, in.channel_stride);
@@ -147,6 +157,69 @@ void target(const Problem& problem, const Timeline& line, const Times<Time>& x, 
   }
 }
 
+/// One channel over the interval of target k; nothing for NaN by policy.
+template <class Time, class Y>
+std::optional<double> over(Intervals<Time>& intervals, std::int64_t k, Interpolation mode, const Y& y) {
+  if (mode == Interpolation::min || mode == Interpolation::max) {
+    SampleRun run{};
+    if (!intervals.extremes(k, run)) return std::nullopt;
+    return y[extreme_row(run, mode, [&](std::int64_t row) { return y[row]; })];
+  }
+  if (mode == Interpolation::any || mode == Interpolation::count) {
+    const SampleRun run = intervals.samples(k);
+    if (run.begin == run.end && intervals.place_of(k).kind == Place::Kind::missing) return std::nullopt;
+    double found = 0;
+    double unknown = 0;
+    for (std::int64_t i = run.begin; i < run.end; ++i) {
+      if (std::isnan(y[i]))
+        unknown = y[i];
+      else if (mode == Interpolation::count || y[i] != 0)
+        found += 1;
+    }
+    if (mode == Interpolation::count) return found;
+    return found > 0 ? 1 : unknown;
+  }
+  Weights weights;
+  if (!intervals.weigh(mode, k, weights)) return std::nullopt;
+  // Weights of mean and lowpass add up to 1: about the first sample that counts, a constant stays exact.
+  std::optional<double> origin;
+  if (mode == Interpolation::sum) origin = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.each.size(); ++i) {
+    if (weights.each[i] == 0) continue;
+    const double value = y[weights.first + static_cast<std::int64_t>(i)];
+    if (!origin) origin = value;
+    sum += weights.each[i] * (value - *origin);
+  }
+  return *origin + sum;
+}
+
+/// The channels of trajectory b over intervals, and whether they and those between samples are valid.
+template <class Time, class Value>
+void run_over_intervals(const Problem& problem, const Arguments& arguments, std::int64_t b) {
+  const std::vector<std::int64_t> order = order_of_targets(arguments.timeline, b);
+  Intervals<Time> intervals(arguments.timeline, b, order);
+  for (std::int64_t k = 0; k < intervals.targets(); ++k) {
+    const std::int64_t t = intervals.index(k);
+    bool valid = true;
+    for (const ChannelGroup& group : problem.groups) {
+      if (!over_interval(group.interpolation)) {
+        valid = valid && intervals.place_of(k).kind != Place::Kind::missing;
+        continue;
+      }
+      for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
+        const Channel<Value> y{arguments.values.at<const Value>(b) + channel * arguments.values.channel_stride,
+                               arguments.values.row_stride};
+        const std::optional<double> value = over(intervals, k, group.interpolation, y);
+        valid = valid && value;
+        arguments.output.at<Value>(b, t)[channel * arguments.output.channel_stride] =
+            static_cast<Value>(value.value_or(std::numeric_limits<double>::quiet_NaN()));
+      }
+    }
+    if (arguments.valid.data) *arguments.valid.at<std::uint8_t>(b, t) = valid;
+  }
+}
+
 template <class Time, class Value>
 void run(const Problem& problem, const Arguments& arguments) {
   const Timeline& line = arguments.timeline;
@@ -158,6 +231,7 @@ void run(const Problem& problem, const Arguments& arguments) {
       target(problem, line, x, found, values, arguments.values, arguments.output.at<Value>(b, t), arguments.output);
       if (arguments.valid.data) *arguments.valid.at<std::uint8_t>(b, t) = found.kind != Place::Kind::missing;
     }
+    if (has_intervals(problem) && x.count > 0) run_over_intervals<Time, Value>(problem, arguments, b);
   }
 }
 

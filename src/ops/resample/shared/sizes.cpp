@@ -4,7 +4,14 @@
 
 namespace tmaops::ops::resample::gpu {
 
+Support supports_brackets(const Problem& problem) {
+  if (has_intervals(problem))
+    return Support::no("needs modes between two samples; mean, sum, min, max, any, count and lowpass run on the CPU");
+  return Support::yes();
+}
+
 Support supports_rows(const Problem& problem) {
+  if (Support support = supports_brackets(problem); !support) return support;
   if (problem.offsets_on_device()) return Support::no("needs the offsets of packed rows on the host");
   if (problem.values == DType::f64) return Support::no("computes in f32, the values are f64");
   if (!problem.unit_channel_stride) return Support::no("needs channels next to one another");

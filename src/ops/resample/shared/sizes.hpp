@@ -9,6 +9,8 @@ namespace tmaops::ops::resample::gpu {
 
 inline constexpr int kWarp = 32;  // threads
 
+/// What all kernels take: modes that look at the samples around a target alone.
+Support supports_brackets(const Problem& problem);
 /// What all variants with 32-bit row numbers take.
 Support supports_rows(const Problem& problem);
 /// The same for those with one weight per target.

@@ -7,6 +7,7 @@
 
 #include "core/cache_size.hpp"
 #include "core/parallel.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
 
@@ -80,7 +81,8 @@ class TileRun {
         arguments_(arguments),
         line_(arguments.timeline),
         kernels_(kernels),
-        beyond_caches_(exceeds_caches(problem)) {
+        beyond_caches_(exceeds_caches(problem)),
+        intervals_(has_intervals(problem)) {
     for (const ChannelGroup& group : problem.groups) {
       nearest_ = nearest_ || group.interpolation == Interpolation::nearest;
       cubic_ = cubic_ || group.interpolation == Interpolation::cubic;
@@ -123,7 +125,7 @@ class TileRun {
       write_missing(b, t, count);
       return true;
     }
-    if (arguments_.valid.data) write_valid(piece.tile, b, t, count);
+    if (arguments_.valid.data && !intervals_) write_valid(piece.tile, b, t, count);
     return combine(piece, coming, n);
   }
 
@@ -160,6 +162,7 @@ class TileRun {
     const Rows& to = arguments_.output;
     const bool more = coming.targets.count > 0 && line_.source_count(coming.targets.b) > 0;
     for (const ChannelGroup& group : problem_.groups) {
+      if (over_interval(group.interpolation)) continue;
       const ChannelRequest request{.values = from.address(problem_.values, b, 0, group.first),
                                    .row_stride = from.row_stride,
                                    .channel_stride = from.channel_stride,
@@ -183,6 +186,7 @@ class TileRun {
   const Timeline& line_;
   const TileKernels& kernels_;
   bool beyond_caches_;
+  bool intervals_;  // run_intervals() writes some of the channels, and `valid`
   bool nearest_ = false;
   bool cubic_ = false;
 };

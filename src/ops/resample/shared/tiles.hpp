@@ -102,7 +102,8 @@ struct TileKernels {
   void (*finish)() = [] {};
 };
 
-/// Runs a whole problem with a variant's kernels. Throws what check_data throws.
+/// Runs a whole problem with a variant's kernels, but for the channels whose mode is over an interval. Throws what
+/// check_data throws.
 void run_tiles(const Problem& problem, const Arguments& arguments, const TileKernels& kernels);
 
 // --- shared with the backward pass ---------------------------------------------------------------------------------

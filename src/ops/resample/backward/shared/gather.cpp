@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
 
@@ -48,6 +49,7 @@ class RowSums {
     while (row_ < at) flush();
     const Rows& from = arguments_.grad_output;
     for (const ChannelGroup& group : problem_.groups) {
+      if (resample::over_interval(group.interpolation)) continue;
       const char* channels = from.address(problem_.output, b_, t, group.first);
       const Sum of_next = weight_of_next(group.interpolation, weight);
       // `row` may be the one before the slice, which only lends its second half.

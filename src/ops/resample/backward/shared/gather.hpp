@@ -17,7 +17,8 @@ struct GatherKernels {
   void (*store)(const void* sum, void* row, std::int64_t stride, std::int64_t count);
 };
 
-/// Runs a whole backward pass with a variant's kernels. Throws what check_data throws.
+/// Runs a whole backward pass with a variant's kernels; channels whose mode is over an interval get 0. Throws what
+/// check_data throws.
 void run_gather(const Problem& problem, const Arguments& arguments, const GatherKernels& kernels);
 
 }  // namespace tmaops::ops::resample_backward

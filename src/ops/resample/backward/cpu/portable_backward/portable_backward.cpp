@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ops/resample/backward/shared/gather.hpp"
+#include "ops/resample/backward/shared/interval_gather.hpp"
 #include "ops/resample/shared/definition.hpp"
 
 namespace tmaops::ops::resample_backward::portable_backward {
@@ -14,6 +15,7 @@ namespace {
 using namespace resample;  // NOLINT(google-build-using-namespace): the parts that both directions share
 
 #include "ops/resample/shared/channels.inc"
+#include "ops/resample/shared/interval_rows.inc"
 #include "ops/resample/shared/locate.inc"
 #include "ops/resample/shared/sums.inc"
 
@@ -27,6 +29,7 @@ void run(const Problem& problem, const Arguments& arguments) {
   visit_time_type(problem.times, [&]<class Time>(Time*) {
     run_gather(problem, arguments, kernels_of<Time>(problem.values, problem.output));
   });
+  run_interval_gather(problem, arguments, interval_kernels);
 }
 
 }  // namespace

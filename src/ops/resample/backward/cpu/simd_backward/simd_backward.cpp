@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "ops/resample/backward/shared/gather.hpp"
+#include "ops/resample/backward/shared/interval_gather.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/locate-inl.hpp"
 
@@ -19,6 +20,7 @@ namespace tmaops::ops::resample::HWY_NAMESPACE {
 namespace {
 
 #include "ops/resample/shared/channels.inc"
+#include "ops/resample/shared/interval_rows.inc"
 #include "ops/resample/shared/sums.inc"
 
 #if HWY_TARGET != HWY_SCALAR
@@ -57,6 +59,7 @@ void RunBackward(const resample_backward::Problem& problem, const resample_backw
   visit_time_type(problem.times, [&]<class Time>(Time*) {
     resample_backward::run_gather(problem, arguments, KernelsOf<Time>(problem.values, problem.output));
   });
+  resample_backward::run_interval_gather(problem, arguments, interval_kernels);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/resample/forward/shared/interval_sweep.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/tiles.hpp"
 
@@ -13,6 +14,7 @@ namespace tmaops::ops::resample::portable {
 namespace {
 
 #include "ops/resample/shared/channels.inc"
+#include "ops/resample/shared/interval_rows.inc"
 #include "ops/resample/shared/locate.inc"
 
 template <class Value>
@@ -30,6 +32,7 @@ void run(const Problem& problem, const Arguments& arguments) {
       run_tiles(problem, arguments, {ordered_each<Time>, locate_each<Time, C>, time_ratios<Time, C>, kCombine<Value>});
     });
   });
+  run_intervals(problem, arguments, interval_kernels(problem.values));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/resample/forward/shared/interval_sweep.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/locate-inl.hpp"
 #include "ops/resample/shared/tiles.hpp"
@@ -24,6 +25,7 @@ namespace tmaops::ops::resample::HWY_NAMESPACE {
 namespace {
 
 #include "ops/resample/shared/channels.inc"
+#include "ops/resample/shared/interval_rows.inc"
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -130,6 +132,7 @@ void Run(const Problem& problem, const Arguments& arguments) {
     visit_value_type(problem.values,
                      [&]<class Value>(Value*) { run_tiles(problem, arguments, KernelsOf<Time, Value>()); });
   });
+  run_intervals(problem, arguments, interval_kernels(problem.values));
 }
 
 }  // namespace

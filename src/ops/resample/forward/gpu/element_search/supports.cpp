@@ -1,8 +1,8 @@
 // What the variant takes.
-#include "ops/resample/problem.hpp"
+#include "ops/resample/shared/sizes.hpp"
 
 namespace tmaops::ops::resample::element_search {
 
-Support supports(const Problem&, const DeviceInfo&) { return Support::yes(); }
+Support supports(const Problem& problem, const DeviceInfo&) { return gpu::supports_brackets(problem); }
 
 }  // namespace tmaops::ops::resample::element_search
