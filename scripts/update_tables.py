@@ -143,10 +143,12 @@ class Digests:
         device = "cuda" if row["device"].startswith("cuda") else "cpu"
         name = row["selected"].partition("/")[0]
         today = self.digests.get(row["operator"], {}).get(name, {})
-        if code is None or self.digests and name not in self.digests.get(row["operator"], {}):
-            return True  # older than the digests, or a variant that is gone
+        if code is None:
+            return True  # older than the digests
         if device == "cuda" and self.compilers.get("cuda") != code["compiler"]:
             return None
+        if self.digests and not today:
+            return True  # a variant that is gone
         return code["digest"] not in today.values() if today else None
 
     def note(self, path, rows, before):

@@ -74,6 +74,8 @@ def check_notes():
     expect(
         unknown == " The code has changed since: `x`." and digests.unknown == {"a"}, "what a build cannot compare stays"
     )
+    digests.compilers["cuda"], digests.digests = "", {"gemm": {"blocked": {"0": "new"}}}
+    expect(digests.changed(row("wgmma_tma", "old")) is None, "a build without kernels")
 
 
 check_sources()
