@@ -1,5 +1,7 @@
 #include "io/recording.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "core/display.hpp"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::string_view kFormats[] = {"npy", "npz", "csv", "tum", "kitti"};
 constexpr std::string_view kRecordingExtensions = ".npz, .csv, .tsv, .tum or .txt";
+constexpr std::string_view kDatasetExtensions[] = {".mcap", ".bag", ".db3", ".parquet", ".h5", ".hdf5", ".zarr"};
 
 void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat format) {
   if (compression_of(path) == Compression::none || (format != FileFormat::npz && format != FileFormat::npy)) return;
@@ -58,7 +61,7 @@ std::string_view to_string(FileFormat format) { return enum_name(kFormats, forma
 std::optional<FileFormat> parse_file_format(std::string_view text) { return parse_enum<FileFormat>(kFormats, text); }
 
 FileFormat file_format_of(const std::filesystem::path& path, std::string_view option, std::string_view known) {
-  const std::string mend = "Name the format with " + std::string(option) + ".";
+  std::string mend = "Name the format with " + std::string(option) + ".";
   if (is_standard(path))
     fail(ErrorCode::usage, "-", "standard input or standard output, which has no extension", "a format by name",
          mend + " (A file of that name is './-'.)");
@@ -70,6 +73,8 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   if (extension == ".txt") format = FileFormat::tum;
   if (format && compressed) refuse_compressed_arrays(path, *format);
   if (format && *format != FileFormat::kitti) return *format;
+  if (option == "--from" && std::ranges::find(kDatasetExtensions, extension) != std::end(kDatasetExtensions))
+    mend = "The Python package reads it: tmaops dataset resample IN OUT --hz F.";
   fail(ErrorCode::usage, display(path),
        path.extension().empty() ? "a name without extension"
                                 : "the extension '" + display_text(path.extension().native()) + "'",

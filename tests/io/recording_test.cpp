@@ -473,5 +473,11 @@ TEST(Recording, plain_lists_of_times_are_read_from_any_format) {
   expect_error(ErrorCode::usage, [&] { read_times(folder.file("t.bin", "x")); }, "extension");
 }
 
+TEST(Recording, a_file_of_a_data_set_is_refused_with_the_command_that_reads_it) {
+  const Scratch folder;
+  for (const char* name : {"run.mcap", "run.bag", "run.db3", "table.parquet", "demo.hdf5"})
+    expect_error(ErrorCode::usage, [&] { read_recording(folder.file(name, "x"), {}); }, "tmaops dataset resample");
+}
+
 }  // namespace
 }  // namespace tmaops::io
