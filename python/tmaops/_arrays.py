@@ -7,6 +7,7 @@ NumPy and torch are read by their attributes, which is quickest. Everything else
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from ctypes import POINTER, c_char_p, c_int64, c_void_p, pointer
 from typing import Any, NamedTuple
@@ -56,11 +57,25 @@ class Array(NamedTuple):
 
 def module_of(array: Any) -> str:
     """Name of the library an array comes from: "numpy", "torch", "cupy", "jax" or "jaxlib", ..."""
-    return type(array).__module__.partition(".")[0]
+    return _module_of_type(type(array))
+
+
+@functools.cache
+def _module_of_type(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+@functools.cache
+def _numpy_type(dtype: Any) -> tuple[str, tuple[int, int] | None]:
+    """Name and code of NumPy's dtype; no code for one that tmaops does not have. NumPy takes long to make the name."""
+    kind = _CODES.get(dtype.name)
+    return dtype.name, kind if dtype.isnative else None
 
 
 def is_array(array: Any) -> bool:
-    return any(hasattr(array, name) for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__"))
+    return hasattr(array, "__dlpack__") or any(
+        hasattr(array, name) for name in ("__cuda_array_interface__", "__array_interface__")
+    )
 
 
 def is_traced(array: Any) -> bool:
@@ -90,12 +105,11 @@ def _make(data: int, device: tuple[int, int], shape: Any, strides: Any, code: tu
 
 def _from_numpy(where: str, array: Any) -> Array:
     dtype = array.dtype
-    name = dtype.name
-    kind = _CODES.get(name)
+    name, kind = _numpy_type(dtype)
     if kind is None and dtype.kind == "M" and dtype.str.endswith("[ns]"):  # datetime64[ns] is i64 nanoseconds
         array = array.view("int64")
         name, kind = "int64", _CODES["int64"]
-    if kind is None or not array.dtype.isnative:
+    if kind is None:
         raise invalid_type(
             where, f"a NumPy array of {dtype}", "f64, f32, f16, bf16 (ml_dtypes), i64, i32, u8 or bool, native"
         )
@@ -161,7 +175,7 @@ def _from_dlpack(where: str, array: Any, stream: int | None) -> Array:
 def read(where: str, array: Any, stream: int | None = None) -> Array:
     """The array as a tensor; `where` names it in errors: "gemm: a"."""
     module = module_of(array)
-    if module == "numpy" and hasattr(array, "ctypes"):
+    if module == "numpy" and hasattr(type(array), "ctypes"):
         return _from_numpy(where, array)
     if module == "torch" or "torch" in sys.modules and isinstance(array, sys.modules["torch"].Tensor):
         return _from_torch(where, array)

@@ -17,10 +17,10 @@ _ACTIVATIONS = get_args(Activation)
 _AXES = get_args(BiasAxis)
 
 
-def choice(where: str, value: str, known: tuple[str, ...]) -> int:
+def choice(operator: str, argument: str, value: str, known: tuple[str, ...]) -> int:
     """The number of a name, as the C interface counts them."""
     if value not in known:
-        raise invalid_value(where, repr(value), "one of " + ", ".join(known))
+        raise invalid_value(f"{operator}: {argument}", repr(value), "one of " + ", ".join(known))
     return known.index(value)
 
 
@@ -56,8 +56,8 @@ def _call(
         beta=(0.0 if c is None else 1.0) if beta is None else beta,
         c=arrays.reference(added),
         bias=arrays.reference(offset),
-        bias_axis=choice("gemm: bias_axis", bias_axis, _AXES),
-        activation=choice("gemm: activation", activation, _ACTIVATIONS),
+        bias_axis=choice("gemm", "bias_axis", bias_axis, _AXES),
+        activation=choice("gemm", "activation", activation, _ACTIVATIONS),
         dependent_launch=dependent_launch,
         variant=encoded(variant),
         tuning=encoded(tuning),

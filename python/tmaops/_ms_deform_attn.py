@@ -85,7 +85,7 @@ def _options(
         size=ctypes.sizeof(MsDeformAttnOptions),
         level_start_index=levels.starts,
         points_per_level=points,
-        sampling=choice(f"{name}: sampling", sampling, _SAMPLING),
+        sampling=choice(name, "sampling", sampling, _SAMPLING),
         dependent_launch=dependent_launch,
         variant=encoded(variant),
         offset_scale=offset_scale,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from collections.abc import Sequence
 from ctypes import c_int64
 from typing import Any, NamedTuple, get_args
@@ -48,7 +49,12 @@ class _Offsets(NamedTuple):
         return max(len(self.known) - 1, 0)
 
 
+_NO_OFFSETS = _Offsets()
+
+
 def _offsets(where: str, offsets: Any, address: int | None) -> _Offsets:
+    if offsets is None:
+        return _NO_OFFSETS
     if arrays.lies_on_gpu(offsets):
         return _Offsets(there=arrays.read(where, offsets, address))
     known = integers(where, offsets, c_int64)
@@ -73,8 +79,8 @@ class _Problem(NamedTuple):
 
     def arguments(self) -> tuple:
         return (
-            arrays.reference(self.times),
-            arrays.reference(self.targets),
+            ctypes.byref(self.times.tensor),
+            None if self.targets is None else ctypes.byref(self.targets.tensor),
             None if self.grid is None else ctypes.byref(self.grid),
         )
 
@@ -100,7 +106,7 @@ def _groups(groups: Any) -> Any:
     if groups is None:
         return None
     made = [
-        ChannelGroup(int(first), int(count), choice("resample: groups", mode, _INTERPOLATIONS))
+        ChannelGroup(int(first), int(count), choice("resample", "groups", mode, _INTERPOLATIONS))
         for first, count, mode in groups
     ]
     return (ChannelGroup * len(made))(*made)
@@ -140,24 +146,28 @@ def _problem(
     channels = _groups(groups)
     source = _offsets(f"{name}: source_offsets", source_offsets, address)
     target = _offsets(f"{name}: target_offsets", target_offsets, address)
+    # What is zero by itself is not set: ctypes takes as long for each field as the call does for ten samples.
     options = ResampleOptions(
-        size=ctypes.sizeof(ResampleOptions),
-        interpolation=choice(f"{name}: interpolation", interpolation, _INTERPOLATIONS),
-        outside=choice(f"{name}: outside", outside, _OUTSIDE),
-        duplicates=choice(f"{name}: duplicates", duplicates, _DUPLICATES),
-        dependent_launch=dependent_launch,
-        channel_groups=channels,
-        channel_group_count=0 if channels is None else len(channels),
-        max_gap=Time() if max_gap is None else _time(f"{name}: max_gap", max_gap, whole),
-        source_offsets=source.known,
-        source_offset_count=0 if source.known is None else len(source.known),
-        target_offsets=target.known,
-        target_offset_count=0 if target.known is None else len(target.known),
-        valid=arrays.reference(valid),
-        variant=encoded(variant),
-        source_offset_tensor=arrays.reference(source.there),
-        target_offset_tensor=arrays.reference(target.there),
+        ctypes.sizeof(ResampleOptions),
+        choice(name, "interpolation", interpolation, _INTERPOLATIONS),
+        choice(name, "outside", outside, _OUTSIDE),
+        choice(name, "duplicates", duplicates, _DUPLICATES),
+        dependent_launch,
     )
+    if channels is not None:
+        options.channel_groups, options.channel_group_count = channels, len(channels)
+    if max_gap is not None:
+        options.max_gap = _time(f"{name}: max_gap", max_gap, whole)
+    for what, offsets in (("source", source), ("target", target)):
+        if offsets.known is not None:
+            setattr(options, f"{what}_offsets", offsets.known)
+            setattr(options, f"{what}_offset_count", len(offsets.known))
+        if offsets.there is not None:
+            setattr(options, f"{what}_offset_tensor", arrays.reference(offsets.there))
+    if valid is not None:
+        options.valid = arrays.reference(valid)
+    if variant is not None:
+        options.variant = encoded(variant)
     return _Problem(times, targets, uniform, options, int(count), source, target)
 
 
@@ -219,9 +229,9 @@ def _call(
         outputs["valid"] = given
     tensors.update(problem.offset_tensors)
     arguments = (
-        arrays.reference(source),
+        ctypes.byref(source.tensor),
         *problem.arguments(),
-        arrays.reference(result),
+        ctypes.byref(result.tensor),
         ctypes.byref(problem.options),
     )
     return Call("resample", arguments, tensors, "values", outputs, problem, single=len(outputs) == 1)
@@ -245,6 +255,7 @@ def resample(
     dependent_launch: bool = False,
     variant: str | None = None,
     stream: Any = None,
+    axis: int | None = None,
     **columns: Any,
 ) -> Any:
     """Values of trajectories with irregular timestamps at other times: output[b, t, :] = values[b] at target_times[b, t].
@@ -252,7 +263,7 @@ def resample(
     A dictionary of arrays, a pandas or a polars frame goes to `resample_columns` with its arguments.
 
     Args:
-        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64.
+        values: (B, S, D), (S, D) or (S), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64. With `axis`, of any rank.
         source_times: (B, S), (S) for all trajectories, or packed (rows); f32 or f64 seconds, or i64 nanoseconds (or
             datetime64[ns]). They increase along S.
         target_times: (B, T), (T) for all, or packed with `target_offsets`; dtype of `source_times`, in any order.
@@ -267,12 +278,13 @@ def resample(
         source_offsets, target_offsets: B + 1 offsets of packed trajectories, from 0 to the number of rows. An i64 array on the
             GPU of `values` stays there: nothing waits for it, and only variants that take everything run. Where it does not begin
             at 0, decreases somewhere or does not end at the number of rows, every output is then NaN and invalid.
-        out: (B, T, D) or packed (rows, D) to write; else a new array of the library of `values`.
+        axis: optional, the dimension of the samples, for times (S) and (T) that serve all of `values`.
+        out: (B, T, D), (T, D), (T) or packed (rows, D) to write, without `axis`; else a new array of the library of `values`.
         valid: True for a mask, or a u8 or bool array (B, T) or (rows) to write: false where the output is NaN by policy.
         dependent_launch, variant, stream: as for `tmaops.gemm`.
 
     Returns:
-        The output, dtype of `values`; with `valid` the pair (output, mask). On a GPU the call is enqueued and has not yet
+        (B, T, D), (T, D), (T) or packed (rows, D), or `values` with T in the place of S; dtype of `values`; with `valid` the pair (output, mask). On a GPU the call is enqueued and has not yet
         run, and does not look at times: see `resample_violations`.
 
     Raises:
@@ -290,6 +302,18 @@ def resample(
             return resample_columns(values, **columns)
     if columns:
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
+    if arrays.is_array(values) and lies_along_axis(values, axis, source_offsets, target_offsets):
+        options: dict[str, Any] = {
+            "interpolation": interpolation,
+            "groups": groups,
+            "outside": outside,
+            "duplicates": duplicates,
+            "max_gap": max_gap,
+            "dependent_launch": dependent_launch,
+            "variant": variant,
+            "stream": stream,
+        }
+        return _along_axis(values, axis, out, valid, source_times, target_times, grid=grid, **options)
     if arrays.is_traced(values) or arrays.is_traced(source_times) or arrays.is_traced(target_times):
         plain = {"interpolation": interpolation, "outside": outside, "duplicates": duplicates, "max_gap": max_gap}
         known = {"source_offsets": source_offsets, "target_offsets": target_offsets, "grid": grid}
@@ -319,6 +343,46 @@ def resample(
         variant,
         stream,
     ).run(stream)
+
+
+def lies_along_axis(values: Any, axis: int | None, source_offsets: Any, target_offsets: Any) -> bool:
+    """Whether the samples are one dimension of a plain array, and not that of (B, S, D) or of packed rows."""
+    if axis is not None and (source_offsets is not None or target_offsets is not None):
+        raise invalid_value("resample: axis", f"{axis} beside offsets", "one of the two")
+    packed = source_offsets is not None or target_offsets is not None
+    return axis is not None or (0 < len(values.shape) < 3 and not packed)
+
+
+def axis_of(values: Any, axis: int | None) -> int:
+    rank = len(values.shape)
+    if axis is None:
+        return 0
+    if not -rank <= axis < rank:
+        raise invalid_value("resample: axis", f"{axis} for values of {rank} dimensions", f"from {-rank} to {rank - 1}")
+    return axis % rank
+
+
+def _along_axis(values: Any, axis: int | None, out: Any, valid: Any, *times: Any, **options: Any) -> Any:
+    """One trajectory whose channels are all other dimensions."""
+    place, rank = axis_of(values, axis), len(values.shape)
+    order = [place, *(dim for dim in range(rank) if dim != place)]
+    first = values if place == 0 else _permuted(values, order)
+    others = tuple(first.shape[1:])
+    if out is not None and (axis is not None or rank > 2):
+        raise invalid_value("resample: out", "an array beside axis", "nothing: a new array is made")
+    written = None if out is None else out[None] if rank == 2 else out[None, :, None]
+    mask = valid if valid is None or isinstance(valid, bool) else valid[None]
+    made = resample(first.reshape((1, first.shape[0], math.prod(others))), *times, out=written, valid=mask, **options)
+    result = made[0] if isinstance(made, tuple) else made
+    result = result.reshape((result.shape[1], *others)) if out is None else out
+    result = _permuted(result, [order.index(dim) for dim in range(rank)]) if place else result
+    if not isinstance(made, tuple):
+        return result
+    return result, made[1][0] if isinstance(valid, bool) else valid
+
+
+def _permuted(array: Any, order: list[int]) -> Any:
+    return array.permute(*order) if hasattr(array, "permute") else array.transpose(order)
 
 
 def _traced_result(

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from tmaops._errors import invalid_value
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda sums: sums,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "silu": torch.nn.functional.silu,
+}
 
 
 def ms_deform_attn(
@@ -65,5 +72,4 @@ def gemm(
     product = torch.matmul(a.float(), b.float())
     if bias is not None:
         product = product + bias.float()
-    functions = {"relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}
-    return functions.get(activation, torch.Tensor.contiguous)(product).to(out_dtype or a.dtype)
+    return ACTIVATIONS[activation](product).to(out_dtype or a.dtype)

@@ -1,6 +1,7 @@
 """The operators for torch, with gradients: under autograd, autocast, torch.compile and torch.export.
 
     ms_deform_attn, resample, gemm, linear      functions
+    Linear                                      torch.nn.Linear with an activation
     MSDeformAttn                                the module of Deformable DETR, which loads its checkpoints
     MSDeformAttnFunction                        autograd function with the signature of Deformable DETR and mmcv
 
@@ -22,13 +23,13 @@ import math
 import os
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
 from tmaops import _gemm, _ms_deform_attn, _resample, _torch_definitions
-from tmaops._errors import Error, invalid_type
+from tmaops._errors import Error, invalid_type, invalid_value
 from tmaops._library import error_of, library
 from tmaops._types import Activation, Duplicates, Interpolation, Outside, Sampling
 
@@ -672,23 +673,39 @@ def resample(
     max_gap: float | None = None,
     source_offsets: Sequence[int] | Tensor | None = None,
     target_offsets: Sequence[int] | Tensor | None = None,
+    axis: int | None = None,
 ) -> Tensor:
     """Values of trajectories at other times, with the gradient to the values.
 
     Args:
-        values: (B, S, D), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64.
+        values: (B, S, D), (S, D) or (S), or packed (rows, D) with `source_offsets`; f16, bf16, f32 or f64. With `axis`, of any rank.
         source_times, target_times: (B, S) and (B, T), or (S) and (T) for all, or packed; f32 or f64 seconds, or i64 nanoseconds.
         max_gap: in the unit of the times.
         source_offsets, target_offsets: lists, or i64 tensors, which nothing waits for on a GPU.
         interpolation: as for tmaops.resample; "cubic", "slerp", "any" and "count" have no gradient.
+        axis: optional, the dimension of the samples, for times (S) and (T).
         Others: as for tmaops.resample.
 
     Returns:
-        (B, T, D) or packed (rows, D), dtype of `values`.
+        (B, T, D), (T, D), (T) or packed (rows, D), or `values` with T in the place of S; dtype of `values`.
 
     Raises:
         tmaops.Error: as tmaops.resample. NotImplementedError in forward mode, and for second derivatives.
     """
+    if isinstance(values, Tensor) and _resample.lies_along_axis(values, axis, source_offsets, target_offsets):
+        place = _resample.axis_of(values, axis)
+        first = values.movedim(place, 0)
+        rows = first.reshape(1, first.shape[0], math.prod(first.shape[1:]))
+        made = resample(
+            rows,
+            source_times,
+            target_times,
+            interpolation=interpolation,
+            outside=outside,
+            duplicates=duplicates,
+            max_gap=max_gap,
+        )
+        return made.view(-1, *first.shape[1:]).movedim(0, place)
     source, source_tensor = _listed(source_offsets, values)
     target, target_tensor = _listed(target_offsets, values)
     return _call(
@@ -791,16 +808,68 @@ def linear(
 ) -> Tensor:
     """activation(x weight^T + bias): torch.nn.functional.linear with its activation.
 
+    gemm does it where it is the faster one: for 16-bit types, but for less than 8 rows on the CPU. Everything else, f32 and f64, goes to
+    torch's own function. Autocast converts as it does for torch's.
+
     Args:
-        x: (..., in_features). weight: (out_features, in_features). bias: optional, (out_features). Others as for `gemm`.
+        x: (..., in_features). weight: (out_features, in_features). bias: optional, (out_features). All of one type.
+        activation, out_dtype: as for `gemm`.
 
     Returns:
         (..., out_features).
     """
-    if x.dim() == 2 or torch.onnx.is_in_onnx_export():
-        return gemm(x, weight.t(), bias, activation=activation, out_dtype=out_dtype)
+    kind = x.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        narrow = torch.get_autocast_dtype(kind)
+        x, weight, bias = (
+            tensor.to(narrow) if isinstance(tensor, Tensor) and tensor.dtype is not torch.float64 else tensor
+            for tensor in (x, weight, bias)
+        )
+        with torch.autocast(kind, enabled=False):
+            return linear(x, weight, bias, activation=activation, out_dtype=out_dtype)
+    if activation not in _torch_definitions.ACTIVATIONS:
+        raise invalid_value("linear: activation", repr(activation), "one of " + ", ".join(get_args(Activation)))
+    if not _gemm_pays(x, weight):
+        sums = torch.nn.functional.linear(x, weight, bias)
+        return _torch_definitions.ACTIVATIONS[activation](sums).to(out_dtype or x.dtype)
     rows = x.reshape(-1, x.shape[-1])
-    return gemm(rows, weight.t(), bias, activation=activation, out_dtype=out_dtype).view(*x.shape[:-1], -1)
+    output = gemm(rows, weight.t(), bias, activation=activation, out_dtype=out_dtype)
+    return output if x.dim() == 2 else output.view(*x.shape[:-1], -1)
+
+
+_FEWEST_ROWS = 8  # on the CPU: with less, a call of torch's takes less time than the packing of the weight
+
+
+def _gemm_pays(x: Tensor, weight: Tensor) -> bool:
+    if x.dtype not in (torch.float16, torch.bfloat16) or x.dim() == 0 or torch.onnx.is_in_onnx_export():
+        return False
+    return x.is_cuda or math.prod(x.shape[:-1]) >= _FEWEST_ROWS
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear with an activation, by `linear`. It has the same parameters and loads the same weights.
+
+    Args:
+        in_features, out_features, bias, device, dtype: as for torch.nn.Linear. activation: as for `gemm`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        activation: Activation = "none",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.activation = activation
+
+    def forward(self, input: Tensor) -> Tensor:
+        return linear(input, self.weight, self.bias, activation=self.activation)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, activation={self.activation!r}"
 
 
 # A plan checks all arguments and runs nothing.
@@ -957,4 +1026,4 @@ class MSDeformAttn(torch.nn.Module):
         return self.output_proj(output)
 
 
-__all__ = ["MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]
+__all__ = ["Linear", "MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]

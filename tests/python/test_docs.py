@@ -24,6 +24,20 @@ def test_the_example_of_a_document_prints_what_it_says(document):
     assert printed.getvalue().splitlines() == said
 
 
+def test_every_block_of_the_guide_runs():
+    """One after the other, as a reader types them."""
+    for library in ("torch", "pandas"):
+        pytest.importorskip(library)
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= 4
+    namespace = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for number, block in enumerate(blocks, 1):
+            exec(compile(block, f"docs/python.md, block {number}", "exec"), namespace)
+    assert namespace["value"].grad is not None and namespace["batch"]["joints"].shape[0] == 3
+
+
 def test_the_package_is_one_wheel_for_every_python():
     distribution = importlib.metadata.distribution("tmaops")
     assert distribution.version == tmaops.__version__

@@ -1,0 +1,104 @@
+"""tmaops.torch.linear and Linear as torch has them, and resample of arrays of any rank."""
+
+import numpy as np
+import pytest
+import tmaops
+
+torch = pytest.importorskip("torch")
+
+import tmaops.torch as ops
+
+TORCH = {"none": lambda x: x, "relu": torch.relu, "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu}
+
+
+@pytest.mark.parametrize("shape", [(8,), (5, 8), (2, 3, 8), (9, 8), (0, 8), (3, 4, 5, 8)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_layers_take_what_those_of_torch_take(device, shape, dtype):
+    torch.manual_seed(0)
+    for activation in ("none", "gelu"):
+        layer = ops.Linear(8, 6, activation=activation, device=device, dtype=dtype)
+        plain = torch.nn.Linear(8, 6, device=device, dtype=dtype)
+        plain.load_state_dict(layer.state_dict())
+        x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+        got, wanted = layer(x), TORCH[activation](plain(x))
+        assert got.shape == wanted.shape and got.dtype is wanted.dtype
+        near = {"rtol": 2e-2, "atol": 2e-2} if dtype.itemsize == 2 else {}
+        torch.testing.assert_close(got, wanted, **near)
+        grad = torch.randn_like(wanted)
+        mine = torch.autograd.grad(got, (x, layer.weight, layer.bias), grad)
+        theirs = torch.autograd.grad(wanted, (x, plain.weight, plain.bias), grad)
+        for one, other in zip(mine, theirs):
+            torch.testing.assert_close(one, other, **near)
+
+
+def test_autocast_converts_as_for_layers_of_torch(device):
+    layer, x = ops.Linear(8, 6, activation="relu", device=device), torch.randn(16, 8, device=device, requires_grad=True)
+    with torch.autocast(device, torch.bfloat16):
+        got, wanted = layer(x), torch.relu(torch.nn.functional.linear(x, layer.weight, layer.bias))
+        assert layer.double()(x.double()).dtype is torch.nn.functional.linear(x.double(), layer.weight).dtype
+    assert got.dtype is wanted.dtype is torch.bfloat16
+    torch.testing.assert_close(got, wanted, rtol=2e-2, atol=2e-2)
+    got.sum().backward()
+    assert x.grad.dtype is torch.float32
+
+
+def test_layers_pass_gradcheck_and_are_printed():
+    layer = ops.Linear(4, 3, activation="silu", dtype=torch.float64)
+    assert torch.autograd.gradcheck(layer, (torch.randn(2, 4, dtype=torch.float64, requires_grad=True),))
+    assert repr(layer) == "Linear(in_features=4, out_features=3, bias=True, activation='silu')"
+    with pytest.raises(tmaops.Error, match="one of none, relu, gelu, silu"):
+        ops.linear(torch.ones(2, 4), torch.ones(3, 4), activation="tanh")
+
+
+def test_f32_on_the_cpu_is_the_work_of_torch():
+    """So a layer there is never slower; gemm has the 16-bit rows."""
+    calls = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            calls.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    for dtype, rows, ours in ((torch.float32, 64, False), (torch.bfloat16, 1, False), (torch.bfloat16, 64, True)):
+        calls.clear()
+        with Watch():
+            ops.linear(torch.ones(rows, 8, dtype=dtype), torch.ones(6, 8, dtype=dtype))
+        assert any("tmaops" in name for name in calls) == ours, (dtype, rows, calls)
+
+
+LIBRARIES = {"numpy": np.asarray, "torch": torch.from_numpy}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    "shape, axis", [((5,), None), ((5, 3), None), ((5,), -1), ((3, 5), 1), ((2, 3, 5), -1), ((2, 5, 3, 4), 1)]
+)
+def test_samples_lie_along_any_axis(library, shape, axis):
+    make = LIBRARIES[library]
+    values, times, targets = np.random.default_rng(0).random(shape), np.arange(5.0), np.array([0.5, 3.25, 9])
+    place = 0 if axis is None else axis % len(shape)
+    wanted = np.apply_along_axis(lambda samples: np.interp(targets, times, samples), place, values)
+    more = {} if axis is None else {"axis": axis}
+    got = tmaops.resample(make(values), make(times), make(targets), **more)
+    assert type(got) is type(make(values))
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+    got, valid = tmaops.resample(make(values), make(times), grid=(0.5, 1.0, 6), outside="nan", valid=True, **more)
+    assert got.shape[place] == 6 and np.asarray(valid).tolist() == [True] * 4 + [False] * 2
+    if library == "torch":
+        given = make(values).requires_grad_()
+        got = ops.resample(given, make(times), make(targets), **more)
+        np.testing.assert_allclose(got.detach().numpy(), wanted, rtol=1e-12)
+        got.sum().backward()
+        assert given.grad.shape == given.shape and given.grad.sum().item() == pytest.approx(got.numel())
+
+
+def test_outputs_of_few_dimensions_are_written():
+    values, times, targets = np.arange(10.0).reshape(5, 2), np.arange(5.0), np.array([0.5, 2])
+    out, one = np.zeros((2, 2)), np.zeros(2)
+    assert tmaops.resample(values, times, targets, out=out) is out
+    np.testing.assert_array_equal(out, [[1, 2], [4, 5]])
+    assert tmaops.resample(np.ascontiguousarray(values[:, 0]), times, targets, out=one) is one
+    np.testing.assert_array_equal(one, [1, 4])
+    for wrong in ({"axis": 2}, {"axis": 0, "out": out}, {"axis": 0, "source_offsets": [0, 5]}):
+        with pytest.raises(tmaops.Error, match="resample: (axis|out)"):
+            tmaops.resample(values, times, targets, **wrong)
