@@ -23,7 +23,8 @@ from tmaops.dataset.job import resample as resample_here
 from tmaops.dataset.options import Options, options_of
 from tmaops.dataset.parquet import Layout, Resampler
 from tmaops.dataset.places import is_local, place
-from tmaops.dataset.tables import Runs, channels_of_table
+from tmaops.dataset.rules import Rules, decide
+from tmaops.dataset.tables import Runs, channels_of_table, known_of
 
 
 def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any] | Refused:
@@ -63,14 +64,18 @@ class _Episodes:
     def __init__(self, options: Options, time: str, episode: str):
         begin_worker()
         self._options, self._time, self._episode = options, time, episode
+        self._known: tuple[Layout, Rules] | None = None
 
     def __call__(self, table: pa.Table) -> pa.Table:
+        if self._known is None:
+            known = [each for each in known_of(table, channels_of_table(table)) if each.name != self._episode]
+            decided = decide(known, self._options.modes, time=self._time, unit=self._options.time_unit)
+            unit, _ = clock.unit_of(decided.time, table.column(self._time), self._options.time_unit)
+            self._known = Layout(self._time, unit, self._episode), decided.rules
+        layout, rules = self._known
         table = table.sort_by(self._time)
-        times = table.column(self._time)
-        unit, _ = clock.unit_of(self._time, times.type, clock.some_numbers(times), self._options.time_unit)
         run = Runs(table.column(self._episode)[:1].combine_chunks(), np.zeros(1, int), np.array([table.num_rows]))
-        layout = Layout(self._time, unit, self._episode)
-        return Resampler(layout, self._options, channels_of_table(table)).episodes(run, table)
+        return Resampler(layout, self._options, rules).episodes(run, table)
 
 
 def resample(

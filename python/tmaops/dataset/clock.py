@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,25 +16,23 @@ MANY_TARGETS, MOST_PER_SAMPLE = 10**8, 100  # more than both at once is a wrong 
 YEAR_1990, YEAR_2100 = 631_152_000, 4_102_444_800  # seconds since 1970
 
 
-def unit_of(name: str, kind: pa.DataType, values: np.ndarray, asked: str | None) -> tuple[str | None, str]:
-    """The unit of a time column and how it was found: its own, asked for, its name, a date of our time, or its type.
-
-    values: some of its numbers (S). None: the type has a unit, or is text.
-    """
+def unit_of(time: dict[str, Any], column: pa.ChunkedArray, asked: str | None) -> tuple[str | None, str]:
+    """The unit of a time column and how it was found, by what the library says of it. None: the type has a unit, or is text."""
+    kind, how = column.type, time["unit_by"]
     if _has_unit(kind) or _is_text(kind):
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
     if asked:
         return asked, "asked for"
-    for unit in NANOSECONDS:
-        if name.endswith("_" + unit):
-            return unit, "by the column's name"
-    for unit, scale in NANOSECONDS.items():
-        ticks = 10**9 // scale
-        if values.size and YEAR_1990 * ticks <= values.min() and values.max() <= YEAR_2100 * ticks:
-            return unit, "since they are then dates between 1990 and 2100"
-    if pa.types.is_integer(kind):
-        return "ns", "assumed, since it holds integers"
-    return "s", "assumed, since it holds real numbers"
+    if how == "usual":
+        values = some_numbers(column)
+        for unit, scale in NANOSECONDS.items():
+            ticks = 10**9 // scale
+            if values.size and YEAR_1990 * ticks <= values.min() and values.max() <= YEAR_2100 * ticks:
+                return unit, "since they are then dates between 1990 and 2100"
+        return time["unit"], f"assumed, since it holds {'integers' if pa.types.is_integer(kind) else 'real numbers'}"
+    return time["unit"], {"name": "by its name", "dates": "since they are then dates between 1990 and 2100"}.get(
+        how, how
+    )
 
 
 def _has_unit(kind: pa.DataType) -> bool:

@@ -1,20 +1,15 @@
 """Resampling the columns of one episode, from Arrow to Arrow."""
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 import tmaops
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.rules import Rule, brackets, rows_of
-
-if TYPE_CHECKING:
-    import torch
+from tmaops.dataset.rules import Rules, brackets, compute, rows_of
+from tmaops.dataset.tables import leaves_in
 
 
 def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
@@ -36,7 +31,7 @@ def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
 
 def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> pa.Array:
     """Numbers (T, channels) as an Arrow array of the type that the column has; null where `missing`."""
-    if pa.types.is_floating(kind):
+    if not pa.types.is_nested(kind):
         return pa.array(numbers[:, 0], type=kind, mask=missing)
     mask = None if missing is None else pa.array(missing)
     flat = pa.array(numbers.reshape(-1), type=kind.value_type)
@@ -48,50 +43,61 @@ def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> 
     return made.from_arrays(offsets, flat, type=kind, mask=mask)
 
 
-def compute(
-    values: np.ndarray, times: np.ndarray, targets: np.ndarray, mode: str, device: str, where: str, duplicates: str
-) -> np.ndarray:
-    """tmaops.resample of (S, channels) at times (S) to targets (T), on the host or through torch on a GPU ("cuda")."""
-    arrays = [values[None], times[None], targets[None]]
-    try:
-        if device == "cpu":
-            return tmaops.resample(*arrays, interpolation=mode, duplicates=duplicates)[0]
-        there = [_on_gpu(array, device) for array in arrays]
-        return tmaops.resample(*there, interpolation=mode, duplicates=duplicates)[0].cpu().numpy()
-    except tmaops.InvalidValue as error:
-        raise Refused(where, error.got, error.needed) from error
-
-
-def _on_gpu(array: np.ndarray, device: str) -> "torch.Tensor":
+def _on_gpu(
+    numbers: dict[str, np.ndarray],
+    rules: Rules,
+    times: np.ndarray,
+    offsets: np.ndarray,
+    targets: np.ndarray,
+    target_offsets: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """compute() through torch, for modes that the operator has."""
     import torch
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of memory of Arrow, which is read-only and only read here
-        return torch.from_numpy(array).to(device)
-
-
-def compute_parts(
-    numbers: np.ndarray,
-    rule: Rule,
-    times: np.ndarray,
-    targets: np.ndarray,
-    device: str,
-    where: str,
-    duplicates: str = "error",
-) -> np.ndarray:
-    """The channels (S, channels) of a column, each part of them by its mode: (T, channels)."""
-    if len(rule.parts) == 1:
-        return compute(np.ascontiguousarray(numbers), times, targets, rule.parts[0].mode, device, where, duplicates)
-    result = np.empty((targets.size, numbers.shape[1]), numbers.dtype)
-    for part in rule.parts:
-        channels = slice(part.first, part.first + part.count)
-        result[:, channels] = compute(
-            np.ascontiguousarray(numbers[:, channels]), times, targets, part.mode, device, where, duplicates
+    made = {}
+    for names in {tuple(name for name in rules.partners.get(name, [name]) if name in numbers) for name in numbers}:
+        values = np.concatenate([numbers[name] for name in names], axis=1)
+        groups = rules[names[0]].parts if len(names) == 1 else ((0, values.shape[1], "slerp"),)
+        there = [torch.from_numpy(np.array(array)).to("cuda") for array in (values, times, targets)]
+        result = tmaops.resample(
+            *there,
+            groups=[tuple(group) for group in groups],
+            source_offsets=offsets,
+            target_offsets=target_offsets,
+            duplicates="last",
         )
-    return result
+        parts = np.split(result.cpu().numpy(), np.cumsum([numbers[name].shape[1] for name in names])[:-1], axis=1)
+        made |= dict(zip(names, parts, strict=True))
+    return made
 
 
-@dataclass(frozen=True)
+def compute_columns(
+    numbers: dict[str, np.ndarray], rules: Rules, episodes: "Episodes", device: str = "cpu"
+) -> dict[str, np.ndarray]:
+    """Columns (S, channels) of episodes at their targets, on the host or through torch on a GPU ("cuda"): (T, channels)."""
+    if not numbers or not episodes.targets.size:
+        return {
+            name: np.empty((episodes.targets.size, values.shape[1]), values.dtype) for name, values in numbers.items()
+        }
+    offsets, target_offsets = (np.append(0, np.cumsum(counts)) for counts in (episodes.rows, episodes.counts))
+    place = (episodes.times, offsets, episodes.targets, target_offsets)
+    turns = {name: values for name, values in numbers.items() if any("angle" in p.mode for p in rules[name].parts)}
+    there = {name: values for name, values in numbers.items() if device != "cpu" and name not in turns}
+    here = {name: values for name, values in numbers.items() if name not in there}
+    try:
+        return (compute(here, rules, *place) if here else {}) | (_on_gpu(there, rules, *place) if there else {})
+    except tmaops.Error as error:
+        if len(numbers) == 1 or len(episodes.names) > 1:
+            raise Refused(f"{episodes.names[0]}: column '{next(iter(numbers))}'", error.got, error.needed) from error
+    for names in {tuple(rules.partners.get(name, [name])) for name in numbers}:  # one by one, to name the column
+        try:
+            compute({name: numbers[name] for name in names}, rules, *place)
+        except tmaops.Error as error:
+            raise Refused(f"{episodes.names[0]}: column '{names[0]}'", error.got, error.needed) from error
+    raise Refused(episodes.names[0], "columns that cannot be resampled together", "another --mode")
+
+
+@dataclass
 class Episodes:
     """N episodes whose rows follow one another.
 
@@ -104,6 +110,7 @@ class Episodes:
     rows: np.ndarray
     counts: np.ndarray
     names: list[str]
+    taken: np.ndarray | None = None  # of arrays that hold more: their rows that have these times (S)
 
     def each(self) -> "list[Episodes]":
         """One by one."""
@@ -151,11 +158,6 @@ class Clock:
         return brackets(self.times, self.targets)
 
     @cached_property
-    def duplicates(self) -> str:
-        """What the operator is to do about equal times: refuse them, as there are none, or let the last one win."""
-        return "last" if (self.times[1:] == self.times[:-1]).any() else "error"
-
-    @cached_property
     def each(self) -> "list[Clock]":
         """The clocks of the episodes one by one."""
         return [Clock(episode, self._max_gap) for episode in self.episodes.each()]
@@ -172,86 +174,115 @@ class Clock:
         return self._rows[mode]
 
 
-def _resample_struct(column: pa.ChunkedArray, clock: Clock, resample_field: Callable) -> pa.StructArray:
-    """A struct whose fields are resampled each by its own rule; a struct that is null is taken as `previous`."""
-    fields = list(column.type)
-    parts = [_one(resample_field(child, field)) for child, field in zip(column.flatten(), fields, strict=True)]
-    missing = column.is_null().to_numpy()[clock.rows("previous")]
-    missing = missing if clock.empty is None else missing | clock.empty
-    return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array(missing))
-
-
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.Array):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def resample_column(
-    column: pa.ChunkedArray, rule: Rule, clock: Clock, where: str = "column", device: str = "cpu"
-) -> pa.ChunkedArray | pa.Array:
-    """One column at the targets of a clock, in the type that it has.
+def _numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
+    if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
+        return _one(column).to_numpy(zero_copy_only=False).reshape(-1, 1)
+    return np.ascontiguousarray(real_numbers(column, where))
 
-    A null row of real numbers has no value: a target strictly between it and a neighbour is null.
+
+def _computed(
+    columns: dict[str, pa.ChunkedArray], rules: Rules, clock: Clock, device: str
+) -> dict[str, pa.ChunkedArray | pa.Array]:
+    """Columns whose numbers are computed, at the targets of a clock, in the types that they have.
+
+    A null row has no value: a target strictly between it and a neighbour is null.
     """
-    if rule.taken:
-        return column.take(pa.array(clock.rows(rule.taken), mask=clock.empty))
-    if len(clock.episodes.names) > 1 and (column.null_count or rule.sees_the_ends):
-        chunks, row = [], 0
+    where = clock.episodes.names[0]
+    together = {name: rules.partners.get(name, [name]) for name in columns}
+    holes = {name for name in columns if any(columns[other].null_count for other in together[name])}
+    whole = {
+        name: _numbers(column, f"{where}: column '{name}'") for name, column in columns.items() if name not in holes
+    }
+    made: dict[str, pa.ChunkedArray | pa.Array] = {
+        name: like(numbers, columns[name].type, clock.empty)
+        for name, numbers in compute_columns(whole, rules, clock.episodes, device).items()
+    }
+    for names in {tuple(together[name]) for name in columns if name in holes}:
+        parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+        row = 0
         for own in clock.each:
-            made = resample_column(column.slice(row, own.times.size), rule, own, where, device)
-            chunks += made.chunks if isinstance(made, pa.ChunkedArray) else [made]
+            slices = {name: columns[name].slice(row, own.times.size) for name in names}
+            for name, part in _with_holes(slices, rules, own, device).items():
+                parts[name].append(part)
             row += own.times.size
-        return pa.chunked_array(chunks, column.type)
-    missing, times, targets = clock.empty, clock.times, clock.targets
-    if column.null_count:
-        null = column.is_null().to_numpy()
-        before, after = clock.around
-        at = targets == times[before]
-        gone = np.where(at, null[before], null[before] | null[after])
-        missing = gone if missing is None else missing | gone
-        present = np.flatnonzero(~null)
-        if present.size == 0:
-            return pa.nulls(targets.size, column.type)
-        column, times = column.take(pa.array(present)), times[present]
-    result = compute_parts(real_numbers(column, where), rule, times, targets, device, where, clock.duplicates)
-    return like(result, column.type, missing)
+        made |= {name: pa.chunked_array(found, columns[name].type) for name, found in parts.items()}
+    return made
+
+
+def _with_holes(columns: dict[str, pa.ChunkedArray], rules: Rules, clock: Clock, device: str) -> dict[str, pa.Array]:
+    """Columns of one episode that are resampled together, from the rows where none of them is null."""
+    null = np.logical_or.reduce([column.is_null().to_numpy() for column in columns.values()])
+    before, after = clock.around
+    missing = np.where(clock.targets == clock.times[before], null[before], null[before] | null[after])
+    missing = missing if clock.empty is None else missing | clock.empty
+    present = np.flatnonzero(~null)
+    if present.size == 0:
+        return {name: pa.nulls(clock.targets.size, column.type) for name, column in columns.items()}
+    where = clock.episodes.names[0]
+    episode = one_episode(clock.times[present], clock.targets, where)
+    numbers = {
+        name: _numbers(column.take(pa.array(present)), f"{where}: column '{name}'") for name, column in columns.items()
+    }
+    made = compute_columns(numbers, rules, episode, device)
+    return {name: like(values, columns[name].type, missing) for name, values in made.items()}
+
+
+def resample_columns(
+    columns: dict[str, pa.ChunkedArray], rules: Rules, clock: Clock, device: str = "cpu"
+) -> dict[str, pa.ChunkedArray | pa.Array]:
+    """Columns by name at the targets of a clock, in the types that they have."""
+    taken = {name: rules[name].taken for name in columns}
+    made = _computed({name: column for name, column in columns.items() if taken[name] is None}, rules, clock, device)
+    for name, column in columns.items():
+        if taken[name] is not None:
+            made[name] = column.take(pa.array(clock.rows(taken[name]), mask=clock.empty))
+    return made
 
 
 def resample_episodes(
-    table: pa.Table,
-    episodes: Episodes,
-    rule_of: Callable[[str, pa.DataType], Rule],
-    max_gap: int | None = None,
-    device: str = "cpu",
+    table: pa.Table, episodes: Episodes, rules: Rules, max_gap: int | None = None, device: str = "cpu"
 ) -> pa.Table:
     """The rows of episodes at their targets: same columns, order, types and metadata.
 
     max_gap: nanoseconds; targets strictly between two rows further apart have no data, which is null. The fields of a struct
-    are columns with names of their own ("observation.state").
+    are columns with names of their own ("observation.state"); a struct that is null is taken as `previous`.
     """
     try:
-        return _together(table, episodes, rule_of, max_gap, device)
+        return _together(table, episodes, rules, max_gap, device)
     except Refused:
         if len(episodes.names) == 1:
             raise
     parts, first = [], 0  # one by one, so that the message names the episode
     for episode in episodes.each():
-        parts.append(_together(table.slice(first, episode.times.size), episode, rule_of, max_gap, device))
+        parts.append(_together(table.slice(first, episode.times.size), episode, rules, max_gap, device))
         first += episode.times.size
     return pa.concat_tables(parts)
 
 
-def _together(table: pa.Table, episodes: Episodes, rule_of: Callable, max_gap: int | None, device: str) -> pa.Table:
+def _together(table: pa.Table, episodes: Episodes, rules: Rules, max_gap: int | None, device: str) -> pa.Table:
     clock = Clock(episodes, max_gap)
+    names = table.column_names
+    leaves = dict(leaf for name, column in zip(names, table.columns, strict=True) for leaf in leaves_in(column, name))
+    made = resample_columns(leaves, rules, clock, device)
 
-    def resampled(column: pa.ChunkedArray, field: pa.Field, above: str) -> pa.ChunkedArray | pa.Array:
-        name = above + field.name
-        if pa.types.is_struct(field.type):
-            return _resample_struct(column, clock, lambda child, inner: resampled(child, inner, f"{name}."))
-        return resample_column(
-            column, rule_of(name, field.type), clock, f"{episodes.names[0]}: column '{name}'", device
-        )
+    def rebuilt(column: pa.ChunkedArray | pa.Array, name: str) -> pa.ChunkedArray | pa.Array:
+        if not pa.types.is_struct(column.type):
+            return made[name]
+        fields = list(column.type)
+        parts = [
+            _one(rebuilt(child, f"{name}.{field.name}")) for child, field in zip(column.flatten(), fields, strict=True)
+        ]
+        missing = column.is_null().to_numpy()[clock.rows("previous")]
+        missing = missing if clock.empty is None else missing | clock.empty
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array(missing))
 
-    columns = [resampled(column, field, "") for column, field in zip(table.columns, table.schema, strict=True)]
+    columns = [rebuilt(column, name) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 

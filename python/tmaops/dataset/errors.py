@@ -9,6 +9,8 @@ class Refused(InvalidValue):
     Attributes: where, got, needed: the parts of the message, as text.
     """
 
+    reason = ""  # the name of the library's error behind it
+
     def __init__(self, where: str, got: str, needed: str):
         message = f"{where}: got {got}; needed {needed}"
         super().__init__(message, code=18, number="E018", name="bad_parameter", where=where, got=got, needed=needed)

@@ -18,6 +18,9 @@ from tmaops.dataset.rules import Rule
 
 FEWEST_PER_SAMPLE, MOST_PER_SAMPLE = 0.01, 100  # targets; every usual rate lies between, a wrong unit does not
 
+#: Attributes that say how many samples there are per second.
+RATES = ("fps", "hz", "control_freq", "control_frequency", "frequency", "frame_rate", "sample_rate", "sampling_rate")
+
 
 @dataclass
 class Stream:
@@ -126,6 +129,14 @@ class Plan:
             raise Refused("strict", f"a warning: {self.warnings[0]}", "no warnings")
 
 
+def beside_samples(path: str, rows: int, samples: int, plan: Plan) -> None:
+    """Names an array that is copied beside resampled ones: in a warning where it may hold samples, too."""
+    if any(f"'{path}' is copied" in known for known in plan.warnings + plan.notes):
+        return
+    said = plan.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else plan.notes
+    said.append(f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples")
+
+
 class Format(Protocol):
     """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
 
@@ -154,6 +165,15 @@ def _ends(*suffixes: str) -> Callable[[Path], bool]:
     return fits
 
 
+def _is_zarr(source: Path) -> bool:
+    if source.is_dir():
+        return (
+            any((source / name).is_file() for name in (".zgroup", "zarr.json"))
+            or (source / "meta/episode_ends").is_dir()
+        )
+    return source.name.lower().endswith((".zarr.zip", ".zarr"))
+
+
 class Kind(NamedTuple):
     """A format by what lies at a place: its module and class, or, of one that is not read, the line that gets one further."""
 
@@ -176,7 +196,12 @@ TO_PARQUET = (
 #: The formats, the surest first.
 KINDS = [
     Kind("LeRobot data set", lambda at: (at / "meta" / "info.json").is_file(), "lerobot", "LeRobot"),
-    Kind("Zarr replay buffer", lambda at: False, "zarr", "Zarr", "zarr"),
+    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr"),
+    Kind(
+        "a folder of Zarr stores",
+        lambda at: at.is_dir() and any(at.glob("*.zarr*")),
+        mend="one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F",
+    ),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
     Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py"),
     Kind(

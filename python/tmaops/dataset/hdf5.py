@@ -16,23 +16,24 @@ import h5py
 import numpy as np
 import pyarrow as pa
 
+from tmaops._recording import reads_text
 from tmaops.dataset import clock
-from tmaops.dataset.columns import compute_parts, in_gaps
+from tmaops.dataset.columns import compute_columns, in_gaps, one_episode
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.formats import Failed, Plan, Unit
+from tmaops.dataset.formats import RATES, Failed, Plan, Unit, beside_samples
 from tmaops.dataset.formats import Stream as Seen
 from tmaops.dataset.options import Options
-from tmaops.dataset.parquet import known_times
 from tmaops.dataset.places import fingerprint, opened, size_of
-from tmaops.dataset.rules import Rule, Rules, brackets, rows_of
+from tmaops.dataset.rules import Decided, Known, Rules, brackets, decide, find_time, rows_of
+from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of a dataset that are in memory at a time
+FIRST_BYTES = 4 << 20  # of a dataset by which its rule is decided
 AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
 
-#: Attributes, and datasets of one number, that say how many samples there are, and at which rate.
+#: Attributes, and datasets of one number, that say how many samples there are.
 COUNTS = ("num_samples", "num_frames", "num_steps", "num_timesteps", "n_frames", "n_steps", "length", "episode_length")
 COUNTS += ("episode_len", "max_timesteps", "total_frames", "frame_count", "horizon")
-RATES = ("fps", "hz", "control_freq", "control_frequency", "frequency", "frame_rate", "sample_rate", "sampling_rate")
 LENGTHS_OF_CAMERAS = "compress_len"  # ALOHA: a row for each camera, the bytes of each of its frames
 
 
@@ -94,9 +95,27 @@ def demonstrations(file: h5py.File) -> list[str]:
     return [""]
 
 
-def _time_dataset(group: h5py.Group, options: Options) -> str | None:
-    names = [options.time_column] if options.time_column else known_times()
-    return next((n for n in names if n in group and isinstance(group[n], h5py.Dataset) and group[n].ndim == 1), None)
+def _time_of(group: h5py.Group, options: Options, where: str) -> dict[str, Any] | None:
+    """The dataset of a group that holds its times, as the library finds it by name; None where there is none."""
+    lines = {
+        name: item
+        for name, item in group.items()
+        if isinstance(item, h5py.Dataset) and item.ndim == 1 and item.shape[0] and item.dtype.kind in "iufOS"
+    }
+    known = {
+        name: np.array(_column(_read(item, slice(0, FIRST_ROWS), where), where).to_pylist(), str)
+        if item.dtype.kind in "OS"
+        else item[:FIRST_ROWS]
+        for name, item in lines.items()
+        if item.dtype.kind not in "OS" or name == options.time_column or reads_text(name)
+    }
+    if options.time_column is not None and options.time_column not in known:
+        return None
+    return find_time({name: _native(values) for name, values in known.items()}, options.time_column, options.time_unit)
+
+
+def _native(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
 
 
 def input_rate(file: h5py.File, options: Options) -> tuple[str, str] | None:
@@ -126,13 +145,13 @@ def streams_of(
     streams = []
     groups = [("", group)] + [(path, item) for path, item in _members(group) if isinstance(item, h5py.Group)]
     for path, item in groups:
-        name = _time_dataset(item, options)
-        if name is None:
+        if (time := _time_of(item, options, where)) is None:
             continue
+        name = time["name"]
         label = f"{where}: {path or '.'}/{name}"
         column = pa.chunked_array([_column(_read(item[name], (), where), label)])
         if path not in units:
-            units[path] = clock.unit_of(name, column.type, clock.some_numbers(column), options.time_unit)
+            units[path] = clock.unit_of(time, column, options.time_unit)
         times = clock.nanoseconds(column, units[path][0], label)
         times, order = clock.in_order(times, np.array([times.size]), [label], options.sort, options.duplicates)
         streams.append(Stream(path, times - options.latency_ns(path or "."), name, units[path][0], order))
@@ -211,10 +230,9 @@ class Hdf5:
 
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
-        kinds: dict[str, str] = {}
         names: set[str] = set()
         units: dict[str, tuple[str | None, str]] = {}
-        rules = Rules(dict(options.modes))
+        known: dict[str, Known] = {}
         for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
             kept, labels = [], []
@@ -231,10 +249,13 @@ class Hdf5:
                         if not targets.size:
                             continue
                         for path_in, item in _members(group):
-                            if isinstance(item, h5py.Dataset) and _is_sampled(item, stream_of(path_in, streams)):
-                                kinds[path_in] = str(item.dtype)
-                                if path_in not in plan.columns and not _is_time(path_in, streams):
-                                    plan.columns[path_in] = _rule(rules, path_in, item)
+                            if (
+                                isinstance(item, h5py.Dataset)
+                                and path_in not in known
+                                and not _is_time(path_in, streams)
+                            ):
+                                if _is_sampled(item, stream_of(path_in, streams)):
+                                    known[path_in] = _known(path_in, item, f"episode {label}")
                         if not plan.notes:
                             plan.notes += [_said(s, found, units) for s in streams]
                             plan.warnings += [w for s in streams if (w := _coarse(group, s))]
@@ -251,13 +272,17 @@ class Hdf5:
                 plan.units.append(Unit(name, task, size_of(path), labels))
             plan.episodes += len(kept)
         if plan.units:
-            rules.check_used(kinds)
+            decided = _decided(known, options)
+            plan.columns, rules = decided.rules.columns, decided.rules.json()
+            plan.notes, plan.warnings = plan.notes + decided.notes, plan.warnings + decided.warnings
+            for unit in plan.units:
+                unit.task |= {"rules": rules}
             options.check_streams(sorted(names))
         return plan
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
-        rules = Rules(dict(options.modes))
+        rules = Rules.of_json(unit.task["rules"])
         units = {name: tuple(found) for name, found in unit.task["units"].items()}
         read = written = 0
         with _open(path) as file, h5py.File(target, "w", libver="latest") as out:
@@ -287,7 +312,6 @@ class Hdf5:
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Seen]]:
         """Every demonstration with its streams, for inspect()."""
-        rules = Rules()
         units: dict[str, tuple[str | None, str]] = {}
         for path in self.files(source):
             name = path.name if source.is_file() else str(path.relative_to(source))
@@ -303,22 +327,24 @@ class Hdf5:
                     try:
                         group, rate = file[demo] if demo else file, found[0] if found else None
                         streams = streams_of(group, options, rate, f"episode {label}", units)
-                        yield self._seen(group, streams, label, rules)
+                        yield self._seen(group, streams, label)
                     except Refused as error:
                         unreadable[label] = str(error)
 
-    def _seen(self, group: h5py.Group, streams: list[Stream], label: str, rules: Rules) -> list[Seen]:
+    def _seen(self, group: h5py.Group, streams: list[Stream], label: str) -> list[Seen]:
         seen = {s.path: Seen(label, s.path, s.times) for s in streams}
+        known = {}
         for path, item in _members(group):
             if not isinstance(item, h5py.Dataset) or item.dtype.kind != "f" or _is_time(path, streams):
                 continue
             stream = stream_of(path, streams)
             if not _is_sampled(item, stream):
                 continue
-            mine = seen[stream.path]
-            mine.columns[path] = _read(item, (), f"episode {label}").reshape(stream.times.size, -1)
-            parts = [p for p in _rule(rules, path, item).parts if p.mode == "slerp"]
-            mine.quaternions[path] = [k for p in parts for k in range(p.first, p.first + p.count, 4)]
+            seen[stream.path].columns[path] = _read(item, (), f"episode {label}").reshape(stream.times.size, -1)
+            known[path] = _known(path, item, f"episode {label}")
+        rules = _decided(known, Options("1")).rules
+        for each in seen.values():
+            each.quaternions = {path: rules.quaternions_in(path) for path in each.columns}
         return list(seen.values())
 
     def _demonstration(
@@ -340,14 +366,15 @@ class Hdf5:
             elif _is_time(path, streams):
                 _write_times(item, made, path, targets, stream.unit)
             else:
+                items = {name: group[name] for name in rules.partners.get(path, [path])}
                 _resample(
-                    item,
+                    items,
                     _create(made, path, item, targets.size),
-                    _rule(rules, path, item),
+                    rules,
                     stream,
                     _evaluated(stream, targets, options),
                     options,
-                    f"{where}: {path}",
+                    where,
                 )
         return sum(s.times.size for s in streams[:1]), targets.size
 
@@ -389,11 +416,7 @@ def _note_others(group: h5py.Group, streams: list[Stream], plan: Plan) -> None:
         stream = stream_of(path, streams) if isinstance(item, h5py.Dataset) else None
         if stream is None or item.ndim == 0 or _is_sampled(item, stream) or _is_of_cameras(path, item, stream):
             continue
-        rows, samples = item.shape[0], stream.times.size
-        what = f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples"
-        said = plan.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else plan.notes
-        if not any(f"'{path}' is copied" in known for known in plan.warnings + plan.notes):
-            said.append(what)
+        beside_samples(path, item.shape[0], stream.times.size, plan)
 
 
 def _is_of_cameras(path: str, item: h5py.Dataset, stream: Stream | None) -> bool:
@@ -431,10 +454,29 @@ def _coarse(group: h5py.Group, stream: Stream) -> str | None:
     return f"dataset '{stream.time_name}' of {stream.path or 'the samples'} holds {kind} seconds: their resolution gets coarser with time"
 
 
-def _rule(rules: Rules, path: str, item: h5py.Dataset) -> Rule:
+def _known(path: str, item: h5py.Dataset, where: str) -> Known:
+    """What the first rows of a dataset say of it."""
     real = item.dtype.kind == "f"
     channels = int(np.prod(item.shape[1:], dtype=np.int64)) if real else None
-    return rules.of(path, str(item.dtype), channels)
+    looked_at = real or item.dtype.kind in "iub" and item.ndim == 1
+    row_bytes = max(1, item.dtype.itemsize * int(np.prod(item.shape[1:], dtype=np.int64)))
+    rows = max(1, min(FIRST_ROWS, FIRST_BYTES // row_bytes))
+    values = _native(_read(item, slice(0, rows), where)) if looked_at else None
+    return Known(
+        path, str(item.dtype), channels, values if values is None or item.ndim == 1 else values.reshape(len(values), -1)
+    )
+
+
+def _decided(known: dict[str, Known], options: Options) -> Decided:
+    """The rules of datasets; those with fewer rows go on with their last one."""
+    rows = max((len(each.values) for each in known.values() if each.values is not None), default=1)
+
+    def lengthened(values: np.ndarray | None) -> np.ndarray | None:
+        if values is None or len(values) == rows:
+            return values
+        return np.concatenate([values, np.repeat(values[-1:], rows - len(values), axis=0)])
+
+    return decide([each._replace(values=lengthened(each.values)) for each in known.values()], options.modes, rows=rows)
 
 
 def _copy_attributes(source: h5py.Group | h5py.Dataset, target: h5py.Group | h5py.Dataset) -> None:
@@ -478,22 +520,25 @@ def _write_times(item: h5py.Dataset, made: h5py.Group, path: str, targets: np.nd
 
 
 def _resample(
-    item: h5py.Dataset,
+    items: dict[str, h5py.Dataset],
     made: h5py.Dataset,
-    rule: Rule,
+    rules: Rules,
     stream: Stream,
     targets: np.ndarray,
     options: Options,
     where: str,
 ) -> None:
-    """Writes a dataset slab by slab: as many targets as fit SLAB_BYTES, from the rows that they need."""
-    times = stream.times
+    """Writes a dataset slab by slab: as many targets as fit SLAB_BYTES, from the rows that they need. items: it, and those that
+    are resampled with it, by their paths.
+    """
+    path, item = next((path, item) for path, item in items.items() if made.name.endswith(path))
+    times, taken = stream.times, rules[path].taken
     row_bytes = max(1, item.dtype.itemsize * int(np.prod(item.shape[1:], dtype=np.int64)))
     size = max(1, SLAB_BYTES // row_bytes * targets.size // max(times.size, targets.size))
     for first in range(0, targets.size, size):
         part = targets[first : first + size]
-        if rule.taken:
-            rows = rows_of(rule.taken, times, part if first + size >= targets.size else np.append(part, targets[-1]))[
+        if taken:
+            rows = rows_of(taken, times, part if first + size >= targets.size else np.append(part, targets[-1]))[
                 : part.size
             ]
             low, high = int(rows.min()), int(rows.max())
@@ -501,7 +546,9 @@ def _resample(
             continue
         before, after = brackets(times, part[[0, -1]])
         low, high = max(int(before[0]) - AROUND, 0), int(after[1]) + AROUND + 1
-        slab = stream.rows(item, low, high, where)
-        numbers = np.ascontiguousarray(slab, item.dtype.newbyteorder("=")).reshape(len(slab), -1)
-        result = compute_parts(numbers, rule, times[low:high], part, options.device, where, options.duplicates)
-        made[first : first + size] = result.reshape(part.size, *item.shape[1:])
+        slabs = {name: _native(stream.rows(each, low, high, where)) for name, each in items.items()}
+        numbers = {name: slab.reshape(len(slab), -1) for name, slab in slabs.items()}
+        episode = one_episode(times[low:high], part, where)
+        made[first : first + size] = compute_columns(numbers, rules, episode, options.device)[path].reshape(
+            part.size, *item.shape[1:]
+        )

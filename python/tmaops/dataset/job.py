@@ -388,7 +388,8 @@ def _end(
     for stale in list(partial.rglob("*")):  # of a unit that this job no longer has, or of finish() before
         if stale.is_file() and kept.isdisjoint((stale, *stale.parents)):
             stale.unlink()
-    kind.finish(source, options, plan, results, partial)
+    with readable(str(source), kind.broken):
+        kind.finish(source, options, plan, results, partial)
     manifest = {
         "made_by": "tmaops dataset resample",
         "options": asdict(options),

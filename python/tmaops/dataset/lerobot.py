@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,15 @@ from tmaops.dataset.formats import Failed, Plan, Stream, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, streams_of
 from tmaops.dataset.places import copy, copy_tree, fingerprint, opened, size_of, whole, write_whole
-from tmaops.dataset.rules import Rule, Rules
+from tmaops.dataset.rules import Decided, Rules, decide
 from tmaops.dataset.tables import (
     BATCH_ROWS,
     Runs,
     Writer,
     channels_by_column,
+    first_rows,
     grouped,
-    leaves_of,
+    known_of,
     map_runs,
     packed,
     parquet,
@@ -50,7 +50,8 @@ LAYOUT = Layout("timestamp", "s", "episode_index")
 class LeRobot:
     """One unit per data file. Where an episode begins in the whole set follows from the times alone."""
 
-    broken = (pa.ArrowException, UnicodeDecodeError, MemoryError)
+    #: Besides what Arrow raises: what comes of metadata in JSON that are not as LeRobot writes them.
+    broken = (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError)
 
     def files(self, source: Path) -> list[Path]:
         return sorted((source / "data").glob("*/*.parquet"))
@@ -65,8 +66,9 @@ class LeRobot:
             raise Refused(str(source / "data"), "no Parquet files", "data/chunk-*/*.parquet")
         options.check_streams([])
         schema = parquet(files[0]).schema_arrow
-        rules = self._rules(options, info, schema)
-        plan.columns = self._columns(rules, files[0])
+        decided = self._decided(files[0], info, options)
+        plan.columns, rules = decided.rules.columns, decided.rules.json()
+        plan.notes, plan.warnings = plan.notes + decided.notes, list(decided.warnings)
         gaps = pa.schema([field for field in schema if field.name not in COUNTED])
         wanted = features_with_stats(source)
         index = exact = 0
@@ -85,7 +87,7 @@ class LeRobot:
                 if kept_exact.all() and not options.sort:  # times follow from the first ones
                     facts["begins"] = begins
                 task = {"file": name, "episodes": {key: packed(values) for key, values in facts.items()}}
-                task |= {"stats": wanted, "input": fingerprint(path)}
+                task |= {"stats": wanted, "rules": rules, "input": fingerprint(path)}
                 made = data_path(info, plan.episodes, name)
                 plan.units.append(Unit(made, task, size_of(path), pa.array(was)))
                 index, plan.episodes = index + int(counts.sum()), plan.episodes + was.size
@@ -161,14 +163,9 @@ class LeRobot:
         path = source / unit.task["file"]
         file = parquet(path)
         schema = file.schema_arrow
-        rules = self._rules(options, info, schema)
-        widths = channels_by_column(file)
+        rules = Rules.of_json(unit.task["rules"])
         wanted = {name: keys for name, keys in unit.task["stats"].items() if name in schema.names}
         stats: list[dict[str, dict[str, np.ndarray]]] = []
-
-        @cache
-        def rule_of(name: str, kind: pa.DataType) -> Rule:
-            return rules.of(name, kind, widths[name])
 
         data = [name for name in schema.names if name not in COUNTED]
         facts = {key: unpacked(text) for key, text in unit.task["episodes"].items()}
@@ -185,7 +182,7 @@ class LeRobot:
             else:
                 times = clock.frames(own["begins"], group.rows, fps)
             episodes, targets = episodes_of(group, times, options)
-            made = resample_episodes(table.select(data), episodes, rule_of, options.max_gap_ns(), options.device)
+            made = resample_episodes(table.select(data), episodes, rules, options.max_gap_ns(), options.device)
             columns = {name: made.column(name) for name in data}
             frames = clock.places(episodes.counts)
             begins = targets[np.cumsum(episodes.counts) - episodes.counts]
@@ -248,11 +245,17 @@ class LeRobot:
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
-        rules = self._rules(Options("1"), read_info(source), None)
-        for path in self.files(source):
-            yield from streams_of(path, LAYOUT, None, rules, COUNTED, unreadable)
+        info, files = read_info(source), self.files(source)
+        rules = self._decided(files[0], info, options).rules if files else Rules()
+        for path in files:
+            yield from streams_of(path, LAYOUT, None, rules, unreadable)
 
-    def _rules(self, options: Options, info: dict[str, Any], schema: pa.Schema | None) -> Rules:
+    def _decided(self, path: Path, info: dict[str, Any], options: Options) -> Decided:
+        """The rules of the columns by the first rows of the first file, and by the names of channels in info.json."""
+        file = parquet(path)
+        for name in COUNTED:
+            if name not in file.schema_arrow.names:
+                raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot")
         names = {}
         for key, feature in info["features"].items():
             listed = feature.get("names")
@@ -260,20 +263,11 @@ class LeRobot:
                 listed = next((v for v in listed.values() if isinstance(v, list)), None)
             if isinstance(listed, list):
                 names[key] = [str(name) for name in listed]
-        rules = Rules(dict(options.modes), names)
-        if schema is not None:
-            rules.check_used(leaves_of(schema, COUNTED))
-        return rules
-
-    def _columns(self, rules: Rules, path: Path) -> dict[str, Rule]:
-        file = parquet(path)
-        for name in COUNTED:
-            if name not in file.schema_arrow.names:
-                raise Refused(str(path), f"no column '{name}'", "the columns of LeRobot")
-        widths = channels_by_column(file)
-        return {
-            name: rules.of(name, kind, widths[name]) for name, kind in leaves_of(file.schema_arrow, COUNTED).items()
-        }
+        first = first_rows(file)
+        runs = runs_of(first.column("episode_index"), f"{path}: column 'episode_index'")
+        known = known_of(first, channels_by_column(file, first), names)
+        known = [each for each in known if each.name not in COUNTED]
+        return decide(known, options.modes, offsets=np.append(runs.first, first.num_rows), rows=first.num_rows)
 
 
 def read_info(source: Path) -> dict[str, Any]:

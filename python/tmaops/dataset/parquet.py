@@ -19,7 +19,7 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Plan, Stream, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint, size_of
-from tmaops.dataset.rules import Rule, Rules
+from tmaops.dataset.rules import Decided, Rules, channels_of, decide
 from tmaops.dataset.tables import (
     BATCH_ROWS,
     Runs,
@@ -27,8 +27,10 @@ from tmaops.dataset.tables import (
     channels_by_column,
     channels_of_table,
     columns_of,
+    first_rows,
     joined,
-    leaves_of,
+    known_of,
+    leaves_in,
     map_runs,
     packed,
     parquet,
@@ -39,13 +41,7 @@ from tmaops.dataset.tables import (
     unpacked,
 )
 
-TIME_NAMES = ("timestamp", "timestamps", "time", "times", "t", "stamp", "stamps")
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
-
-
-def known_times() -> tuple[str, ...]:
-    """Names of times, also with a unit behind them."""
-    return TIME_NAMES + tuple(f"{name}_{unit}" for name in TIME_NAMES for unit in clock.NANOSECONDS)
 
 
 def _named(given: str | None, known: tuple[str, ...], names: list[str], what: str) -> str | None:
@@ -63,6 +59,7 @@ class Layout:
     time: str | None  # None: counted at input_hz
     unit: str | None
     episode: str | None
+    nanos: str | None = None  # of times in whole seconds: the column with their nanoseconds
     first_flags: str | None = None  # without an episode column: true in the first row of each
     lists: tuple[str, ...] = ()  # a row per episode: the columns that hold its steps
     input_hz: str | None = None
@@ -70,14 +67,15 @@ class Layout:
 
     def counted(self) -> tuple[str | None, ...]:
         """Columns that are not resampled."""
-        return (self.time, self.episode)
+        return (self.time, self.nanos, self.episode)
 
     def times(self, steps: pa.Table, where: str, rows: np.ndarray | None = None) -> np.ndarray:
         """The times (S, nanoseconds) of the steps of an episode, or of several with so many rows each."""
         if self.time is None:
             rows = np.array([steps.num_rows]) if rows is None else rows
             return clock.frames(np.zeros(rows.size, np.int64), rows, clock.rate(self.input_hz))
-        return clock.nanoseconds(steps.column(self.time), self.unit, where)
+        times = clock.nanoseconds(steps.column(self.time), self.unit, where)
+        return times if self.nanos is None else times + clock.nanoseconds(steps.column(self.nanos), "ns", where)
 
     def in_order(
         self, labels: list[str], rows: np.ndarray, steps: pa.Table, options: Options
@@ -126,52 +124,66 @@ def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
-def layout_of(file: pq.ParquetFile, options: Options) -> tuple[Layout, list[str]]:
-    """The layout of a table, and what was inferred, in words."""
-    schema = file.schema_arrow
+def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
+    """The layout of a table and the rules of its columns, by its first rows; the notes say what was inferred."""
+    first = first_rows(file)
+    kinds = {field.name: field.type for field in file.schema_arrow}
     lists: tuple[str, ...] = ()
-    kinds = {field.name: field.type for field in schema}
     steps = kinds.get("steps")
     if steps is not None and _is_list(steps) and pa.types.is_struct(steps.value_type):
         lists = ("steps",)
     elif _is_list(kinds.get("is_first", pa.null())):
         lists = tuple(name for name, kind in kinds.items() if _is_list(kind))
     if lists:
-        kinds = {name: kinds[name].value_type for name in lists}
-    time = _named(options.time_column, known_times(), list(kinds), "time")
-    if time is None and options.input_hz is None:
-        raise Refused(
-            "time column",
-            "none of the usual names among " + ", ".join(kinds),
-            "--time NAME, or --input-hz, the rate of its rows",
-        )
-    unit, style, notes = None, "T", [f"time: counted at {options.input_hz} per second (asked for)"]
-    if time is not None:
-        values = _first_times(file, time, bool(lists))
-        kind = values.type
-        unit, how = clock.unit_of(time, kind, clock.some_numbers(values), options.time_unit)
-        style = clock.text_style(values[0].as_py()) if pa.types.is_string(kind) and len(values) else "T"
-        notes = [f"time: column '{time}' in {unit or 'its own unit'} ({how})"]
-    episode = None if lists else _named(options.episode_column, EPISODE_NAMES, schema.names, "episode")
-    flags = (
-        "is_first" if not lists and episode is None and pa.types.is_boolean(kinds.get("is_first", pa.null())) else None
-    )
+        row = next(file.iter_batches(batch_size=1, columns=list(lists), use_threads=False), None)
+        if row is None:
+            raise Refused("episodes", "none", "at least one")
+        first = Layout(None, None, None, lists=lists).steps(pa.Table.from_batches([row]), "the first episode")
+        channels = channels_of_table(first)
+    else:
+        channels = channels_by_column(file, first)
+    episode = None if lists else _named(options.episode_column, EPISODE_NAMES, list(kinds), "episode")
+    flags = None
+    if not lists and episode is None and pa.types.is_boolean(kinds.get("is_first", pa.null())):
+        flags = "is_first"
+    layout = Layout(None, None, episode, None, flags, lists, options.input_hz)
+    decided, notes = _decide(first, channels, layout, options)
     if lists:
         notes.append(f"episodes: a row each, whose steps are in {', '.join(lists)}")
     elif flags:
         notes.append(f"episodes: begin where '{flags}' is true")
     else:
         notes.append(f"episodes: column '{episode}'" if episode else "episodes: each file is one")
-    return Layout(time, unit, episode, flags, lists, options.input_hz if time is None else None, style), notes
+    return layout, decided._replace(notes=notes + decided.notes)
 
 
-def _first_times(file: pq.ParquetFile, name: str, in_lists: bool) -> pa.ChunkedArray:
-    """Some of the first times of a file that are not null."""
-    batch = next(file.iter_batches(1 if in_lists else 4096, columns=[name], use_threads=False), None)
-    column = file.schema_arrow.empty_table().column(name) if batch is None else pa.chunked_array([batch.column(0)])
-    if in_lists:
-        column = pa.chunked_array([column.combine_chunks().flatten()])
-    return clock.plain(column.drop_null())
+def _decide(
+    first: pa.Table, channels: dict[str, int | None], layout: Layout, options: Options
+) -> tuple[Decided, list[str]]:
+    """The rules of columns by these rows. Sets what the layout says of times, and returns a note about them."""
+    if options.time_column is not None and options.time_column not in channels:
+        raise Refused("time column", repr(options.time_column), "one of " + ", ".join(channels))
+    begins = [0, first.num_rows]
+    if layout.episode and first.num_rows:
+        runs = runs_of(first.column(layout.episode), f"column '{layout.episode}'")
+        begins = np.append(runs.first, first.num_rows)
+    known = [each for each in known_of(first, channels) if each.name != layout.episode]
+    try:
+        decided = decide(known, options.modes, time=options.time_column, unit=options.time_unit, offsets=begins)
+    except Refused as error:
+        if error.reason != "array_missing":
+            raise
+        if options.input_hz is not None:
+            decided = decide(known, options.modes, offsets=begins, rows=first.num_rows)
+            return decided, [f"time: counted at {options.input_hz} per second (asked for)"]
+        names = "none of the usual names among " + ", ".join(channels)
+        raise Refused("time column", names, "--time NAME, or --input-hz, the rate of its rows") from error
+    time = decided.time
+    layout.time, layout.nanos, layout.input_hz = time["name"], time.get("second_name"), None
+    column = clock.plain(first.column(layout.time).drop_null())
+    layout.unit, how = clock.unit_of(time, column, options.time_unit)
+    layout.style = clock.text_style(column[0].as_py()) if pa.types.is_string(column.type) and len(column) else "T"
+    return decided, [f"time: column '{layout.time}' in {layout.unit or 'its own unit'} ({how})"]
 
 
 def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> Runs:
@@ -205,8 +217,11 @@ class ParquetTables:
             name = _name(path, source)
             with plan.failed.named(name):
                 file = parquet(path)
+                if not file.metadata.num_rows:
+                    plan.notes.append(f"{name}: no rows, left out")
+                    continue
                 if schema is None:
-                    layout = self._begin(file, options, plan)
+                    layout, rules = self._begin(file, options, plan)
                     schema = file.schema_arrow
                 elif not file.schema_arrow.equals(schema):
                     raise Refused(str(path), "another schema than that of the first file", "files of one schema")
@@ -217,19 +232,18 @@ class ParquetTables:
                     parts += self._accepted(group, table, layout, schema, options, plan)
                 if parts:
                     found.append((name, path, joined(parts)))
-        if layout.episode:
+        if found and layout.episode:
             self._check_once(found, plan)
-        task = {"layout": asdict(layout)}
+        task = {"layout": asdict(layout), "rules": rules.json()} if found else {}
         for name, path, runs in found:
             own = task | {"file": name, "first": packed(runs.first), "rows": packed(runs.rows)}
             plan.units.append(Unit(name, own | {"input": fingerprint(path)}, size_of(path), runs.names))
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
 
-    def _begin(self, file: pq.ParquetFile, options: Options, plan: Plan) -> Layout:
+    def _begin(self, file: pq.ParquetFile, options: Options, plan: Plan) -> tuple[Layout, Rules]:
         """What the first file says of all."""
-        layout, notes = layout_of(file, options)
-        plan.notes += notes
+        layout, decided = look(file, options)
         found = {
             "time_column": layout.time,
             "time_unit": layout.unit,
@@ -237,22 +251,13 @@ class ParquetTables:
             "input_hz": layout.input_hz,
         }
         plan.found = {key: value for key, value in found.items() if value}
-        kinds, widths = self._columns(file, layout)
-        rules = Rules(dict(options.modes))
-        rules.check_used(kinds)
-        plan.columns = {leaf: rules.of(leaf, kind, widths[leaf]) for leaf, kind in kinds.items()}
+        plan.notes, plan.warnings, plan.columns = plan.notes + decided.notes, decided.warnings, decided.rules.columns
         kind = file.schema_arrow.field(layout.time).type if layout.time else None
         if kind in (pa.float16(), pa.float32(), pa.list_(pa.float32())):
             plan.warnings.append(
                 f"column '{layout.time}' holds {kind} seconds: their resolution gets coarser with time"
             )
-        if (
-            kind is not None
-            and pa.types.is_string(clock.plain(pa.chunked_array([], kind)).type)
-            and len(layout.style) < 2
-        ):
-            plan.warnings.append(f"column '{layout.time}' holds times without a zone: they are taken as UTC")
-        return layout
+        return layout, decided.rules
 
     def _accepted(
         self, runs: Runs, rows: pa.Table, layout: Layout, schema: pa.Schema, options: Options, plan: Plan
@@ -297,10 +302,8 @@ class ParquetTables:
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
-        file = parquet(path)
         layout = Layout(**unit.task["layout"])
-        _, widths = self._columns(file, layout)
-        resampler = Resampler(layout, options, widths)
+        resampler = Resampler(layout, options, Rules.of_json(unit.task["rules"]))
         first, rows = unpacked(unit.task["first"]), unpacked(unit.task["rows"])
         runs = Runs(pa.nulls(first.size) if unit.episodes is None else unit.episodes, first, rows)
         read, written = map_runs(path, target, runs, resampler.episodes)
@@ -316,22 +319,12 @@ class ParquetTables:
         for path in self.files(source):
             try:
                 file = parquet(path)
-                layout, _ = layout_of(file, options)
+                layout, decided = look(file, options)
                 runs = episodes_of(file, path, _name(path, source), layout)
             except Refused as error:
                 unreadable[str(path)] = str(error)
                 continue
-            yield from streams_of(path, layout, runs, Rules(), layout.counted(), unreadable)
-
-    def _columns(self, file: pq.ParquetFile, layout: Layout) -> tuple[dict[str, pa.DataType], dict[str, int | None]]:
-        """Type and channels of everything that has a rule."""
-        if not layout.lists:
-            return leaves_of(file.schema_arrow, layout.counted()), channels_by_column(file)
-        row = next(file.iter_batches(batch_size=1, use_threads=False), None)
-        if row is None:
-            raise Refused("episodes", "none", "at least one")
-        steps = layout.steps(pa.Table.from_batches([row]), "the first episode")
-        return leaves_of(steps.schema, layout.counted()), channels_of_table(steps)
+            yield from streams_of(path, layout, runs, decided.rules, unreadable)
 
 
 def _episodes(runs: Runs, times: np.ndarray, rows: np.ndarray, options: Options) -> tuple[Episodes, np.ndarray]:
@@ -342,11 +335,10 @@ def _episodes(runs: Runs, times: np.ndarray, rows: np.ndarray, options: Options)
 
 
 class Resampler:
-    """Episodes of one layout at the targets of `options`. widths: the channels of everything with a rule."""
+    """Episodes of one layout at the targets of `options`."""
 
-    def __init__(self, layout: Layout, options: Options, widths: dict[str, int | None]):
-        self._layout, self._options, self._widths = layout, options, widths
-        self._rules = Rules(dict(options.modes))
+    def __init__(self, layout: Layout, options: Options, rules: Rules):
+        self._layout, self._options, self._rules = layout, options, rules
         self.read = self.written = 0  # steps so far
 
     def episodes(self, runs: Runs, rows: pa.Table) -> pa.Table:
@@ -364,12 +356,17 @@ class Resampler:
         episodes, targets = _episodes(runs, times, counts, self._options)
         kept = [name for name in steps.column_names if name not in layout.counted()]
         made = resample_episodes(
-            steps.select(kept), episodes, self._rule, self._options.max_gap_ns(), self._options.device
+            steps.select(kept), episodes, self._rules, self._options.max_gap_ns(), self._options.device
         )
         columns = {name: made.column(name) for name in kept}
         if layout.time:
             kind = steps.schema.field(layout.time).type
-            columns[layout.time] = clock.times_like(targets, kind, layout.unit, layout.style)
+            if layout.nanos:
+                own = steps.schema.field(layout.nanos).type
+                columns[layout.nanos] = clock.times_like(targets % clock.NANOSECONDS["s"], own, "ns")
+                columns[layout.time] = clock.times_like(targets // clock.NANOSECONDS["s"], kind, "ns")
+            else:
+                columns[layout.time] = clock.times_like(targets, kind, layout.unit, layout.style)
         if layout.episode:
             same = np.repeat(episodes.begins, episodes.counts)
             columns[layout.episode] = steps.column(layout.episode).take(pa.array(same))
@@ -378,21 +375,13 @@ class Resampler:
             rows, pa.Table.from_arrays([columns[name] for name in steps.column_names], schema=steps.schema)
         )
 
-    def _rule(self, name: str, kind: pa.DataType) -> Rule:
-        return self._rules.of(name, kind, self._widths[name])
-
 
 def _name(path: Path, source: Path) -> str:
     return path.name if path == source else str(path.relative_to(source))
 
 
 def streams_of(
-    path: Path,
-    layout: Layout,
-    runs: Runs | None,
-    rules: Rules,
-    counted: tuple[str | None, ...],
-    unreadable: dict[str, str],
+    path: Path, layout: Layout, runs: Runs | None, rules: Rules, unreadable: dict[str, str]
 ) -> Iterator[list[Stream]]:
     """The episodes of a file with their real numbers, one stream each; what cannot be read goes into `unreadable`."""
     try:
@@ -403,7 +392,7 @@ def streams_of(
             try:
                 steps = layout.steps(table, f"episode {label}")
                 stream = Stream(label, "", layout.times(steps, f"episode {label}"))
-                _add_numbers(stream, steps, rules, counted)
+                _add_numbers(stream, steps, rules)
             except Refused as error:
                 unreadable[label] = str(error)
                 continue
@@ -412,13 +401,9 @@ def streams_of(
         unreadable[str(path)] = str(error)
 
 
-def _add_numbers(stream: Stream, steps: pa.Table, rules: Rules, counted: tuple[str | None, ...]) -> None:
-    while any(pa.types.is_struct(field.type) for field in steps.schema):
-        steps = steps.flatten()
-    for name, width in channels_of_table(steps).items():
-        if not width or name in counted:
-            continue
-        column = steps.column(name)
-        stream.columns[name] = real_numbers(column.drop_null() if column.null_count else column, name)
-        parts = [p for p in rules.of(name, column.type, width).parts if p.mode == "slerp"]
-        stream.quaternions[name] = [first for p in parts for first in range(p.first, p.first + p.count, 4)]
+def _add_numbers(stream: Stream, steps: pa.Table, rules: Rules) -> None:
+    for name in steps.column_names:
+        for leaf, column in leaves_in(steps.column(name), name):
+            if leaf in rules.columns and channels_of(column.type) is not None and rules[leaf].taken is None:
+                stream.columns[leaf] = real_numbers(column.drop_null() if column.null_count else column, leaf)
+                stream.quaternions[leaf] = rules.quaternions_in(leaf)

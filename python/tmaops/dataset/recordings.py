@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from tmaops.dataset.bags import bags
-from tmaops.dataset.columns import Clock, one_episode, real_numbers, resample_column
+from tmaops.dataset.columns import Clock, one_episode, real_numbers, resample_columns
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Plan, Unit
 from tmaops.dataset.formats import Stream as Seen
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint, size_of
-from tmaops.dataset.rules import Part, Rule, Rules, channels_of
-from tmaops.dataset.tables import write_table
-from tmaops.dataset.topics import SIMULATED, Recording, Stream, held, read
+from tmaops.dataset.rules import Decided, Part, Rule, Rules, channels_of, decide
+from tmaops.dataset.tables import FIRST_ROWS, channels_of_table, known_of, write_table
+from tmaops.dataset.topics import SIMULATED, Recording, held, read
 
 SHORT = 0.8  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
@@ -44,9 +44,11 @@ class Recordings:
             self.folder = tempfile.mkdtemp(prefix="tmaops-")
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
-        kinds: dict[str, pa.DataType] = {}
+        known: dict[str, pa.ChunkedArray] = {}
+        held_columns: dict[str, Rule] = {}
         topics: set[str] = set()
         taken: set[str] = set()
+        quaternions: set[str] = set()
         for bag in bags(source):
             for name, recording in read(bag, options.topics, options.times):
                 if name in left_out:
@@ -65,9 +67,15 @@ class Recordings:
                 topics.update(recording.topics)
                 for stream in recording.streams:
                     for path, data in stream.columns.items():
-                        kinds[stream.name(path)] = data.type
-                        rule = _rule(stream, path, _rules(options, recording))
-                        plan.columns.setdefault(stream.name(path), rule)
+                        if stream.latched:
+                            count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
+                            rule = Rule((Part(0, channels_of(data.type) or 1, "previous"),), f"held: {count}")
+                            held_columns.setdefault(stream.name(path), rule)
+                        else:
+                            known.setdefault(
+                                stream.name(path), data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
+                            )
+                quaternions.update(recording.quaternions)
                 files = [path for path in bag.files if path.name in recording.files]
                 made = _table_name(name, taken)
                 taken.add(made)
@@ -77,7 +85,11 @@ class Recordings:
                     pickle.dump(recording, file, protocol=5)
                 del recording  # run_unit() reads it again
         if plan.units:
-            Rules(dict(options.modes)).check_used(kinds)
+            decided = _decided(known, quaternions, options)
+            plan.columns = decided.rules.columns | held_columns
+            plan.notes, plan.warnings = plan.notes + decided.notes, plan.warnings + decided.warnings
+            for unit in plan.units:
+                unit.task |= {"rules": decided.rules.json()}
             options.check_streams(sorted(topics))
         plan.episodes = len(plan.units)
         return plan
@@ -102,7 +114,7 @@ class Recordings:
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         where = f"episode {unit.episodes[0]}"
         recording = self._recording(source, options, unit)
-        rules = _rules(options, recording)
+        rules = Rules.of_json(unit.task["rules"])
         targets, _ = _targets(recording, options, where)
         made: dict[str, Any] = {"timestamp": pa.array(targets, pa.timestamp("ns"))}
         rows = 0
@@ -118,11 +130,12 @@ class Recordings:
             counts = np.array([times.size]), targets, np.array([targets.size])
             wanted = options.grid().evaluated(times, *counts)
             ticks = Clock(one_episode(times, wanted, where), options.max_gap_ns(stream.topic))
-            for path, data in stream.columns.items():
-                name = stream.name(path)
-                column = pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
-                rule = _rule(stream, path, rules)
-                made[name] = resample_column(column, rule, ticks, f"{where}: {name}", options.device)
+            kept = pa.array(last)
+            columns = {
+                stream.name(path): pa.chunked_array([data if last.all() else data.filter(kept)])
+                for path, data in stream.columns.items()
+            }
+            made |= resample_columns(columns, rules, ticks, options.device)
         table = pa.table(made)
         write_table(table, target)
         return {"episodes": 1, "rows_read": rows, "rows_written": table.num_rows}
@@ -178,16 +191,15 @@ def _check_names(recording: Recording, where: str) -> None:
         raise Refused(where, f"two columns of the name '{twice}'", "--topics without one of their topics")
 
 
-def _rules(options: Options, recording: Recording) -> Rules:
-    return Rules(dict(options.modes), {name: ["qx", "qy", "qz", "qw"] for name in recording.quaternions})
-
-
-def _rule(stream: Stream, path: str, rules: Rules) -> Rule:
-    kind = stream.columns[path].type
-    if stream.latched:
-        count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
-        return Rule((Part(0, channels_of(kind) or 1, "previous"),), f"held: {count}")
-    return rules.of(stream.name(path), kind, channels_of(kind))
+def _decided(columns: dict[str, pa.Array], quaternions: set[str], options: Options) -> Decided:
+    """The rules of columns by the first rows of each; of those with fewer rows the last one goes on."""
+    rows = max(min(len(column), FIRST_ROWS) for column in columns.values())
+    known = []
+    for name, column in columns.items():
+        table = pa.table({name: column.slice(0, rows).take(pa.array(np.minimum(np.arange(rows), len(column) - 1)))})
+        names = {name: ["qx", "qy", "qz", "qw"]} if name in quaternions else None
+        known += known_of(table, channels_of_table(table), names)
+    return decide(known, options.modes, rows=rows)
 
 
 def _targets(recording: Recording, options: Options, where: str) -> tuple[np.ndarray, list[str]]:

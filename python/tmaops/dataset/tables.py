@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tmaops._recording import reads_text
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.places import opened
-from tmaops.dataset.rules import channels_of
+from tmaops.dataset.rules import Known, channels_of, type_name
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
 BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
+FIRST_ROWS = 8192  # by which the rules of a data set are decided
 BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
 
 
@@ -220,6 +222,15 @@ def write_table(table: pa.Table, path: Path) -> None:
     writer.close()
 
 
+def leaves_in(column: pa.ChunkedArray | pa.Array, name: str) -> Iterator[tuple[str, pa.ChunkedArray | pa.Array]]:
+    """A column, or the fields of a struct by their names with those around them ("observation.state")."""
+    if not pa.types.is_struct(column.type):
+        yield name, column
+        return
+    for field, child in zip(column.type, column.flatten(), strict=True):
+        yield from leaves_in(child, f"{name}.{field.name}")
+
+
 def leaves(kind: pa.DataType, name: str) -> Iterator[tuple[str, pa.DataType]]:
     """A column by its name and type, or the fields of a struct, down to what is no struct."""
     if not pa.types.is_struct(kind):
@@ -254,20 +265,64 @@ def channels_of_table(table: pa.Table | pa.RecordBatch) -> dict[str, int | None]
     return found
 
 
-def channels_by_column(file: pq.ParquetFile) -> dict[str, int | None]:
-    """The channels of everything in a file. None for what holds no real numbers, and for lists that are not all of one length."""
+def first_rows(file: pq.ParquetFile) -> pa.Table:
+    """The first rows of a file by leaf (fields of structs as columns). Of bytes, and of lists of other things than real numbers, only
+    the types.
+    """
     kinds = leaves_of(file.schema_arrow)
-    found = {name: channels_of(kind) or None for name, kind in kinds.items()}
-    unknown = {name for name, kind in kinds.items() if channels_of(kind) == 0}
-    asked = [
-        field.name for field in file.schema_arrow if any(name in unknown for name, _ in leaves(field.type, field.name))
-    ]
-    for batch in file.iter_batches(batch_size=1024, columns=asked, use_threads=False) if asked else ():
-        found |= {name: n for name, n in channels_of_table(batch).items() if name in unknown and found[name] is None}
-        if all(found[name] for name in unknown):
-            break
-    for name in unknown:
-        if found[name] and not _one_length(file.metadata, name, found[name]):
+    light = [name for name, kind in kinds.items() if not _is_heavy(kind)]
+    batch = next(file.iter_batches(FIRST_ROWS, columns=light, use_threads=False), None) if light else None
+    rows = batch.num_rows if batch is not None else min(file.metadata.num_rows, FIRST_ROWS)
+    table = pa.table({}) if batch is None else pa.Table.from_batches([batch])
+    read = dict(leaf for name in table.column_names for leaf in leaves_in(table.column(name), name))
+    columns = [read[name] if name in read else pa.nulls(rows, kind) for name, kind in kinds.items()]
+    return pa.table([pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in columns], names=list(kinds))
+
+
+def _is_heavy(kind: pa.DataType) -> bool:
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return is_bytes or pa.types.is_nested(kind) and channels_of(kind) is None
+
+
+def known_of(
+    table: pa.Table, channels: dict[str, int | None], names: dict[str, list[str]] | None = None
+) -> list[Known]:
+    """What the columns of a table, and the fields of its structs, say of themselves, by its rows. names: of channels."""
+    known = []
+    for name in table.column_names:
+        for leaf, column in leaves_in(table.column(name), name):
+            kind, width = column.type, channels.get(leaf)
+            known.append(Known(leaf, type_name(kind), width, _values(column, leaf, width), (names or {}).get(leaf)))
+    return known
+
+
+def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray | None:
+    """The values of a column as the rules look at them; None where they do not."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if width:
+        made = np.full((len(column), width), np.nan, np.float32 if "float" == str(kind) else np.float64)
+        there = np.flatnonzero(column.is_valid().to_numpy())
+        numbers = pc.list_flatten(column) if pa.types.is_nested(kind) else column.drop_null()
+        made[there] = numbers.to_numpy(zero_copy_only=False).reshape(-1, width) if there.size else np.nan
+        return made if pa.types.is_nested(kind) else made[:, 0]
+    if column.null_count or width == 0:
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return column.to_numpy()
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp(kind.unit)).to_numpy()
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and reads_text(name):
+        return np.array(column.to_pylist(), dtype=str)
+    return None
+
+
+def channels_by_column(file: pq.ParquetFile, first: pa.Table) -> dict[str, int | None]:
+    """The channels of everything in a file that begins with these rows. None for what holds no real numbers, and for lists that
+    are not all of one length.
+    """
+    found = channels_of_table(first)
+    for name, kind in leaves_of(file.schema_arrow).items():
+        if channels_of(kind) == 0 and found[name] and not _one_length(file.metadata, name, found[name]):
             found[name] = None
     return found
 

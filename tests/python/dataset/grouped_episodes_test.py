@@ -10,8 +10,7 @@ from tmaops.dataset import clock
 from tmaops.dataset.columns import Episodes, one_episode, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.lerobot import stats_of
-from tmaops.dataset.rules import Rules
-from tmaops.dataset.tables import channels_of_table
+from tmaops.dataset.rules import Part, Rule, Rules
 
 MODES = ["linear", "cubic", "previous", "next", "nearest", "final"]
 
@@ -53,25 +52,32 @@ def rows_of(random, episodes):
     return pa.table(columns)
 
 
+def rules_of(modes, quaternion):
+    """Columns of one channel by their modes, and one that is a quaternion."""
+    columns = {name: Rule((Part(0, 1, mode),), "") for name, mode in modes.items()}
+    columns[quaternion] = Rule((Part(0, 4, "slerp"),), "")
+    return Rules(columns, [[(quaternion, channel) for channel in range(4)]])
+
+
 @pytest.mark.parametrize("max_gap", [None, 60_000_000])
 @pytest.mark.parametrize("seed", range(6))
 def test_episodes_together_are_as_one_by_one(seed, max_gap):
     random = np.random.default_rng(seed)
     episodes = episodes_of(random, 12, 37)
     table = rows_of(random, episodes)
-    widths = channels_of_table(table)
-    rules = Rules({mode: mode for mode in MODES} | {"pose": "slerp"})
+    modes = {mode: mode for mode in MODES} | {"holes": "linear", "label": "previous", "arm.angle": "linear"}
+    rules = rules_of(modes | {"arm.count": "previous"}, "pose")
 
-    def rule_of(name, kind):
-        return rules.of(name, kind, widths[name])
-
-    together = resample_episodes(table, together_of(episodes), rule_of, max_gap)
+    together = resample_episodes(table, together_of(episodes), rules, max_gap)
     first, parts = 0, []
     for episode in episodes:
-        parts.append(resample_episodes(table.slice(first, episode.times.size), episode, rule_of, max_gap))
+        parts.append(resample_episodes(table.slice(first, episode.times.size), episode, rules, max_gap))
         first += episode.times.size
     assert together.schema == table.schema
-    assert together.combine_chunks().equals(pa.concat_tables(parts).combine_chunks())
+    alone = pa.concat_tables(parts)
+    holes = [made.column("holes").to_pandas().to_numpy() for made in (together, alone)]
+    np.testing.assert_allclose(*holes, rtol=1e-13)  # computed beside other columns where an episode has no null
+    assert together.drop(["holes"]).combine_chunks().equals(alone.drop(["holes"]).combine_chunks())
 
 
 def test_a_refusal_names_the_episode():
@@ -80,9 +86,9 @@ def test_a_refusal_names_the_episode():
     quaternions = np.tile(np.float32([0, 0, 0, 1]), (15, 1))
     quaternions[7] = 0
     table = pa.table({"q": pa.FixedSizeListArray.from_arrays(pa.array(quaternions.reshape(-1)), 4)})
-    rules = Rules({"q": "slerp"})
+    rules = rules_of({}, "q")
     with pytest.raises(Refused, match="episode 7: column 'q'"):
-        resample_episodes(table, together_of(episodes), lambda name, kind: rules.of(name, kind, 4))
+        resample_episodes(table, together_of(episodes), rules)
 
 
 def test_statistics_of_episodes_together_are_those_of_numpy():

@@ -39,7 +39,7 @@ def source(tmp_path):
 def test_fields_of_a_struct_have_rules_of_their_own(source, tmp_path):
     report = tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=130, workers=1)
     assert report.columns["observation.state"] == "linear (real numbers)"
-    assert report.columns["observation.eef_quat"] == "slerp (a quaternion by its name)"
+    assert report.columns["observation.eef_quat"] == "slerp (a quaternion)"
     assert report.columns["cloud"].startswith("previous (list<")
     was, now = pq.read_table(source), pq.read_table(tmp_path / "out.parquet")
     assert now.schema.equals(was.schema)
@@ -84,7 +84,7 @@ def test_saved_rules_name_everything_and_give_the_same_bytes(source, tmp_path, c
         == 0
     )
     said = capsys.readouterr().err
-    assert "counter: nearest (asked for)" in said and "time: column 'stamp_ns' in ns (by the column's name)" in said
+    assert "counter: nearest (asked for)" in said and "time: column 'stamp_ns' in ns (by its name)" in said
     assert not (tmp_path / "a.parquet").exists()
     text = (tmp_path / "rules.yaml").read_text()
     for line in (

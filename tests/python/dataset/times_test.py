@@ -81,7 +81,7 @@ def test_text_and_datetimes_with_zones_are_times_and_come_out_as_they_were(tmp_p
     naive = [f"{one[:10]} {one[11:23]}" for one in text]
     table, report = resampled(write(tmp_path / "naive.parquet", pa.array(naive).dictionary_encode()))
     assert table.column("timestamp")[1].as_py() == "2024-03-01 12:00:00.050000000"
-    assert "without a zone" in report.warnings[0]
+    assert "no zone" in report.warnings[0]
     dates = pa.array(moments, pa.timestamp("ms", "Asia/Tokyo"))
     table, _ = resampled(write(tmp_path / "dates.parquet", dates))
     assert table.schema.field("timestamp").type == dates.type and table.num_rows == 21
@@ -92,7 +92,7 @@ def test_text_and_datetimes_with_zones_are_times_and_come_out_as_they_were(tmp_p
     with h5py.File(tmp_path / "out.h5") as made:
         assert made["timestamp"][1] == b"2024-03-01T12:00:00.050000000+02:00"
         np.testing.assert_allclose(made["x"], np.arange(21) / 2)
-    with pytest.raises(Refused, match="ISO 8601 times, all with a zone or all without"):
+    with pytest.raises(Refused, match="a zone, as before"):
         resampled(write(tmp_path / "mixed.parquet", [text[0], naive[1], *text[2:]]))
 
 
@@ -188,7 +188,7 @@ def test_the_time_can_be_named_on_the_command_line(tmp_path, capsys):
 def test_stamps_beyond_64_bits_are_refused_by_name(tmp_path):
     times = np.array([2**63, 2**63 + 10, 2**63 + 20], np.uint64)
     for options in ({}, {"time_unit": "s"}):
-        with pytest.raises(Refused, match="episode in.parquet.*beyond 64 bits"):
+        with pytest.raises(Refused, match="timestamp.*292 years"):
             resampled(write(tmp_path / "in.parquet", times), **options)
-    with pytest.raises(Refused, match="beyond 64 bits"):
+    with pytest.raises(Refused, match="timestamp.*292 years"):
         tmaops.dataset.resample(h5(tmp_path / "in.h5", times), tmp_path / "out.h5", hz=10, workers=1)

@@ -1,0 +1,83 @@
+"""Damaged files of every format give a result or a refusal: no traceback, no crash, nothing left behind."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import lerobot_v2_test
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tmaops.dataset import example
+
+COUNT = {"parquet": 500, "lerobot": 500, "lerobot_v2": 250, "hdf5": 100, "zarr": 100}  # 500 each with --slow
+
+
+def write_parquet(root):
+    columns = {"timestamp": np.tile(np.arange(6) / 10, 2), "episode": np.repeat(["a", "b"], 6), "x": np.arange(12.0)}
+    columns["state"] = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(48.0)), 4)
+    columns["label"] = [f"s{i}" for i in range(12)]
+    columns["bytes"] = [b"image"] * 12
+    pq.write_table(pa.table(columns), root.with_suffix(".parquet"))
+    return root.with_suffix(".parquet")
+
+
+def write_hdf5(root):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(root.with_suffix(".hdf5"), "w") as file:
+        data = file.create_group("data")
+        data.attrs["env_args"] = json.dumps({"env_kwargs": {"control_freq": 10}})
+        for name in ("demo_0", "demo_1"):
+            demo = data.create_group(name)
+            demo.attrs["num_samples"] = 8
+            demo["actions"] = np.arange(16.0).reshape(8, 2)
+            demo["dones"] = np.arange(8) == 7
+            demo.create_dataset("obs/image", data=np.zeros((8, 3, 3), np.uint8), chunks=(2, 3, 3), compression="gzip")
+            demo["obs/timestamp"] = np.arange(8) / 10
+    return root.with_suffix(".hdf5")
+
+
+def write_lerobot(root):
+    example.write(root, [7, 5], files=1)
+    return root
+
+
+def write_lerobot_v2(root):
+    lerobot_v2_test.write(root, [7, 5])
+    return root
+
+
+def write_zarr(root):
+    zarr = pytest.importorskip("zarr")
+    store = zarr.open_group(str(root), mode="w", zarr_format=2)
+    for name, values, chunks in (
+        ("data/x", np.arange(24.0).reshape(12, 2), (5, 2)),
+        ("data/img", np.zeros((12, 2, 2), np.uint8), (1, 2, 2)),
+        ("data/timestamp", np.tile(np.arange(6) / 10, 2), (12,)),
+        ("meta/episode_ends", np.array([6, 12]), (2,)),
+    ):
+        store.create_array(name, shape=values.shape, chunks=chunks, dtype=values.dtype)[...] = values + 1 * (
+            name == "data/img"
+        )
+    for path in (root / "data/img").glob("[2-9]*"):
+        path.unlink()  # chunks that are not there hold the fill value
+    return root
+
+
+@pytest.mark.parametrize("kind", ["parquet", "hdf5", "lerobot", "lerobot_v2", "zarr"])
+def test_damaged_files_are_read_or_refused(tmp_path, kind, request):
+    count = 500 if request.config.getoption("--slow") else COUNT[kind]
+    source = globals()[f"write_{kind}"](tmp_path / "good")
+    (tmp_path / "scratch").mkdir()
+    program = [sys.executable, Path(__file__).with_name("hostile.py"), source, tmp_path / "scratch", str(count)]
+    done = subprocess.run(list(map(str, program)), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"ended by {done.returncode} at {done.stderr.splitlines()[-1]}\n{done.stderr[-2000:]}"
+    *failed, outcomes = done.stdout.strip().splitlines()
+    assert not failed, "\n".join(failed[:60])
+    found = ast.literal_eval(outcomes)
+    assert found["refused"] > count // 10 and sum(found.values()) == count, found
+    shutil.rmtree(tmp_path / "scratch")
