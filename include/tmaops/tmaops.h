@@ -496,6 +496,7 @@ typedef struct tmaops_recording_options {
   const int64_t* target_offsets;  // optional: the targets of each episode; else each has all
   int64_t target_offset_count;
   const char* where;  // what messages call the recording; null: "recording"
+  double offset;      // seconds that are added to the times, but not to the targets
 } tmaops_recording_options;
 
 #define TMAOPS_RECORDING_OPTIONS     \
@@ -526,7 +527,8 @@ typedef struct tmaops_recording_options {
    NULL,                             \
    NULL,                             \
    0,                                \
-   NULL}
+   NULL,                             \
+   0}
 
 /// What the columns are: the times and their unit, the interpolation of every column, quaternions, angles.
 typedef struct tmaops_recording_rules tmaops_recording_rules;

@@ -226,8 +226,13 @@ def read(recording: Any, time: str | None = None) -> Columns:
         if type(recording.index).__name__ == "DatetimeIndex":
             columns.time = columns.time or str(recording.index.name or "timestamp")
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
-        for name, values in recording.items():
-            columns.add_of_pandas(str(name), values)
+        dtypes = set(recording.dtypes.to_numpy())
+        if len(dtypes) == 1 and _is_numpy(dtype := dtypes.pop()) and dtype.kind == "f":
+            for name, values in zip(recording.columns, recording.to_numpy().T, strict=True):
+                columns.add_array(str(name), values)
+        else:
+            for name, values in recording.items():
+                columns.add_of_pandas(str(name), values)
     elif library == "polars":
         for series in recording.get_columns():
             columns.add_of_polars(series.name, series)
@@ -297,6 +302,7 @@ def resample_columns(
     max_gap: float | None = None,
     outside: str | None = None,
     duplicates: str | None = None,
+    offset: float = 0.0,
     sort: bool = False,
     strict: bool = False,
     report: bool = False,
@@ -323,6 +329,7 @@ def resample_columns(
         max_gap: samples further apart than this, in seconds, have nothing between them.
         outside: targets outside the recording: "hold", "nan" (default), "extrapolate", "error", "drop".
         duplicates: samples at one time are an "error" (default), or the "last" wins.
+        offset: seconds that are added to the recording's times, for a clock that is behind.
         sort: sort rows by time. strict: a warning is an error.
         report: return the pair (recording, Report).
 
@@ -360,6 +367,7 @@ def resample_columns(
         max_gap=max_gap,
         outside=outside,
         duplicates=duplicates,
+        offset=offset,
         sort=sort,
         strict=strict,
         **named,

@@ -81,6 +81,7 @@ class _Options(Structure):
         ("target_offsets", POINTER(c_int64)),
         ("target_offset_count", c_int64),
         ("where", c_char_p),
+        ("offset", c_double),
     ]
 
 
@@ -175,7 +176,7 @@ def reads_text(name: str) -> bool:
     return bool(library.tmaops_recording_reads_text(encoded(name)))
 
 
-def _given(columns: Iterable[Given], keep: list) -> ctypes.Array:
+def _given(columns: Iterable[Given], keep: list[Any]) -> ctypes.Array:
     columns = list(columns)
     array = (_Column * len(columns))()
     for to, given in zip(array, columns, strict=True):
@@ -193,7 +194,7 @@ def _given(columns: Iterable[Given], keep: list) -> ctypes.Array:
     return array
 
 
-def _offsets(values: Any, keep: list) -> tuple[Any, int]:
+def _offsets(values: Any, keep: list[Any]) -> tuple[Any, int]:
     import numpy
 
     array = numpy.ascontiguousarray(values, dtype="int64")
@@ -206,7 +207,7 @@ def _seconds(value: Any) -> bytes | None:
 
 
 def _options(
-    keep: list,
+    keep: list[Any],
     *,
     hz: float | None = None,
     times: Given | None = None,
@@ -228,6 +229,7 @@ def _options(
     duplicates: str | None = None,
     sort: bool = False,
     strict: bool = False,
+    offset: float = 0.0,
     drop_gaps: bool = False,
     where: str | None = None,
 ) -> _Options:
@@ -238,6 +240,7 @@ def _options(
         made.hz = float("nan") if hz == 0 else hz  # 0 is "not given" there
     made.start, made.end = _seconds(start), _seconds(end)
     made.align, made.sort, made.strict, made.drop_gaps = align, sort, strict, drop_gaps
+    made.offset = offset
     made.snap = 0.0 if snap is None else snap
     made.max_gap = 0.0 if max_gap is None else max_gap if max_gap else -1.0
     made.columns, made.outside, made.duplicates = encoded(columns), encoded(outside), encoded(duplicates)
@@ -349,7 +352,8 @@ class Rules:
     """
 
     def __init__(self, given: Sequence[Given], **options: Any) -> None:
-        handle, keep = c_void_p(), []
+        handle = c_void_p()
+        keep: list[Any] = []
         self._options = {name: value for name, value in options.items() if name != "offsets" or isinstance(value, str)}
         columns = _given(given, keep)
         check(library.tmaops_recording_decide(columns, len(columns), byref(_options(keep, **options)), byref(handle)))
@@ -366,7 +370,8 @@ class Rules:
 
 
 def _resample(rules: c_void_p | None, given: Sequence[Given], options: dict[str, Any]) -> Result:
-    handle, keep = c_void_p(), []
+    handle = c_void_p()
+    keep: list[Any] = []
     columns = _given(given, keep)
     options_given = _options(keep, **options)
     check(library.tmaops_recording_resample(rules, columns, len(columns), byref(options_given), byref(handle)))

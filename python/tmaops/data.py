@@ -99,7 +99,8 @@ class Resample:
         rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
         together = rules is not None and _alike(sources, rules.time["index"])
         parts = [sources] if together else [[source] for source in sources]
-        items = [item for part in parts for item in _resampled(part, self.options)]
+        time = rules.time["index"] if rules is not None else 0
+        items = [item for part in parts for item in _resampled(part, time, self.options)]
         return _stacked(items)
 
 
@@ -133,7 +134,7 @@ def _alike(sources: list[_columns.Columns], time: int) -> bool:
     ) and not any(each.name in ("offsets", "episode_offsets") for each in first)
 
 
-def _resampled(sources: list[_columns.Columns], options: dict[str, Any]) -> list[_Item]:
+def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, Any]) -> list[_Item]:
     """Recordings of the same columns in one call of the library."""
     import numpy
 
@@ -148,7 +149,6 @@ def _resampled(sources: list[_columns.Columns], options: dict[str, Any]) -> list
     named["time"] = sources[0].time
     given, starts = sources[0].given, numpy.zeros(len(sources) + 1, dtype="int64")
     if len(sources) > 1:
-        time = _recording.Rules(given, **_decided(options)).time["index"]
         numpy.cumsum([source.given[time].shape[0] for source in sources], out=starts[1:])
         count = given[time].shape[0]
         given = [

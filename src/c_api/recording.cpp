@@ -144,6 +144,7 @@ recording::Options recording_options(const Arguments& read, const tmaops_recordi
   if (given.max_gap != 0) options.max_gap = given.max_gap;
   options.outside = word(read, "outside", given.outside, {"hold", "nan", "extrapolate", "error", "drop"});
   options.duplicates = word(read, "duplicates", given.duplicates, {"error", "last"});
+  options.offset = given.offset;
   options.sort = given.sort != 0;
   options.strict = given.strict != 0;
   options.time_unit = text(given.time_unit);

@@ -20,6 +20,7 @@ struct ResampleCommand : recording::Options {
   std::string from{};                            // format of the input; empty: by its extension
   std::string to{};
   std::string times_unit{};                            // of --times
+  std::int64_t skip_lines = 0;                         // of a text, above its header
   std::string like_unit{};                             // of --like
   std::string to_unit{};                               // of the output; empty: as in the input
   std::string targets_array{};                         // of --times or --like

@@ -74,7 +74,9 @@ std::string name_pose(io::Recording& recording, const ColumnRoles& roles) {
     for (const ChannelReference& channel : vector->components) used[channel.column] = true;
   for (std::size_t c = 0; c < used.size(); ++c)
     if (!used[c]) pose.push_back(std::move(recording.columns[c]));
-  const std::string order = !quaternion->order_named ? " (x y z w assumed)" : quaternion->w_first ? " (w first)" : "";
+  const std::string order = !quaternion->order_named ? " (" + std::string(quaternion->order()) + ")"
+                            : quaternion->w_first    ? " (w first)"
+                                                     : "";
   std::string taken = "pose: " + display_text(position->text) + " and " + display_text(quaternion->text) + order;
   recording.columns = std::move(pose);
   return taken;

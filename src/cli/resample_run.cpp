@@ -21,7 +21,8 @@ io::ReadOptions read_options(const ResampleCommand& command, FileFormat from) {
           .times_name = command.times_array,
           .offsets_name = command.offsets_array,
           .kitti_times = command.kitti_times,
-          .trust_sizes = command.trust_sizes};
+          .trust_sizes = command.trust_sizes,
+          .skip_lines = command.skip_lines};
 }
 
 }  // namespace

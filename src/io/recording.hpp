@@ -45,6 +45,7 @@ struct ReadOptions {
   std::string times_option = "--times-array";
   std::optional<std::filesystem::path> kitti_times{};  // of a KITTI trajectory: text with one timestamp per line
   bool trust_sizes = false;                            // no limit on how far compressed data may expand
+  std::int64_t skip_lines = 0;                         // of text: lines above the header
   bool tab_separated = false;                          // a csv that ends in .tsv: split at tabs where there are any
 
   TimeOptions times() const { return {unit, times_name, only_times, times_option}; }

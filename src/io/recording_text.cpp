@@ -16,15 +16,34 @@ namespace {
 
 constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
 
+/// True where the first column has 0, 1, 2, ... or 1, 2, 3, ...
+bool numbers_rows(const Table& table) {
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const auto number = parse_integer(table.at(row, 0).text);
+    const auto first = parse_integer(table.at(0, 0).text);
+    if (!number || (*first != 0 && *first != 1) || *number != *first + static_cast<std::int64_t>(row)) return false;
+  }
+  return table.rows() > 1;
+}
+
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
   if (const auto chosen = choose_times(recording, table.names, options.times())) return *chosen;
   if (options.times_name.empty()) {
-    if (!table.names.empty()) {
-      recording.time.name = table.names[0];
-      for (const std::size_t i : names_like_times(table.names))
-        if (i != 0) recording.other_time_names.push_back(table.names[i]);
-    }
-    return {};
+    if (table.names.empty()) return {};
+    const std::vector<std::size_t> like = names_like_times(table.names);
+    const bool index = counts_rows(table.names[0]) && numbers_rows(table);
+    const std::size_t chosen = index && !like.empty() ? like[0] : 0;
+    recording.time.name = table.names[chosen];
+    for (const std::size_t i : like)
+      if (i != chosen) recording.other_time_names.push_back(table.names[i]);
+    if (index)
+      recording.warnings.push_back(
+          {chosen == 0 ? "index_as_time" : "index_not_time",
+           recording.where + ": column '" + display_text(table.names[0]) + "' counts the rows " +
+               (chosen == 0 ? "and was taken as the times, since no other column is named like times (--times-array "
+                              "names them)"
+                            : "and was not taken as the times; '" + display_text(table.names[chosen]) + "' was")});
+    return {chosen, {}};
   }
   const auto number = parse_integer(options.times_name);
   if (number && *number >= 1 && *number <= static_cast<std::int64_t>(table.columns)) {
@@ -60,7 +79,19 @@ std::size_t parse_numbers(const Table& table, std::size_t column, TimeUnit unit,
   return times.size();
 }
 
-// Times without a stated unit are seconds, unless they are so large that only nanoseconds can hold them.
+/// Numbers of the first rows and the last one, as far as they are numbers.
+std::vector<double> first_numbers(const Table& table, std::size_t column) {
+  constexpr std::size_t kRows = 1000;
+  std::vector<double> numbers;
+  for (std::size_t row = 0; row < table.rows(); row = row + 1 < kRows ? row + 1 : std::max(row + 1, table.rows() - 1)) {
+    double value = 0;
+    if (parse_real(table.at(row, column).text, value) == ParseResult::good) numbers.push_back(value);
+  }
+  return numbers;
+}
+
+// Times without a stated unit are seconds, unless they are dates in another unit, or so large that only nanoseconds can
+// hold them.
 void parse_number_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
   TimeColumn& time = recording.time;
   if (options.unit) {
@@ -70,6 +101,11 @@ void parse_number_times(Recording& recording, const Table& table, std::size_t co
     time.unit = *named;
     time.unit_source = UnitSource::name;
   }
+  if (time.unit_source == UnitSource::usual)
+    if (const auto unit = unit_of_dates(first_numbers(table, column), time.unit); unit && *unit != time.unit) {
+      time.unit = *unit;
+      time.unit_source = *unit == TimeUnit::nanoseconds ? UnitSource::only_fit : UnitSource::dates;
+    }
   ParseResult result = ParseResult::good;
   std::size_t row = parse_numbers(table, column, time.unit, recording.times, result);
   if (result == ParseResult::out_of_range && time.unit_source == UnitSource::usual) {
@@ -172,7 +208,8 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   const bool tum = format == FileFormat::tum;
   if (text.empty()) fail(ErrorCode::bad_format, where, "an empty file", tum ? "a TUM trajectory" : "a csv table");
   TableOptions table_options{.tabs = options.tab_separated};
-  if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size(), .kitti_hint = true};
+  if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size(), .trajectory = true};
+  table_options.skip_lines = options.skip_lines;
   Table table = parse_table(text, where, table_options);
   Recording recording;
   recording.where = where;

@@ -214,6 +214,7 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (number <= options.skip_lines) continue;
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string_view content = trimmed(line);
     if (content.empty()) continue;
@@ -234,9 +235,10 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
       splitter.fail(
           number, fields.size() > table.columns ? fields[table.columns].column - 1 : line.size(),
           std::to_string(fields.size()) + " fields", std::to_string(table.columns),
-          options.kitti_hint && fields.size() == 12
+          !options.trajectory ? ""
+          : fields.size() == 12
               ? "Twelve numbers per line are a KITTI trajectory: --from kitti, with its times in another file."
-              : "");
+              : "A table of other columns is read with --from csv; --skip-lines N leaves out lines above its header.");
     table.fields.insert(table.fields.end(), fields.begin(), fields.end());
     table.lines.push_back(number);
     if (table.rows() == 2) header.decide();

@@ -93,6 +93,22 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
   return values;
 }
 
+/// A number with a unit behind it, "1.5m", or with commas between its thousands, "1,000.5".
+bool begins_with_number(std::string_view text) {
+  static constexpr std::array<std::string_view, 20> kUnits{"m",  "mm",  "cm",  "km", "s",  "ms",  "us",
+                                                           "ns", "deg", "rad", "hz", "%",  "m/s", "rpm",
+                                                           "v",  "a",   "n",   "nm", "kg", "g"};
+  std::string digits(text);
+  std::erase(digits, ',');
+  double value = 0;
+  if (digits.size() != text.size() && text.find('.') != std::string_view::npos &&
+      parse_real(digits, value) == ParseResult::good)
+    return true;
+  const std::size_t end = text.find_last_of("0123456789");
+  if (end == std::string_view::npos || parse_real(text.substr(0, end + 1), value) != ParseResult::good) return false;
+  return std::ranges::find(kUnits, lower_case(trimmed(text.substr(end + 1)))) != kUnits.end();
+}
+
 TableColumn table_column(const Table& table, std::size_t column) {
   const std::size_t rows = table.rows();
   TableColumn result;
@@ -114,7 +130,7 @@ TableColumn table_column(const Table& table, std::size_t column) {
       continue;
     }
     const bool comma = !with_decimal_point(text).empty();
-    result.numeric_fields += comma;
+    result.numeric_fields += comma || begins_with_number(text);
     if (comma) first_comma = std::min(first_comma, row);
     all_commas = all_commas && comma && !field.quoted;
     if (others++ == 0) first_other = row;

@@ -104,9 +104,10 @@ Array make_text_array(std::span<const std::string_view> values) {
 
 double element_f64(const Array& array, std::int64_t index) {
   if (array.type.kind == ElementKind::real) {
+    if (array.type.bytes == 8) return load<double>(array, index);
     if (array.type.bfloat16) return static_cast<double>(load<tmaops::bfloat16>(array, index));
     if (array.type.bytes == 2) return static_cast<double>(load<float16>(array, index));
-    return array.type.bytes == 4 ? static_cast<double>(load<float>(array, index)) : load<double>(array, index);
+    return static_cast<double>(load<float>(array, index));
   }
   if (array.type.descr == "<u8") return static_cast<double>(load<std::uint64_t>(array, index));
   return static_cast<double>(element_i64(array, index).value_or(0));
@@ -117,6 +118,14 @@ void load_f64(const Array& array, std::int64_t first, std::int64_t step, std::in
   const auto convert = [&]<class T>(T) {
     const std::byte* from = array.data.get() + static_cast<std::size_t>(first) * sizeof(T);
     const auto stride = static_cast<std::size_t>(step) * sizeof(T);
+    if (stride == sizeof(T) && to_step == 1) {  // a loop that compilers make vectors of
+      for (std::int64_t i = 0; i < count; ++i) {
+        T value;
+        std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof(T), sizeof value);
+        to[i] = static_cast<double>(value);
+      }
+      return;
+    }
     for (std::int64_t i = 0; i < count; ++i, from += stride, to += to_step) {
       T value;
       std::memcpy(&value, from, sizeof value);

@@ -63,10 +63,12 @@ std::string prefix_of(std::string_view stem, std::string_view word) {
   return at == std::string::npos ? text : text.substr(0, at);
 }
 
-/// The two parts of a name: "left_qx" has the stem "left_q" and the component x, "quat_3" and "q[3]" have a digit.
+/// The parts of a name: "left_qx" has the stem "left_q" and the component x, "quat_3" and "q[3]" have a digit, and
+/// "qx_world_device" has a suffix.
 struct ComponentName {
   std::string stem;
   char component = 0;  // x y z w or a digit
+  std::string suffix{};
 };
 
 std::optional<ComponentName> take_apart(std::string_view name) {
@@ -81,39 +83,71 @@ std::optional<ComponentName> take_apart(std::string_view name) {
   return ComponentName{text, last};
 }
 
-/// Columns of one number per row by stem, in the order of the file.
+/// What a name may be: its last letter is the component, or that of a word in front of names of frames.
+std::vector<std::optional<ComponentName>> names_of(std::string_view name) {
+  const std::string text = lower_case(name_without_unit(name));
+  for (const std::string_view letter : {"q", "t", "p"})
+    for (const char component : {'x', 'y', 'z', 'w'}) {
+      const std::string word = std::string(letter) + component + "_";
+      const std::size_t at = text.starts_with(word) ? 0 : text.find("_" + word);
+      if (at == std::string::npos) continue;
+      const std::size_t start = at + (text.starts_with(word) ? 0 : 1);
+      return {ComponentName{text.substr(0, start) + std::string(letter), component, text.substr(start + 2)}};
+    }
+  return {take_apart(name)};
+}
+
+/// Numbers of one row by the stem of their names, in order. Those of an array whose numbers have names are of one
+/// family, and columns of one number each are of another.
 struct Family {
   std::string stem;
-  std::map<char, std::size_t> columns{};
+  std::string suffix{};
+  std::optional<std::size_t> array{};
+  std::map<char, ChannelReference> channels{};
 };
 
 std::vector<Family> families_of(const ColumnView& view) {
   std::vector<Family> families;
+  const auto add = [&](const std::optional<ComponentName>& name, std::optional<std::size_t> array,
+                       const ChannelReference& channel) {
+    if (!name) return;
+    auto family = std::ranges::find_if(families, [&](const Family& each) {
+      return each.stem == name->stem && each.suffix == name->suffix && each.array == array;
+    });
+    if (family == families.end()) family = families.insert(families.end(), Family{name->stem, name->suffix, array, {}});
+    family->channels.emplace(name->component, channel);
+  };
   for (std::size_t c = 0; c < view.columns.size(); ++c) {
-    if (view.columns[c].width() != 1 || !view.numeric(c)) continue;
-    const auto name = take_apart(view.columns[c].name);
-    if (!name) continue;
-    auto family = std::ranges::find(families, name->stem, &Family::stem);
-    if (family == families.end()) family = families.insert(families.end(), Family{name->stem, {}});
-    family->columns.emplace(name->component, c);
+    const Column& column = view.columns[c];
+    if (!view.numeric(c)) continue;
+    for (std::size_t k = 0; k < column.channel_names.size(); ++k)
+      for (const auto& name : names_of(column.channel_names[k])) add(name, c, {c, static_cast<std::int64_t>(k)});
+    if (column.channel_names.empty() && column.width() == 1)
+      for (const auto& name : names_of(column.name)) add(name, {}, {c, 0});
   }
   return families;
 }
 
-/// The columns of the family as a vector, when it has all these components.
+/// The channels of the family as a vector, when it has all these components.
 std::optional<NamedVector> vector_of(const Family& family, std::string_view components, const ColumnView& view) {
   NamedVector vector;
-  std::vector<std::size_t> columns;
   for (const char component : components) {
-    const auto found = family.columns.find(component);
-    if (found == family.columns.end()) return {};
-    vector.components.push_back({found->second, 0});
-    columns.push_back(found->second);
+    const auto found = family.channels.find(component);
+    if (found == family.channels.end()) return {};
+    vector.components.push_back(found->second);
   }
-  std::ranges::sort(columns);
-  vector.text = joined(columns, " ", [&](std::size_t column) { return view.columns[column].name; });
-  vector.w_first = vector.components.size() == 4 && vector.components[3].column < vector.components[0].column;
+  vector.text = view.text(vector.components);
+  const auto first = [&](std::size_t i) {
+    return std::pair(vector.components[i].column, vector.components[i].channel);
+  };
+  vector.w_first = vector.components.size() == 4 && first(3) < first(0);
   return vector;
+}
+
+/// PX4's logs have w in q[0].
+bool is_px4(const ColumnView& view, const ChannelReference& first) {
+  const std::string name = lower_case(view.columns[first.column].name);
+  return name == "q[0]" || name.ends_with(".q[0]") || name.ends_with("/q[0]");
 }
 
 /// Vectors in an array whose last extent is `width`.
@@ -158,11 +192,15 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
     const Word* word = find_word(kQuaternionWords, words);
     if (word == nullptr) continue;
     auto named = vector_of(family, "xyzw", view);
-    const bool numbered = !named && family.columns.size() == 4;  // q_0 .. q_6 are joints
+    const bool numbered = !named && family.channels.size() == 4;  // q_0 .. q_6 are joints
     if (numbered) named = vector_of(family, "0123", view);
     if (!named) continue;
     if (numbered && !word->certain && !has_unit_norm(view, named->components)) continue;
     named->order_named = !numbered;
+    if (numbered && is_px4(view, named->components[0])) {
+      std::ranges::rotate(named->components, named->components.begin() + 1);
+      named->w_first = named->by_px4 = true;
+    }
     named->prefix = prefix_of(family.stem, word->word);
     found.push_back(std::move(*named));
   }
@@ -214,9 +252,11 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
 }
 
 bool named_angle(std::string_view name) {
+  static constexpr std::array kAngles{"yaw",     "heading", "theta",     "roll", "pitch", "bearing", "course",
+                                      "azimuth", "psi",     "longitude", "lon",  "lng",   "hdg",     "cog"};
   std::vector<std::string> words = words_of(name_without_unit(name));
   if (words.size() > 1 && (words.back() == "deg" || words.back() == "rad")) words.pop_back();
-  return !words.empty() && (words.back() == "yaw" || words.back() == "heading" || words.back() == "theta");
+  return !words.empty() && std::ranges::find(kAngles, words.back()) != kAngles.end();
 }
 
 }  // namespace tmaops::recording

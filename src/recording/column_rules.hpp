@@ -28,6 +28,9 @@ struct NamedVector {
   std::string prefix{};                        // "left_" of "left_qx"; the parts of a pose share it
   bool w_first = false;                        // in the file
   bool order_named = true;                     // the names say which component is which; otherwise x y z w is assumed
+  bool by_px4 = false;                         // q[0] to q[3], which PX4 writes with w first
+
+  std::string_view order() const;  // "x y z w assumed"
 };
 
 /// The columns of a recording.
@@ -38,6 +41,8 @@ struct ColumnView {
   bool numeric(std::size_t column) const;
   double value(const ChannelReference& channel, std::int64_t row) const;
   std::int64_t rows() const;
+  /// "qx qy qz qw", "pose[3:7]".
+  std::string text(std::span<const ChannelReference> channels) const;
 };
 
 /// Finds quaternions by the names that EuRoC (q_RS_w []), ROS (pose.orientation.x), robomimic (robot0_eef_quat),
@@ -67,12 +72,22 @@ struct AngleRule {
   double least = 0, greatest = 0;
 };
 
-/// True for columns named yaw, heading or theta, in any case and with prefixes and units ("vehicleYaw [deg]").
+/// True for columns named yaw, heading, roll, longitude and so on, in any case and with prefixes and units ("vehicleYaw
+/// [deg]").
 bool named_angle(std::string_view name);
 /// The rule of one channel. Its turn is `turn` where that is above 0, else that of the unit in the name, else that of
 /// the range of the values. Nothing when none of them says it.
 std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelReference& channel,
                                          const std::vector<std::int64_t>& offsets, double turn = 0);
+
+/// The turn, 2 pi or 360, of a channel whose values jump by nearly a whole one now and then and move little otherwise,
+/// within one turn in all, and about as far across a jump as elsewhere; 0 for others.
+double turn_by_value(const ColumnView& view, const ChannelReference& channel, const std::vector<std::int64_t>& offsets);
+
+/// Twelve or sixteen neighbouring channels that are the rows of a pose matrix in nearly every row, none of them
+/// `taken`.
+std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& view,
+                                                              const std::vector<ChannelReference>& taken);
 
 /// The mask of rows with data: a column named valid that holds booleans, 0 and 1, or true and false. Nothing when there
 /// is no such column.

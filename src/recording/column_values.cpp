@@ -54,6 +54,28 @@ double ColumnView::value(const ChannelReference& channel, std::int64_t row) cons
   return element_f64(column.data, row * column.width() + channel.channel);
 }
 
+std::string ColumnView::text(std::span<const ChannelReference> channels) const {
+  std::vector<ChannelReference> sorted(channels.begin(), channels.end());
+  std::ranges::sort(sorted, {}, [](const ChannelReference& each) { return std::pair(each.column, each.channel); });
+  const auto name = [&](const ChannelReference& each) {
+    const Column& column = columns[each.column];
+    return column.width() == 1 ? column.name : column.name + "[" + std::to_string(each.channel) + "]";
+  };
+  const auto count = static_cast<std::int64_t>(sorted.size());
+  const ChannelReference first = sorted.front(), last = sorted.back();
+  if (first.column != last.column || last.channel - first.channel != count - 1 || count == 1)
+    return joined(sorted, " ", name);
+  const Column& column = columns[first.column];
+  return column.width() == count
+             ? column.name
+             : column.name + "[" + std::to_string(first.channel) + ":" + std::to_string(last.channel + 1) + "]";
+}
+
+std::string_view NamedVector::order() const {
+  if (by_px4) return "w x y z, as PX4 writes q[0] to q[3]";
+  return !order_named ? "x y z w assumed" : w_first ? "w x y z" : "x y z w";
+}
+
 std::int64_t ColumnView::rows() const { return columns.empty() ? 0 : columns[0].data.shape[0]; }
 
 bool has_unit_norm(const ColumnView& view, std::span<const ChannelReference> channels) {
@@ -147,6 +169,87 @@ std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelRe
     for (std::int64_t row = offsets[e] + 1; row < offsets[e + 1]; ++row)
       rule.jumps = rule.jumps || std::abs(view.value(channel, row) - view.value(channel, row - 1)) > rule.turn / 2;
   return rule;
+}
+
+double turn_by_value(const ColumnView& view, const ChannelReference& channel,
+                     const std::vector<std::int64_t>& offsets) {
+  constexpr double kJump = 0.75, kStep = 0.25;  // of a turn: at least, and at most
+  const Column& column = view.columns[channel.column];
+  const std::int64_t width = column.width(), rows = view.rows();
+  std::vector<double> values(static_cast<std::size_t>(rows));
+  load_f64(column.data, channel.channel, width, rows, values.data(), 1);
+  double least = std::numeric_limits<double>::infinity(), greatest = -least, widest = 0;
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    least = std::min(values[row], least);  // a NaN changes neither
+    greatest = std::max(values[row], greatest);
+    if (row != 0) widest = std::max(widest, std::abs(values[row] - values[row - 1]));
+  }
+  for (const double turn : {2 * std::numbers::pi, 360.0}) {
+    const bool signed_range =
+        least >= -turn / 2 * (1 + kRangeTolerance) && greatest <= turn / 2 * (1 + kRangeTolerance);
+    const bool positive_range = least >= -kRangeTolerance * turn && greatest <= turn * (1 + kRangeTolerance);
+    if (widest < kJump * turn || !(signed_range || positive_range)) continue;
+    bool jumps = false, between = false;
+    double small = 0, rest = 0;  // the widest step, and the widest one across a jump
+    for (std::size_t e = 0; e + 1 < offsets.size(); ++e)
+      for (std::int64_t row = offsets[e] + 1; row < offsets[e + 1] && !between; ++row) {
+        const auto at = static_cast<std::size_t>(row);
+        const double step = std::abs(values[at] - values[at - 1]);
+        between = step > kStep * turn && step < kJump * turn;
+        jumps = jumps || step >= kJump * turn;
+        if (step <= kStep * turn) small = std::max(small, step);
+        if (step >= kJump * turn) rest = std::max(rest, std::abs(turn - step));
+      }
+    // What switches between two values steps further across a jump than it does otherwise.
+    if (jumps && !between && rest <= 2 * small + kRangeTolerance * turn) return turn;
+  }
+  return 0;
+}
+
+std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& view,
+                                                              const std::vector<ChannelReference>& taken) {
+  constexpr std::size_t kNumbers = 12;
+  constexpr double kTolerance = 1e-2;  // of the products of rows
+  const auto is_pose = [&](std::span<const ChannelReference> channels) {
+    const std::int64_t rows = view.rows(), most = static_cast<std::int64_t>(kOtherRows * static_cast<double>(rows));
+    std::int64_t others = 0;
+    bool turned = false;
+    for (std::int64_t row = 0; row < rows && others <= most; ++row) {
+      double m[3][3];
+      for (std::size_t i = 0; i < 9; ++i) m[i / 3][i % 3] = view.value(channels[4 * (i / 3) + i % 3], row);
+      bool good = true;
+      for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = i; j < 3; ++j) {
+          const double product = m[i][0] * m[j][0] + m[i][1] * m[j][1] + m[i][2] * m[j][2];
+          good = good && std::abs(product - (i == j ? 1 : 0)) <= kTolerance;
+        }
+      others += !good;
+      for (std::size_t i = 0; i < 9; ++i)
+        turned = turned || std::abs(m[i / 3][i % 3] - view.value(channels[4 * (i / 3) + i % 3], 0)) > kNormTolerance;
+    }
+    return rows > 1 && turned && others <= most;
+  };
+  std::vector<std::vector<ChannelReference>> found;
+  std::vector<ChannelReference> window;
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const std::int64_t width = view.numeric(c) ? view.columns[c].width() : 0;
+    if (width != 1) window.clear();
+    for (std::int64_t k = 0; k < width; ++k) {
+      const ChannelReference channel{c, k};
+      if (std::ranges::find(taken, channel) != taken.end()) {
+        window.clear();
+        continue;
+      }
+      window.push_back(channel);
+      if (window.size() > kNumbers) window.erase(window.begin());
+      if (window.size() == kNumbers && is_pose(window)) {
+        found.push_back(window);
+        window.clear();
+      }
+    }
+    if (width != 1) window.clear();
+  }
+  return found;
 }
 
 std::string AngleRule::text() const {

@@ -121,7 +121,7 @@ class ModePlanner {
     int quaternion = 0;  // of slerp: which one
     std::string_view reason = "real numbers";
   };
-  static constexpr std::string_view kNamed = "--mode";
+  static constexpr std::string_view kNamed = "--mode", kJumps = "its values jump by a turn";
 
   std::string_view kind_text(std::size_t column) const {
     switch (recording_.columns[column].data.type.kind) {
@@ -178,11 +178,22 @@ class ModePlanner {
     return find_angle_rule({recording_.columns}, channel, recording_.offsets, turn);
   }
   void assign_default_angles() {
-    for (std::size_t c = 0; c < assigned_.size(); ++c) {
-      if (!is_real(c) || assigned_[c].size() != 1 || !named_angle(recording_.columns[c].name)) continue;
-      const auto rule = rule_of({c, 0}, 0);
-      if (rule && rule->jumps) assigned_[c][0] = {{Interpolation::linear, true, 0}, 0, "an angle that wraps"};
-    }
+    const ColumnView view{recording_.columns};
+    for (std::size_t c = 0; c < assigned_.size(); ++c)
+      for (std::size_t k = 0; is_real(c) && k < assigned_[c].size(); ++k) {
+        Assignment& to = assigned_[c][k];
+        if (to.mode.interpolation != Interpolation::linear) continue;
+        const ChannelReference channel{c, static_cast<std::int64_t>(k)};
+        const Column& column = recording_.columns[c];
+        const bool named = !column.channel_names.empty() ? named_angle(column.channel_names[k])
+                                                         : assigned_[c].size() == 1 && named_angle(column.name);
+        if (named) {
+          const auto rule = rule_of(channel, 0);
+          if (rule && rule->jumps) to = {{Interpolation::linear, true, 0}, 0, "an angle that wraps"};
+        } else if (const double turn = turn_by_value(view, channel, recording_.offsets); turn != 0) {
+          to = {{Interpolation::linear, true, turn}, 0, kJumps};
+        }
+      }
   }
   void add_angles(std::size_t column, ModePlan& plan) const {
     for (std::size_t k = 0; k < assigned_[column].size(); ++k) {
@@ -190,9 +201,14 @@ class ModePlanner {
       if (!mode.angle) continue;
       const ChannelReference channel{column, static_cast<std::int64_t>(k)};
       plan.groups.push_back({Interpolation::linear, {channel}, rule_of(channel, mode.turn)});
-      const std::string name = display_text(recording_.columns[column].name);
-      plan.notes.push_back({"angle", "angle: " + name + " in " + plan.groups.back().angle->text() +
-                                         ", the shorter way round (--mode '" + name + "=linear' does not wrap)"});
+      const std::string name = display_text(ColumnView{recording_.columns}.text(std::span(&channel, 1)));
+      const std::string rule = plan.groups.back().angle->text();
+      const std::string way = "the shorter way round (--mode '" + name + "=linear' does not wrap)";
+      if (assigned_[column][k].reason == kJumps)
+        plan.warnings.push_back(
+            {"angle_by_value", "'" + name + "' jumps by a turn and was taken for an angle in " + rule + ": " + way});
+      else
+        plan.notes.push_back({"angle", "angle: " + name + " in " + rule + ", " + way});
     }
   }
 
@@ -204,9 +220,7 @@ class ModePlanner {
       taken.insert(taken.end(), vector.components.begin(), vector.components.end());
       const Mode& mode = assigned(vector.components[0]).mode;
       const std::string text = display_text(vector.text);
-      plan.quaternions.emplace_back(vector.text, !vector.order_named ? "x y z w assumed"
-                                                 : vector.w_first    ? "w x y z"
-                                                                     : "x y z w");
+      plan.quaternions.emplace_back(vector.text, vector.order());
       if (mode.interpolation == Interpolation::linear || mode.interpolation == Interpolation::cubic) {
         plan.warnings.push_back(
             {"quaternion_not_slerp", "the quaternion " + text + " is interpolated " +
@@ -225,6 +239,14 @@ class ModePlanner {
         if (mode.interpolation == Interpolation::slerp || mode.angle || (is_real(c) && picks_one_sample(mode)))
           taken.push_back({c, static_cast<std::int64_t>(k)});
       }
+    for (const auto& channels : find_pose_matrices(view, taken)) {
+      taken.insert(taken.end(), channels.begin(), channels.end());
+      plan.warnings.push_back(
+          {"pose_matrix_linear",
+           "the numbers of " + display_text(view.text(channels)) +
+               " are the rows of a pose matrix and are interpolated one by one, which does not keep "
+               "a rotation: store the rotation as a quaternion (--from kitti reads such matrices)"});
+    }
     for (const auto& channels : find_unit_quaternions(view, taken)) {
       const std::string names = selector_text(channels);
       plan.warnings.push_back(

@@ -18,6 +18,7 @@ struct Options {
   std::optional<double> max_gap{};   // seconds
   std::string outside{};             // hold, nan, extrapolate, error, drop; empty: nan for arrays, drop for text
   std::string duplicates{};          // error, last; empty: last for TUM, whose recorders repeat timestamps
+  double offset = 0;                 // seconds that are added to the times of the recording
   bool sort = false;                 // rows by time, within each episode
   bool strict = false;               // a warning is an error
   std::string time_unit{};           // s, ms, us, ns; empty: as TimeOptions says

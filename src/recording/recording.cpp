@@ -1,6 +1,8 @@
 #include "recording/recording.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/enum_name.hpp"
 
@@ -13,14 +15,21 @@ std::string_view to_string(TimeChoice choice) {
 }
 
 std::string_view to_string(UnitSource source) {
-  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "usual"};
+  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "dates", "usual"};
   return enum_name(names, source);
 }
 
 std::int64_t count_missing(const Array& array) {
   std::int64_t missing = 0;
-  if (array.type.kind == ElementKind::real)
-    for (std::int64_t i = 0; i < array.size(); ++i) missing += std::isnan(element_f64(array, i));
+  if (array.type.kind == ElementKind::real) {
+    double values[256];
+    constexpr std::int64_t kPart = std::size(values);
+    for (std::int64_t i = 0; i < array.size(); i += kPart) {
+      const std::int64_t count = std::min(kPart, array.size() - i);
+      load_f64(array, i, 1, count, values, 1);
+      for (std::int64_t k = 0; k < count; ++k) missing += std::isnan(values[k]);
+    }
+  }
   if (array.type.kind == ElementKind::time)
     for (std::int64_t i = 0; i < array.size(); ++i) missing += element_i64(array, i) == kNotATime;
   return missing;

@@ -61,6 +61,7 @@ enum class UnitSource : std::uint8_t {
   option,    // TimeOptions::unit
   name,      // "timestamp [ns]", or a name that one recorder uses for one unit
   only_fit,  // the timestamps are too large for every other unit
+  dates,     // in no other unit are they dates from 1990 to 2100
   usual,     // no source: integers of an array are nanoseconds, all else is seconds
 };
 

@@ -18,8 +18,12 @@ std::string choice_text(const TimeColumn& time, std::string_view option) {
 
 std::string unit_text(const TimeColumn& time, std::string_view option) {
   if (time.unit_source == UnitSource::option) return "unit by " + std::string(option);
-  constexpr std::string_view texts[] = {"unit by the format", "", "unit by the name",
-                                        "no other unit fits timestamps of this size", "unit assumed"};
+  constexpr std::string_view texts[] = {"unit by the format",
+                                        "",
+                                        "unit by the name",
+                                        "no other unit fits timestamps of this size",
+                                        "in no other unit are these dates from 1990 to 2100",
+                                        "unit assumed"};
   return std::string(enum_name(texts, time.unit_source));
 }
 

@@ -15,6 +15,18 @@ std::vector<Rules::Kind> kinds_of(const Recording& recording) {
   return kinds;
 }
 
+/// Corrects a clock that is `seconds` behind.
+void shift_times(Recording& recording, double seconds) {
+  std::int64_t offset = 0;
+  if (time_from_f64(seconds, TimeUnit::seconds, offset) != ParseResult::good)
+    fail(ErrorCode::bad_parameter, "--offset", real_text(seconds), "seconds within 292 years");
+  if (offset == 0) return;
+  for (std::size_t row = 0; row < recording.times.size(); ++row)
+    if (__builtin_add_overflow(recording.times[row], offset, &recording.times[row]))
+      fail(ErrorCode::time_overflow, recording.place(static_cast<std::int64_t>(row)), "--offset " + real_text(seconds),
+           "times within 292 years of 0, the range of int64 nanoseconds");
+}
+
 std::string kinds_text(const std::vector<Rules::Kind>& kinds) {
   return joined(kinds, ", ", [](const Rules::Kind& kind) {
     return display_text(kind.name) + (kind.width == 1 ? "" : "[" + std::to_string(kind.width) + "]");
@@ -51,6 +63,7 @@ Run resample_recording(Recording& recording, const Options& options, const Defau
   Run run;
   run.policies = make_policies(options, defaults);
   const TargetWindow window = parse_window(options);
+  shift_times(recording, options.offset);
   run.rules = decide(recording, options, run.policies, fixed, warnings);
   run.targets = make_targets(options, window, recording, given);
   run.steps = measure_steps(recording, run.policies.max_gap);

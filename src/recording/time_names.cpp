@@ -11,7 +11,7 @@ namespace {
 
 // The usual names, without their units, the most usual first. EuRoC, TUM tools, LeRobot and robomimic write timestamp;
 // ROS tools write header.stamp, %time and Time; PlotJuggler __time; rosbag exports rosbagTimestamp.
-constexpr std::array<std::string_view, 24> kUsual{"timestamp",
+constexpr std::array<std::string_view, 36> kUsual{"timestamp",
                                                   "timestamps",
                                                   "time",
                                                   "times",
@@ -34,7 +34,19 @@ constexpr std::array<std::string_view, 24> kUsual{"timestamp",
                                                   "utc_time",
                                                   "unix_time",
                                                   "unixtime",
-                                                  "unix_timestamp"};
+                                                  "unix_timestamp",
+                                                  "elapsed",
+                                                  "elapsed_time",
+                                                  "time_elapsed",
+                                                  "seconds",
+                                                  "secs",
+                                                  "sec",
+                                                  "seconds_elapsed",
+                                                  "elapsed_seconds",
+                                                  "epoch",
+                                                  "monotonic",
+                                                  "tick",
+                                                  "ticks"};
 
 struct UnitWords {
   TimeUnit unit;
@@ -85,6 +97,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPairs{
 std::optional<TimeUnit> unit_in_name(std::string_view name) {
   if (const auto stated = stated_unit(name)) return stated->unit;
   if (name == "%time" || name == "field.header.stamp") return TimeUnit::nanoseconds;
+  const std::string lower = lower_case(name);
+  for (const std::string_view seconds : {"seconds", "secs", "sec", "seconds_elapsed"})
+    if (lower == seconds) return TimeUnit::seconds;
   return {};
 }
 
@@ -108,6 +123,13 @@ std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) 
     for (std::size_t i = 0; i < names.size(); ++i)
       if (bare_names[i] == usual) found.push_back(i);
   return found;
+}
+
+bool counts_rows(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> kCounters{
+      "", "index", "idx", "row", "id", "seq", "frame", "frames", "frame_index", "frame_id", "step", "unnamed: 0"};
+  const std::string lower = lower_case(name);
+  return std::ranges::find(kCounters, lower) != kCounters.end();
 }
 
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names) {

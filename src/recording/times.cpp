@@ -47,6 +47,23 @@ void check_precision(const Array& array, const std::string& where) {
        finite && time.form == TimeForm::number ? "Name the unit with --time-unit." : "");
 }
 
+constexpr std::int64_t kLooked = 1000;  // rows whose size and step tell the unit
+
+/// The first times of an array of numbers, or of text with numbers, and the last one.
+std::vector<double> some_numbers(const Array& array) {
+  std::vector<double> numbers;
+  const auto add = [&](std::int64_t i) {
+    double value = 0;
+    if (array.type.kind != ElementKind::text)
+      numbers.push_back(element_f64(array, i));
+    else if (parse_real(element_text(array, i), value) == ParseResult::good)
+      numbers.push_back(value);
+  };
+  for (std::int64_t i = 0; i < std::min(kLooked, array.size()); ++i) add(i);
+  if (array.size() > kLooked) add(array.size() - 1);
+  return numbers;
+}
+
 void set_unit(const Array& array, const TimeOptions& options, std::string_view name, TimeColumn& time) {
   if (array.type.kind == ElementKind::time) {
     time.form = TimeForm::datetime64;
@@ -61,6 +78,10 @@ void set_unit(const Array& array, const TimeOptions& options, std::string_view n
   } else {
     time.unit = time.integer ? TimeUnit::nanoseconds : TimeUnit::seconds;
     time.unit_source = UnitSource::usual;
+    if (const auto unit = unit_of_dates(some_numbers(array), time.unit); unit && *unit != time.unit) {
+      time.unit = *unit;
+      time.unit_source = *unit == TimeUnit::nanoseconds ? UnitSource::only_fit : UnitSource::dates;
+    }
   }
 }
 
@@ -126,6 +147,29 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
     if (result != ParseResult::good) fail_time(where, index, got, result, time);
   }
   return times;
+}
+
+std::optional<TimeUnit> unit_of_dates(std::span<const double> times, TimeUnit usual) {
+  constexpr double kFirst = 631'152'000, kLast = 4'102'444'800;  // 1990 and 2100, in seconds since 1970
+  constexpr double kSlow = 2, kFast = 1e-5;                      // seconds between the samples of a recorder
+  if (times.empty()) return {};
+  const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < times.size(); ++i)
+    if (times[i] > times[i - 1]) steps.push_back(times[i] - times[i - 1]);
+  if (!steps.empty())
+    std::nth_element(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2), steps.end());
+  const double step = steps.empty() ? 0 : steps[steps.size() / 2];
+  const auto seconds = [](TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); };
+  for (const TimeUnit unit :
+       {TimeUnit::seconds, TimeUnit::milliseconds, TimeUnit::microseconds, TimeUnit::nanoseconds}) {
+    if (!(*least * seconds(unit) >= kFirst && *greatest * seconds(unit) <= kLast)) continue;
+    const bool slow = step * seconds(unit) > kSlow;
+    const double usual_step = step * seconds(usual);
+    if (slow && unit != usual && usual_step >= kFast && usual_step <= kSlow) return {};
+    return unit;
+  }
+  return {};
 }
 
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,

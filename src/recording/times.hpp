@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
 /// Throws Error array_missing.
 ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
                              std::optional<std::size_t> dates = {});
+
+/// The unit in which times, in their order, are dates from 1990 to 2100; nothing where there is none, or where they
+/// step like the samples of a recorder in the `usual` unit and hardly so in that one.
+std::optional<TimeUnit> unit_of_dates(std::span<const double> times, TimeUnit usual);
 
 /// The times of an array of one dimension, in options.unit or else in the unit of its type or name. Throws Error
 /// times_not_finite, time_precision (f32 too coarse for its timestamps), time_overflow (does not fit in int64

@@ -36,7 +36,7 @@ void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) 
         column.numeric_fields > 0)
       warnings.push_back({"numbers_in_text",
                           name + "is text, though " + std::to_string(column.numeric_fields) + " of " +
-                              std::to_string(column.data.size()) + " fields are numbers" +
+                              std::to_string(column.data.size()) + " fields are numbers or begin with one" +
                               (column.first_other.empty() ? "" : "; the first other one is " + column.first_other)});
     if (column.data.size() > 0 && 2 * column.missing > column.data.size())
       warnings.push_back({"mostly_missing", name + "is mostly missing: " + std::to_string(column.missing) + " of " +

@@ -143,11 +143,39 @@ TEST_F(ResamplePoses, angles_turn_the_shorter_way) {
   EXPECT_NEAR(values(done, "yaw").at(2), -2.95, 1e-12);
   EXPECT_NEAR(values(done, "heading_deg").at(0), 355, 1e-12);
   EXPECT_NEAR(values(done, "heading_deg").at(2), 15, 1e-12);
-  EXPECT_EQ(values(done, "roll").at(1), 0) << "no angle unless it is said";
+  EXPECT_NEAR(std::abs(values(done, "roll").at(1)), turn / 2, 1e-12);
   expect_text(last.err, "angle: yaw in rad by its range", "angle: heading_deg in deg by its name");
-  done = at(in, "0.5\n", {"--mode", "roll=angle", "--mode", "yaw=linear"});
-  EXPECT_NEAR(std::abs(values(done, "roll").at(0)), turn / 2, 1e-12);
+  done = at(in, "0.5\n", {"--mode", "roll=linear", "--mode", "yaw=linear"});
+  EXPECT_EQ(values(done, "roll").at(0), 0);
   EXPECT_EQ(values(done, "yaw").at(0), 0);
+}
+
+TEST_F(ResamplePoses, what_jumps_by_a_turn_is_taken_for_an_angle_and_said) {
+  std::string csv = "t,phase,noise\n";
+  for (int i = 0; i < 20; ++i)
+    csv += std::to_string(i) + "," + std::to_string((350 + 3 * i) % 360) + "," + (i % 2 == 0 ? "0.5" : "300.5") + "\n";
+  const std::string in = file("in.csv", csv + "20,50.5,0.5\n");
+  const auto done = at(in, "3.5\n");
+  EXPECT_NEAR(values(done, "phase").at(0), 0.5, 1e-12);
+  EXPECT_NEAR(values(done, "noise").at(0), 150.5, 1e-12);
+  expect_text(last.err, "'phase' jumps by a turn and was taken for an angle in deg", "--mode 'phase=linear'");
+}
+
+TEST_F(ResamplePoses, a_clock_that_is_behind_is_corrected) {
+  const std::string in = file("in.csv", "t,x\n0,0.5\n1,1.5\n");
+  const auto done = at(in, "100.5\n", {"--offset", "100"});
+  EXPECT_NEAR(values(done, "x").at(0), 1.0, 1e-12);
+}
+
+TEST_F(ResamplePoses, rows_of_a_pose_matrix_are_said_to_lose_their_rotation) {
+  std::string csv = "t,r11,r12,r13,tx,r21,r22,r23,ty,r31,r32,r33,tz\n";
+  for (int i = 0; i < 5; ++i) {
+    const double c = std::cos(0.3 * i), s = std::sin(0.3 * i);
+    csv += std::to_string(i) + "," + std::to_string(c) + "," + std::to_string(-s) + ",0.0,1.5," + std::to_string(s) +
+           "," + std::to_string(c) + ",0.0,2.5,0.0,0.0,1.0,3.5\n";
+  }
+  at(file("in.csv", csv), "0.5\n");
+  expect_text(last.err, "the rows of a pose matrix");
 }
 
 TEST_F(ResamplePoses, the_unit_of_an_angle_can_be_named) {

@@ -58,7 +58,7 @@ TEST(Recording, finds_time_columns_and_their_units) {
             Times{1'000'000});
   expect_error(ErrorCode::array_missing, [&] { read_recording(folder / "a.csv", {.times_name = "c"}); }, "x, time");
   expect_error(
-      ErrorCode::time_overflow, [&] { read_recording(folder.file("g.csv", "t\n1311868163870\n")); }, "g.csv:2:1",
+      ErrorCode::time_overflow, [&] { read_recording(folder.file("g.csv", "t\n9911868163870\n")); }, "g.csv:2:1",
       "--time-unit");
 }
 
@@ -137,8 +137,8 @@ TEST(Recording, stamps_too_large_for_every_other_unit_are_nanoseconds) {
   EXPECT_EQ(euroc.times, Times{1403715524912143104});
   EXPECT_EQ(euroc.time.unit, TimeUnit::nanoseconds);
   EXPECT_EQ(euroc.time.unit_source, UnitSource::only_fit);
-  expect_error(  // in microseconds and in nanoseconds: nothing is guessed
-      ErrorCode::time_overflow, [&] { read_recording(folder.file("b.csv", "t\n1403715524912143\n")); }, "--time-unit");
+  expect_error(  // in microseconds and in nanoseconds, and no date in either: nothing is guessed
+      ErrorCode::time_overflow, [&] { read_recording(folder.file("b.csv", "t\n5003715524912143\n")); }, "--time-unit");
   expect_error(
       ErrorCode::time_overflow, [&] { read_recording(folder.file("b.csv", "t_us\n1403715524912143104\n")); },
       "1403715524912143104 us");
@@ -364,6 +364,70 @@ TEST(Recording, text_out_of_proportion_is_no_array_unless_it_is_asked_for) {
   const Recording back = rewritten(folder, recording, "b.npz", FileFormat::npz, {.deflate = true, .trust_sizes = true},
                                    {.trust_sizes = true});
   EXPECT_EQ(back.columns.at(0).data.type.descr, "<U50000");
+}
+
+TEST(Recording, dates_from_1990_to_2100_tell_the_unit_of_whole_and_real_numbers) {
+  const Scratch folder;
+  const std::pair<const char*, TimeUnit> cases[] = {{"1311868163870", TimeUnit::milliseconds},
+                                                    {"1311868163870.25", TimeUnit::milliseconds},
+                                                    {"1311868163870250", TimeUnit::microseconds},
+                                                    {"1311868163", TimeUnit::seconds}};
+  for (const auto& [text, unit] : cases) {
+    const Recording read = read_recording(folder.file("a.csv", std::string("t,x\n") + text + ",1\n"));
+    EXPECT_EQ(read.time.unit, unit) << text;
+    EXPECT_EQ(read.times.at(0) / 1'000'000'000, 1311868163) << text;
+  }
+  const auto archive = [&](const std::vector<std::int64_t>& stamps) {
+    const std::string shape = "(" + std::to_string(stamps.size()) + ",)";
+    std::string bytes;
+    for (const std::int64_t stamp : stamps) bytes += raw<std::int64_t>({stamp});
+    return read_recording(folder.file("a.npz", zip({array("t", npy("<i8", shape, bytes))})));
+  };
+  EXPECT_EQ(archive({1311868163870, 1311868163880}).time.unit, TimeUnit::milliseconds);
+  EXPECT_EQ(archive({1311868163, 1311868164}).time.unit, TimeUnit::seconds);
+  EXPECT_EQ(archive({1311868163870, 1311868163880}).time.unit_source, UnitSource::dates);
+  EXPECT_EQ(archive({800'000'000'000'000, 800'000'033'333'333}).time.unit, TimeUnit::nanoseconds)
+      << "nine days after a start, at 30 Hz";
+}
+
+TEST(Recording, an_index_of_rows_is_no_time_where_another_column_can_be_it) {
+  const Scratch folder;
+  const auto read = [&](const std::string& names) {
+    return read_recording(folder.file("a.csv", names + "\n0,10.5,1\n1,10.6,2\n2,10.7,3\n"));
+  };
+  for (const char* name :
+       {"seconds", "secs", "elapsed", "elapsed_s", "seconds_elapsed", "epoch", "tick", "monotonic_s"})
+    EXPECT_EQ(read(std::string(",") + name + ",x").time.name, name);
+  const Recording like = read("frame,my_time_col,x");
+  EXPECT_EQ(like.time.name, "my_time_col");
+  EXPECT_EQ(like.warnings.at(0).id, "index_not_time");
+  const Recording index = read("frame,x,y");
+  EXPECT_EQ(index.time.name, "frame");
+  EXPECT_EQ(index.warnings.at(0).id, "index_as_time");
+  EXPECT_TRUE(read("a,x,y").warnings.empty());
+}
+
+TEST(Recording, lines_above_a_header_are_skipped_and_lines_keep_their_numbers) {
+  const Scratch folder;
+  const std::string file = folder.file("a.csv", "Format Version,1.23\nTake,walk\nt,x\n0,1\n1,bad,3\n");
+  expect_error(ErrorCode::bad_text, [&] { read_recording(file, {.skip_lines = 2}); }, "a.csv:5", "3 fields");
+  const std::string good = folder.file("b.csv", "Format Version,1.23\nTake,walk\nt,x\n0,1\n1,2\n");
+  EXPECT_EQ(read_recording(good, {.skip_lines = 2}).rows(), 2);
+}
+
+TEST(Recording, a_txt_that_is_no_trajectory_names_the_format_that_reads_it) {
+  const Scratch folder;
+  const std::string file = folder.file("a.txt", "0 1 2 3 4 5 6 7 8 9\n");
+  expect_error(ErrorCode::bad_text, [&] { read_recording(file); }, "--from csv");
+}
+
+TEST(Recording, numbers_with_a_unit_or_thousands_are_counted_as_numbers_in_text) {
+  const Scratch folder;
+  const Recording read =
+      read_recording(folder.file("a.csv", "t,height,price,name\n0,1.5m,\"1,000.5\",a1\n1,2.5m,\"2,000.5\",b2\n"));
+  EXPECT_EQ(read.columns.at(0).numeric_fields, 2);
+  EXPECT_EQ(read.columns.at(1).numeric_fields, 2);
+  EXPECT_EQ(read.columns.at(2).numeric_fields, 0);
 }
 
 TEST(Recording, an_integer_time_out_of_range_is_shown) {

@@ -57,7 +57,7 @@ TEST(ColumnRules, quaternions_are_found_by_the_names_of_each_recorder) {
         {"left.qx", "left.qy", "left.qz", "left.qw"},
         {"Quat_X", "Quat_Y", "Quat_Z", "Quat_W"},
         {"quaternion_0", "quaternion_1", "quaternion_2", "quaternion_3"},
-        {"q[0]", "q[1]", "q[2]", "q[3]"}}) {
+        {"quat[0]", "quat[1]", "quat[2]", "quat[3]"}}) {
     const auto all = columns(names);
     ASSERT_EQ(quaternions(all).size(), 1u) << names[0];
     const auto quaternion = recording::find_quaternions({all})[0];
@@ -145,7 +145,8 @@ TEST(ColumnRules, four_neighbours_of_norm_1_are_found) {
 }
 
 TEST(ColumnRules, angles_are_found_by_name_and_their_unit_by_name_or_range) {
-  for (const char* name : {"yaw", "Heading [deg]", "vehicle_yaw", "vehicleYaw", "base.theta", "yaw_deg", "THETA (rad)"})
+  for (const char* name : {"yaw", "Heading [deg]", "vehicle_yaw", "vehicleYaw", "base.theta", "yaw_deg", "THETA (rad)",
+                           "imu.roll", "course [deg]", "bearing", "azimuth_deg", "longitude"})
     EXPECT_TRUE(recording::named_angle(name)) << name;
   for (const char* name : {"yaw_rate", "heading_error", "thetas", "lawyaw", "x"})
     EXPECT_FALSE(recording::named_angle(name)) << name;
@@ -162,6 +163,28 @@ TEST(ColumnRules, angles_are_found_by_name_and_their_unit_by_name_or_range) {
   EXPECT_FALSE(rule("yaw", {1, 2})->jumps);
   EXPECT_FALSE(rule("yaw", {1, 2000}).has_value());
   EXPECT_EQ(rule("yaw", {1, 2000}, 360)->low, std::nullopt);
+}
+
+TEST(ColumnRules, numbers_of_an_array_have_the_roles_of_their_own_names) {
+  std::vector<Column> all{column("observation.state", {1, 2, 3, 0, 0, 0, 1, 0.5, 1, 2, 3, 0, 0, 1, 0, 0.5}, 8)};
+  all[0].channel_names = {"x", "y", "z", "qx", "qy", "qz", "qw", "gripper"};
+  EXPECT_EQ(found(recording::find_quaternions({all})), Names{"observation.state[3:7]"});
+  EXPECT_EQ(found(recording::find_positions({all})), Names{"observation.state[0:3]"});
+}
+
+TEST(ColumnRules, components_may_stand_in_front_of_names_of_frames) {
+  const Names names{"tx_world_device", "ty_world_device", "tz_world_device", "qx_world_device",
+                    "qy_world_device", "qz_world_device", "qw_world_device"};
+  EXPECT_EQ(found(recording::find_quaternions({columns(names)})),
+            Names{"qx_world_device qy_world_device qz_world_device qw_world_device"});
+}
+
+TEST(ColumnRules, px4_writes_w_first) {
+  const std::vector<Column> all = columns({"q[0]", "q[1]", "q[2]", "q[3]"});
+  const auto quaternions = recording::find_quaternions({all});
+  ASSERT_EQ(quaternions.size(), 1u);
+  EXPECT_EQ(quaternions[0].components[3].column, 0u);
+  EXPECT_NE(quaternions[0].order().find("PX4"), std::string_view::npos);
 }
 
 TEST(ColumnRules, a_mask_is_a_column_valid_of_zeros_and_ones) {

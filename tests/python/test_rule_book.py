@@ -1,0 +1,257 @@
+"""One rule book behind every door: the same columns come out with the same bits and the same words.
+
+A door is a function from (columns by name, options of tmaops.resample) to (columns by name, report). A format joins with one
+function in DOORS, and says in `holds` which columns it can carry.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import tmaops
+
+ROWS = 41
+STEP = 0.125  # which f64 and decimal text hold alike, also since 1970
+TIMES = np.arange(ROWS) * STEP
+START = 1_767_225_600  # 2026-01-01 UTC
+
+
+def turned(axis: int, flips: bool = False) -> np.ndarray:
+    """Quaternions x y z w that turn about one axis, with sign flips of their own where asked for."""
+    half = np.linspace(0.1, 2.6, ROWS)
+    q = np.zeros((ROWS, 4))
+    q[:, axis], q[:, 3] = np.sin(half / 2), np.cos(half / 2)
+    return q * np.where(np.arange(ROWS) % 3 == 1, -1, 1)[:, None] if flips else q
+
+
+def wrapped(turn: float, low: float) -> np.ndarray:
+    return (np.linspace(0, 2.5 * turn, ROWS) + 0.4 * turn - low) % turn + low
+
+
+def wave(seed: int) -> np.ndarray:
+    return np.sin(np.arange(ROWS) * 0.3 + seed) * (seed + 1) + 0.125
+
+
+def table() -> dict[str, tuple[np.ndarray, str]]:
+    """Columns by name, and the mode that each must have."""
+    tau, q = 2 * np.pi, turned(2, flips=True)
+    columns: dict[str, tuple[np.ndarray, str]] = {}
+    for name in ("tx", "joint.position", "velocity [m/s]", "effort", "temperature", "yaw_rate"):
+        columns[name] = (wave(len(columns)), "linear")
+    for name, kind in (("small", "f4"), ("smaller", "f2"), ("list of floats", "f8")):
+        columns[name] = (np.stack([wave(1), wave(2)], 1).astype(kind), "linear")
+    for i, part in enumerate("xyzw"):
+        columns[f"q{part}"] = (q[:, i], "slerp")
+        columns[f"left_q{part}"] = (turned(0)[:, i], "slerp")
+        columns[f"pose.orientation.{part}"] = (turned(1)[:, i], "slerp")
+        columns[f"q{part}_world_device"] = (turned(1, flips=True)[:, i], "slerp")
+        columns[f"q_RS_{part} []"] = (q[:, i], "slerp")
+        columns[f"att.q[{i}]"] = (np.roll(turned(2), 1, 1)[:, i], "slerp")
+    for name in ("eef_quat", "orientation", "robot0_rotation"):
+        columns[name] = (turned(0, flips=True), "slerp")
+    columns["two_quats"] = (np.hstack([turned(0), turned(1)]).reshape(ROWS, 2, 4), "slerp")
+    columns["pose7"] = (np.hstack([np.stack([wave(1), wave(2), wave(3)], 1), turned(2)]), "linear")
+    for name, turn, low in (
+        ("yaw", tau, -np.pi),
+        ("heading_deg", 360, 0),
+        ("theta", tau, 0),
+        ("roll", tau, -np.pi),
+        ("bearing", 360, 0),
+        ("course [deg]", 360, -180),
+        ("azimuth", 360, 0),
+        ("longitude", 360, -180),
+        ("phase", tau, -np.pi),
+        ("dial", 360, 0),
+    ):
+        columns[name] = (wrapped(turn, low), "angle")
+    columns["pitch"] = (wave(0) * 0.3, "linear")
+    for kind in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):
+        columns[f"count_{kind}"] = ((np.arange(ROWS) // 5).astype(kind), "previous")
+    columns["wide"] = (np.arange(ROWS).astype("u8") + np.uint64(2**63), "previous")
+    columns["flag"] = (np.arange(ROWS) % 7 > 3, "previous")
+    columns["label"] = (np.array([f"step {i // 6}" for i in range(ROWS)]), "previous")
+    columns["gaps"] = (np.where(np.arange(ROWS) % 9 == 4, np.nan, wave(3)), "linear")
+    columns["empty"] = (np.full(ROWS, np.nan), "linear")
+    columns["constant"] = (np.full(ROWS, 2.5), "linear")
+    columns["one hot"] = (np.eye(4)[np.arange(ROWS) % 4], "linear")
+    return columns
+
+
+def clocks() -> dict[str, tuple[dict[str, np.ndarray], str]]:
+    """Columns of times, and the unit that each must be read in."""
+    steps = np.arange(ROWS)
+    real = START + steps * STEP
+    ns = START * 10**9 + steps * 125 * 10**6
+    return {
+        "seconds": ({"timestamp": TIMES}, "s"),
+        "seconds since 1970": ({"t": real}, "s"),
+        "whole seconds since 1970": ({"stamp": START + steps}, "s"),
+        "milliseconds since 1970": ({"time": ns // 10**6}, "ms"),
+        "real milliseconds since 1970": ({"time": real * 1e3}, "ms"),
+        "microseconds since 1970": ({"ts": ns // 10**3}, "us"),
+        "nanoseconds since 1970": ({"header.stamp": ns}, "ns"),
+        "milliseconds by name": ({"t_ms": steps * 125}, "ms"),
+        "microseconds by name": ({"timestamp [us]": steps * 125_000}, "us"),
+        "nanoseconds by name": ({"elapsed_ns": steps * 125 * 10**6}, "ns"),
+        "seconds by name": ({"monotonic_s": TIMES}, "s"),
+        "secs and nsecs": ({"stamp.secs": ns // 10**9, "stamp.nsecs": ns % 10**9}, "s"),
+        "text": ({"time": np.array([f"2026-01-01T00:00:{i / 8:06.3f}Z" for i in steps])}, "s"),
+        "text of a zone": ({"time": np.array([f"2026-01-01T01:00:{i / 8:06.3f}+01:00" for i in steps])}, "s"),
+        "datetime64": ({"when": ns.astype("M8[ns]")}, "ns"),
+    }
+
+
+def by_dictionary(columns, **options):
+    made, report = tmaops.resample(dict(columns), report=True, **options)
+    return made, report.json
+
+
+def by_pandas(columns, **options):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            name: values if values.ndim == 1 else pandas.Series(list(values), dtype=object)
+            for name, values in columns.items()
+        }
+    )
+    made, report = tmaops.resample(frame, report=True, **options)
+    return {
+        name: np.stack(list(made[name])) if np.ndim(made[name].iloc[0]) else made[name].to_numpy() for name in made
+    }, report.json
+
+
+def by_polars(columns, **options):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({name: polars.Series(name, values) for name, values in columns.items()})
+    made, report = tmaops.resample(frame, report=True, **options)
+    return {name: made[name].to_numpy() for name in made.columns}, report.json
+
+
+def _by_tool(path: pathlib.Path, made: pathlib.Path, options: dict) -> dict:
+    program = pathlib.Path(tmaops.__file__).parent / "bin" / "tmaops"
+    if not program.exists():
+        pytest.skip("the package has no tool")
+    words = [f"--{name}={value}" for name, value in options.items()]
+    command = [program, "resample", path, "-o", made, "--json", "--quiet", "--outside=nan", "--force", *words]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def by_npz(columns, tmp_path, **options):
+    np.savez(tmp_path / "recording.npz", **columns)
+    said = _by_tool(tmp_path / "recording.npz", tmp_path / "made.npz", options)
+    with np.load(tmp_path / "made.npz") as archive:
+        return {name: archive[name] for name in archive.files}, said
+
+
+def by_text(columns, tmp_path, **options):
+    def text(value) -> str:
+        if isinstance(value, np.datetime64):
+            return str(value) + "Z"
+        return "" if value != value else repr(value.item() if hasattr(value, "item") else value).strip("'")
+
+    names = [f'"{name}"' for name in columns]
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(names), *(",".join(text(value) for value in row) for row in rows)]
+    (tmp_path / "recording.csv").write_text("\n".join(lines) + "\n")
+    said = _by_tool(tmp_path / "recording.csv", tmp_path / "made.npz", options)
+    with np.load(tmp_path / "made.npz") as archive:
+        return {name: archive[name] for name in archive.files}, said
+
+
+def everything(values: np.ndarray) -> bool:
+    return True
+
+
+def texts_and_wide_numbers(values: np.ndarray) -> bool:
+    """What csv can hold: one number, or a text, in each row, whose type is that of the text."""
+    return values.ndim == 1 and values.dtype.str[1:] in ("f8", "i8") or values.dtype.kind == "U"
+
+
+def of_polars(values: np.ndarray) -> bool:
+    return values.dtype != np.float16 and values.ndim < 3
+
+
+DOORS = {
+    "dictionary": (by_dictionary, everything),
+    "pandas": (by_pandas, lambda values: values.ndim < 3),
+    "polars": (by_polars, of_polars),
+    "npz": (by_npz, everything),
+    "text": (by_text, texts_and_wide_numbers),
+}
+
+
+def words(report: dict) -> dict:
+    """What is said, without the names of files and with one word for arrays and columns."""
+
+    def plain(text: str) -> str:
+        text = re.sub(r"(/\S*/)?(recording(\.npz|\.csv)?|[^ ]*recording\.(npz|csv)):?", "IN:", text)
+        return text.replace("array", "column").replace("::", ":")
+
+    whole = (
+        "integers",
+        "booleans",
+        "text",
+        "times",
+        "elements of another type",
+    )  # what a frame keeps for itself is the last
+    modes = [
+        (part["name"], part["mode"], "whole" if part["reason"] in whole else part["reason"])
+        for part in report["columns"]
+    ]
+    said = [(note["id"], plain(note["text"])) for key in ("notes", "warnings") for note in report[key]]
+    return {"modes": modes, "said": said, "quaternions": report["quaternions"], "rows": report["rows"]}
+
+
+def through(door: str, columns: dict, tmp_path, **options):
+    run, _ = DOORS[door]
+    extra = {"tmp_path": tmp_path} if door in ("npz", "text") else {}
+    return run(columns, **extra, **options)
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_gives_the_same_bits_and_words(door, tmp_path):
+    held = {name: values for name, (values, _) in table().items() if DOORS[door][1](values)}
+    columns = {"timestamp": TIMES, **held}
+    wanted, report = by_dictionary(columns, hz=7)
+    got, said = through(door, columns, tmp_path, hz=7)
+    assert words(said) == words(report)
+    assert set(got) == set(wanted)
+    for name, values in wanted.items():
+        assert got[name].dtype.kind in (values.dtype.kind, "O", "T"), name
+        same = got[name].astype(values.dtype) if values.dtype.kind in "Ub" else got[name]
+        assert same.tobytes() == values.tobytes(), f"{name}: {same[:3]} instead of {values[:3]}"
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+def test_every_column_of_the_table_has_its_mode():
+    columns = table()
+    assert len(columns) + len(clocks()) >= 60
+    _, report = by_dictionary({"timestamp": TIMES, **{name: values for name, (values, _) in columns.items()}}, hz=7)
+    found: dict[str, set[str]] = {}
+    for part in report["columns"]:
+        index = list(columns)[part["index"] - 1]
+        found.setdefault(index, set()).add(part["mode"])
+    assert found == {name: {mode} for name, (_, mode) in columns.items()}
+    ids = [note["id"] for note in report["warnings"]]
+    assert ids.count("angle_by_value") == 2 and "unit_norm" in ids and "mostly_missing" in ids
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("clock", clocks())
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_reads_times_alike(door, clock, tmp_path):
+    times, unit = clocks()[clock]
+    columns = {**times, "x": wave(1), "yaw": wrapped(2 * np.pi, -np.pi)}
+    hz = 0.7 if clock.startswith("whole seconds") else 7
+    wanted, report = by_dictionary(columns, hz=hz)
+    got, said = through(door, columns, tmp_path, hz=hz)
+    assert report["time"]["unit"] == unit
+    assert report["rows"] == said["rows"] == int((ROWS - 1) * (1 if hz < 1 else STEP) * hz) + 1
+    for name in ("x", "yaw"):
+        assert got[name].tobytes() == wanted[name].tobytes(), name
+    for key in ("first_ns", "last_ns", "median_step_ns"):
+        assert said["time"][key] == report["time"][key]
