@@ -163,8 +163,9 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
   endforeach()
 
   # What the variants share: a study's alone where the room has nothing else.
-  file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${directory}/*.cpp)
-  list(FILTER shared EXCLUDE REGEX "/reference[^/]*\\.cpp$|/(cpu|gpu)/")
+  file(GLOB_RECURSE shared RELATIVE ${directory} CONFIGURE_DEPENDS ${directory}/*.cpp)
+  list(FILTER shared EXCLUDE REGEX "(^|/)(reference[^/]*\\.cpp$|(cpu|gpu)/)")
+  list(TRANSFORM shared PREPEND ${directory}/)
   set(part "")
   if(NOT chosen_ops)
     set(part _studies)
