@@ -2,9 +2,10 @@
 """Measures whole models of transformers with their own deformable attention and with tmaops: time and peak memory.
 
   bench_models.py [--device cuda] [--size 320] [--models deformable_detr,rt_detr_v2] [-o results/h200/models.json]
+  bench_models.py --device cuda --batch 8 --dtypes bf16 --modes eager,compiled,cuda_graphs -o results/h100/models_compiled.json
 
 A model has its default configuration and random weights; nothing is downloaded. The two ways take turns, and the medians of --rounds
-turns are written, with the 10th and 90th percentile. A training step is a forward pass and the gradients of all parameters, without an
+turns are written, with the 10th and 90th percentile. With --modes both are compiled, too. A training step is a forward pass and the gradients of all parameters, without an
 optimizer. Outputs are compared with those of the model's own code in f64 before anything is timed: tmaops may be no
 farther from them than twice the model's own code in the same types, or 1e-3. A model that fails is not timed, and the exit status
 is then 1.
@@ -14,6 +15,7 @@ scripts/update_tables.py makes the table in docs/python.md of the file.
 """
 
 import argparse
+import contextlib
 import copy
 import ctypes
 import json
@@ -26,6 +28,7 @@ import time
 
 import torch
 import transformers
+from torch._inductor.compile_fx import compile_fx
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -33,7 +36,12 @@ import models  # noqa: E402
 import tmaops  # noqa: E402
 import tmaops.compat.transformers as compat  # noqa: E402
 
-SIZES = {"deformable_detr": (800, 1066), "grounding_dino": (800, 1066), "mask2former": (384, 512)}
+SIZES = {
+    "deformable_detr": (800, 1066),
+    "grounding_dino": (800, 1066),
+    "mask2former": (384, 512),
+    "rf_detr": (560, 560),
+}
 DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -66,13 +74,13 @@ class Memory:
         return None
 
 
-def step(model, given, autocast, training):
-    """One run, and its outputs."""
+def step(model, run, given, autocast, training):
+    """One run of the model, or of what torch.compile made of it, and its outputs."""
     with torch.autocast(given["pixel_values"].device.type, dtype=autocast, enabled=autocast is not None):
         if not training:
-            with torch.inference_mode():
-                return list(models.floats(model(**given)))
-        result = model(**given)
+            with torch.no_grad():
+                return list(models.floats(run(**given)))
+        result = run(**given)
     model.zero_grad(set_to_none=True)
     models.loss(models.outputs(result)).backward()
     return list(models.floats(result))
@@ -94,52 +102,88 @@ def distance(got, wanted):
     return found, masked
 
 
-def row_pair(name, model, given, dtype, training, exact, options):
-    """The rows of the model's own code and of tmaops, by turns."""
-    autocast, memory = DTYPES[dtype], Memory(options.device)
-    calls = []
+def compiled(model, mode, operators):
+    """torch.compile's model. A backend of its own keeps the graphs of the two implementations apart; `operators` gets the number of
+    tmaops' operators in each graph."""
+
+    def backend(graph, given):
+        operators.append(sum("tmaops" in str(node.target) for node in graph.graph.nodes))
+        return compile_fx(graph, given, config_patches={"triton.cudagraphs": mode == "cuda graphs"})
+
+    return torch.compile(model, backend=backend)
+
+
+@contextlib.contextmanager
+def running_on(implementation, model, calls):
+    """Puts the model on tmaops, or leaves it its own code; `calls` gets an entry for each call of the operator."""
     attention = compat.attention
-    found = {"own": {"ms": [], "mib": []}, "tmaops": {"ms": [], "mib": []}}
-    deadline = time.perf_counter() + options.seconds
+    if implementation == "tmaops":
+        if calls is not None:
+            compat.attention = lambda *args, **more: calls.append(1) or attention(*args, **more)
+        compat.patch(model)
+    try:
+        yield
+    finally:
+        compat.unpatch()
+        compat.attention = attention
+
+
+def check(name, model, given, dtype, training, exact, options):
+    """Runs each way once, compilation included. Returns what the rows say of it: {(mode, implementation): ...}."""
+    found = {}
+    for mode in options.modes:
+        for implementation in ("own", "tmaops"):
+            calls = []
+            run = model if mode == "eager" else compiled(model, mode, calls)
+            with running_on(implementation, model, calls if mode == "eager" else None):
+                error, masked = distance(step(model, run, given, DTYPES[dtype], training), exact)
+            found[mode, implementation] = {"run": run, "error": error, "calls": sum(calls), "ms": [], "mib": []}
+            if implementation == "own":
+                own_error, own_masked = error, masked
+            elif sum(calls) < 1 or masked > own_masked or not error <= max(2 * own_error, 1e-3):
+                raise Wrong(
+                    f"{name} {dtype} {mode}: tmaops is {error:.2g} from f64, the model's own code {own_error:.2g}: not timed"
+                )
+    return found
+
+
+def take_turns(found, model, given, dtype, training, options):
+    """Fills in `ms` and `mib` of each way."""
+    memory = Memory(options.device)
     for turn in range(options.rounds + options.warm_up):
-        for implementation, rows in found.items():
-            if implementation == "tmaops":
-                compat.attention = lambda *args, **more: calls.append(1) or attention(*args, **more)
-                compat.patch(model)
-            try:
-                if turn == 0:
-                    rows["error"], rows["masked"] = distance(step(model, given, autocast, training), exact)
-                    rows["calls"] = len(calls)
+        if turn == options.warm_up:
+            deadline = time.perf_counter() + options.seconds
+        for (_, implementation), rows in found.items():
+            with running_on(implementation, model, None):
                 if options.device != "cpu":
                     torch.cuda.synchronize()
                 memory.start()
                 start = time.perf_counter()
-                step(model, given, autocast, training)
+                step(model, rows["run"], given, DTYPES[dtype], training)
                 if options.device != "cpu":
                     torch.cuda.synchronize()
                 spent = 1e3 * (time.perf_counter() - start)
                 model.zero_grad(set_to_none=True)
-            finally:
-                compat.unpatch()
-                compat.attention = attention
             if turn >= options.warm_up:
                 rows["ms"].append(spent)
                 rows["mib"].append(memory.peak())
-        own, ours = found["own"], found["tmaops"]
-        if ours["calls"] < 1 or ours["masked"] > own["masked"] or not ours["error"] <= max(2 * own["error"], 1e-3):
-            raise Wrong(
-                f"{name} {dtype}: tmaops is {ours['error']:.2g} from f64, the model's own code {own['error']:.2g}: not timed"
-            )
-        if len(ours["ms"]) >= 3 and time.perf_counter() > deadline:
+        if turn - options.warm_up >= 2 and time.perf_counter() > deadline:
             break
+
+
+def rows_of(name, model, given, dtype, training, exact, options):
+    torch.compiler.reset()
+    found = check(name, model, given, dtype, training, exact, options)
+    take_turns(found, model, given, dtype, training, options)
     images, _, height, width = given["pixel_values"].shape
     batch = "" if images == 1 else f"{images} x "
-    for implementation, rows in found.items():
+    for (mode, implementation), rows in found.items():
         deciles = statistics.quantiles(rows["ms"], n=10, method="inclusive")
         yield {
             "case": f"{name} {batch}{height}x{width}",
             "step": "training" if training else "inference",
             "dtype": dtype,
+            "mode": mode,
             "implementation": implementation,
             "device": options.device,
             "ms": {
@@ -148,7 +192,8 @@ def row_pair(name, model, given, dtype, training, exact, options):
                 "p90": round(deciles[-1], 3),
                 "samples": len(rows["ms"]),
             },
-            "peak_mib": max(rows["mib"]) if None not in rows["mib"] else None,
+            # The memory of a CUDA graph stays, and would count in every way.
+            "peak_mib": None if None in rows["mib"] or "cuda graphs" in options.modes else max(rows["mib"]),
             "error": float(f"{rows['error']:.2g}"),
             "operator_calls": rows["calls"] or None,
         }
@@ -162,18 +207,23 @@ def measured(name, options):
     height, width = (options.size, options.size) if options.size else SIZES.get(name, (640, 640))
     given = models.inputs(name, height, width, batch=options.batch, device=options.device)
     wide = models.inputs(name, height, width, batch=options.batch, device=options.device, dtype=torch.float64)
-    exact = [tensor.detach().clone() for tensor in step(copy.deepcopy(model).double(), wide, None, False)]
-    for training in (False, True):
+    double = copy.deepcopy(model).double()
+    exact = [tensor.detach().clone() for tensor in step(double, double, wide, None, False)]
+    del double
+    for training in options.steps:
         for dtype in options.dtypes:
             try:
-                rows = list(row_pair(name, model, given, dtype, training, exact, options))
+                rows = list(rows_of(name, model, given, dtype, training, exact, options))
             except Wrong as wrong:
                 options.failed.append(str(wrong))
                 print(wrong, file=sys.stderr)
                 continue
             for row in rows:
                 shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
-                print(f"{row['case']:28} {row['step']:10} {dtype:5} {row['implementation']:7} {shown}", file=sys.stderr)
+                print(
+                    f"{row['case']:28} {row['step']:10} {dtype:5} {row['mode']:11} {row['implementation']:7} {shown}",
+                    file=sys.stderr,
+                )
                 yield row
 
 
@@ -215,6 +265,18 @@ def main():
         "--dtypes",
         type=lambda text: text.split(","),
         help="f32, f16, bf16: the latter by autocast; default f32,f16, on the CPU f32,bf16",
+    )
+    parser.add_argument(
+        "--modes",
+        default=["eager"],
+        type=lambda text: text.replace("_", " ").split(","),
+        help="eager, compiled (torch.compile) and cuda_graphs (its mode reduce-overhead); default eager",
+    )
+    parser.add_argument(
+        "--steps",
+        default=[False, True],
+        type=lambda text: [step == "training" for step in text.split(",")],
+        help="inference, training; default both",
     )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--warm-up", type=int, default=2)

@@ -254,26 +254,37 @@ def make_table(spec, before, digests):
     return "\n".join(lines) + "\n"
 
 
+MODES = {"eager": "", "compiled": ", compiled", "cuda graphs": ", CUDA graphs"}
+
+
 def make_models(spec, before, digests):
     path, _, _, document, rows = read_rows(spec)
     found = {}
     for row in rows:
-        found.setdefault((row["case"], row["step"], row["dtype"]), {})[row["implementation"]] = row
-    lines = [
-        "| model | | dtype | its own code | tmaops | memory, its own code | tmaops |",
-        "|---|---|---|---|---|---|---|",
-    ]
+        pair = row.get("mode", "eager"), row["implementation"]
+        found.setdefault((row["case"], row["step"], row["dtype"]), {})[pair] = row
+    modes = [mode for mode in MODES if any((mode, "own") in ways for ways in found.values())]
+    with_memory = any(row["peak_mib"] is not None for row in rows)
+    titles = ["model", "", "dtype"] + [f"{name}{MODES[mode]}" for mode in modes for name in ("its own code", "tmaops")]
+    if with_memory:
+        titles += ["memory, its own code", "tmaops"]
+    lines = [f"| {' | '.join(titles)} |".replace("|  |", "| |"), "|---" * len(titles) + "|"]
     last = None
-    for (case, step, dtype), pair in found.items():
-        own, ours = (pair[name] for name in ("own", "tmaops"))
-        times = [microseconds(1e3 * row["ms"]["median"]) for row in (own, ours)]
-        memory = ["-" if row["peak_mib"] is None else f"{row['peak_mib']:,} MiB" for row in (own, ours)]
-        ratio = own["ms"]["median"] / ours["ms"]["median"]
+    for (case, step, dtype), ways in found.items():
         shown, last = case if case != last else "", case
-        autocast = dtype if dtype == "f32" else f"{dtype} autocast"
-        lines.append(
-            f"| {shown} | {step} | {autocast} | {times[0]} | **{times[1]}** ({ratio:.3g}x) | {memory[0]} | {memory[1]} |"
-        )
+        cells = [shown, step, dtype if dtype == "f32" else f"{dtype} autocast"]
+        for mode in modes:
+            own, ours = (ways.get((mode, name)) for name in ("own", "tmaops"))
+            if own is None:
+                cells += ["-", "-"]
+                continue
+            times = [microseconds(1e3 * row["ms"]["median"]) for row in (own, ours)]
+            cells += [times[0], f"**{times[1]}** ({own['ms']['median'] / ours['ms']['median']:.3g}x)"]
+        if with_memory:
+            last_mode = next(mode for mode in reversed(modes) if (mode, "own") in ways)
+            memory = (ways[last_mode, name]["peak_mib"] for name in ("own", "tmaops"))
+            cells += ["-" if mib is None else f"{mib:,} MiB" for mib in memory]
+        lines.append(f"| {' | '.join(cells)} |")
     versions = f"torch {document['machine']['torch']}, transformers {document['machine']['transformers']}"
     return (
         "\n".join(lines)

@@ -7,7 +7,8 @@
 
 The functions call torch operators of the same names: ``torch.ops.tmaops.ms_deform_attn``, ... Their kernels are in
 libtmaops_torch.so, which is for torch 2.10 and newer. Where it cannot be loaded, or the environment has TMAOPS_TORCH=python, they
-are registered in Python over ctypes, which is slower with every call; `native` says which it is.
+are registered in Python over ctypes, which is slower with every call; `native` says which it is. What looks below gradients, as
+compiled graphs and dispatch modes do, sees ``torch.ops.tmaops.ms_deform_attn_kernel``, ...
 
 Gradients are those of first order. vmap joins the mapped dimension to the batch. Forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
 values beside f32 locations are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
@@ -49,8 +50,11 @@ _SCHEMAS = {
     "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None, Tensor? values=None) -> Tensor",
     "gemm": "(Tensor a, Tensor b, Tensor? bias=None, str activation='none', ScalarType? out_dtype=None) -> Tensor",
 }
+# Beside each operator stands another, named ..._kernel, which asks for no gradient: compiled graphs hold it, and call no Python.
 for _name, _schema in _SCHEMAS.items():
-    _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
+    for _operator in (_name, f"{_name}_kernel"):
+        _library.define(_operator + _schema, tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(f"{_name}_kernel", torch.library.fallthrough_kernel, "Autograd")
 
 
 def _load_native() -> bool:
@@ -78,6 +82,17 @@ native = _load_native()
 def _register(name: str, kernel: object) -> None:
     for key in () if native else ("CPU", "CUDA"):
         _library.impl(name, kernel, key)
+        _library.impl(f"{name}_kernel", kernel, key)
+
+
+def _register_fake(name: str) -> Callable:
+    """A decorator: the function gives the operator's outputs without values."""
+
+    def register(fake: Callable) -> None:
+        for operator in (name, f"{name}_kernel"):
+            torch.library.register_fake(f"tmaops::{operator}", fake)
+
+    return register
 
 
 def _needs_gradient(arguments: Sequence[object]) -> bool:
@@ -89,6 +104,7 @@ def _needs_gradient(arguments: Sequence[object]) -> bool:
 
 
 _operators = {name: getattr(torch.ops.tmaops, name).default for name in _SCHEMAS}
+_kernels = {name: getattr(torch.ops.tmaops, f"{name}_kernel").default for name in _SCHEMAS}
 _defaults = {
     name: tuple(argument.default_value for argument in operator._schema.arguments if argument.has_default_value())
     for name, operator in _operators.items()
@@ -97,7 +113,6 @@ _functions: dict[str, Any] = {}  # the autograd.Function of each operator with a
 _forward_ad = torch.autograd.forward_ad
 _functorch_level = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
-_BelowAutograd = torch._C._AutoDispatchBelowAutograd
 
 
 def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) -> Tensor:
@@ -115,8 +130,7 @@ def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) ->
         # torch's way to `kernel` takes longer
         if _needs_gradient(given):
             return _functions[name].apply(*arguments, *options)
-        with _BelowAutograd():
-            return operator(*given)
+        return _kernels[name](*given)
     except (Error, RuntimeError, TypeError, ValueError) as error:
         named = _named_error(name, arguments + options, error)
         if named is None:
@@ -162,7 +176,7 @@ def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Err
 def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
     """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
     operator, defaults = (
-        _operators[name],
+        _kernels[name],
         tuple(argument.default_value for argument in _operators[name]._schema.arguments),
     )
     options = _defaults[name]
@@ -171,8 +185,7 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
-            with _BelowAutograd():
-                output = operator(*(arguments[:required] if arguments[required:] == options else arguments))
+            output = operator(*(arguments[:required] if arguments[required:] == options else arguments))
             context(ctx, arguments, output)
             return output
 
@@ -188,8 +201,7 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
                     f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad"
                 )
             return Gradient.apply(*arguments)
-        with _BelowAutograd():
-            return operator(*arguments)
+        return operator(*arguments)
 
     _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
@@ -355,10 +367,10 @@ def _attention_fake(
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
 
-torch.library.register_fake("tmaops::ms_deform_attn")(_attention_fake)
+_register_fake("ms_deform_attn")(_attention_fake)
 
 
-@torch.library.register_fake("tmaops::ms_deform_attn_backward")
+@_register_fake("ms_deform_attn_backward")
 def _(
     grad_output,
     value,
@@ -596,7 +608,7 @@ _register("resample", _resampled)
 _register("resample_backward", _resampled_backward)
 
 
-@torch.library.register_fake("tmaops::resample")
+@_register_fake("resample")
 def _(
     values,
     source_times,
@@ -620,7 +632,7 @@ def _(
     return values.new_empty((batch, targets, values.shape[-1]))
 
 
-@torch.library.register_fake("tmaops::resample_backward")
+@_register_fake("resample_backward")
 def _(
     grad_output,
     source_times,
@@ -728,7 +740,7 @@ _product = functools.partial(_product_by, _gemm.gemm)
 _register("gemm", _product)
 
 
-@torch.library.register_fake("tmaops::gemm")
+@_register_fake("gemm")
 def _(a, b, bias=None, activation="none", out_dtype=None):
     shape = (*a.shape[:-1], b.shape[-1])
     if b.dim() == 3 and a.dim() == 2:

@@ -342,20 +342,17 @@ STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
       "Tensor");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) {
-  library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
-  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager));
-  library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
-  library.impl("resample", TORCH_BOX(&resample));
-  library.impl("resample_backward", TORCH_BOX(&resample_backward));
-  library.impl("gemm", TORCH_BOX(&gemm));
-}
+// For CPU and CUDA alike. The operators named ..._kernel are those that compiled graphs hold.
+#define TMAOPS_IMPLEMENT(name)           \
+  library.impl(#name, TORCH_BOX(&name)); \
+  library.impl(#name "_kernel", TORCH_BOX(&name))
+#define TMAOPS_IMPLEMENT_ALL()                                            \
+  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager)); \
+  TMAOPS_IMPLEMENT(ms_deform_attn);                                       \
+  TMAOPS_IMPLEMENT(ms_deform_attn_backward);                              \
+  TMAOPS_IMPLEMENT(resample);                                             \
+  TMAOPS_IMPLEMENT(resample_backward);                                    \
+  TMAOPS_IMPLEMENT(gemm)
 
-STABLE_TORCH_LIBRARY_IMPL(tmaops, CUDA, library) {
-  library.impl("ms_deform_attn", TORCH_BOX(&ms_deform_attn));
-  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager));
-  library.impl("ms_deform_attn_backward", TORCH_BOX(&ms_deform_attn_backward));
-  library.impl("resample", TORCH_BOX(&resample));
-  library.impl("resample_backward", TORCH_BOX(&resample_backward));
-  library.impl("gemm", TORCH_BOX(&gemm));
-}
+STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) { TMAOPS_IMPLEMENT_ALL(); }
+STABLE_TORCH_LIBRARY_IMPL(tmaops, CUDA, library) { TMAOPS_IMPLEMENT_ALL(); }

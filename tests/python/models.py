@@ -345,6 +345,7 @@ WHOLE = {
     "rt_detr": _default("RTDetrForObjectDetection", "RTDetrConfig"),
     "rt_detr_v2": _default("RTDetrV2ForObjectDetection", "RTDetrV2Config"),
     "d_fine": _default("DFineForObjectDetection", "DFineConfig"),
+    "rf_detr": _default("RfDetrForObjectDetection", "RfDetrConfig"),
     "mask2former": _default("Mask2FormerForUniversalSegmentation", "Mask2FormerConfig"),
 }
 

@@ -11,7 +11,10 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import models
+import tmaops
 import tmaops.compat.transformers as compat
+from functorch.compile import make_boxed_func
+from torch._functorch.aot_autograd import aot_module_simplified
 
 # The lowest-order bits of D-FINE's features are multiplied more than those of the others.
 CASES = [(name, {}, 1e-8 if name == "d_fine" else 1e-9) for name in models.SMALL] + [
@@ -142,9 +145,87 @@ def test_whole_models_are_as_near_to_f64_as_their_own_code(name, autocast, devic
     torch.manual_seed(0)
     model = models.WHOLE[name]().double().eval()
     models.scramble(model)
-    (own, own_gradients), (ours, our_gradients) = compare_with_f64(model, name, (320, 320), device, autocast, patched)
+    (own, own_gradients), (ours, our_gradients) = compare_with_f64(model, name, (224, 224), device, autocast, patched)
     print(f"{name}: outputs {own:.2g} {ours:.2g}, gradients {own_gradients:.2g} {our_gradients:.2g}")
     assert ours <= 1.2 * own
+
+
+def breaks_of(name, model):
+    """Where torch.compile breaks the model's graph, and how many operators of tmaops all its graphs hold."""
+    found = []
+
+    def backend(graph, _):
+        found.extend(node for node in graph.graph.nodes if "tmaops" in str(node.target))
+        return graph.forward
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    with torch.no_grad():
+        torch.compile(model, backend=backend)(**models.inputs(name))
+    return sum(torch._dynamo.utils.counters["graph_break"].values()), len(found)
+
+
+# Their own code looks at the levels on the device in every layer, which ends a graph.
+BREAKING = ("rt_detr_v2", "d_fine", "deimv2", "grounding_dino", "mm_grounding_dino")
+
+
+@pytest.mark.parametrize("name", models.SMALL)
+def test_compiled_graphs_break_nowhere_that_the_models_own_code_does_not(name, request):
+    if not request.config.getoption("--slow") and name != "rt_detr_v2":
+        pytest.skip("needs --slow")
+    original = small(name).float()
+    model = copy.deepcopy(original)
+    compat.patch(model)
+    try:
+        breaks, operators = breaks_of(name, model)
+    finally:
+        compat.unpatch()
+    assert operators >= 2
+    assert breaks == 0 or name not in BREAKING and breaks <= breaks_of(name, original)[0]
+
+
+def test_the_operator_makes_the_models_check_of_levels():
+    model = small("rt_detr_v2").float()
+    layer = next(layer for layer in model.modules() if "MultiscaleDeformableAttention" in type(layer).__name__)
+    shapes = [(4, 4), (2, 2), (1, 1)]
+    states, pixels = torch.rand(1, 3, 32), torch.rand(1, 22, 32)  # 21 pixels would be right
+    compat.patch(model)
+    try:
+        with pytest.raises(tmaops.Error, match="21"):
+            layer(
+                states,
+                encoder_hidden_states=pixels,
+                reference_points=torch.rand(1, 3, 1, 4),
+                spatial_shapes=torch.tensor(shapes),
+                spatial_shapes_list=shapes,
+            )
+    finally:
+        compat.unpatch()
+
+
+def test_under_autocast_nothing_stands_between_the_operator_and_the_next_linear():
+    seen = []
+
+    def compiler(graph, _):
+        seen.extend(graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    linear = torch.nn.Linear(16, 16)
+
+    def layer(value, locations, weights):
+        return linear(compat.multi_scale_deformable_attention(value, [(4, 4)], locations, weights))
+
+    given = torch.rand(1, 16, 2, 8).bfloat16(), torch.rand(1, 3, 2, 1, 4, 2), torch.rand(1, 3, 2, 1, 4)
+    compiled = torch.compile(layer, backend=lambda *graph: aot_module_simplified(*graph, fw_compiler=compiler))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert compat.multi_scale_deformable_attention(given[0], [(4, 4)], *given[1:]).dtype is torch.bfloat16
+        compiled(*given)
+    (operator,) = (node for node in seen if "tmaops" in str(node.target))
+    assert operator.target is torch.ops.tmaops.ms_deform_attn_kernel.default  # below autograd: no Python runs in a call
+    after = [node for node in operator.users]
+    while after and "view" in str(after[0].target):
+        after = list(after[0].users)
+    assert [node.target for node in after] == [torch.ops.aten.addmm.default]
 
 
 def test_every_model_file_with_the_operator_is_patched_as_it_is_imported_and_given_back():

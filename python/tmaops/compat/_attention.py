@@ -23,7 +23,10 @@ def attention(
     points_per_level: Sequence[int] | None = None,
     sampling: Sampling = "bilinear",
 ) -> Tensor:
-    """tmaops.torch.ms_deform_attn with the element type that torch's own functions would give."""
+    """tmaops.torch.ms_deform_attn with the element type that torch's own functions would give.
+
+    Under autocast it is that of the value: the Linear that follows takes it as it is, and would convert any other.
+    """
     output = ops.ms_deform_attn(
         value,
         levels,
@@ -33,6 +36,8 @@ def attention(
         points_per_level=points_per_level,
         sampling=sampling,
     )
+    if torch.is_autocast_enabled(value.device.type):
+        return output
     types = (value.dtype, sampling_locations.dtype, attention_weights.dtype)
     return output.to(functools.reduce(torch.promote_types, types))
 
