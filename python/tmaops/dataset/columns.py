@@ -81,8 +81,12 @@ def compute_columns(
         }
     offsets, target_offsets = (np.append(0, np.cumsum(counts)) for counts in (episodes.rows, episodes.counts))
     place = (episodes.times, offsets, episodes.targets, target_offsets)
-    turns = {name: values for name, values in numbers.items() if any("angle" in p.mode for p in rules[name].parts)}
-    there = {name: values for name, values in numbers.items() if device != "cpu" and name not in turns}
+    plain = ("linear", "cubic", "slerp")  # modes that a GPU has
+    there = {
+        name: values
+        for name, values in numbers.items()
+        if device != "cpu" and all(part.mode in plain for part in rules[name].parts)
+    }
     here = {name: values for name, values in numbers.items() if name not in there}
     try:
         return (compute(here, rules, *place) if here else {}) | (_on_gpu(there, rules, *place) if there else {})

@@ -24,7 +24,7 @@ from tmaops.dataset.formats import RATES, Failed, Plan, Unit, beside_samples
 from tmaops.dataset.formats import Stream as Seen
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint, opened, size_of
-from tmaops.dataset.rules import Decided, Known, Rules, brackets, decide, find_time, rows_of
+from tmaops.dataset.rules import INTERVAL, Decided, Known, Rules, brackets, decide, find_time, rows_of
 from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of a dataset that are in memory at a time
@@ -535,6 +535,7 @@ def _resample(
     times, taken = stream.times, rules[path].taken
     row_bytes = max(1, item.dtype.itemsize * int(np.prod(item.shape[1:], dtype=np.int64)))
     size = max(1, SLAB_BYTES // row_bytes * targets.size // max(times.size, targets.size))
+    size = targets.size if rules[path].parts[0].mode in INTERVAL else size
     for first in range(0, targets.size, size):
         part = targets[first : first + size]
         if taken:
@@ -546,6 +547,8 @@ def _resample(
             continue
         before, after = brackets(times, part[[0, -1]])
         low, high = max(int(before[0]) - AROUND, 0), int(after[1]) + AROUND + 1
+        if rules[path].parts[0].mode in INTERVAL:  # each sample counts, also behind the last target
+            low, high = 0, times.size
         slabs = {name: _native(stream.rows(each, low, high, where)) for name, each in items.items()}
         numbers = {name: slab.reshape(len(slab), -1) for name, slab in slabs.items()}
         episode = one_episode(times[low:high], part, where)

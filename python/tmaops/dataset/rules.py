@@ -12,11 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+import tmaops
 from tmaops import Error, _recording
 from tmaops.dataset.errors import Refused
 
 #: Modes that take a row as it is. "final" is previous, and the last target takes the last row.
 TAKEN = ("previous", "next", "nearest", "final")
+
+#: Modes over the interval of a target, and names of columns that keep their sum.
+INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
+REWARDS = ("reward", "rewards")
 
 #: Numbers of video frames, beside names that end with _frame.
 FRAMES = ("frame_index", "image_index", "video_index")
@@ -237,6 +242,11 @@ def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], wh
                     raise Refused(f"mode of {pattern}", mode, "a whole column: rows are taken as they are")
                 whole[each.name] = mode
                 continue
+            if mode in INTERVAL and each.channels is not None:
+                if span is not None:
+                    raise Refused(f"mode of {pattern}", mode, "a whole column")
+                whole[each.name] = mode
+                continue
             whole.pop(each.name, None)
             if each.channels is None and each.name != name:
                 whole[each.name] = "previous" if each.values is None else whole.get(each.name, "previous")
@@ -329,6 +339,8 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
         if "int" in known.kind and last.split("_")[-1] in ("frame", "frames") or last in FRAMES:
             return Rule((Part(0, 1, "nearest"),), "the number of a video frame by its name")
         return Rule((Part(0, 1, "previous"),), f"{known.kind} is not interpolated")
+    if last in REWARDS and reasons == {"real numbers"}:
+        return Rule((Part(0, known.channels or 1, "sum"),), "rewards keep their sum")
     made: list[Part] = []
     for first, count, mode, _ in parts:
         if made and made[-1].mode == mode:
@@ -393,6 +405,22 @@ def compute(
 
     offsets, target_offsets: N + 1 rows and targets where episodes begin. Raises tmaops.Error.
     """
+    own = {name: values for name, values in numbers.items() if rules[name].parts[0].mode in INTERVAL}
+    made = {
+        name: tmaops.resample(
+            np.ascontiguousarray(values),
+            times,
+            targets,
+            interpolation=rules[name].parts[0].mode,
+            duplicates="last",
+            source_offsets=offsets,
+            target_offsets=target_offsets,
+        )
+        for name, values in own.items()
+    }
+    numbers = {name: values for name, values in numbers.items() if name not in own}
+    if not numbers:
+        return made
     place = {name: f"c{i}" for i, name in enumerate(numbers)}
     modes = rules.modes(place, {name: values.shape[1] for name, values in numbers.items()})
     columns = [_recording.column("time", times)]
@@ -403,7 +431,7 @@ def compute(
     if key not in _decided:  # the modes say all, so that one row is enough
         one = [column._replace(values=column.values[:1], shape=(1, *column.shape[1:])) for column in columns]
         _decided[key] = _recording.Rules(one, mode=modes, time="time", time_unit="ns", duplicates="last")
-    made = _decided[key].resample(
+    result = _decided[key].resample(
         columns,
         **options,
         times=_recording.column("time", targets),
@@ -411,5 +439,5 @@ def compute(
         target_offsets=target_offsets,
         outside="hold",
     )
-    found = {each.source: each.values for each in made.arrays}
-    return {name: found[i].reshape(targets.size, -1) for i, name in enumerate(numbers, 1)}
+    found = {each.source: each.values for each in result.arrays}
+    return made | {name: found[i].reshape(targets.size, -1) for i, name in enumerate(numbers, 1)}

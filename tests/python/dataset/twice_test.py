@@ -140,3 +140,30 @@ def test_a_run_over_the_result_of_a_run_knows_its_rate(tmp_path, kind):
         for (x, done), (was, _) in zip(read(out), before, strict=True):
             np.testing.assert_allclose(x, was[::step], atol=1e-6, err_msg=f"{kind} at {hz} Hz")
             assert done == 1, f"{kind} at {hz} Hz"
+
+
+@pytest.mark.parametrize("hz", [5, 10, 15, 37, 50])
+def test_rewards_keep_their_sum_and_other_columns_do_on_demand(tmp_path, hz):
+    h5py = pytest.importorskip("h5py")
+    rewards = [np.where(np.arange(n) % 13 == n - 1 - (n - 1) // 13 * 13, 1.0, 0.0) for n in LENGTHS]
+    table = {
+        "timestamp": np.concatenate([np.arange(n) / 20 for n in LENGTHS]),
+        "episode_index": np.repeat(range(3), LENGTHS),
+        "next.reward": np.concatenate(rewards),
+        "action": np.full(sum(LENGTHS), 0.5, np.float32),
+    }
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+    modes = {"action": "sum"}
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, modes=modes, workers=1)
+    assert report.columns["next.reward"] == "sum (rewards keep their sum)"
+    made = pq.read_table(tmp_path / "out.parquet").to_pandas().groupby("episode_index")
+    np.testing.assert_allclose(made["next.reward"].sum(), [r.sum() for r in rewards])
+    np.testing.assert_allclose(made["action"].sum(), np.array(LENGTHS) * 0.5, rtol=1e-5)
+    write_robomimic(tmp_path / "in.hdf5")
+    with h5py.File(tmp_path / "in.hdf5", "a") as file:
+        for i, reward in enumerate(rewards):
+            file[f"data/demo_{i}/rewards"] = reward
+    tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=hz, workers=1)
+    with h5py.File(tmp_path / "out.hdf5") as file:
+        sums = [file[f"data/demo_{i}/rewards"][()].sum() for i in range(3)]
+    np.testing.assert_allclose(sums, [r.sum() for r in rewards])
