@@ -80,7 +80,7 @@ void set_unit(const Array& array, const TimeOptions& options, std::string_view n
     time.unit_source = UnitSource::usual;
     if (const auto unit = unit_of_dates(some_numbers(array), time.unit); unit && *unit != time.unit) {
       time.unit = *unit;
-      time.unit_source = *unit == TimeUnit::nanoseconds ? UnitSource::only_fit : UnitSource::dates;
+      time.unit_source = UnitSource::dates;
     }
   }
 }
