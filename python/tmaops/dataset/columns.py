@@ -237,6 +237,29 @@ def _with_holes(columns: dict[str, pa.ChunkedArray], rules: Rules, clock: Clock,
     return {name: like(values, columns[name].type, missing) for name, values in made.items()}
 
 
+def _each_once(column: pa.ChunkedArray | pa.Array, clock: Clock) -> pa.Array:
+    """Lists whose elements go to the target nearest to their row, of two that are equally near to the earlier one."""
+    lists = _one(column)
+    ends = np.cumsum(clock.episodes.counts)
+    first = np.repeat(ends - clock.episodes.counts, clock.episodes.rows)
+    last = np.repeat(ends - 1, clock.episodes.rows)
+    found = np.searchsorted(clock.targets, clock.times)
+    before, after = np.clip(found - 1, first, last), np.clip(found, first, last)
+    near = np.where(clock.times - clock.targets[before] <= clock.targets[after] - clock.times, before, after)
+    null = lists.is_null().to_numpy(zero_copy_only=False)
+    lengths = np.where(null, 0, lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+    counts = np.bincount(near, lengths, clock.targets.size).astype(np.int64)
+    offsets = np.append(0, np.cumsum(counts))
+    empty = np.bincount(near[~null], minlength=clock.targets.size) == 0 if null.any() else None
+    large = pa.types.is_large_list(lists.type)
+    return (pa.LargeListArray if large else pa.ListArray).from_arrays(
+        pa.array(offsets, pa.int64() if large else pa.int32()),
+        lists.flatten(),
+        type=lists.type,
+        mask=None if empty is None else pa.array(empty),
+    )
+
+
 def resample_columns(
     columns: dict[str, pa.ChunkedArray], rules: Rules, clock: Clock, device: str = "cpu"
 ) -> dict[str, pa.ChunkedArray | pa.Array]:
@@ -244,7 +267,9 @@ def resample_columns(
     taken = {name: rules[name].taken for name in columns}
     made = _computed({name: column for name, column in columns.items() if taken[name] is None}, rules, clock, device)
     for name, column in columns.items():
-        if taken[name] is not None:
+        if taken[name] == "each":
+            made[name] = _each_once(column, clock) if clock.targets.size else column.slice(0, 0)
+        elif taken[name] is not None:
             made[name] = column.take(pa.array(clock.rows(taken[name]), mask=clock.empty))
     return made
 

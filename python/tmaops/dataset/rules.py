@@ -16,8 +16,10 @@ import tmaops
 from tmaops import Error, _recording
 from tmaops.dataset.errors import Refused
 
-#: Modes that take a row as it is. "final" is previous, and the last target takes the last row.
-TAKEN = ("previous", "next", "nearest", "final")
+#: Modes that take a row as it is. "final" is previous, and the last target takes the last row. With "each" the elements of every
+#: row's list go to the nearest target, once.
+TAKEN = ("previous", "next", "nearest", "final", "each")
+EVENTS = ("event", "events")
 
 #: Modes over the interval of a target, and names of columns that keep their sum.
 INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
@@ -240,6 +242,8 @@ def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], wh
             if mode in TAKEN:
                 if span is not None:
                     raise Refused(f"mode of {pattern}", mode, "a whole column: rows are taken as they are")
+                if mode == "each" and not each.kind.startswith(("list", "large_list")):
+                    raise Refused(f"mode of {pattern}", f"{mode} for {each.kind}", "a column of lists")
                 whole[each.name] = mode
                 continue
             if mode in INTERVAL and each.channels is not None:
@@ -338,6 +342,8 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
             return Rule((Part(0, 1, "final"),), "a flag of the last step")
         if "int" in known.kind and last.split("_")[-1] in ("frame", "frames") or last in FRAMES:
             return Rule((Part(0, 1, "nearest"),), "the number of a video frame by its name")
+        if last.split("_")[-1] in EVENTS and known.kind.startswith(("list", "large_list")):
+            return Rule((Part(0, 1, "each"),), "lists of events by their name")
         return Rule((Part(0, 1, "previous"),), f"{known.kind} is not interpolated")
     if last in REWARDS and reasons == {"real numbers"}:
         return Rule((Part(0, known.channels or 1, "sum"),), "rewards keep their sum")

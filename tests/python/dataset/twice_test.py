@@ -167,3 +167,28 @@ def test_rewards_keep_their_sum_and_other_columns_do_on_demand(tmp_path, hz):
     with h5py.File(tmp_path / "out.hdf5") as file:
         sums = [file[f"data/demo_{i}/rewards"][()].sum() for i in range(3)]
     np.testing.assert_allclose(sums, [r.sum() for r in rewards])
+
+
+@pytest.mark.parametrize("hz", [7, 15, 30, 60])
+@pytest.mark.parametrize("none", [[], None])
+def test_every_event_occurs_once_at_the_nearest_target(tmp_path, hz, none):
+    rows = 50
+    events = [[{"at": i, "what": f"e{i}"}] * (i % 3) if i % 7 == 3 else none for i in range(rows)]
+    times = np.arange(rows) / 30
+    kind = pa.list_(pa.struct({"at": pa.int64(), "what": pa.string()}))
+    table = {
+        "timestamp": np.tile(times, 2),
+        "episode_index": np.repeat([0, 1], rows),
+        "language_events": pa.array(events * 2, kind),
+    }
+    pq.write_table(pa.table(table), tmp_path / "in.parquet")
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, workers=1)
+    assert report.columns["language_events"] == "each (lists of events by their name)"
+    made = pq.read_table(tmp_path / "out.parquet")
+    for episode in (0, 1):
+        own = made.filter(pa.compute.equal(made.column("episode_index"), episode))
+        targets, lists = own.column("timestamp").to_numpy(), own.column("language_events").to_pylist()
+        found = [(event["at"], t) for t, many in zip(targets, lists, strict=True) for event in many or []]
+        assert [at for at, _ in found] == [event["at"] for many in events for event in many or []]
+        for at, t in found:
+            assert abs(t - times[at]) <= np.abs(targets - times[at]).min() + 1e-9, f"event {at} at {t} s"
