@@ -1,4 +1,5 @@
-// Shared memory: its 32-bit addresses, and the one function that gives dynamic shared memory.
+// Shared memory: its 32-bit addresses, and the functions that give a block its own: one of a size that the launch asks
+// for, one of a fixed size.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,21 @@ __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
 __device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_t word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
+
+/// Shared memory of a fixed size, not initialised: a T of the block at a multiple of `alignment`. Every call in a
+/// kernel with the same arguments gives the same T. Kernels declare no `__shared__` variables themselves, so that the
+/// layer alone decides where they lie.
+template <class T, int alignment = alignof(T)>
+__device__ __forceinline__ T& block_shared() {
+  __shared__ alignas(alignment) T variable;
+  return variable;
+}
+
+/// While one lives and the condition holds, its thread may read shared memory that nothing has written, because nothing
+/// is done with what it reads. It says so to the executor (docs/executor.md) and compiles to nothing.
+struct UnwrittenReads {
+  __device__ __forceinline__ explicit UnwrittenReads(bool condition) { (void)condition; }
+};
 
 /// The block's dynamic shared memory as a T. A kernel names one T, and the launch passes sizeof(T) as shared_bytes.
 /// `most` is the largest size allowed, in bytes: in the kernels of a variant kSite.smem, the smem(...) of its line.

@@ -74,7 +74,8 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map,
 }
 
 /// shared -> global (PTX ISA "cp.async.bulk.tensor", bulk_group form). Call fence_async_shared() before it and
-/// commit_stores() after it. The box may reach past the tensor's end, but no coordinate may be negative.
+/// commit_stores() after it. The box may reach past the tensor's end, but no coordinate may be negative. At the end of
+/// a row it clips in steps of 16 bytes: where dims[0] is no multiple of that, up to 15 bytes beyond are written.
 template <int rank>
 __device__ __forceinline__ void tensor_store(const void* map, const std::int32_t (&at)[rank], const void* from) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");

@@ -4,6 +4,7 @@
 #include "core/cuda_launch.hpp"
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
+#include "device/shared_memory.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/warp.cuh"
 #include "probe/faults.hpp"
@@ -65,7 +66,7 @@ __device__ void issue(Shared& shared, const void* map, int row) {
 
 template <FaultId fault>
 __global__ void load_kernel(const __grid_constant__ tma::TensorMap map, std::uint16_t* to) {
-  __shared__ Shared shared;
+  auto& shared = device::block_shared<Shared>();
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * kElements; i += kThreads) shared.tile[i] = kPoison;
   if (thread == 0) device::init_barrier(shared.barrier, fault == FaultId::arrival_missing ? 2 : 1);
@@ -97,7 +98,7 @@ __global__ void load_kernel(const __grid_constant__ tma::TensorMap map, std::uin
 /// Every block stores its own rows of a tensor of 64 columns.
 template <FaultId fault>
 __global__ void store_kernel(const __grid_constant__ tma::TensorMap map) {
-  __shared__ alignas(1024) std::uint16_t tile[kElements];
+  auto& tile = device::block_shared<std::uint16_t[kElements], 1024>();
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kElements; i += kThreads) tile[i] = kPoison;
   device::fence_async_shared();
@@ -118,7 +119,7 @@ __global__ void store_kernel(const __grid_constant__ tma::TensorMap map) {
 }
 
 __device__ void load_through(const void* map, std::uint16_t* to) {
-  __shared__ Shared shared;
+  auto& shared = device::block_shared<Shared>();
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kElements; i += kThreads) shared.tile[i] = kPoison;
   if (thread == 0) {

@@ -2,6 +2,7 @@
 
 #include "core/cuda_launch.hpp"
 #include "device/fence.cuh"
+#include "device/shared_memory.cuh"
 #include "device/tensor_copy.cuh"
 #include "probe/loads.hpp"
 #include "tma/tile.hpp"
@@ -23,7 +24,7 @@ template <int rank>
 __global__ void __launch_bounds__(kLoadThreads)
     window_kernel(const __grid_constant__ tma::TensorMap map, const Coordinates coordinates, std::uint32_t destination,
                   std::uint32_t bytes, uint4* to) {
-  __shared__ device::Barrier barrier;
+  auto& barrier = device::block_shared<device::Barrier>();
   auto& window = device::dynamic_shared<Window>();
   constexpr unsigned poison = 0x01010101U * std::to_integer<unsigned>(kLoadPoison);
   for (int i = static_cast<int>(threadIdx.x); i < kWindowChunks; i += kLoadThreads)

@@ -138,6 +138,7 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[rows / 32 * kBlockS
         device::wait_copies<kAhead - 1>();
         __syncthreads();  // the next stage is there, and every warp has read this one
       }
+      const device::UnwrittenReads of_no_tile(kLast && k_tile + 1 == k_tiles);  // nothing multiplies what they bring
       const Stage<rows>& from = shared.stage[kLast ? next : at];
       warp_rows.load(left[1 - kNow], from.a, kLast ? 0 : step + 1);
       warp_columns.load(right[1 - kNow], from.b, kLast ? 0 : step + 1);

@@ -57,11 +57,12 @@ __device__ __forceinline__ void multiply_tile(float (&accumulators)[n / 2], Stor
   constexpr Halves kHalves = kHalvesOf<a_major, b_major>;
   constexpr bool kOfDepth = kHalves == Halves::of_depth;
   constexpr int kSteps = kDepth / 16;
+  using Left = TileOperand<a_major, kOfDepth ? kSpecializedRows : 64, kOfDepth ? kHalfDepth : kDepth>;
+  using Right = TileOperand<b_major, n, kOfDepth ? kHalfDepth : kDepth>;
   device::Consumer<kStages> consumer(shared.ring);
   const auto multiply = [&](int stage, int from, int to, bool accumulate) {
-    const TileOperand<a_major, kOfDepth ? kSpecializedRows : 64, kOfDepth ? kHalfDepth : kDepth> left(
-        shared.template own<kHalves>(stage, group, 0));
-    const TileOperand<b_major, n, kOfDepth ? kHalfDepth : kDepth> right(shared.stage[stage].b);
+    const Left left(shared.template own<kHalves>(stage, group, 0));
+    const Right right(shared.stage[stage].b);
     __syncwarp();
     device::wgmma_fence();
 #pragma unroll

@@ -1,6 +1,7 @@
 // One row of any number of bytes, made of two: by a single thread, into shared memory.
 #pragma once
 
+#include "device/shared_memory.cuh"
 #include "device/vector.cuh"
 #include "ops/resample/forward/shared/narrow.hpp"
 #include "ops/resample/shared/timeline.cuh"
@@ -45,8 +46,11 @@ __device__ __forceinline__ void combine_known(unsigned char* to, const unsigned 
   const auto address = reinterpret_cast<std::uintptr_t>(from);
   const auto* word = reinterpret_cast<const std::uint32_t*>(from - (address & 3));
   std::uint32_t got[words];
+  {
+    const device::UnwrittenReads dropped(true);  // what is beside the rows, and a second row that is not there
 #pragma unroll
-  for (int k = 0; k < words; ++k) got[k] = word[k];
+    for (int k = 0; k < words; ++k) got[k] = word[k];
+  }
   if constexpr (row_bytes % 4 != 0) {
     const auto shift = static_cast<unsigned>(address & 2) * 8;
 #pragma unroll

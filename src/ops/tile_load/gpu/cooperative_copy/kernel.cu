@@ -13,7 +13,7 @@ constexpr int kChunksPerThread = kTilesPerBlock * kChunks / kBlockThreads;
 
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
-  __shared__ alignas(128) unsigned char tiles[kTilesPerBlock * kTileBytes];
+  auto& tiles = device::block_shared<unsigned char[kTilesPerBlock * kTileBytes], 128>();
   const BlockRun run(problem);
   const int thread = static_cast<int>(threadIdx.x);
   for (std::uint32_t first = blockIdx.x * kTilesPerBlock; first < problem.tiles; first += gridDim.x * kTilesPerBlock) {

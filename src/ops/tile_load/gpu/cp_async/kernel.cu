@@ -1,6 +1,7 @@
 // Version 4: cp.async in place of load and store to shared memory. Every thread reads only the 16 bytes that it copied
 // itself, so no barrier is needed. Two tiles are in flight per four threads.
 #include "device/cp_async.cuh"
+#include "device/shared_memory.cuh"
 #include "ops/tile_load/shared/gather.cuh"
 
 namespace tmaops::ops::tile_load::cp_async {
@@ -11,7 +12,7 @@ constexpr int kBlocksPerMultiprocessor = 10;
 
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem) {
-  __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
+  auto& tiles = device::block_shared<unsigned char[kStages][kTilesPerBlock * kTileBytes], 128>();
   const BlockRun run(problem);
   const int thread = static_cast<int>(threadIdx.x);
   const int mine = thread / kLanesPerTile;

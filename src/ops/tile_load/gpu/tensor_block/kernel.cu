@@ -1,5 +1,6 @@
 // Version 6: tensor loads the way a first TMA kernel is written. Warp 0 issues 32 boxes, one barrier tells the whole
 // block, and a block barrier gives the stage back. One launch per level, each with a rank-4 map.
+#include "device/shared_memory.cuh"
 #include "ops/tile_load/shared/tensor_box.cuh"
 
 namespace tmaops::ops::tile_load::tensor_block {
@@ -10,8 +11,8 @@ constexpr int kBlocksPerMultiprocessor = 12;
 
 __global__ void __launch_bounds__(kBlockThreads, kBlocksPerMultiprocessor)
     kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ tma::TensorMap map) {
-  __shared__ alignas(128) unsigned char tiles[kStages][kTilesPerBlock * kTileBytes];
-  __shared__ device::Barrier full[kStages];
+  auto& tiles = device::block_shared<unsigned char[kStages][kTilesPerBlock * kTileBytes], 128>();
+  auto& full = device::block_shared<device::Barrier[kStages]>();
   const int warp = device::warp_index();
   const int lane = device::lane_index();
   if (threadIdx.x == 0) {

@@ -3,6 +3,7 @@
 // make eight loads in flight per block. All threads wait for the one barrier. Boxes are 2 x 2 pixels of 32 f16
 // channels. It differs in two points. The four threads of a point sum its tile up, which makes the load observable. The
 // tensor map has the image as a fourth dimension, where the published one has three and a batch has a map per image.
+#include "device/shared_memory.cuh"
 #include "ops/tile_load/shared/query_blocks.cuh"
 #include "ops/tile_load/shared/tensor_box.cuh"
 
@@ -11,7 +12,7 @@ namespace {
 
 __global__ void __launch_bounds__(kQueryThreads)
     kernel(const __grid_constant__ DeviceProblem problem, const __grid_constant__ LevelMaps maps) {
-  __shared__ device::Barrier full;
+  auto& full = device::block_shared<device::Barrier>();
   auto& tiles = device::dynamic_shared<QueryTiles, kSite.smem>().tile;
   if (threadIdx.x == 0) {
     device::init_barrier(full, 1);

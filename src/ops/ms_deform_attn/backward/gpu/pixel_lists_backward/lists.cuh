@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(kCountThreads<counting>)
 template <int per_thread>
 __global__ void __launch_bounds__(kBackwardThreads)
     place_lists(const __grid_constant__ Lists lists, const unsigned count) {
-  __shared__ unsigned warps[kBackwardWarps];
-  __shared__ unsigned base;
+  auto& warps = device::block_shared<unsigned[kBackwardWarps]>();
+  auto& base = device::block_shared<unsigned>();
   const unsigned first = (blockIdx.x * kBackwardThreads + threadIdx.x) * per_thread;
   unsigned sizes[per_thread];
   unsigned own = 0;

@@ -5,6 +5,7 @@
 // no bank conflict. Every byte passes shared memory on top of what vector16 does, and 16 KB per warp leave little L1:
 // slower wherever queries are many.
 #include "device/cp_async.cuh"
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
@@ -30,7 +31,7 @@ struct Taken {
 
 template <class Value, class Point>
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call, const int lane_bits) {
-  __shared__ Stage stages[2];
+  auto& stages = device::block_shared<Stage[2]>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();

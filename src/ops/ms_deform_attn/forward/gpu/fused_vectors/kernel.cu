@@ -1,6 +1,7 @@
 // Version 9: adds to vector16's loads of 16 bytes the steps around the operator: the softmax of the logits, reference
 // points plus offsets, the padding mask, and levels in a border. The threads of an item share the search for the
 // largest logit, and the division by the sum of weights comes last; a masked pixel gets the weight 0.
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/forward/shared/fused_call.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
@@ -69,7 +70,7 @@ __device__ __forceinline__ void make_record(const FusedCall& call, const Samples
 template <class Value, class Point>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value, Point>)
     kernel(const __grid_constant__ FusedCall call, const int lane_bits) {
-  __shared__ Records shared[kWarps];
+  auto& shared = device::block_shared<Records[kWarps]>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   Records& records = shared[device::warp_index()];

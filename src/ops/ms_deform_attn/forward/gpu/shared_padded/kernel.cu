@@ -2,6 +2,7 @@
 // stages the corners of four samples per item in shared memory, by wide loads in the order memory likes, and then adds
 // them up in another order, a thread every fourth word of a pixel. Padding after each item is to keep both free of bank
 // conflicts (padded_rows.hpp). It has four times the shared-memory reads of 16-byte pieces and waits for every stage.
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/gpu/shared_padded/padded_rows.hpp"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
@@ -33,7 +34,7 @@ __device__ __forceinline__ void add_word(float* sum, std::uint32_t word, float w
 
 template <class Value, class Point>
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call, const int lane_bits) {
-  __shared__ __align__(16) unsigned char shared[kWarps][PaddedRows::kMostBytes];
+  auto& shared = device::block_shared<unsigned char[kWarps][PaddedRows::kMostBytes], 16>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   unsigned char* stage = shared[device::warp_index()];

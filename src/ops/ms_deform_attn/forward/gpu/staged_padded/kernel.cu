@@ -4,6 +4,7 @@
 // bytes, so that nothing wider than 4 bytes is aligned in them: the stage is read by words. It differs in what the
 // report leaves open: a warp stages the 64 tiles of a level and eight queries, in the order point, corner, query. As in
 // `original`, no border is read, and sums that are not finite are made again by the definition.
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
 
 namespace tmaops::ops::ms_deform_attn::staged_padded {
@@ -15,7 +16,7 @@ constexpr int kThreads = 64;
 constexpr int kWarps = kThreads / device::kWarpThreads;
 
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
-  __shared__ HalfStage<Padding::two_channels> stages[kWarps];
+  auto& stages = device::block_shared<HalfStage<Padding::two_channels>[kWarps]>();
   sum_staged(call, stages);
 }
 

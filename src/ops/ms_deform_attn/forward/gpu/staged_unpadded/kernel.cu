@@ -1,5 +1,6 @@
 // `staged_padded` without the padding, to show what padding buys: rows of CHANNELS values, read by the same words of 4
 // bytes. The published report has no such kernel, but names the bank conflicts that padding is to prevent.
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/staged_halves.cuh"
 
 namespace tmaops::ops::ms_deform_attn::staged_unpadded {
@@ -11,7 +12,7 @@ constexpr int kThreads = 64;
 constexpr int kWarps = kThreads / device::kWarpThreads;
 
 __global__ void __launch_bounds__(kThreads) kernel(const __grid_constant__ Call call) {
-  __shared__ HalfStage<Padding::none> stages[kWarps];
+  auto& stages = device::block_shared<HalfStage<Padding::none>[kWarps]>();
   sum_staged(call, stages);
 }
 

@@ -2,6 +2,7 @@
 // f16 channels), and that each sample is worked out once: a thread reads four points of its item together and passes a
 // record of 16 bytes of each to the others through shared memory. A block works on as many heads as lie in 128 bytes:
 // neighbouring threads then read different banks of the L1.
+#include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/forward/shared/deal.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
@@ -168,7 +169,7 @@ __device__ __forceinline__ void add_samples(float (&sum)[device::kPerVector<Valu
 template <class Value, class Point>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
     kernel(const __grid_constant__ Call call, const Deal deal, const int lane_bits) {
-  __shared__ Records shared[kWarps];
+  auto& shared = device::block_shared<Records[kWarps]>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   Records& records = shared[device::warp_index()];

@@ -2,6 +2,7 @@
 // means to both of its intervals, is worked out once and stays in registers.
 #pragma once
 
+#include "device/shared_memory.cuh"
 #include "ops/resample/forward/gpu/curve_window_walk/stops.cuh"
 
 namespace tmaops::ops::resample::curve_window_walk {
@@ -183,6 +184,7 @@ __device__ __forceinline__ bool walk_strand(const Stop* stops, const unsigned ch
   const auto next = [&] {
     to += row_bytes;
     device::keep(to);
+    const device::UnwrittenReads of_the_end(true);  // its factors are not written, and nothing asks for them
     stop = *++stops;
   };
   const auto step = [&](auto phase) {

@@ -1,6 +1,7 @@
 // Any call of 16-byte rows: loads the rows that are needed and no others. A block takes a tile of consecutive targets
 // of one trajectory: a window of times is copied to shared memory and searched, then each warp loads the rows of its
 // own targets, several pairs of 16-byte loads in flight per lane. Two memory latencies, whatever the times.
+#include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/touched_rows.cuh"
 #include "ops/resample/shared/bracket.cuh"
@@ -39,7 +40,7 @@ struct Job {
 
 template <class Time, class Value>
 __global__ void __launch_bounds__(kTileThreads, 8) kernel(const __grid_constant__ Job job) {
-  __shared__ Time window[kWindow];
+  auto& window = device::block_shared<Time[kWindow]>();
   device::let_next_kernel_start();
   const Call& call = job.call;
   const std::int64_t b = block_trajectory();
