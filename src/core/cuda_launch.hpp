@@ -47,7 +47,7 @@ class RelaxedCapture {
 
 /// Launches a kernel on a stream of the current device. `where` is the place that an error names. Throws Error
 /// cuda_failed.
-void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,
+void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, KernelFunction kernel,
                        void** parameters);
 
 /// Clusters of a kernel that run at the same time on the current device: not every group of multiprocessors can form
@@ -60,7 +60,7 @@ void launch_typed(std::string_view where, const LaunchShape& shape, Stream strea
                   Given&&... given) {
   const auto launch = [&](Parameter... parameter) {
     std::array<void*, sizeof...(Parameter) + 1> addresses{&parameter...};
-    launch_by_runtime(where, shape, stream, reinterpret_cast<const void*>(kernel), addresses.data());
+    launch_by_runtime(where, shape, stream, KernelFunction(kernel), addresses.data());
   };
   launch(std::forward<Given>(given)...);
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -37,6 +38,34 @@ struct LaunchShape {
                            // the kernel itself must call device::wait_for_previous_kernel before its first global read
 };
 
+#ifdef TMAOPS_EXECUTOR
+namespace detail {
+template <class Indices, class... Parameter>
+struct KernelCall;
+template <std::size_t... i, class... Parameter>
+struct KernelCall<std::index_sequence<i...>, Parameter...> {
+  /// Not checked, since the parameters lie in memory of the host, where a kernel may not read.
+  [[gnu::no_sanitize("thread")]] static void run(const void* kernel, void** parameters) {
+    reinterpret_cast<void (*)(Parameter...)>(const_cast<void*>(kernel))(
+        *static_cast<std::remove_reference_t<Parameter>*>(parameters[i])...);
+  }
+};
+}  // namespace detail
+#endif
+
+/// A kernel without its type.
+struct KernelFunction {
+  template <class... Parameter>
+  explicit KernelFunction(void (*kernel)(Parameter...)) : handle(reinterpret_cast<const void*>(kernel)) {
+#ifdef TMAOPS_EXECUTOR
+    call = &detail::KernelCall<std::index_sequence_for<Parameter...>, Parameter...>::run;
+#endif
+  }
+  const void* handle;  // the CUDA runtime's
+  /// Calls it as a function of the host, for one thread. Null but in a build with the executor.
+  void (*call)(const void* handle, void** parameters) = nullptr;
+};
+
 /// The parameters of a launch and their addresses. Copies share them: nobody writes them after they are made.
 class KernelParameters {
  public:
@@ -64,7 +93,7 @@ class Work {
  public:
   struct Kernel {
     LaunchShape shape;
-    const void* function;  // the runtime's handle
+    KernelFunction function;
     KernelParameters parameters;
   };
   struct Memset {
@@ -114,7 +143,7 @@ class Work {
   template <class... Parameter, class... Given>
   void add_to(std::vector<Step>& steps, void (*kernel)(Parameter...), const LaunchShape& shape, Given&&... given) {
     steps.emplace_back(
-        Kernel{checked(shape), reinterpret_cast<const void*>(kernel),
+        Kernel{checked(shape), KernelFunction(kernel),
                KernelParameters(std::make_shared<std::tuple<Parameter...>>(std::forward<Given>(given)...))});
   }
 

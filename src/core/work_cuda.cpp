@@ -62,9 +62,9 @@ struct DriverLaunch {
 
   /// Looks the function up, unless it is that of the launch before.
   void set(std::string_view where, const Work::Kernel& kernel) {
-    allow_shared_memory(where, kernel.function, kernel.shape.shared_bytes);
-    if (symbol != kernel.function) check_cuda(cudaGetFuncBySymbol(&function, kernel.function), where);
-    symbol = kernel.function;
+    allow_shared_memory(where, kernel.function.handle, kernel.shape.shared_bytes);
+    if (symbol != kernel.function.handle) check_cuda(cudaGetFuncBySymbol(&function, kernel.function.handle), where);
+    symbol = kernel.function.handle;
     config = {};
     const LaunchShape& shape = kernel.shape;
     config.gridDimX = shape.grid.x;
@@ -182,7 +182,7 @@ class RepeatedOnDevice : public RepeatedWork {
   static bool add_kernel(const Work::Kernel& kernel, cudaGraph_t graph, const cudaGraphNode_t& before,
                          std::size_t waits, cudaGraphNode_t& added) {
     cudaKernelNodeParams node{};
-    node.func = const_cast<void*>(kernel.function);
+    node.func = const_cast<void*>(kernel.function.handle);
     node.gridDim = to_dim3(kernel.shape.grid);
     node.blockDim = to_dim3(kernel.shape.block);
     node.sharedMemBytes = static_cast<unsigned>(kernel.shape.shared_bytes);
@@ -208,9 +208,9 @@ class RepeatedOnDevice : public RepeatedWork {
 
 }  // namespace
 
-void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, const void* kernel,
+void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, KernelFunction kernel,
                        void** parameters) {
-  allow_shared_memory(where, kernel, shape.shared_bytes);
+  allow_shared_memory(where, kernel.handle, shape.shared_bytes);
   std::array<cudaLaunchAttribute, 2> attributes{};
   unsigned count = 0;
   if (shape.cluster > 1) {
@@ -232,7 +232,7 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream 
   launch.stream = static_cast<cudaStream_t>(stream);
   launch.attrs = attributes.data();
   launch.numAttrs = count;
-  check_cuda(cudaLaunchKernelExC(&launch, kernel, parameters), where);
+  check_cuda(cudaLaunchKernelExC(&launch, kernel.handle, parameters), where);
 }
 
 int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel) {
