@@ -44,6 +44,10 @@ endif()
 # Architectures and flags of a target's .cu files. Their host
 # code makes plans and runs once for each, so -O1 is enough.
 function(tmaops_cuda_settings target arch)
+  if(TMAOPS_EXECUTOR)
+    tmaops_executor_settings(${target})
+    return()
+  endif()
   set(architectures ${TMAOPS_ARCHITECTURES_${arch}})
   if(NOT architectures)  # 80-virtual: it must compile, and does not run
     set(architectures 90a-real)

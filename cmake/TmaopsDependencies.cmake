@@ -7,7 +7,21 @@ endif()
 
 # --- CUDA: the kernels compile where a toolkit is, with or without a GPU -------------------------------------------
 set(TMAOPS_HAVE_CUDA OFF)
-if(NOT TMAOPS_CUDA STREQUAL "OFF")
+if(TMAOPS_EXECUTOR)
+  # Kernels are C++ to the host's compiler, with CUDA's headers. The functions of the runtime are the executor's own.
+  find_path(TMAOPS_CUDA_HEADERS cuda_fp16.h HINTS $ENV{TMAOPS_CUDA_HEADERS} PATHS /usr/local/cuda/include)
+  if(NOT TMAOPS_CUDA_HEADERS)
+    message(FATAL_ERROR "TMAOPS_EXECUTOR=ON needs CUDA's headers (cuda_fp16.h): `make executor` fetches them, "
+      "or set -DTMAOPS_CUDA_HEADERS to their folder")
+  endif()
+  mark_as_advanced(TMAOPS_CUDA_HEADERS)
+  add_library(tmaops_cudart INTERFACE)
+  target_include_directories(tmaops_cudart SYSTEM INTERFACE ${TMAOPS_CUDA_HEADERS})
+  if(EXISTS ${TMAOPS_CUDA_HEADERS}/cccl)  # of CUDA 13
+    target_include_directories(tmaops_cudart SYSTEM INTERFACE ${TMAOPS_CUDA_HEADERS}/cccl)
+  endif()
+  set(TMAOPS_HAVE_CUDA ON)
+elseif(NOT TMAOPS_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   # Kernels are compiled for exact architectures only: -arch=sm_90a would add a pass that rejects wgmma.
   if(NOT CMAKE_CUDA_ARCHITECTURES)

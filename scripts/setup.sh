@@ -3,7 +3,8 @@
 # and needs no network, when nothing is missing. Debian 12 and Ubuntu 24.04; elsewhere it names what to install.
 #   CUDA=1  look for a CUDA compiler, and fetch one from PyPI where no toolkit of 12.8 or newer is found
 #   CUDA=0  do not look for one; otherwise it is looked for, and fetched, where a GPU is
-# Prints to stdout only the path of nvcc, or nothing; all messages go to stderr.
+#   EXECUTOR=1  CUDA's headers alone, for the executor; fetched from PyPI where there are none of 12.8 or newer
+# Prints to stdout only the path of nvcc (with EXECUTOR=1 the folder of the headers), or nothing; all messages go to stderr.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -86,7 +87,7 @@ fi
 
 # --- CUDA: a toolkit that is there, or the compiler from PyPI -------------------------------------------------------
 has_driver() { [ -e /proc/driver/nvidia/version ] || [ -e /dev/nvidiactl ] || ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; }
-case ${CUDA:-} in
+[ "${EXECUTOR:-}" = 1 ] || case ${CUDA:-} in
   0) exit 0 ;;
   1) ;;
   "") has_driver || exit 0 ;;
@@ -102,30 +103,50 @@ nvcc_of_toolkit() { # the first nvcc of 12.8 or newer
   done
   return 1
 }
+# Fetches packages of one release into a virtual environment, unless they are there.
+fetch() { # fetch .venv/name "what they are" package==version...
+  environment=$1 what=$2
+  shift 2
+  [ "$(cat "$environment/.complete" 2>/dev/null)" != "$*" ] || return 0
+  say "CUDA: no toolkit of 12.8 or newer; fetching $what (13.0) from PyPI into $environment."
+  rm -rf "$environment"
+  python3 -m venv "$environment"
+  if ! "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2; then
+    rm -rf "$environment"
+    return 1
+  fi
+  printf '%s' "$*" >"$environment/.complete"
+}
+
+if [ "${EXECUTOR:-}" = 1 ]; then
+  if toolkit=$(nvcc_of_toolkit); then
+    found=""
+    for headers in /usr/local/cuda-*/include /usr/local/cuda/include "$(dirname "$(readlink -f "$toolkit")")/../include"; do
+      [ ! -e "$headers/cuda_fp16.h" ] || found=$headers
+    done
+    [ -z "$found" ] || { (cd "$found" && pwd); exit 0; }
+  fi
+  fetch .venv/cuda-headers-13.0 "its headers" nvidia-cuda-runtime==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85 ||
+    die "pip could not fetch CUDA's headers, which the executor needs."
+  echo "$PWD/.venv/cuda-headers-13.0"/lib/python3*/site-packages/nvidia/cu13/include
+  exit 0
+fi
+
 if nvcc_of_toolkit; then exit 0; fi
 
 # All parts of one release: left to itself pip mixes 13.0 with newer ones, which do not work together.
-parts="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85 nvidia-cuda-cupti==13.0.85"
 environment=.venv/cuda-13.0
-stamp=$environment/.complete
-if [ "$(cat "$stamp" 2>/dev/null)" != "$parts" ]; then
-  say "CUDA: no toolkit of 12.8 or newer; fetching the compiler (13.0) from PyPI into $environment."
-  rm -rf "$environment"
-  python3 -m venv "$environment"
-  # shellcheck disable=SC2086
-  if ! "$environment/bin/python" -m pip install --quiet --disable-pip-version-check $parts >&2; then
-    rm -rf "$environment"
-    [ "${CUDA:-}" = 1 ] && die "pip could not fetch the CUDA compiler. CUDA=0 builds the CPU half without it."
-    say "CUDA: pip could not fetch the compiler; building the CPU half alone."
-    exit 0
-  fi
-  root=$(echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13)
-  [ -x "$root/bin/nvcc" ] || die "the packages hold no nvcc under $root"
-  # A toolkit has lib64, and its shared libraries under their plain names too; CMake looks for both.
-  [ -e "$root/lib64" ] || ln -s lib "$root/lib64"
-  for library in "$root"/lib/libcudart.so.* "$root"/lib/libcupti.so.*; do
-    [ -e "${library%.so.*}.so" ] || ln -s "$(basename "$library")" "${library%.so.*}.so"
-  done
-  printf '%s' "$parts" >"$stamp"
+if ! fetch "$environment" "the compiler" nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 \
+  nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85 nvidia-cuda-cupti==13.0.85; then
+  [ "${CUDA:-}" = 1 ] && die "pip could not fetch the CUDA compiler. CUDA=0 builds the CPU half without it."
+  say "CUDA: pip could not fetch the compiler; building the CPU half alone."
+  exit 0
 fi
-echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc
+root=$(echo "$PWD/$environment"/lib/python3*/site-packages/nvidia/cu13)
+[ -x "$root/bin/nvcc" ] || die "the packages hold no nvcc under $root"
+# A toolkit has lib64, and its shared libraries under their plain names too; CMake looks for both.
+[ -e "$root/lib64" ] || ln -s lib "$root/lib64"
+for library in "$root"/lib/libcudart.so.* "$root"/lib/libcupti.so.*; do
+  [ -e "${library%.so.*}.so" ] || ln -s "$(basename "$library")" "${library%.so.*}.so"
+done
+echo "$root/bin/nvcc"

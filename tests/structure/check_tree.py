@@ -5,9 +5,11 @@
   check_tree.py --self-test           show that each rule catches its violation
 
 Dependency direction (left may include right): cli -> bench, probe, io, recording, ops, tma, core; bench -> ops, core;
-probe -> device (CUDA files only), tma, core; io -> recording, core; c_api -> recording, core;
+probe -> device (CUDA files only), tma, core; executor -> device (its twins), tma, core;
+io -> recording, core; c_api -> recording, core;
 recording -> core and, of the operators, resample's public interface and the names of its options;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
+The executor's twins of the device layer declare what the layer declares.
 """
 
 import pathlib
@@ -25,6 +27,7 @@ ALLOWED = {
     "io": {"io", "recording", "core"},
     "bench": {"bench", "ops", "core"},
     "probe": {"probe", "tma", "core"},
+    "executor": {"executor", "device", "tma", "core"},
     "cli": {"cli", "bench", "probe", "io", "recording", "ops", "tma", "core"},
 }
 ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
@@ -37,6 +40,12 @@ THREADED = ("core", "ops", "bench")
 THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
 # A variant's launches and its dynamic shared memory are held to the smem(...) of its line: by Work, and by kSite.
 OUTSIDE_LIMIT = re.compile(r"launch_kernel<|launch_by_runtime\(|<<<|dynamic_shared<((?!smem)[^;])*?>\(\)")
+# A block's fixed memory lies where the layer says, so that the executor knows of it (device::block_shared).
+SHARED_VARIABLE = re.compile(r"(?<!extern )__shared__\s")
+FUNCTION = re.compile(
+    r"__device__ __forceinline__ (?:constexpr |explicit )?([\w:<>&*]+(?: [&*]+)?) (\w+)\(([^{;]*?)\)(?: const)? \{"
+)
+INTERNAL = ("check", "shared")  # of Watchdog and of WgmmaShape: no kernel calls them
 THIRD_PARTY = re.compile(r"^(cuda|cub/|thrust/|nv/|CLI/|fmt/|yaml-cpp/|nlohmann/|hwy/|oneapi/|gtest/|zlib)")
 
 
@@ -74,6 +83,8 @@ def check_source(path, text):
                     found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
     if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
+    if parts[:2] in (("src", "ops"), ("src", "probe")) and SHARED_VARIABLE.search(text):
+        found.append(f"{path}: a __shared__ variable instead of device::block_shared()")
     if holds_kernels(path) and OUTSIDE_LIMIT.search(text):
         found.append(f"{path}: a launch that is not in a Work, or dynamic_shared() without kSite.smem")
     if parts[0] == "src" and parts[1] not in THREADED and THREADS.search(text):
@@ -91,6 +102,35 @@ def check_tree(root):
             if path.suffix in SOURCES and path.is_file():
                 relative = pathlib.PurePosixPath(path.relative_to(root).as_posix())
                 found += check_source(relative, path.read_text(encoding="utf-8"))
+    return found
+
+
+def declarations(text):
+    """The functions of a file of the device layer: result, name, and the types of the parameters."""
+    found = set()
+    for result, name, parameters in FUNCTION.findall(re.sub(r"//[^\n]*", "", text)):
+        if name in INTERNAL:
+            continue
+        types = []
+        for one in re.sub(r"\s+", " ", parameters).split(", "):
+            one = one.split(" = ")[0]
+            # A name ends a parameter, or stands in the parentheses of an array.
+            one = re.sub(r"\((&)\w*\)", r"(\1)", one)
+            types.append(
+                re.sub(r"(?<=[\w>&*]) ?\b(?!int\b|bool\b|float\b|double\b|CacheHint\b)[a-z]\w*$", "", one).strip()
+            )
+        found.add(f"{result} {name}({', '.join(types)})")
+    return found
+
+
+def check_twins(root):
+    """A host twin stands in for a file of the layer, so it has the same functions."""
+    found = []
+    for twin in sorted((root / "src/executor/shim/device").glob("*.cuh")):
+        layer = declarations((root / "src/device" / twin.name).read_text(encoding="utf-8"))
+        same = declarations(twin.read_text(encoding="utf-8"))
+        found += [f"{twin.name}: the executor's twin has no {one}" for one in sorted(layer - same)]
+        found += [f"{twin.name}: the executor's twin alone has {one}" for one in sorted(same - layer)]
     return found
 
 
@@ -137,6 +177,8 @@ def self_test():
         ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
         ("src/io/a.cpp", "std::thread worker;", "ThreadSanitizer does not test io"),
+        ("src/ops/gemm/gpu/a/kernel.cu", "  __shared__ int sum;", "instead of device::block_shared"),
+        ("src/ops/gemm/api.cpp", '#include "executor/findings.hpp"\n', "ops may not include"),
         ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
     ]
     good = [
@@ -149,6 +191,9 @@ def self_test():
     for name, text, expected in cases:
         found = check_source(pathlib.PurePosixPath(name), text)
         assert len(found) == 1 and expected in found[0], (name, found)
+    layer = "__device__ __forceinline__ void load(void* to, const Hint hint, int (&at)[4]) {"
+    assert declarations(layer) == declarations(layer.replace(" hint", "").replace("&at", "&")) != set()
+    assert declarations(layer) != declarations(layer.replace("[4]", "[5]"))
     assert "binary" in check_content("a.whl", b"PK\3\4\0")[0]
     assert "more than" in check_content("a.json", b" " * (LARGEST + 1))[0]
     assert check_content("README.md", b"text") == []
@@ -161,7 +206,7 @@ def main():
         self_test()
         return 0
     root = pathlib.Path(sys.argv[1])
-    found = check_tree(root) + check_committed(root)
+    found = check_tree(root) + check_twins(root) + check_committed(root)
     for line in found:
         print(line)
     return 1 if found else 0

@@ -1,0 +1,112 @@
+#include "executor/findings.hpp"
+
+#include <map>
+#include <tuple>
+
+#include "core/fail.hpp"
+#include "executor/state.hpp"
+
+namespace tmaops::executor {
+namespace {
+
+struct RuleText {
+  std::string_view id, text;
+};
+constexpr RuleText kRules[] = {
+#define TMAOPS_RULE(id, text) {#id, text},
+#include "executor/rules.def"
+#undef TMAOPS_RULE
+};
+
+Options current_options;
+std::vector<Finding> findings;
+std::map<std::tuple<Rule, std::string, std::string>, std::size_t> known_findings;
+std::uint64_t times_reported = 0;
+std::uint64_t launches = 0;  // with these options
+
+}  // namespace
+
+std::string_view to_string(Rule rule) { return kRules[static_cast<std::size_t>(rule)].id; }
+std::string_view text_of(Rule rule) { return kRules[static_cast<std::size_t>(rule)].text; }
+
+std::string_view to_string(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::random:
+      return "random";
+    case Schedule::eager:
+      return "eager";
+    case Schedule::lazy:
+      return "lazy";
+    case Schedule::starve:
+      return "starve";
+  }
+  return "?";
+}
+
+void set_options(const Options& options) {
+  current_options = options;
+  launches = 0;
+}
+std::uint64_t seed_of_next_launch() { return current_options.seed * 0x2545F4914F6CDD1Dull + ++launches; }
+const Options& options() { return current_options; }
+
+std::string to_text(const Finding& finding) {
+  std::string text = std::string(to_string(finding.rule)) + ": " + finding.text;
+  text += "\n  in " + finding.kernel;
+  if (!finding.thread.empty()) text += ", " + finding.thread;
+  text += "\n  at " + finding.line;
+  text += "\n  with seed " + std::to_string(finding.options.seed) + ", schedule " +
+          std::string(to_string(finding.options.schedule));
+  if (finding.count > 1) text += "; met " + std::to_string(finding.count) + " times";
+  return text;
+}
+
+std::vector<Finding> take_findings() {
+  known_findings.clear();
+  return std::exchange(findings, {});
+}
+
+std::string name_of(const Thread& thread) {
+  const Extent& at = thread.block->position;
+  return "thread " + std::to_string(thread.index) + " of block (" + std::to_string(at.x) + ", " + std::to_string(at.y) +
+         ", " + std::to_string(at.z) + ")";
+}
+
+std::string name_of(Agent agent) {
+  if (agent >= launch->threads.size()) return "an asynchronous copy or product";
+  const Thread& thread = *launch->threads[agent];
+  return launch->cluster > 1 ? name_of(thread) : "thread " + std::to_string(thread.index);
+}
+
+void report(Rule rule, const std::string& text, const void* place) {
+  ++times_reported;
+  const std::string line = source_line(place);
+  const auto [found, is_new] = known_findings.try_emplace({rule, launch->where, line}, findings.size());
+  if (!is_new) {
+    ++findings[found->second].count;
+    return;
+  }
+  findings.push_back({.rule = rule,
+                      .kernel = launch->where,
+                      .thread = self != nullptr ? name_of(*self) : "",
+                      .text = text,
+                      .line = line,
+                      .count = 1,
+                      .options = current_options});
+}
+
+void stop(Rule rule, const std::string& text, const void* place) {
+  report(rule, text, place);
+  launch->stopped = true;
+  throw Stop{};
+}
+
+std::uint64_t findings_so_far() { return times_reported; }
+
+std::string findings_since(std::uint64_t before) {
+  if (times_reported == before || findings.empty()) return {};
+  const Finding& last = findings.back();
+  return std::string(to_string(last.rule)) + " at " + last.line + ": " + last.text;
+}
+
+}  // namespace tmaops::executor

@@ -1,0 +1,53 @@
+// The part of the CUDA runtime that host code of this project calls, on the executor's memory. Everything is done when
+// a call returns, so streams and their order need nothing.
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <new>
+
+#include "executor/state.hpp"
+
+using tmaops::executor::allocate;
+using tmaops::executor::release;
+
+extern "C" {
+
+cudaError_t CUDARTAPI cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t CUDARTAPI cudaGetLastError() { return cudaSuccess; }
+const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorUnknown";
+}
+const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation ? "out of memory" : "the executor does not do that";
+}
+cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaMalloc(void** memory, std::size_t bytes) {
+  try {
+    *memory = allocate(bytes);
+    return cudaSuccess;
+  } catch (const std::bad_alloc&) {
+    return cudaErrorMemoryAllocation;
+  }
+}
+cudaError_t CUDARTAPI cudaFree(void* memory) {
+  release(memory);
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaMemset(void* to, int byte, std::size_t bytes) {
+  std::memset(to, byte, bytes);
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
+}

@@ -1,0 +1,304 @@
+// What each byte of shared memory holds, who wrote and read it when, and whether an access may follow.
+#include <string>
+
+#include "executor/state.hpp"
+
+extern "C" {
+extern const char __executable_start;
+extern const char _end;
+}
+
+namespace tmaops::executor {
+namespace {
+
+std::string at_line(const void* place) { return place == nullptr ? "" : " at " + source_line(place); }
+
+/// The copy that is writing this byte.
+std::string copy_to(const Block& block, std::uint32_t at) {
+  for (const auto& operation : launch->flying)
+    if (operation->target == &block)
+      for (const auto& [first, bytes] : operation->writes)
+        if (at >= first && at < first + bytes) return operation->words() + ", issued" + at_line(operation->place);
+  return "an asynchronous copy";
+}
+
+std::string reader_of(const Block& block, std::uint32_t at) {
+  const auto within = [&](const auto& ranges) {
+    return std::ranges::any_of(ranges,
+                               [&](const auto& range) { return at >= range.first && at < range.first + range.second; });
+  };
+  for (const auto& operation : launch->flying)
+    if (operation->source == &block && !operation->has_read && within(operation->reads))
+      return operation->words() + ", issued" + at_line(operation->place) + ",";
+  for (const Warp& warp : block.warps) {
+    const auto find = [&](const std::vector<Product>& products) -> const Product* {
+      const auto found = std::ranges::find_if(products, [&](const Product& one) { return within(one.reads); });
+      return found == products.end() ? nullptr : &*found;
+    };
+    const Product* product = find(warp.products);
+    for (const auto& group : warp.groups)
+      if (product == nullptr) product = find(group);
+    if (product != nullptr) return "a wgmma, issued" + at_line(product->place) + ",";
+  }
+  return "an asynchronous copy or product";
+}
+
+std::string written_by(const Cell& cell) {
+  return "written by " + name_of(cell.writer) + at_line(cell.write_place) + ", and nothing orders the two";
+}
+
+/// A reader that a write is not ordered behind.
+const std::pair<Agent, Clock>* unordered_reader(const Cell& cell, const Clocks& by, std::pair<Agent, Clock>& single) {
+  const auto unordered = [&](Agent agent, Clock clock) { return clock > by.seen[agent] && clock > by.reads[agent]; };
+  if (unordered(cell.reader, cell.read_clock)) {
+    single = {cell.reader, cell.read_clock};
+    return &single;
+  }
+  if (cell.more_reads == 0) return nullptr;
+  for (const auto& one : launch->read_lists[cell.more_reads])
+    if (unordered(one.first, one.second)) return &one;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string spot(std::uint32_t address) {
+  const std::uint32_t at = address - kReservedBytes;
+  if (at < launch->dynamic_bytes) return "byte " + std::to_string(at) + " of dynamic shared memory";
+  for (const auto& [key, fixed] : launch->fixed)
+    if (address >= fixed.at && address < fixed.at + fixed.bytes)
+      return "byte " + std::to_string(address - fixed.at) + " of a block_shared of " + std::to_string(fixed.bytes) +
+             " bytes";
+  return "address " + std::to_string(address) + " of shared memory";
+}
+
+Place place_of(const void* pointer) {
+  const auto offset = reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(shared_windows());
+  const std::uintptr_t rank = offset / kWindowBytes;
+  if (rank >= launch->blocks.size()) return {};
+  return {launch->blocks[rank], static_cast<std::uint32_t>(offset % kWindowBytes)};
+}
+
+bool inside_shared(const Block&, std::uint32_t at, std::uint32_t bytes) {
+  if (at < kReservedBytes) return false;
+  if (at + bytes <= kReservedBytes + launch->dynamic_bytes) return true;
+  for (const auto& [key, fixed] : launch->fixed)
+    if (at >= fixed.at && at + bytes <= fixed.at + fixed.bytes) return true;
+  return false;
+}
+
+std::string shared_extent(std::uint32_t at, std::uint32_t bytes) {
+  return std::to_string(bytes) + " bytes at byte " + std::to_string(static_cast<std::int64_t>(at) - kReservedBytes) +
+         ", of the " + std::to_string(launch->dynamic_bytes) +
+         " bytes of dynamic shared memory that the launch asks for";
+}
+
+bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who) {
+  const Clocks& by = self->clocks;
+  const Cell* cells = block.cells.data() + at;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const Cell& cell = cells[i];
+    const std::string_view name = who.name;
+    switch (cell.state) {
+      case ByteState::written:
+      case ByteState::copied:
+        if (cell.write_clock > by.seen[cell.writer]) {
+          report(Rule::race, std::string(name) + " reads " + spot(at + i) + ", " + written_by(cell), who.place);
+          return false;
+        }
+        if (who.asynchronous && cell.state == ByteState::written && cell.write_clock > by.fenced[cell.writer]) {
+          report(Rule::missing_proxy_fence,
+                 std::string(name) + " reads " + spot(at + i) + ", which " + name_of(cell.writer) +
+                     " wrote by ordinary stores" + at_line(cell.write_place) +
+                     ": there is no fence_async_shared() between the two",
+                 who.place);
+          return false;
+        }
+        break;
+      case ByteState::uninitialised:
+        if (self->unwritten_reads > 0 && !who.asynchronous) break;
+        report(Rule::uninitialised, std::string(name) + " reads " + spot(at + i) + ", which nothing has written",
+               who.place);
+        return false;
+      case ByteState::in_flight:
+        report(Rule::read_in_flight,
+               std::string(name) + " reads " + spot(at + i) + " while it is being written by " + copy_to(block, at + i),
+               who.place);
+        return false;
+      case ByteState::barrier:
+        report(Rule::barrier_overwritten, std::string(name) + " reads the bytes of a barrier, " + spot(at + i),
+               who.place);
+        return false;
+    }
+  }
+  return true;
+}
+
+bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who) {
+  const Clocks& by = self->clocks;
+  const Cell* cells = block.cells.data() + at;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const Cell& cell = cells[i];
+    if (cell.state == ByteState::uninitialised && cell.readers_in_flight == 0 && cell.read_clock == 0) continue;
+    const auto say = [&](Rule rule, const std::string& text) {
+      report(rule, std::string(who.name) + " writes " + spot(at + i) + text, who.place);
+      return false;
+    };
+    if (cell.state == ByteState::in_flight)
+      return say(Rule::written_in_flight, " while it is being written by " + copy_to(block, at + i));
+    if (cell.state == ByteState::barrier) return say(Rule::barrier_overwritten, ", which is an initialised barrier");
+    if (cell.readers_in_flight != 0)
+      return say(Rule::written_while_read, " while " + reader_of(block, at + i) + " still reads it");
+    // Lanes that write the same word by one instruction write the same value: one of them wins.
+    const bool same_store = !who.asynchronous && cell.write_place == who.place;
+    if (cell.write_clock > by.seen[cell.writer] && !same_store) return say(Rule::race, ", " + written_by(cell));
+    if (who.asynchronous && cell.state == ByteState::written && cell.write_clock > by.fenced[cell.writer])
+      return say(Rule::missing_proxy_fence, ", which " + name_of(cell.writer) + " wrote before by ordinary stores" +
+                                                at_line(cell.write_place) +
+                                                ": there is no fence_async_shared() between the two");
+    std::pair<Agent, Clock> single;
+    if (const auto* reader = unordered_reader(cell, by, single))
+      return say(Rule::race, ", which " + name_of(reader->first) + " has read, and nothing orders the two");
+  }
+  return true;
+}
+
+void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock) {
+  Cell* cells = block.cells.data() + at;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    Cell& cell = cells[i];
+    if (cell.read_clock == 0 || cell.reader == agent) {
+      cell.reader = agent;
+      cell.read_clock = clock;
+      continue;
+    }
+    // A read that this one is ordered behind need not be kept: who comes behind this one comes behind that, too.
+    const bool ordered = self != nullptr && agent == self->agent;
+    if (ordered && cell.more_reads == 0 && cell.read_clock <= self->clocks.seen[cell.reader]) {
+      cell.reader = agent;
+      cell.read_clock = clock;
+      continue;
+    }
+    auto& lists = launch->read_lists;
+    if (cell.more_reads == 0) {
+      cell.more_reads = static_cast<std::uint32_t>(lists.size());
+      lists.emplace_back();
+    }
+    auto& list = lists[cell.more_reads];
+    const auto replaced = std::ranges::find_if(list, [&](const auto& one) {
+      return one.first == agent || (ordered && one.second <= self->clocks.seen[one.first]);
+    });
+    if (replaced == list.end())
+      list.emplace_back(agent, clock);
+    else
+      *replaced = {agent, clock};
+  }
+}
+
+void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock, ByteState state,
+                const void* place) {
+  Cell* cells = block.cells.data() + at;
+  for (std::uint32_t i = 0; i < bytes; ++i)
+    cells[i] = {.write_place = place,
+                .write_clock = clock,
+                .writer = agent,
+                .state = state,
+                .readers_in_flight = cells[i].readers_in_flight};
+}
+
+void access(const void* pointer, std::uint32_t bytes, bool writes, bool aligned, const void* place) {
+  if (self->fiber.on_stack(pointer)) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const char* does = writes ? "writes " : "reads ";
+  const auto check_alignment = [&](const std::string& what) {
+    if (aligned && address % bytes != 0)
+      report(Rule::misaligned, "it " + std::string(does) + std::to_string(bytes) + " bytes at once at " + what, place);
+  };
+  if (address - reinterpret_cast<std::uintptr_t>(shared_windows()) < kMostBlocks * kWindowBytes) {
+    const Place at = place_of(pointer);
+    if (at.block == nullptr || !inside_shared(*at.block, at.address, bytes)) {
+      report(Rule::outside_shared, "it " + std::string(does) + shared_extent(at.address, bytes), place);
+      return;
+    }
+    check_alignment(spot(at.address));
+    const Accessor who{.name = "it", .place = place};
+    if (writes) {
+      check_write(*at.block, at.address, bytes, who);
+      note_write(*at.block, at.address, bytes, self->agent, self->now(), ByteState::written, place);
+    } else {
+      self->block->warps[static_cast<std::size_t>(self->index / 32)].has_read = true;
+      check_read(*at.block, at.address, bytes, who);
+      note_read(*at.block, at.address, bytes, self->agent, self->now());
+    }
+    return;
+  }
+  if (is_global(pointer)) {
+    check_alignment("an address of global memory that is no multiple of that");
+    if (const std::string wrong = outside_global(pointer, bytes); !wrong.empty())
+      report(Rule::outside_global, "it " + std::string(does) + std::to_string(bytes) + " bytes, " + wrong, place);
+    return;
+  }
+  // Constants lie in the program itself.
+  const bool constant = !writes && address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+                        address < reinterpret_cast<std::uintptr_t>(&_end);
+  if (constant) return;
+  const bool of_other_thread =
+      std::ranges::any_of(launch->threads, [&](const Thread* thread) { return thread->fiber.on_stack(pointer); });
+  report(Rule::host_memory,
+         "it " + std::string(does) + std::to_string(bytes) +
+             (of_other_thread ? " bytes of another thread's registers or local memory"
+                              : " bytes that no kernel can reach"),
+         place);
+}
+
+}  // namespace tmaops::executor
+
+// What -fsanitize=thread makes the compiler call at every access of a kernel. Nothing of the sanitizer itself is
+// linked.
+namespace {
+inline void hook(void* pointer, unsigned long bytes, bool writes, bool aligned, const void* place) {
+  if (!tmaops::executor::in_kernel) return;
+  const tmaops::executor::Entry entry;
+  tmaops::executor::access(pointer, static_cast<std::uint32_t>(bytes), writes, aligned, place);
+}
+}  // namespace
+
+#define TMAOPS_HOOK(name, bytes, writes, aligned) \
+  void name(void* pointer) { hook(pointer, bytes, writes, aligned, __builtin_return_address(0)); }
+extern "C" {
+TMAOPS_HOOK(__tsan_read1, 1, false, true)
+TMAOPS_HOOK(__tsan_read2, 2, false, true)
+TMAOPS_HOOK(__tsan_read4, 4, false, true)
+TMAOPS_HOOK(__tsan_read8, 8, false, true)
+TMAOPS_HOOK(__tsan_read16, 16, false, true)
+TMAOPS_HOOK(__tsan_write1, 1, true, true)
+TMAOPS_HOOK(__tsan_write2, 2, true, true)
+TMAOPS_HOOK(__tsan_write4, 4, true, true)
+TMAOPS_HOOK(__tsan_write8, 8, true, true)
+TMAOPS_HOOK(__tsan_write16, 16, true, true)
+TMAOPS_HOOK(__tsan_unaligned_read2, 2, false, false)
+TMAOPS_HOOK(__tsan_unaligned_read4, 4, false, false)
+TMAOPS_HOOK(__tsan_unaligned_read8, 8, false, false)
+TMAOPS_HOOK(__tsan_unaligned_read16, 16, false, false)
+TMAOPS_HOOK(__tsan_unaligned_write2, 2, true, false)
+TMAOPS_HOOK(__tsan_unaligned_write4, 4, true, false)
+TMAOPS_HOOK(__tsan_unaligned_write8, 8, true, false)
+TMAOPS_HOOK(__tsan_unaligned_write16, 16, true, false)
+void __tsan_read_range(void* pointer, unsigned long bytes) {
+  hook(pointer, bytes, false, false, __builtin_return_address(0));
+}
+void __tsan_write_range(void* pointer, unsigned long bytes) {
+  hook(pointer, bytes, true, false, __builtin_return_address(0));
+}
+// Atomic operations of the standard library in host code of kernel files. Kernels have atomicAdd and its like.
+int __tsan_atomic32_fetch_add(volatile int* at, int summand, int /*order*/) {
+  return __atomic_fetch_add(at, summand, __ATOMIC_SEQ_CST);
+}
+char __tsan_atomic8_load(const volatile char* at, int /*order*/) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+}
+#undef TMAOPS_HOOK

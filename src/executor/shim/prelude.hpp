@@ -1,0 +1,268 @@
+// In front of every kernel file in a build with the executor: CUDA C++ for a host compiler. Qualifiers that mean
+// nothing there, and the functions that nvcc knows without a header, as the CUDA C++ Programming Guide and the Math API
+// define them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "executor/interface.hpp"
+
+#undef __align__
+#define __align__(n) __attribute__((aligned(n)))
+#undef __global__
+#define __global__
+#undef __device__
+#define __device__
+#undef __host__
+#define __host__
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __grid_constant__
+#define __grid_constant__
+#undef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#undef __noinline__
+#define __noinline__  // empty, since libstdc++ has an attribute of this name
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <device_launch_parameters.h>  // threadIdx and so on: variables that the executor defines
+
+namespace tmaops::executor {
+
+template <class T>
+std::uint64_t to_bits(T value) {
+  static_assert(sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+template <class T, class Change>
+[[gnu::noinline, gnu::no_sanitize("thread")]] T changed(T* at, Change change) {
+  const T before = *at;
+  *at = change(before);
+  return before;
+}
+template <class T, class Change>
+__forceinline__ T atomically(T* at, Change change) {
+  atomic_access(at, sizeof(T));
+  return changed(at, change);
+}
+
+/// Rounded already: what does not fit becomes the nearest number that does, and NaN becomes `nan`.
+template <class Integer>
+Integer saturated(double value, Integer nan) {
+  if (std::isnan(value)) return nan;
+  if (value >= -static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::max();
+  if (value < static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
+  return static_cast<Integer>(value);
+}
+
+}  // namespace tmaops::executor
+
+// --- warps and blocks -----------------------------------------------------------------------------------------------
+#define TMAOPS_SHUFFLE(name, Argument, kind)                                                                      \
+  template <class T>                                                                                              \
+  __forceinline__ T name(unsigned mask, T value, Argument argument, int width = 32) {                             \
+    using namespace tmaops::executor;                                                                             \
+    return from_bits<T>(warp_collective(Collect::kind, mask, to_bits(value), static_cast<int>(argument), width)); \
+  }
+TMAOPS_SHUFFLE(__shfl_sync, int, shuffle)
+TMAOPS_SHUFFLE(__shfl_up_sync, unsigned, shuffle_up)
+TMAOPS_SHUFFLE(__shfl_down_sync, unsigned, shuffle_down)
+TMAOPS_SHUFFLE(__shfl_xor_sync, int, shuffle_xor)
+#undef TMAOPS_SHUFFLE
+#define TMAOPS_REDUCTION(name, T, kind)                                                               \
+  __forceinline__ T name(unsigned mask, T value) {                                                    \
+    using namespace tmaops::executor;                                                                 \
+    return static_cast<T>(warp_collective(Collect::kind, mask, static_cast<unsigned>(value), 0, 32)); \
+  }
+TMAOPS_REDUCTION(__reduce_add_sync, unsigned, sum)
+TMAOPS_REDUCTION(__reduce_add_sync, int, sum)
+TMAOPS_REDUCTION(__reduce_min_sync, unsigned, least)
+TMAOPS_REDUCTION(__reduce_max_sync, unsigned, most)
+TMAOPS_REDUCTION(__reduce_min_sync, int, least_signed)
+TMAOPS_REDUCTION(__reduce_max_sync, int, most_signed)
+#undef TMAOPS_REDUCTION
+__forceinline__ unsigned __ballot_sync(unsigned mask, int predicate) {
+  using namespace tmaops::executor;
+  return static_cast<unsigned>(warp_collective(Collect::ballot, mask, predicate != 0, 0, 32));
+}
+__forceinline__ int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+__forceinline__ int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate == 0) == 0; }
+__forceinline__ void __syncwarp(unsigned mask = 0xffffffffu) {
+  using namespace tmaops::executor;
+  warp_collective(Collect::sync, mask, 0, 0, 32);
+}
+__forceinline__ void __syncthreads() { tmaops::executor::block_barrier(0, 0, true); }
+#define TMAOPS_VOTE(name, how)                                                             \
+  __forceinline__ int name(int predicate) {                                                \
+    return tmaops::executor::block_vote(tmaops::executor::BlockVote::how, predicate != 0); \
+  }
+TMAOPS_VOTE(__syncthreads_count, count)
+TMAOPS_VOTE(__syncthreads_and, all)
+TMAOPS_VOTE(__syncthreads_or, any)
+#undef TMAOPS_VOTE
+__forceinline__ void __threadfence_block() { tmaops::executor::thread_fence(); }
+__forceinline__ void __threadfence() { tmaops::executor::thread_fence(); }
+__forceinline__ long long clock64() { return tmaops::executor::cycles(); }
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+template <class T>
+__forceinline__ T __ldg(const T* from) {
+  return *from;
+}
+template <class T>
+__forceinline__ T __ldcg(const T* from) {
+  return *from;
+}
+template <class T>
+__forceinline__ T __ldcs(const T* from) {
+  return *from;
+}
+template <class T>
+__forceinline__ void __stcg(T* to, const T& value) {
+  *to = value;
+}
+template <class T>
+__forceinline__ void __stcs(T* to, const T& value) {
+  *to = value;
+}
+__forceinline__ std::size_t __cvta_generic_to_shared(const void* pointer) {
+  return tmaops::executor::shared_address(pointer);
+}
+#define TMAOPS_ATOMICS(T)                                                                        \
+  __forceinline__ T atomicAdd(T* at, T value) {                                                  \
+    return tmaops::executor::atomically(at, [=](T old) { return static_cast<T>(old + value); }); \
+  }                                                                                              \
+  __forceinline__ T atomicMin(T* at, T value) {                                                  \
+    return tmaops::executor::atomically(at, [=](T old) { return old < value ? old : value; });   \
+  }                                                                                              \
+  __forceinline__ T atomicMax(T* at, T value) {                                                  \
+    return tmaops::executor::atomically(at, [=](T old) { return old > value ? old : value; });   \
+  }                                                                                              \
+  __forceinline__ T atomicExch(T* at, T value) {                                                 \
+    return tmaops::executor::atomically(at, [=](T) { return value; });                           \
+  }
+TMAOPS_ATOMICS(int)
+TMAOPS_ATOMICS(unsigned)
+TMAOPS_ATOMICS(long long)
+TMAOPS_ATOMICS(unsigned long long)
+TMAOPS_ATOMICS(float)
+TMAOPS_ATOMICS(double)
+#undef TMAOPS_ATOMICS
+
+// --- integers and bits ----------------------------------------------------------------------------------------------
+__forceinline__ float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+__forceinline__ float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+__forceinline__ unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+__forceinline__ int __float_as_int(float value) { return std::bit_cast<int>(value); }
+__forceinline__ long long __double_as_longlong(double value) { return std::bit_cast<long long>(value); }
+__forceinline__ double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+__forceinline__ unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
+}
+__forceinline__ unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+__forceinline__ int __popc(unsigned bits) { return std::popcount(bits); }
+__forceinline__ int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
+__forceinline__ int __ffs(int bits) { return __builtin_ffs(bits); }
+__forceinline__ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
+}
+__forceinline__ unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
+}
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned selector = selectors >> (4 * i) & 0xf;
+    unsigned byte = static_cast<unsigned>(bytes >> (8 * (selector & 7))) & 0xff;
+    if ((selector & 8) != 0) byte = (byte & 0x80) != 0 ? 0xff : 0;  // its sign
+    result |= byte << (8 * i);
+  }
+  return result;
+}
+
+// --- floating point -------------------------------------------------------------------------------------------------
+__forceinline__ float __fdividef(float a, float b) { return a / b; }
+__forceinline__ float __saturatef(float value) { return value >= 0.0f ? (value <= 1.0f ? value : 1.0f) : 0.0f; }
+__forceinline__ int __float2int_rz(float value) { return tmaops::executor::saturated(std::trunc(value), 0); }
+__forceinline__ int __float2int_rd(float value) { return tmaops::executor::saturated(std::floor(value), 0); }
+__forceinline__ int __float2int_ru(float value) { return tmaops::executor::saturated(std::ceil(value), 0); }
+__forceinline__ int __float2int_rn(float value) { return tmaops::executor::saturated(std::nearbyint(value), 0); }
+__forceinline__ long long __double2ll_rn(double value) {
+  return tmaops::executor::saturated(std::nearbyint(value), std::numeric_limits<long long>::min());
+}
+__forceinline__ float __double2float_rd(double value) {
+  const float nearest = static_cast<float>(value);
+  return nearest > value ? std::nextafterf(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
+__forceinline__ double __dmul_rn(double a, double b) { return a * b; }
+__forceinline__ double __dadd_rn(double a, double b) { return a + b; }
+__forceinline__ float __fmul_rn(float a, float b) { return a * b; }
+__forceinline__ float __fadd_rn(float a, float b) { return a + b; }
+__forceinline__ float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__forceinline__ float __frcp_rn(float value) { return 1.0f / value; }
+__forceinline__ float __expf(float value) { return std::exp(value); }
+inline float sinpif(float x) { return static_cast<float>(std::sin(3.14159265358979323846 * static_cast<double>(x))); }
+inline float cospif(float x) { return static_cast<float>(std::cos(3.14159265358979323846 * static_cast<double>(x))); }
+inline float sinpi(float x) { return sinpif(x); }
+inline double sinpi(double x) { return std::sin(3.14159265358979323846 * x); }
+inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
+__forceinline__ float rsqrtf(float value) { return 1.0f / std::sqrt(value); }
+__forceinline__ double rsqrt(double value) { return 1.0 / std::sqrt(value); }
+
+/// The header has no host code for these. In f64 the product is exact, so one rounding remains, as in the hardware.
+inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
+  const auto one = [](__half x, __half y, __half z) {
+    return __double2half(static_cast<double>(__half2float(x)) * __half2float(y) + __half2float(z));
+  };
+  return __halves2half2(one(a.x, b.x, c.x), one(a.y, b.y, c.y));
+}
+inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
+  const auto one = [](__nv_bfloat16 x, __nv_bfloat16 y, __nv_bfloat16 z) {
+    return __double2bfloat16(static_cast<double>(__bfloat162float(x)) * __bfloat162float(y) + __bfloat162float(z));
+  };
+  return __halves2bfloat162(one(a.x, b.x, c.x), one(a.y, b.y, c.y));
+}
+
+/// CUDA's take two numbers of different types, and of a NaN and a number the number.
+template <class A, class B>
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
+__forceinline__ auto min(A a, B b) {
+  using Common = std::common_type_t<A, B>;
+  if constexpr (std::is_floating_point_v<Common>)
+    return static_cast<Common>(std::fmin(static_cast<Common>(a), static_cast<Common>(b)));
+  else
+    return static_cast<Common>(a) < static_cast<Common>(b) ? static_cast<Common>(a) : static_cast<Common>(b);
+}
+template <class A, class B>
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
+__forceinline__ auto max(A a, B b) {
+  using Common = std::common_type_t<A, B>;
+  if constexpr (std::is_floating_point_v<Common>)
+    return static_cast<Common>(std::fmax(static_cast<Common>(a), static_cast<Common>(b)));
+  else
+    return static_cast<Common>(a) < static_cast<Common>(b) ? static_cast<Common>(b) : static_cast<Common>(a);
+}
+using std::isfinite;
+using std::isinf;
+using std::isnan;

@@ -1,0 +1,324 @@
+// What the executor knows about the launch that it runs. One cluster of blocks runs at a time; its threads are fibers.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/work.hpp"
+#include "executor/fiber.hpp"
+#include "executor/findings.hpp"
+#include "executor/interface.hpp"
+
+namespace tmaops::executor {
+
+/// Time of an agent: it rises whenever the agent lets others know what it has done.
+using Clock = std::uint32_t;
+/// A thread of the cluster, or one of the slots that asynchronous operations take in turn.
+using Agent = std::uint16_t;
+inline constexpr std::size_t kSlots = 128;
+
+inline constexpr std::uint32_t kWindowBytes = 256 * 1024;  // of a block's shared memory, a power of two
+inline constexpr std::uint32_t kReservedBytes = 1024;      // the system's own at its start
+inline constexpr std::size_t kMostBlocks = 16;             // of a cluster
+
+/// What an agent knows of the others: it is ordered behind everything that agent a did up to time seen[a].
+struct Clocks {
+  std::vector<Clock> seen;
+  std::vector<Clock> fenced;  // the part of `seen` that a proxy fence has covered
+  std::vector<Clock>
+      reads;  // reads that are over, although `seen` does not say so: a shuffle's operands depend on them
+
+  void reset(std::size_t agents) {
+    seen.assign(agents, 0);
+    fenced.assign(agents, 0);
+    reads.assign(agents, 0);
+  }
+  void join(const Clocks& other) {
+    raise(seen, other.seen);
+    raise(fenced, other.fenced);
+    raise(reads, other.reads);
+  }
+  static void raise(std::vector<Clock>& to, const std::vector<Clock>& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+  }
+};
+
+/// Of a byte of shared memory.
+enum class ByteState : std::uint8_t { uninitialised, written, in_flight, copied, barrier };
+
+struct Cell {
+  const void* write_place = nullptr;
+  Clock write_clock = 0;
+  Clock read_clock = 0;
+  std::uint32_t more_reads = 0;  // index of a list of further readers; 0: none
+  Agent writer = 0;
+  Agent reader = 0;
+  ByteState state = ByteState::uninitialised;
+  std::uint8_t readers_in_flight = 0;  // copies and products that are reading it
+};
+
+struct Block;
+struct Operation;
+
+/// What a thread waits for, in words when somebody asks.
+using Reason = std::function<std::string()>;
+
+struct Thread {
+  Fiber fiber;
+  int index = 0;  // in its block
+  Agent agent = 0;
+  Extent position;  // threadIdx
+  Block* block = nullptr;
+  enum class State : std::uint8_t { ready, waiting, ended } state = State::ready;
+  Reason reason;
+  const void* place = nullptr;  // of its last call of the executor
+  Clocks clocks;
+  std::vector<std::shared_ptr<Operation>> stores, copies;  // since the last commit
+  std::deque<std::vector<std::shared_ptr<Operation>>> store_groups, copy_groups;
+  std::uint64_t collected = 0;  // the result of a collective
+  int cluster_round = 0;
+  bool in_cluster_barrier = false;
+  bool has_waited_for_cluster = false;
+  bool has_fenced = false;  // __threadfence
+  int unwritten_reads = 0;  // places that allow them
+  Clocks at_fence;
+
+  Clock now() const { return clocks.seen[agent]; }
+  void tick() { ++clocks.seen[agent]; }
+};
+
+struct Barrier {
+  std::uint32_t expected = 0;
+  std::uint32_t pending = 0;
+  std::int64_t bytes_to_come = 0;
+  std::uint64_t phase = 0;
+  std::uint64_t bytes_expected = 0, bytes_came = 0;  // in this phase
+  bool init_fenced = false;
+  Agent initialiser = 0;
+  Clock initialised = 0;
+  const void* place = nullptr;
+  Clocks gathering, done;  // released by those who arrived in this phase; in the one before
+  std::vector<Thread*> waiting;
+};
+
+struct NamedBarrier {
+  int arrived = 0;
+  int threads = 0;
+  int votes = 0;  // of those who have come
+  int voters = 0;
+  int result_votes = 0;  // of the round before
+  int result_voters = 0;
+  Clocks clocks;
+  std::vector<Thread*> waiting;
+};
+
+struct Collective {
+  Collect kind{};
+  unsigned mask = 0;
+  unsigned arrived = 0;
+  std::array<Thread*, 32> threads{};
+  std::array<std::uint64_t, 32> values{};
+  std::array<int, 32> arguments{};
+  std::array<int, 32> widths{};
+  std::array<const void*, 32> operands{};
+};
+
+/// Accumulators of a warp that products are still adding to.
+struct Accumulators {
+  std::array<float*, 32> registers{};
+  std::size_t each = 0;  // per lane
+  std::vector<float> values;
+  int products = 0;  // that have not ended
+};
+
+/// wgmma by one of the four warps.
+struct Product {
+  int columns = 0;
+  bool bf16 = false;
+  std::uint64_t a = 0, b = 0;
+  bool a_mn_major = false, b_mn_major = false, accumulate = false;
+  Agent slot = 0;
+  Clock clock = 0;
+  const void* place = nullptr;
+  std::shared_ptr<Accumulators> sums;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> reads;  // address and bytes
+};
+
+struct Warp {
+  std::vector<Collective> open;
+  bool has_read = false;  // shared memory, since its last collective
+  std::vector<Product> products;
+  std::deque<std::vector<Product>> groups;
+  bool wgmma_fenced = false;
+  std::array<std::uint64_t, 3> wgmma_operands{};  // of the lane that came first
+  int elected = 0;
+};
+
+struct Block {
+  int rank = 0;
+  Extent position;
+  unsigned char* window = nullptr;
+  std::vector<Cell> cells;  // of the window
+  std::uint32_t used_cells = 0;
+  std::map<std::uint32_t, Barrier> barriers;  // by address
+  std::array<NamedBarrier, 16> named;
+  std::vector<Warp> warps;
+  std::map<std::uint32_t, Clocks> atomics;  // what was released at an address
+  int live = 0;                             // threads that have not ended
+};
+
+/// A copy under way, which the scheduler lets read and write at steps of its own choice.
+struct Operation {
+  virtual ~Operation() = default;
+  virtual void read() {}
+  virtual void write() = 0;
+  virtual std::string words() const = 0;
+
+  Agent slot = 0;
+  Clock clock = 0;
+  const void* place = nullptr;
+  bool has_read = false, is_complete = false;
+  bool by_threads = false;                                             // cp.async: no other proxy
+  bool writes_when_read = true;                                        // in one step: loads
+  Block* source = nullptr;                                             // of shared memory that it reads
+  Block* target = nullptr;                                             // of shared memory that it writes
+  std::uint32_t barrier = 0;                                           // there; 0: none
+  std::uint32_t barrier_bytes = 0;                                     // that complete on it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> reads, writes;  // address and bytes
+  std::vector<Thread*> waiting;
+};
+
+struct FixedShared {
+  std::uint32_t at, bytes;
+};
+
+struct Launch {
+  std::string where;
+  Extent grid, block;
+  std::size_t cluster = 1;
+  std::uint32_t dynamic_bytes = 0;
+  std::function<void()> body;
+  std::vector<Block*> blocks;  // of the cluster that runs
+  std::vector<Thread*> threads;
+  std::vector<Thread*> ready;
+  std::vector<std::shared_ptr<Operation>> flying;
+  std::map<const void*, FixedShared> fixed;
+  std::uint32_t fixed_end = 0;
+  std::size_t agents = 0;
+  std::size_t next_slot = 0;
+  std::array<Clock, kSlots> slot_clocks{};
+  std::vector<std::vector<std::pair<Agent, Clock>>> read_lists;  // of cells
+  std::size_t cluster_arrived = 0;
+  int cluster_round = 0;
+  Clocks cluster_clocks;
+  std::vector<Thread*> cluster_waiting;
+  std::size_t starved_warp = 0;
+  std::int64_t steps = 0;
+  std::uint64_t random_state = 0;
+  bool stopped = false;
+
+  std::uint64_t random();  // splitmix64
+};
+
+/// Ends a thread whose launch has stopped.
+struct Stop {};
+
+/// Whether the accesses that the compiler reports are a kernel's. Not while the executor is at work: it shares inline
+/// functions of the standard library with kernels.
+extern thread_local bool in_kernel;
+/// Stands first in every function that kernels call.
+struct Entry {
+  Entry() { in_kernel = false; }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+  ~Entry() { in_kernel = true; }
+};
+
+/// Null while no kernel runs on this thread.
+extern thread_local Launch* launch;
+extern thread_local Thread* self;
+const Options& options();
+/// Launches of one seed differ from each other.
+std::uint64_t seed_of_next_launch();
+
+// --- findings.cpp
+std::string name_of(const Thread& thread);
+std::string name_of(Agent agent);
+void report(Rule rule, const std::string& text, const void* place);
+/// For what leaves nothing to go on with.
+[[noreturn]] void stop(Rule rule, const std::string& text, const void* place);
+std::uint64_t findings_so_far();
+/// The first finding behind number `count` in one line, for an error.
+std::string findings_since(std::uint64_t count);
+
+// --- scheduler.cpp
+/// Runs the kernel that `body` calls for every thread of the grid.
+void run(std::string_view where, const LaunchShape& shape, std::function<void()> body);
+void wait(Reason reason);
+void yield();
+void wake(Thread& thread);
+void fly(std::shared_ptr<Operation> operation);
+void start_operation(Operation& operation, const void* place);
+std::pair<Agent, Clock> take_slot();
+
+// --- shadow.cpp
+struct Place {
+  Block* block = nullptr;  // null: not shared memory of the cluster
+  std::uint32_t address = 0;
+};
+Place place_of(const void* pointer);
+inline unsigned char* host_of(const Block& block, std::uint32_t address) { return block.window + address; }
+/// "byte 128 of shared memory"
+std::string spot(std::uint32_t address);
+/// Who accesses: a thread, or a copy that it issues.
+struct Accessor {
+  const char* name;  // "it", "a tensor store"
+  bool asynchronous = false;
+  const void* place = nullptr;
+};
+bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who);
+bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who);
+void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock);
+void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock, ByteState state,
+                const void* place);
+bool inside_shared(const Block& block, std::uint32_t at, std::uint32_t bytes);
+std::string shared_extent(std::uint32_t at, std::uint32_t bytes);
+void access(const void* pointer, std::uint32_t bytes, bool writes, bool aligned, const void* place);
+
+// --- memory.cpp
+void* allocate(std::size_t bytes);
+void release(void* memory);
+bool is_global(const void* pointer);
+/// Empty: these bytes lie in one allocation. Else what is wrong.
+std::string outside_global(const void* pointer, std::size_t bytes);
+unsigned char* shared_windows();
+
+// --- barriers.cpp
+std::string state_of(const Barrier& barrier);
+void bytes_came(Block& block, std::uint32_t address, std::uint32_t bytes, Agent slot, Clock clock);
+/// The barrier that a copy is to complete on, if it may.
+void check_for_copy(Block& block, std::uint32_t address, const char* who, const void* place);
+void leave_block_barrier(Block& block);
+
+// --- warp.cpp
+/// Gathers the lanes of the mask; the last one to come calls finish().
+void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
+             const void* place, const std::function<void(Collective&)>& finish);
+unsigned lanes_of_warp(int thread);
+
+// --- tensor_cores.cpp
+/// Says what products nobody has waited for.
+void check_products_ended(Block& block);
+
+}  // namespace tmaops::executor
+
+/// The address behind the call of the executor: a line of the kernel, since the twins are inlined.
+#define TMAOPS_PLACE __builtin_return_address(0)

@@ -1,0 +1,197 @@
+// What the lanes of a warp do together: shuffles, votes, reductions (PTX ISA "shfl.sync", "vote.sync", "redux.sync").
+#include <limits>
+#include <string>
+
+#include "executor/state.hpp"
+
+namespace tmaops::executor {
+namespace {
+
+const char* name_of(Collect kind) {
+  switch (kind) {
+    case Collect::sync:
+      return "__syncwarp";
+    case Collect::shuffle:
+    case Collect::shuffle_up:
+    case Collect::shuffle_down:
+    case Collect::shuffle_xor:
+      return "a shuffle";
+    case Collect::ballot:
+      return "a vote";
+    case Collect::sum:
+    case Collect::least_signed:
+    case Collect::most_signed:
+    case Collect::least:
+    case Collect::most:
+      return "a reduction";
+    case Collect::elect:
+      return "elect_one";
+    case Collect::registers:
+      return "setmaxnreg";
+    case Collect::multiply_add:
+      return "multiply_add";
+    case Collect::load_matrices:
+      return "load_matrices";
+    case Collect::store_matrices:
+      return "store_matrices";
+    case Collect::products:
+      return "a wgmma instruction";
+  }
+  return "?";
+}
+
+Warp& warp_of(Thread& thread) { return thread.block->warps[static_cast<std::size_t>(thread.index / 32)]; }
+
+std::string hex_mask(unsigned mask) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "0x";
+  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[mask >> shift & 15u];
+  return text;
+}
+
+template <class Do>
+void for_each_lane(const Collective& all, const Do& visit) {
+  for (std::size_t lane = 0; lane < 32; ++lane)
+    if (all.threads[lane] != nullptr) visit(lane, *all.threads[lane]);
+}
+
+/// __syncwarp orders memory. What the others return depends on what the lanes have read before, so these reads are
+/// over.
+void order(const Collective& all) {
+  if (all.kind == Collect::sync) {
+    Clocks joined;
+    joined.reset(launch->agents);
+    for_each_lane(all, [&](std::size_t, const Thread& thread) { joined.join(thread.clocks); });
+    for_each_lane(all, [&](std::size_t, Thread& thread) {
+      thread.clocks = joined;
+      thread.tick();
+    });
+    return;
+  }
+  Warp& warp = warp_of(*self);
+  if (all.kind == Collect::registers || !std::exchange(warp.has_read, false)) return;
+  std::vector<Clock> over(launch->agents, 0);
+  for_each_lane(all, [&](std::size_t, const Thread& thread) {
+    Clocks::raise(over, thread.clocks.reads);
+    over[thread.agent] = std::max(over[thread.agent], thread.now());
+  });
+  for_each_lane(all, [&](std::size_t, Thread& thread) {
+    Clocks::raise(thread.clocks.reads, over);
+    thread.tick();
+  });
+}
+
+std::size_t source_lane(const Collective& all, std::size_t lane) {
+  const auto at = static_cast<int>(lane);
+  const int width = all.widths[lane];
+  const int argument = all.arguments[lane];
+  const int group = at / width * width;
+  int from = at;
+  if (all.kind == Collect::shuffle) from = group + ((argument % width) + width) % width;
+  if (all.kind == Collect::shuffle_up && at - argument >= group) from = at - argument;
+  if (all.kind == Collect::shuffle_down && at + argument < group + width) from = at + argument;
+  if (all.kind == Collect::shuffle_xor && (at ^ argument) < group + width) from = at ^ argument;
+  return static_cast<std::size_t>(from);
+}
+
+std::uint64_t reduced(const Collective& all) {
+  std::uint64_t result = 0;
+  bool first = true;
+  for_each_lane(all, [&](std::size_t lane, const Thread&) {
+    const std::uint64_t value = all.values[lane];
+    const auto word = static_cast<std::uint32_t>(value);
+    const auto number = static_cast<std::int32_t>(word);
+    const auto so_far = static_cast<std::int32_t>(static_cast<std::uint32_t>(result));
+    if (all.kind == Collect::ballot) result |= std::uint64_t{value != 0} << lane;
+    if (all.kind == Collect::sum) result = static_cast<std::uint32_t>(result + value);
+    if (all.kind == Collect::least) result = first ? word : std::min(static_cast<std::uint32_t>(result), word);
+    if (all.kind == Collect::most) result = std::max(static_cast<std::uint32_t>(result), word);
+    if (all.kind == Collect::least_signed)
+      result = static_cast<std::uint32_t>(first ? number : std::min(so_far, number));
+    if (all.kind == Collect::most_signed)
+      result = static_cast<std::uint32_t>(first ? number : std::max(so_far, number));
+    first = false;
+  });
+  return result;
+}
+
+void finish(const Collective& all, const void* place) {
+  order(all);
+  const bool shuffles = all.kind == Collect::shuffle || all.kind == Collect::shuffle_up ||
+                        all.kind == Collect::shuffle_down || all.kind == Collect::shuffle_xor;
+  const std::uint64_t common = shuffles ? 0 : reduced(all);
+  for_each_lane(all, [&](std::size_t lane, Thread& thread) {
+    thread.collected = common;
+    if (all.kind == Collect::elect) {
+      const unsigned lanes = all.arrived;
+      auto elected = static_cast<unsigned>(warp_of(thread).elected);
+      while ((lanes >> elected & 1u) == 0) elected = (elected + 1) % 32;
+      thread.collected = lane == elected ? 1 : 0;
+    }
+    if (!shuffles) return;
+    const std::size_t from = source_lane(all, lane);
+    if (all.threads[from] == nullptr)
+      report(Rule::collective,
+             "lane " + std::to_string(lane) + " shuffles from lane " + std::to_string(from) + ", which takes no part",
+             place);
+    thread.collected = all.values[from];
+  });
+}
+
+}  // namespace
+
+unsigned lanes_of_warp(int thread) {
+  const Extent& block = launch->block;
+  const int threads = static_cast<int>(block.x * block.y * block.z);
+  const int first = thread / 32 * 32;
+  return first + 32 <= threads ? ~0u : (1u << (threads - first)) - 1;
+}
+
+void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
+             const void* place, const std::function<void(Collective&)>& finish_all) {
+  Thread& thread = *self;
+  thread.place = place;
+  const auto lane = static_cast<std::size_t>(thread.index % 32);
+  if ((mask >> lane & 1u) == 0)
+    stop(Rule::collective,
+         "lane " + std::to_string(lane) + " calls " + name_of(kind) + " with the mask " + hex_mask(mask) +
+             ", which leaves it out",
+         place);
+  auto& open = warp_of(thread).open;
+  auto found = std::ranges::find_if(open, [&](const Collective& one) {
+    return one.kind == kind && one.mask == mask && (one.arrived >> lane & 1u) == 0;
+  });
+  if (found == open.end()) {
+    open.push_back({.kind = kind, .mask = mask});
+    found = open.end() - 1;
+  }
+  found->arrived |= 1u << lane;
+  found->threads[lane] = &thread;
+  found->values[lane] = value;
+  found->arguments[lane] = argument;
+  found->widths[lane] = width;
+  found->operands[lane] = operand;
+  const unsigned needed = mask & lanes_of_warp(thread.index);
+  if (found->arrived == needed) {
+    Collective all = *found;
+    open.erase(found);
+    finish_all(all);
+    for_each_lane(all, [&](std::size_t, Thread& other) { wake(other); });
+    return;
+  }
+  wait([&thread, kind, mask, needed, lane] {
+    unsigned missing = 0;
+    for (const Collective& one : warp_of(thread).open)
+      if (one.kind == kind && one.mask == mask && (one.arrived >> lane & 1u) != 0) missing = needed & ~one.arrived;
+    return std::string(name_of(kind)) + " of its warp; these lanes have not come: " + hex_mask(missing);
+  });
+}
+
+std::uint64_t warp_collective(Collect what, unsigned mask, std::uint64_t value, int argument, int width) {
+  const Entry entry;
+  const void* const place = TMAOPS_PLACE;
+  collect(what, mask, value, argument, width, nullptr, place, [&](Collective& all) { finish(all, place); });
+  return self->collected;
+}
+
+}  // namespace tmaops::executor

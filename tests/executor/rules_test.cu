@@ -1,0 +1,422 @@
+// Each rule: a kernel that breaks it and a twin that keeps it.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/cuda_launch.hpp"
+#include "device/bulk_copy.cuh"
+#include "device/fence.cuh"
+#include "device/tensor_copy.cuh"
+#include "device/wgmma.cuh"
+#include "executor/findings.hpp"
+#include "tma/driver.hpp"
+#include "tmaops/error.hpp"
+
+namespace tmaops::executor {
+namespace {
+
+enum class Kernel { broken, right };
+
+constexpr int kThreads = 64;
+constexpr int kWords = 64;
+constexpr std::uint32_t kBytes = kWords * 4;
+
+/// Device memory of the words 0, 1, 2 and so on.
+class Words {
+ public:
+  explicit Words(int count = kWords) {
+    std::vector<std::uint32_t> values(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint32_t>(i);
+    void* memory = nullptr;
+    check_cuda(cudaMalloc(&memory, values.size() * 4), "test");
+    at_ = static_cast<std::uint32_t*>(memory);
+    check_cuda(cudaMemcpy(at_, values.data(), values.size() * 4, cudaMemcpyHostToDevice), "test");
+  }
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+  ~Words() { cudaFree(at_); }
+  std::uint32_t* get() const { return at_; }
+
+ private:
+  std::uint32_t* at_ = nullptr;
+};
+
+/// What a kernel is found to break, under every schedule and some seeds.
+template <auto kernel, class... Given>
+std::vector<Finding> findings_of(const LaunchShape& shape, Given... given) {
+  std::vector<Finding> all;
+  for (const Schedule schedule : {Schedule::random, Schedule::eager, Schedule::lazy, Schedule::starve})
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      set_options({.seed = seed, .schedule = schedule});
+      try {
+        launch_kernel<kernel>("test", shape, nullptr, given...);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kernel_breaks_rule);
+      }
+      for (Finding& finding : take_findings()) all.push_back(std::move(finding));
+    }
+  set_options({});
+  return all;
+}
+
+std::string texts(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) text += to_text(finding) + "\n";
+  return text;
+}
+
+void expect_rule(const std::vector<Finding>& findings, Rule rule, std::string_view words) {
+  const auto found = std::ranges::find_if(findings, [&](const Finding& one) { return one.rule == rule; });
+  ASSERT_NE(found, findings.end()) << "no finding of " << to_string(rule) << ", but\n" << texts(findings);
+  EXPECT_NE(to_text(*found).find(words), std::string::npos) << to_text(*found);
+  EXPECT_NE(found->line.find("executor/rules_test.cu:"), std::string::npos) << to_text(*found);
+}
+
+void expect_nothing(const std::vector<Finding>& findings) { EXPECT_TRUE(findings.empty()) << texts(findings); }
+
+#define TMAOPS_TEST_RULE(rule, shape, words, ...)                                                   \
+  TEST(executor_rules, rule) {                                                                      \
+    expect_rule(findings_of<rule##_kernel<Kernel::broken>>(shape, __VA_ARGS__), Rule::rule, words); \
+    expect_nothing(findings_of<rule##_kernel<Kernel::right>>(shape, __VA_ARGS__));                  \
+  }
+
+const LaunchShape kBlock{.block = kThreads};
+
+struct Tile {
+  alignas(128) std::uint32_t words[kWords];
+  device::Barrier barrier;
+};
+
+__device__ void begin(Tile& tile, std::uint32_t arrivals = 1) {
+  if (threadIdx.x == 0) {
+    device::init_barrier(tile.barrier, arrivals);
+    device::fence_barrier_init();
+  }
+  __syncthreads();
+}
+
+__device__ void load(Tile& tile, const std::uint32_t* from) {
+  if (threadIdx.x != 0) return;
+  device::arrive_expect_bytes(tile.barrier, kBytes);
+  device::bulk_load(tile.words, from, kBytes, tile.barrier);
+}
+
+template <Kernel which>
+__global__ void never_completes_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (threadIdx.x == 0) {
+    device::arrive_expect_bytes(tile.barrier, which == Kernel::broken ? kBytes + 64 : kBytes);
+    device::bulk_load(tile.words, from, kBytes, tile.barrier);
+  }
+  device::wait(tile.barrier, 0, {"the words", 3});
+}
+TMAOPS_TEST_RULE(
+    never_completes, kBlock,
+    "parity 0 of the barrier for the words, stage 3 (byte 256 of a block_shared of 384 bytes), which is in "
+    "phase 0 (parity 0), with 1 of 1 arrivals and 256 of 320 bytes",
+    Words().get())
+
+template <Kernel which>
+__global__ void phase_missed_kernel(int) {
+  auto& tile = device::block_shared<Tile>();
+  auto& heard = device::block_shared<device::Barrier>();
+  if (threadIdx.x == 0) device::init_barrier(heard, 1);
+  begin(tile);
+  if (threadIdx.x == 0) {
+    device::arrive(tile.barrier);
+    if (which == Kernel::right) device::wait(heard, 0);
+    device::arrive(tile.barrier);
+  } else if (threadIdx.x == 32) {
+    device::wait(tile.barrier, 0, {"the first phase"});
+    device::arrive(heard);
+  }
+}
+TMAOPS_TEST_RULE(phase_missed, kBlock, "went on from phase 0 to 2", 0)
+
+template <Kernel which>
+__global__ void too_many_arrivals_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile, which == Kernel::broken ? 1 : 2);
+  if (threadIdx.x == 32) device::arrive_expect_bytes(tile.barrier, 16);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::arrive(tile.barrier);
+    device::bulk_load(tile.words, from, 16, tile.barrier);
+  }
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(too_many_arrivals, kBlock, "counts 1 arrivals and gets one more", Words().get())
+
+template <Kernel which>
+__global__ void too_many_bytes_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (threadIdx.x == 0) {
+    device::arrive_expect_bytes(tile.barrier, which == Kernel::broken ? 1 << 20 : kBytes);
+    device::bulk_load(tile.words, from, kBytes, tile.barrier);
+    if (which == Kernel::right) device::wait(tile.barrier, 0);
+  }
+}
+TMAOPS_TEST_RULE(too_many_bytes, kBlock, "at most 1048575 can be counted", Words().get())
+
+template <Kernel which>
+__global__ void read_in_flight_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  load(tile, from);
+  if (which == Kernel::right) device::wait(tile.barrier, 0);
+  __syncthreads();
+  to[threadIdx.x] = tile.words[threadIdx.x];
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(read_in_flight, kBlock, "while it is being written by a bulk load of 256 bytes, issued at",
+                 Words().get(), Words().get())
+
+template <Kernel which>
+__global__ void written_in_flight_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  load(tile, from);
+  if (which == Kernel::right) device::wait(tile.barrier, 0);
+  if (threadIdx.x == 0) tile.words[5] = 0;
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(written_in_flight, kBlock, "it writes byte 20 of a block_shared", Words().get())
+
+template <Kernel which>
+__global__ void written_while_read_kernel(std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  for (int round = 0; round < 2; ++round) {
+    tile.words[threadIdx.x] = threadIdx.x;
+    device::fence_async_shared();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      device::bulk_store(to, tile.words, kBytes);
+      device::commit_stores();
+      if (which == Kernel::right || round == 1) device::wait_stores_read();
+    }
+    __syncthreads();
+  }
+}
+TMAOPS_TEST_RULE(written_while_read, kBlock, "while a bulk store of 256 bytes, issued at", Words().get())
+
+template <Kernel which>
+__global__ void race_kernel(std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  tile.words[threadIdx.x] = threadIdx.x;
+  if (which == Kernel::right) __syncthreads();
+  to[threadIdx.x] = tile.words[kThreads - 1 - threadIdx.x];
+}
+TMAOPS_TEST_RULE(race, kBlock, "and nothing orders the two", Words().get())
+
+template <Kernel which>
+__global__ void missing_proxy_fence_kernel(std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  tile.words[threadIdx.x] = threadIdx.x;
+  if (which == Kernel::right) device::fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::bulk_store(to, tile.words, kBytes);
+    device::commit_stores();
+    device::wait_stores_read();
+  }
+}
+TMAOPS_TEST_RULE(missing_proxy_fence, kBlock, "there is no fence_async_shared() between the two", Words().get())
+
+template <Kernel which>
+__global__ void missing_init_fence_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  if (threadIdx.x == 0) {
+    device::init_barrier(tile.barrier, 1);
+    if (which == Kernel::right) device::fence_barrier_init();
+  }
+  __syncthreads();
+  load(tile, from);
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(missing_init_fence, kBlock, "without fence_barrier_init() after it", Words().get())
+
+template <Kernel which>
+__global__ void barrier_not_initialised_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  if (threadIdx.x == 0) {
+    device::init_barrier(tile.barrier, 1);
+    device::fence_barrier_init();
+  }
+  if (which == Kernel::right) __syncthreads();
+  load(tile, from);
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(barrier_not_initialised, kBlock, "a wait of the barrier at byte 256", Words().get())
+
+template <Kernel which>
+__global__ void barrier_overwritten_kernel(int) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (threadIdx.x == 0) {
+    if (which == Kernel::broken) tile.barrier.state = 0;
+    tile.words[kWords - 1] = 0;
+  }
+}
+TMAOPS_TEST_RULE(barrier_overwritten, kBlock, "which is an initialised barrier", 0)
+
+template <Kernel which>
+__global__ void uninitialised_kernel(std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  if (which == Kernel::right || threadIdx.x < 40) tile.words[threadIdx.x] = 1;
+  __syncthreads();
+  to[threadIdx.x] = tile.words[threadIdx.x];
+}
+TMAOPS_TEST_RULE(uninitialised, kBlock, "of a block_shared of 384 bytes, which nothing has written", Words().get())
+
+template <Kernel which>
+__global__ void outside_shared_kernel(int) {
+  auto& words = device::dynamic_shared<std::uint32_t[kWords]>();
+  words[threadIdx.x + (which == Kernel::broken ? 4 : 0)] = 1;
+}
+TMAOPS_TEST_RULE(outside_shared, (LaunchShape{.block = kThreads, .shared_bytes = kBytes}),
+                 ", of the 256 bytes of dynamic shared memory that the launch asks for", 0)
+
+template <Kernel which>
+__global__ void outside_global_kernel(std::uint32_t* to) {
+  if (threadIdx.x < kWords + (which == Kernel::broken ? 1 : 0)) to[threadIdx.x] = 1;
+}
+TMAOPS_TEST_RULE(outside_global, LaunchShape{.block = 96}, "4 bytes behind the end of an allocation of 256 bytes",
+                 Words().get())
+
+template <Kernel which>
+__global__ void host_memory_kernel(std::uint32_t* device_word, const std::uint32_t* host_word) {
+  *device_word = which == Kernel::broken ? *host_word : 1;
+}
+std::vector<std::uint32_t> words_of_the_host(1);
+TMAOPS_TEST_RULE(host_memory, LaunchShape{.block = 1}, "that no kernel can reach", Words().get(),
+                 words_of_the_host.data())
+
+template <Kernel which>
+__global__ void misaligned_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (threadIdx.x == 0) {
+    device::arrive_expect_bytes(tile.barrier, 32);
+    device::bulk_load(tile.words + (which == Kernel::broken ? 2 : 4), from, 32, tile.barrier);
+  }
+  device::wait(tile.barrier, 0);
+}
+TMAOPS_TEST_RULE(misaligned, kBlock, "which is no multiple of 16", Words().get())
+
+template <Kernel which>
+__global__ void collective_kernel(std::uint32_t* to) {
+  if (threadIdx.x < 16)
+    to[threadIdx.x] = __shfl_sync(which == Kernel::broken ? 0xffffff00u : 0x0000ffffu, threadIdx.x, 0);
+}
+TMAOPS_TEST_RULE(collective, LaunchShape{.block = 32}, "with the mask 0xffffff00, which leaves it out", Words().get())
+
+template <Kernel which>
+__global__ void missing_wgmma_fence_kernel(float* to) {
+  struct Operands {
+    alignas(1024) __half a[64 * 16];
+    alignas(1024) __half b[16 * 16];
+  };
+  auto& operands = device::block_shared<Operands>();
+  const __half one = __float2half_rn(1.0f);
+  for (int i = threadIdx.x; i < 64 * 16; i += 128) operands.a[i] = one;
+  for (int i = threadIdx.x; i < 16 * 16; i += 128) operands.b[i] = one;
+  device::fence_async_shared();
+  __syncthreads();
+  const auto a = device::operand_descriptor<device::Swizzle::b32>(operands.a, 0, 256);
+  const auto b = device::operand_descriptor<device::Swizzle::b32>(operands.b, 0, 256);
+  float sums[8];
+  if (which == Kernel::right) device::wgmma_fence();
+  device::Wgmma<__half, 16>::multiply(sums, a, b, false);
+  device::wgmma_commit();
+  device::wgmma_wait();
+  device::pin_registers(sums);
+  for (int i = 0; i < 8; ++i) to[threadIdx.x * 8 + i] = sums[i];
+}
+TEST(executor_rules, missing_wgmma_fence) {
+  const Words to(1024);
+  const LaunchShape shape{.block = 128};
+  auto* const sums = reinterpret_cast<float*>(to.get());
+  expect_rule(findings_of<missing_wgmma_fence_kernel<Kernel::broken>>(shape, sums), Rule::missing_wgmma_fence,
+              "has no wgmma_fence() before it");
+  expect_nothing(findings_of<missing_wgmma_fence_kernel<Kernel::right>>(shape, sums));
+  for (int i = 0; i < 1024; ++i) ASSERT_EQ(sums[i], 16.0f) << i;
+}
+
+template <Kernel which>
+__global__ void ends_too_early_kernel(std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  tile.words[threadIdx.x] = threadIdx.x;
+  device::fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::bulk_store(to, tile.words, kBytes);
+    device::commit_stores();
+    if (which == Kernel::right) device::wait_stores_read();
+  }
+}
+TMAOPS_TEST_RULE(ends_too_early, kBlock, "its block ends while a bulk store of 256 bytes still reads", Words().get())
+
+template <Kernel which>
+__global__ void trap_kernel(int) {
+  if (which == Kernel::broken && threadIdx.x == 3) device::trap();
+}
+TMAOPS_TEST_RULE(trap, kBlock, "the kernel ends itself", 0)
+
+/// Rows of `columns` 16-bit elements that lie 32 bytes apart, in boxes of 16 x 4.
+tma::TensorMap map_of(const void* memory, std::int64_t columns) {
+  tma::TensorMapSpec spec{.dtype = tma::ElementType::u16,
+                          .address = reinterpret_cast<std::uintptr_t>(memory),
+                          .dims = {columns, 4},
+                          .strides = {32},
+                          .box = {16, 4}};
+  return tma::encode_valid(spec, 0);
+}
+
+template <Kernel which>
+__global__ void tensor_store_kernel(const __grid_constant__ tma::TensorMap map) {
+  auto& tile = device::block_shared<std::uint16_t[64], 128>();
+  tile[threadIdx.x] = static_cast<std::uint16_t>(1000 + threadIdx.x);
+  device::fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::tensor_store(&map, {0, 0}, tile);
+    device::commit_stores();
+    device::wait_stores_read();
+  }
+}
+TEST(executor_rules, store_beyond_tensor) {
+  const Words rows(32);
+  const auto kernel = findings_of<tensor_store_kernel<Kernel::broken>>(kBlock, map_of(rows.get(), 5));
+  expect_rule(kernel, Rule::store_beyond_tensor, "writes 6 bytes beyond the 5 elements of each row");
+  const auto* const stored = reinterpret_cast<const std::uint16_t*>(rows.get());
+  for (int row = 0; row < 4; ++row)
+    for (int i = 0; i < 16; ++i) {
+      const int before = i % 2 == 0 ? row * 8 + i / 2 : 0;
+      EXPECT_EQ(stored[row * 16 + i], i < 8 ? 1000 + row * 16 + i : before) << row << ", " << i;
+    }
+  expect_nothing(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, map_of(rows.get(), 8)));
+}
+
+TEST(executor_rules, bad_tensor_map) {
+  const Words rows(32);
+  expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::TensorMap{}), Rule::bad_tensor_map,
+              "through 128 bytes that are no encoded tiled map");
+}
+
+TEST(executor, gives_the_same_findings_for_the_same_seed) {
+  const auto run = [] {
+    std::vector<std::string> found;
+    for (const Finding& finding : findings_of<race_kernel<Kernel::broken>>(kBlock, Words().get()))
+      found.push_back(finding.thread + finding.text);
+    return found;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+}  // namespace
+}  // namespace tmaops::executor
