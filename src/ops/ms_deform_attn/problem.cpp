@@ -323,7 +323,8 @@ void check_rows(const ArgumentChecks& checks, std::string_view argument, const C
     checks.fail(ErrorCode::size_overflow, "value", value.shape_text(), "M * D within 64 bits");
   checks.rank(argument, tensor, {3}, "(N, Lq, M * D)");
   checks.shape(argument, tensor, {problem.batch, problem.queries, width}, "(N, Lq, M * D)");
-  problem.dense_channels = problem.dense_channels && (tensor.strides[2] == 1 || width <= 1);
+  problem.dense_output = tensor.strides[2] == 1 || width <= 1;
+  problem.dense_channels = problem.dense_channels && problem.dense_output;
   problem.row_alignment = std::min(problem.row_alignment, row_alignment(tensor));
 }
 

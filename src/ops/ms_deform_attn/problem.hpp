@@ -50,6 +50,7 @@ struct Problem {
   bool masked = false;           // there is a padding mask
   bool bordered = false;         // every level of value lies in a border of one pixel
   bool dense_channels = true;    // the D channels of value, and of output, lie next to each other
+  bool dense_output = true;      // those of output do
   int row_alignment = 16;        // bytes, at most 16: divides the address of every row of channels, of value and output
   bool dense_pairs = true;       // x and y of a location lie next to each other, at a multiple of their common size
   bool positive_strides = true;  // value's, of all its dimensions

@@ -6,6 +6,9 @@
 // neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
 // is ever multiplied by a weight of zero that the definition does not sample, and NaN cannot spread. Masked pixels are
 // left out in the same way.
+//
+// A value whose channels lie apart, as (N, M, D, S), is copied head by head, so that a head's pixels are still in the
+// cache when its queries read them.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -15,6 +18,7 @@
 #include "core/parallel.hpp"
 #include "core/shares.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_job.hpp"
+#include "ops/ms_deform_attn/shared/aligned_buffer.hpp"
 #include "ops/ms_deform_attn/shared/call_threads.hpp"
 #include "ops/ms_deform_attn/shared/query_order.hpp"
 
@@ -24,6 +28,7 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
+#include "ops/ms_deform_attn/forward/cpu/simd/simd_copy.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
 
@@ -289,17 +294,60 @@ HWY_AFTER_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd {
 
 HWY_EXPORT(Forward);
+HWY_EXPORT(CopyHead);
 
 namespace {
 /// Of what a thread has left it takes one part of so many at a time. Between 2 and 8 the time does not change.
 constexpr std::int64_t kSlices = 8;
 /// Sides up to here are exact in f32.
 constexpr std::int64_t kMaxSide = 1LL << 24;
+/// Pixels that a thread copies at a time, and queries that it works off, where several work on one head.
+constexpr std::int64_t kPixelsPerChunk = 1024;
+constexpr std::int64_t kQueriesPerChunk = 64;
+
+/// The call on the copy of one head, (S, D).
+ForwardJob on_map(const ForwardJob& job, const void* map) {
+  Arguments arguments = job.arguments;
+  arguments.value.data = map;
+  arguments.value.strides = {0, job.problem.channels, 0, 1};
+  return {job.problem, arguments};
+}
+
+void run_by_heads(const ForwardJob& job, const QueryOrder& order) {
+  const Problem& problem = job.problem;
+  const auto copy = HWY_DYNAMIC_DISPATCH(CopyHead);
+  const std::int64_t items = problem.batch * problem.heads;
+  const auto bytes = static_cast<std::size_t>(problem.length * problem.channels) * size_of(problem.value_dtype);
+  const int threads = forward_threads(problem);
+  if (items < threads) {
+    AlignedBuffer<unsigned char> memory(bytes);
+    unsigned char* const map = memory.data();
+    const ForwardJob own = on_map(job, map);
+    for (std::int64_t i = 0; i < items; ++i) {
+      const std::int64_t n = i / problem.heads, m = i % problem.heads;
+      parallel_for(problem.length, kPixelsPerChunk, threads,
+                   [&](std::int64_t begin, std::int64_t end) { copy(job, n, m, begin, end, map); });
+      parallel_for(problem.queries, kQueriesPerChunk, threads, [&](std::int64_t begin, std::int64_t end) {
+        forward(own, order.queries, n * problem.queries + begin, n * problem.queries + end, {m, m + 1});
+      });
+    }
+    return;
+  }
+  parallel_for(items, (items + threads - 1) / threads, threads, [&](std::int64_t begin, std::int64_t end) {
+    AlignedBuffer<unsigned char> map(bytes);
+    const ForwardJob own = on_map(job, map.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t n = i / problem.heads, m = i % problem.heads;
+      copy(job, n, m, 0, problem.length, map.data());
+      forward(own, order.queries, n * problem.queries, (n + 1) * problem.queries, {m, m + 1});
+    }
+  });
+}
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (problem.value_dtype == DType::f64) return Support::no("computes in f32, the value is f64");
-  if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
+  if (!problem.dense_output) return Support::no("needs channels of the output that lie next to each other");
   if (problem.length >= 1LL << 31) return Support::no("counts pixels in 32 bits, S is 2^31 or more");
   for (const Level& level : problem.levels)
     if (level.height > kMaxSide || level.width > kMaxSide) return Support::no("a level has a side longer than 2^24");
@@ -314,6 +362,7 @@ void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
 void run(const ForwardJob& job) {
   const Problem& problem = job.problem;
   const QueryOrder order(problem, job.places());
+  if (!problem.dense_channels) return run_by_heads(job, order);
   // In runs, whose neighbours share pixels, and in ever smaller pieces, so that all threads end together.
   const int threads = forward_threads(problem);
   Shares shares(std::ssize(order.queries), threads, kSlices);

@@ -202,6 +202,7 @@ constexpr std::int64_t kQueriesPerChunk = 1024;
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support direct = simd::supports(problem, device); !direct) return direct;
+  if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
   if (Support same_type = supports_value_output(problem); !same_type) return same_type;
   if (problem.sampling != Sampling::bilinear) return Support::no("samples bilinearly only");
   if (problem.channels % kChannelBlock != 0)
