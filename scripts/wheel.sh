@@ -24,7 +24,6 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$parts" ]; then
 fi
 torch=$("${TORCH_FROM:-python3}" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null || true)
 [ -f "$torch/include/torch/csrc/stable/ops.h" ] || torch=""
-[ -n "$torch" ] || say "wheel: ${TORCH_FROM:-python3} has no torch of 2.10 or newer: without the native half of tmaops.torch"
 
 cuda=OFF
 if [ -n "$nvcc" ]; then
@@ -57,4 +56,7 @@ python -m auditwheel repair --exclude libtorch_cpu.so --wheel-dir dist "$made"/t
 wheel=$(echo dist/tmaops-*.whl)
 [ "$(stat -c %s "$wheel")" -le 20000000 ] || { say "wheel: $wheel is larger than 20 MB"; exit 2; }
 say "$(du -k "$wheel" | cut -f 1) KiB: $wheel"
+[ -n "$torch" ] || say "wheel: without the native half of tmaops.torch, which then makes its calls over ctypes: ${TORCH_FROM:-python3} has no torch of 2.10 or newer.
+       To have it: python3 -m venv .venv/torch && .venv/torch/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
+                   TORCH_FROM=.venv/torch/bin/python make wheel"
 echo "$wheel"
