@@ -21,6 +21,9 @@ from tmaops.dataset.errors import Refused
 TAKEN = ("previous", "next", "nearest", "final", "each")
 EVENTS = ("event", "events")
 
+#: A column and the unit of its angles, as the library says them.
+ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")
+
 #: Modes over the interval of a target, and names of columns that keep their sum.
 INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
 REWARDS = ("reward", "rewards")
@@ -296,9 +299,8 @@ def _fits(pattern: str, known: Known) -> bool:
 def _rules(known: list[Known], places: list[_Place], found: _recording.Rules, whole: dict[str, str]) -> Rules:
     """What the library decided, by columns of the data set."""
     by_name = {place.name: place for place in places}
-    units = dict(
-        re.match(r"angle: (.*) in (rad|deg) ", note.text).groups() for note in found.notes if note.id == "angle"
-    )
+    said = [ANGLE.match(note.text) for note in [*found.notes, *found.warnings] if note.id.startswith("angle")]
+    units = {match[1] or match[2]: match[3] for match in said if match}
     channels: dict[str, list[tuple[int, int, str, str]]] = {}
     single: list[_Place] = []  # columns of one channel that are a part of a quaternion
     fours: list[list[tuple[str, int]]] = []
@@ -306,7 +308,7 @@ def _rules(known: list[Known], places: list[_Place], found: _recording.Rules, wh
         place = places[each["index"]]
         mode = each["mode"]
         if mode == "angle":
-            mode += ":" + units[each["name"]]
+            mode += ":" + units[each["name"]] if each["name"] in units else ""
         channels.setdefault(place.column, []).append(
             (place.channel + each["first"], each["count"], mode, each["reason"])
         )
