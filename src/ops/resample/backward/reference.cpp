@@ -49,7 +49,8 @@ void add_intervals(const Problem& problem, const Arguments& arguments, std::int6
     for (const ChannelGroup& group : problem.groups) {
       if (!resample::over_interval(group.interpolation)) continue;
       const bool extreme = group.interpolation == Interpolation::min || group.interpolation == Interpolation::max;
-      if (!(extreme ? intervals.extremes(k, run) : intervals.weigh(group.interpolation, k, weights))) continue;
+      if (!(extreme ? intervals.samples_or_previous(k, run) : intervals.weigh(group.interpolation, k, weights)))
+        continue;
       for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
         const double gradient = value_of(arguments.grad_output, problem.output, intervals.index(k), channel);
         if (extreme) {

@@ -162,12 +162,16 @@ template <class Time, class Y>
 std::optional<double> over(Intervals<Time>& intervals, std::int64_t k, Interpolation mode, const Y& y) {
   if (mode == Interpolation::min || mode == Interpolation::max) {
     SampleRun run{};
-    if (!intervals.extremes(k, run)) return std::nullopt;
+    if (!intervals.samples_or_previous(k, run)) return std::nullopt;
     return y[extreme_row(run, mode, [&](std::int64_t row) { return y[row]; })];
   }
   if (mode == Interpolation::any || mode == Interpolation::count) {
-    const SampleRun run = intervals.samples(k);
-    if (run.begin == run.end && intervals.place_of(k).kind == Place::Kind::missing) return std::nullopt;
+    SampleRun run = intervals.samples(k);
+    if (mode == Interpolation::any) {
+      if (!intervals.samples_or_previous(k, run)) return std::nullopt;
+    } else if (run.begin == run.end && intervals.place_of(k).kind == Place::Kind::missing) {
+      return std::nullopt;
+    }
     double found = 0;
     double unknown = 0;
     for (std::int64_t i = run.begin; i < run.end; ++i) {

@@ -84,7 +84,7 @@ SampleRun Intervals<Time>::samples(std::int64_t k) {
 }
 
 template <class Time>
-bool Intervals<Time>::extremes(std::int64_t k, SampleRun& run) {
+bool Intervals<Time>::samples_or_previous(std::int64_t k, SampleRun& run) {
   run = samples(k);
   if (run.begin < run.end) return true;
   const Place found = place_of(k);

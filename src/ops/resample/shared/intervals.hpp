@@ -42,9 +42,9 @@ class Intervals {
   SampleRun samples(std::int64_t k);
   /// Weights of sum, mean or lowpass in target k. False for NaN by policy. No weights at all: 0.
   bool weigh(Interpolation mode, std::int64_t k, Weights& weights);
-  /// The samples that min and max look at: those of samples(k), or the one that `previous` takes where there are none.
-  /// False for NaN by policy.
-  bool extremes(std::int64_t k, SampleRun& run);
+  /// The samples that min, max and any look at: those of samples(k), or the one that `previous` takes where there are
+  /// none. False for NaN by policy.
+  bool samples_or_previous(std::int64_t k, SampleRun& run);
 
  private:
   /// From halfway to the target before to halfway to the one after; the outermost targets reach as far out as in.

@@ -72,7 +72,8 @@ class IntervalGather {
     resample::SampleRun run{};
     const bool extreme = block.interpolation == Interpolation::min || block.interpolation == Interpolation::max;
     for (std::int64_t k = 0; k < intervals.targets(); ++k) {
-      if (!(extreme ? intervals.extremes(k, run) : intervals.weigh(block.interpolation, k, weights))) continue;
+      if (!(extreme ? intervals.samples_or_previous(k, run) : intervals.weigh(block.interpolation, k, weights)))
+        continue;
       of_gradient_.read(rows_of(arguments_.grad_output, problem_.output, b, intervals.index(k), 1, block),
                         gradient.data());
       if (extreme) {

@@ -87,14 +87,18 @@ class IntervalSweep {
                     .channels = group.count};
     };
     const Interpolation mode = group.interpolation;
-    if (mode == Interpolation::any || mode == Interpolation::count) {
+    if (mode == Interpolation::count) {
       const auto [first, end] = intervals.samples(k);
-      (mode == Interpolation::any ? kernels_.any : kernels_.count)(run(first, end - first), result.data());
+      kernels_.count(run(first, end - first), result.data());
       return first < end || intervals.place_of(k).kind != Place::Kind::missing;
     }
-    if (mode == Interpolation::min || mode == Interpolation::max) {
+    if (mode == Interpolation::min || mode == Interpolation::max || mode == Interpolation::any) {
       SampleRun samples{};
-      if (!intervals.extremes(k, samples)) return false;
+      if (!intervals.samples_or_previous(k, samples)) return false;
+      if (mode == Interpolation::any) {
+        kernels_.any(run(samples.begin, samples.end - samples.begin), result.data());
+        return true;
+      }
       (mode == Interpolation::min ? kernels_.smallest : kernels_.largest)(
           run(samples.begin, samples.end - samples.begin), result.data(), rows.data());
       return true;
