@@ -34,8 +34,9 @@ void add_resample_command(CLI::App& app, Globals& globals) {
   add("--columns", options->columns, "LIST",
       "Only these columns, in this order: a list with commas of COLUMN and NEW=COLUMN; * is all others");
   add("--mode", options->modes, "SPEC",
-      "COLUMNS=MODE: linear, previous, next, nearest, cubic, slerp or angle for these columns; or just "
-      "MODE for all columns of real numbers. May be given several times, the last one wins")
+      "COLUMNS=MODE: linear, previous, next, nearest, cubic, slerp or angle for these columns, or over the interval of "
+      "a target mean, sum, min, max, any, count or lowpass; or just MODE for all columns of real numbers. May be given "
+      "several times, the last one wins")
       ->allow_extra_args(false);
   add("--max-gap", options->max_gap, "SECONDS", "No interpolation between samples further apart than SECONDS");
   add("--outside", options->outside, "POLICY",
@@ -73,9 +74,9 @@ void add_resample_command(CLI::App& app, Globals& globals) {
   command->add_flag("--strict", options->strict, "A warning is an error: exit code 2, nothing written");
   command->footer(
       "Example: tmaops resample groundtruth.txt -o at30hz.txt --hz 30 --max-gap 1\n"
-      "Defaults: real numbers linear, quaternions (qx qy qz qw, orientation.x, eef_quat) slerp, integers, booleans "
-      "and\n"
-      "text previous. docs/resample_command.md has it all.");
+      "Defaults: real numbers linear, quaternions (qx qy qz qw, orientation.x, eef_quat) slerp, rewards sum, flags of "
+      "an\n"
+      "episode's end any, other integers, booleans and text previous. docs/resample_command.md has it all.");
   set_run(*command, globals, [&globals, options] {
     options->json = globals.json;
     options->quiet = globals.quiet;

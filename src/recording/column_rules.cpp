@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "core/spelling.hpp"
@@ -249,6 +250,35 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
   }
   if (found.empty() && plain) found.push_back(std::move(*plain));
   return found;
+}
+
+bool named_reward(std::string_view name) {
+  const std::vector<std::string> words = words_of(name_without_unit(name));
+  return !words.empty() && (words.back() == "reward" || words.back() == "rewards");
+}
+
+bool named_flag(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kFlags{"done",       "dones",     "terminal", "terminals",
+                                                          "terminated", "truncated", "success",  "successes"};
+  const std::vector<std::string> words = words_of(name_without_unit(name));
+  if (words.empty()) return false;
+  const bool step =
+      words.size() > 1 && words[words.size() - 2] == "is" && (words.back() == "first" || words.back() == "last");
+  return step || std::ranges::find(kFlags, words.back()) != kFlags.end();
+}
+
+bool named_action(std::string_view name) {
+  const std::vector<std::string> words = words_of(name_without_unit(name));
+  const auto is = [](const std::string& word) { return word == "action" || word == "actions"; };
+  return !words.empty() && (is(words.front()) || is(words.back()));
+}
+
+bool is_flag(const Array& array) {
+  if (array.type.kind == ElementKind::boolean) return true;
+  if (array.type.kind != ElementKind::integer && array.type.kind != ElementKind::real) return false;
+  for (std::int64_t i = 0; i < array.size(); ++i)
+    if (const double value = element_f64(array, i); value != 0 && value != 1 && !std::isnan(value)) return false;
+  return true;
 }
 
 bool named_angle(std::string_view name) {

@@ -72,6 +72,15 @@ struct AngleRule {
   double least = 0, greatest = 0;
 };
 
+/// True for rewards by their names: reward, rewards, next.reward, obs/reward.
+bool named_reward(std::string_view name);
+/// True for flags of what happened by their names: done, terminated, truncated, success, is_last, next.done.
+bool named_flag(std::string_view name);
+/// True for actions by their names: action, actions, action.arm.
+bool named_action(std::string_view name);
+/// True for booleans, and for numbers that are all 0, 1 or missing.
+bool is_flag(const Array& array);
+
 /// True for columns named yaw, heading, roll, longitude and so on, in any case and with prefixes and units ("vehicleYaw
 /// [deg]").
 bool named_angle(std::string_view name);

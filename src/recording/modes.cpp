@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numbers>
@@ -12,8 +13,10 @@
 namespace tmaops::recording {
 namespace {
 
-constexpr std::array kModes{Interpolation::linear,  Interpolation::previous, Interpolation::next,
-                            Interpolation::nearest, Interpolation::cubic,    Interpolation::slerp};
+constexpr std::array kModes{Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest,
+                            Interpolation::cubic,  Interpolation::slerp,    Interpolation::mean, Interpolation::sum,
+                            Interpolation::min,    Interpolation::max,      Interpolation::any,  Interpolation::count,
+                            Interpolation::lowpass};
 // Norms of a quaternion beyond these give a warning, because slerp uses the direction only.
 constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;
 
@@ -27,6 +30,29 @@ struct Mode {
 bool picks_one_sample(const Mode& mode) {
   return mode.interpolation == Interpolation::previous || mode.interpolation == Interpolation::next ||
          mode.interpolation == Interpolation::nearest;
+}
+
+/// Modes of whole numbers whose results are whole: sums carry the part of a number to the next target.
+bool stays_whole(const Mode& mode, ElementKind kind) {
+  switch (mode.interpolation) {
+    case Interpolation::sum:
+    case Interpolation::count:
+      return kind == ElementKind::integer;
+    case Interpolation::min:
+    case Interpolation::max:
+    case Interpolation::any:
+      return kind == ElementKind::integer || kind == ElementKind::boolean;
+    case Interpolation::linear:
+    case Interpolation::previous:
+    case Interpolation::next:
+    case Interpolation::nearest:
+    case Interpolation::cubic:
+    case Interpolation::slerp:
+    case Interpolation::mean:
+    case Interpolation::lowpass:
+      return false;
+  }
+  return false;
 }
 
 class ModePlanner {
@@ -43,6 +69,7 @@ class ModePlanner {
     for (const NamedVector& vector : roles.quaternions)
       assign(vector.components, {Interpolation::slerp}, "a quaternion");
     assign_default_angles();
+    assign_default_events();
   }
 
   void apply(const std::string& text) {
@@ -55,18 +82,17 @@ class ModePlanner {
     for (const std::string& part : split_list(text.substr(0, equals))) {
       if (part == "*") {
         assign_all_real(mode);
-        if (picks_one_sample(mode))
-          for (std::size_t i = 0; i < assigned_.size(); ++i)
-            if (!is_real(i)) assign_whole(i, mode.interpolation, kNamed);
+        for (std::size_t i = 0; i < assigned_.size(); ++i)
+          if (!is_real(i) && takes(i, mode)) assign_whole(i, mode.interpolation, kNamed);
         continue;
       }
       for (const ChannelReference& channel : selector.select(part)) {
-        if (!picks_one_sample(mode)) make_real(channel.column);
+        if (!takes(channel.column, mode)) make_real(channel.column);
         if (is_real(channel.column)) {
           real.push_back(channel);
-        } else if (picks_one_sample(mode) && selector.is_slice(part)) {
+        } else if (takes(channel.column, mode) && selector.is_slice(part)) {
           usage("a part of a column that is not of real numbers", "the whole column");
-        } else if (picks_one_sample(mode)) {
+        } else if (takes(channel.column, mode)) {
           assign_whole(channel.column, mode.interpolation, kNamed);
         } else {
           refuse_whole(channel.column, mode);
@@ -84,7 +110,7 @@ class ModePlanner {
     for (const Interpolation mode : kModes) {
       ModeGroup group{mode, {}, {}};
       for (std::size_t c = 0; c < assigned_.size(); ++c)
-        for (std::size_t k = 0; is_real(c) && k < assigned_[c].size(); ++k) {
+        for (std::size_t k = 0; (is_real(c) || ops::resample::over_interval(mode)) && k < assigned_[c].size(); ++k) {
           const Assignment& assigned = assigned_[c][k];
           if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
@@ -108,6 +134,7 @@ class ModePlanner {
       summarise(c, plan);
     }
     judge_quaternions(plan);
+    note_actions(plan);
     const auto name_of_column = [&](std::size_t column) { return display_text(recording_.columns[column].name); };
     if (!promoted_.empty())
       plan.notes.push_back(
@@ -143,6 +170,11 @@ class ModePlanner {
   bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == ElementKind::real; }
   const Assignment& assigned(const ChannelReference& channel) const {
     return assigned_[channel.column][static_cast<std::size_t>(channel.channel)];
+  }
+  /// Whether a column that is not of real numbers can have the mode as it is.
+  bool takes(std::size_t column, const Mode& mode) const {
+    const ElementKind kind = recording_.columns[column].data.type.kind;
+    return kind != ElementKind::real && (picks_one_sample(mode) || stays_whole(mode, kind));
   }
   /// Makes a column of whole numbers of a text file real. An archive states its types, so those stay.
   void make_real(std::size_t column) {
@@ -194,6 +226,30 @@ class ModePlanner {
           to = {{Interpolation::linear, true, turn}, 0, kJumps};
         }
       }
+  }
+  /// Rewards are added up and flags of what happened are kept, so that a lower rate loses none.
+  void assign_default_events() {
+    for (std::size_t c = 0; c < assigned_.size(); ++c) {
+      const Column& column = recording_.columns[c];
+      if (named_reward(column.name) && (is_real(c) || takes(c, {Interpolation::sum})))
+        assign_whole(c, Interpolation::sum, "a reward, which adds up");
+      else if (named_flag(column.name) && is_flag(column.data))
+        assign_whole(c, Interpolation::any, "a flag of what happened");
+    }
+  }
+  /// What is read into a column of actions: a difference would have to be added up.
+  void note_actions(ModePlan& plan) const {
+    for (std::size_t c = 0; c < assigned_.size(); ++c) {
+      const std::string name = display_text(recording_.columns[c].name);
+      if (!named_action(recording_.columns[c].name) || !is_real(c)) continue;
+      const bool absolute = std::ranges::none_of(
+          assigned_[c], [](const Assignment& each) { return each.mode.interpolation == Interpolation::sum; });
+      if (absolute)
+        plan.notes.push_back(
+            {"action_absolute",
+             name + " is taken as absolute positions or velocities (differences from step to step add up: --mode '" +
+                 name + "=sum')"});
+    }
   }
   void add_angles(std::size_t column, ModePlan& plan) const {
     for (std::size_t k = 0; k < assigned_[column].size(); ++k) {
@@ -271,8 +327,10 @@ class ModePlanner {
     if (text == "angle:deg") return {Interpolation::linear, true, 360};
     for (const Interpolation mode : kModes)
       if (ops::resample::name_of(mode) == text) return {mode};
-    usage("'" + display_text(text) + "'",
-          "linear, previous, next, nearest, cubic, slerp, angle, angle:rad or angle:deg");
+    usage(
+        "'" + display_text(text) + "'",
+        "linear, previous, next, nearest, cubic, slerp, mean, sum, min, max, any, count, lowpass, angle, angle:rad or "
+        "angle:deg");
   }
   void summarise(std::size_t column, ModePlan& plan) const {
     const auto& assigned = assigned_[column];
@@ -302,7 +360,11 @@ class ModePlanner {
          recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
          std::string(kind_text(column)) + " with mode " +
              (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
-         "previous, next or nearest");
+         recording_.columns[column].data.type.kind == ElementKind::integer
+             ? "previous, next, nearest, sum, min, max, any or count"
+         : recording_.columns[column].data.type.kind == ElementKind::boolean
+             ? "previous, next, nearest, any, min or max"
+             : "previous, next or nearest");
   }
 
   Recording& recording_;

@@ -70,7 +70,9 @@ Run resample_recording(Recording& recording, const Options& options, const Defau
   run.rules.time = summarise_times(recording, run.steps);
   warn_of_targets(options, recording, given, run.targets, run.steps, window, warnings);
   run.table = resample_table(recording, run.targets, run.rules.plan, run.policies, run.rules.input.missing);
+  warn_of_aliasing(recording, run.targets, run.rules.plan, run.policies.duplicates, warnings);
   run.selection = select_rows(recording, run.targets, run.table, run.policies);
+  move_events(recording, run.targets, run.rules.plan, run.policies, run.selection, run.table);
   check_something_left(given, recording, run.targets, run.table, run.selection, run.policies);
   run.with_valid = run.policies.max_gap != 0 || run.policies.outside_mode == Outside::nan || run.rules.input.has_mask;
   return run;

@@ -121,8 +121,8 @@ struct Input {
 Input prepare(Recording& recording, const Options& options, const ColumnRoles* roles = nullptr);
 
 // --- modes.cpp: the interpolation of every column --------------------------------------------------------------------
-/// Channels of real numbers that are interpolated together: any number of them, the four of one quaternion for slerp,
-/// or one angle.
+/// Channels that are interpolated together: any number of them, the four of one quaternion for slerp, or one angle.
+/// They are real numbers, but for modes over intervals that keep whole numbers whole.
 struct ModeGroup {
   Interpolation interpolation = Interpolation::linear;
   std::vector<ChannelReference> channels{};
@@ -140,8 +140,9 @@ struct ModePart {
 
 struct ModePlan {
   std::vector<ModeGroup> groups{};
-  /// Per column that is not of real numbers: previous, next or nearest. Such columns are copied sample by sample.
-  std::vector<Interpolation> whole_columns{};  // index: column; linear for columns of real numbers
+  /// Per column that is not of real numbers: previous, next or nearest, and it is copied sample by sample; or a mode
+  /// over intervals that keeps its numbers whole, and it is part of a group.
+  std::vector<Interpolation> whole_columns{};  // index: column; linear for columns of real numbers alone
   std::vector<ModePart> parts{};               // for the summary
   /// Quaternions by the names of their columns, and the order of their components.
   std::vector<std::pair<std::string, std::string>> quaternions{};
@@ -184,6 +185,14 @@ ResampleTargets make_targets(const Options& options, const TargetWindow& window,
                              const GivenTargets* given);
 
 // --- table.cpp: one call of tmaops::resample for all columns ---------------------------------------------------------
+/// The targets that are kept, and how many lie outside or in gaps.
+struct Selection {
+  std::vector<std::int64_t> kept{};
+  std::vector<std::int64_t> offsets{0};  // of the kept ones, per episode
+  std::int64_t outside = 0;
+  std::int64_t in_gaps = 0;  // the masked ones among them
+};
+
 /// The resampled targets.
 struct ResampledTable {
   std::unique_ptr<double[]> values{};  // (targets, matrix columns), in the order of the plan's groups
@@ -202,20 +211,16 @@ struct ResampledTable {
 ResampledTable resample_table(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
                               const Policies& policies, const MissingRows& missing = {});
 
+/// Gives the kept targets the events of those that are left out.
+void move_events(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+                 const Policies& policies, const Selection& selection, ResampledTable& table);
+
 /// The columns of the output, for the targets in `kept`: real numbers rounded once to the column's type; elements of
 /// other types copied, zero (empty, false, row -1) at targets that are not valid.
 std::vector<Array> output_columns(const Recording& recording, const ModePlan& plan, const ResampledTable& table,
                                   const std::vector<std::int64_t>& kept);
 
 // --- output.cpp: the recording at its new times ----------------------------------------------------------------------
-/// The targets that are kept, and how many lie outside or in gaps.
-struct Selection {
-  std::vector<std::int64_t> kept{};
-  std::vector<std::int64_t> offsets{0};  // of the kept ones, per episode
-  std::int64_t outside = 0;
-  std::int64_t in_gaps = 0;  // the masked ones among them
-};
-
 Selection select_rows(const Recording& recording, const ResampleTargets& targets, const ResampledTable& table,
                       const Policies& policies);
 
@@ -248,6 +253,9 @@ TimeSummary summarise_times(const Recording& recording, const Steps& steps);
 
 /// What looks wrong in the recording itself.
 void warn_of_recording(const Recording& recording, std::vector<Note>& warnings);
+/// Columns of which a part of the energy is above half the rate of the targets. The work has a bound per column.
+void warn_of_aliasing(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+                      Duplicates duplicates, std::vector<Note>& warnings);
 /// What looks wrong between the recording and the targets.
 void warn_of_targets(const Options& options, const Recording& recording, const GivenTargets* given,
                      const ResampleTargets& targets, const Steps& steps, const TargetWindow& window,

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "ops/resample/options.hpp"
 #include "recording/steps.hpp"
 #include "tmaops/error.hpp"
 
@@ -12,6 +14,12 @@ namespace tmaops::recording {
 namespace {
 
 constexpr std::int64_t kPiece = 256;  // rows
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+/// Modes whose samples belong to one target each, or in parts to several.
+bool takes_events(Interpolation mode) {
+  return ops::resample::over_interval(mode) && mode != Interpolation::mean && mode != Interpolation::lowpass;
+}
 
 std::vector<Interpolation> needed_row_modes(const Recording& recording, const ModePlan& plan,
                                             const MissingRows& missing) {
@@ -21,6 +29,7 @@ std::vector<Interpolation> needed_row_modes(const Recording& recording, const Mo
     if (group.angle && modes.empty()) modes.push_back(Interpolation::previous);
   for (std::size_t c = 0; c < recording.columns.size(); ++c)
     if (recording.columns[c].data.type.kind != ElementKind::real &&
+        !ops::resample::over_interval(plan.whole_columns[c]) &&
         std::find(modes.begin(), modes.end(), plan.whole_columns[c]) == modes.end())
       modes.push_back(plan.whole_columns[c]);
   // Without any column the valid mask is still wanted, and the operator must have a channel to say which is valid.
@@ -120,15 +129,32 @@ void wrap_angles(const Recording& recording, const ModePlan& plan, ResampledTabl
   }
 }
 
-/// Targets strictly between two samples with missing rows between them have no data.
-void mask_missing(const MissingRows& missing, ResampledTable& table) {
+/// Channels [first, first + count) of the matrix whose mode takes events, and all others.
+struct ChannelRuns {
+  using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  Runs events{};
+  Runs others{};
+};
+ChannelRuns channel_runs(const ModePlan& plan) {
+  ChannelRuns runs;
+  std::int64_t at = 0;
+  for (const ModeGroup& group : plan.groups) {
+    const auto count = static_cast<std::int64_t>(group.channels.size());
+    (takes_events(group.interpolation) ? runs.events : runs.others).emplace_back(at, count);
+    at += count;
+  }
+  return runs;
+}
+
+/// Targets strictly between two samples with missing rows between them have no data but for the events before.
+void mask_missing(const MissingRows& missing, const ChannelRuns::Runs& masked, ResampledTable& table) {
   const std::int64_t previous = row_mode(table, Interpolation::previous), next = row_mode(table, Interpolation::next);
   for (std::size_t t = 0; t < table.valid.size(); ++t) {
     double* row = table.values.get() + static_cast<std::int64_t>(t) * table.stride;
     if (table.valid[t] == 0 ||
         missing.before[static_cast<std::size_t>(row[previous])] == missing.before[static_cast<std::size_t>(row[next])])
       continue;
-    std::fill_n(row, table.value_columns, std::numeric_limits<double>::quiet_NaN());
+    for (const auto& [first, count] : masked) std::fill_n(row + first, count, kNoValue);
     table.valid[t] = 0;
     ++table.masked;
   }
@@ -198,9 +224,64 @@ ResampledTable resample_table(const Recording& recording, const ResampleTargets&
   table.variant = call.variant();
   table.stride = width;
   wrap_angles(recording, plan, table);
-  if (!missing.before.empty()) mask_missing(missing, table);
+  if (!missing.before.empty()) mask_missing(missing, channel_runs(plan).others, table);
   return table;
 }
+
+void move_events(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+                 const Policies& policies, const Selection& selection, ResampledTable& table) {
+  const ChannelRuns::Runs events = channel_runs(plan).events;
+  if (events.empty() || selection.kept.size() == targets.times.size()) return;
+  ResampleTargets kept;
+  kept.offsets = selection.offsets;
+  for (const std::int64_t target : selection.kept) {
+    kept.times.push_back(targets.times[static_cast<std::size_t>(target)]);
+    kept.sample_times.push_back(targets.sample_times[static_cast<std::size_t>(target)]);
+  }
+  const ResampledTable moved = resample_table(recording, kept, plan, policies);
+  for (std::size_t k = 0; k < selection.kept.size(); ++k)
+    for (const auto& [first, count] : events)
+      std::copy_n(moved.values.get() + static_cast<std::int64_t>(k) * moved.stride + first, count,
+                  table.values.get() + selection.kept[k] * table.stride + first);
+}
+
+namespace {
+
+/// Whole numbers from results of a mode over intervals, in a column's type. Sums carry the part of a number to the next
+/// target, so that their total stays whole.
+class WholeResults {
+ public:
+  WholeResults(const Column& column, Interpolation mode) : column_(column), mode_(mode) {}
+
+  void store(double value, std::byte* to) {
+    if (std::isnan(value)) value = 0;
+    if (mode_ == Interpolation::sum) {
+      total_ += value;
+      value = std::round(total_) - stored_;
+      stored_ += value;
+    }
+    const ElementType& type = column_.data.type;
+    const auto bits = static_cast<int>(8 * type.bytes);
+    const bool is_signed = type.descr[1] == 'i';
+    const double most = type.kind == ElementKind::boolean ? 1 : std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
+    const double least = is_signed ? -std::ldexp(1, bits - 1) : 0;
+    if (!(value >= least && value <= most) || std::abs(value) > kExact)
+      fail(ErrorCode::bad_column_mode, "column '" + display_text(column_.name) + "'",
+           std::string(ops::resample::name_of(mode_)) + " that is " + real_text(value) + ", in the type " + type.descr,
+           "results that the type holds, below 2^53");
+    const auto whole = static_cast<std::int64_t>(value);
+    std::memcpy(to, &whole, type.bytes);
+  }
+
+ private:
+  static constexpr double kExact = 0x1p53;  // up to which f64 has every whole number
+  const Column& column_;
+  Interpolation mode_;
+  double total_ = 0;
+  double stored_ = 0;
+};
+
+}  // namespace
 
 std::vector<Array> output_columns(const Recording& recording, const ModePlan& plan, const ResampledTable& table,
                                   const std::vector<std::int64_t>& kept) {
@@ -210,7 +291,7 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
   for (std::size_t c = 0; c < recording.columns.size(); ++c) {
     const Array& from = recording.columns[c].data;
     const std::string what = "column '" + recording.columns[c].name + "'";
-    if (from.type.kind != ElementKind::real) {
+    if (from.type.kind != ElementKind::real && !ops::resample::over_interval(plan.whole_columns[c])) {
       made.push_back(take_rows(from, source_rows(table, row_mode(table, plan.whole_columns[c]), kept), what));
       memory.push_back(nullptr);
       continue;
@@ -230,6 +311,10 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
     for (const ModeGroup& group : plan.groups)
       for (const ChannelReference& channel : group.channels) {
         const ElementType& type = made[channel.column].type;
+        if (type.kind != ElementKind::real) {  // below: a sum goes on from piece to piece
+          ++at;
+          continue;
+        }
         const std::int64_t width = recording.columns[channel.column].width();
         std::byte* to = memory[channel.column] + static_cast<std::size_t>(first * width + channel.channel) * type.bytes;
         if (together) {
@@ -242,6 +327,17 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
         ++at;
       }
   }
+  std::int64_t at = 0;
+  for (const ModeGroup& group : plan.groups)
+    for (const ChannelReference& channel : group.channels) {
+      const ElementType& type = made[channel.column].type;
+      const std::int64_t width = recording.columns[channel.column].width();
+      WholeResults results(recording.columns[channel.column], group.interpolation);
+      for (std::int64_t i = 0; type.kind != ElementKind::real && i < count; ++i)
+        results.store(table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)],
+                      memory[channel.column] + static_cast<std::size_t>(i * width + channel.channel) * type.bytes);
+      ++at;
+    }
   return made;
 }
 

@@ -1,0 +1,131 @@
+// How much of a column is faster than the targets can hold.
+#include <algorithm>
+#include <cmath>
+
+#include "core/display.hpp"
+#include "ops/resample/options.hpp"
+#include "recording/decimal.hpp"
+#include "recording/steps.hpp"
+
+namespace tmaops::recording {
+namespace {
+
+/// Targets that are looked at, in blocks spread over the recording, so that the work has a bound.
+constexpr std::int64_t kBlocks = 3, kBlockTargets = 16, kBlockRows = 16'384;
+/// Periods of the targets on both sides of a block that the filter needs.
+constexpr std::int64_t kReach = 4;
+/// Targets at least this much further apart than the samples are a lower rate.
+constexpr double kLower = 1.25;
+/// The share of the energy that is worth a warning, and the part of a column's own size below which its changes are
+/// noise of no account.
+constexpr double kLeastShare = 0.1, kLeastPart = 1e-3;
+
+/// Sums over the targets that were looked at, of one channel.
+struct Energy {
+  double fast = 0;  // of the difference between the value at the target and the filtered one
+  double sum = 0, square = 0;
+  std::int64_t count = 0;
+
+  /// The energy above half the rate of the targets, by the energy of all changes.
+  double share() const {
+    const double mean = sum / static_cast<double>(count);
+    const double changes = square / static_cast<double>(count) - mean * mean;
+    return changes > 0 ? std::min(1.0, fast / static_cast<double>(count) / changes) : 0;
+  }
+  bool counts() const { return count > 0 && fast > kLeastPart * kLeastPart * square; }
+};
+
+struct Block {
+  std::int64_t first_row = 0, rows = 0;
+  std::int64_t first_target = 0, targets = 0;
+};
+
+/// Blocks of targets that lie inside an episode with the reach of the filter on both sides, and their samples.
+std::vector<Block> blocks_of(const Recording& recording, const ResampleTargets& targets) {
+  std::vector<Block> blocks;
+  const auto episodes = static_cast<std::int64_t>(targets.offsets.size()) - 1;
+  for (std::int64_t k = 0; k < kBlocks && episodes > 0; ++k) {
+    const auto e = static_cast<std::size_t>(k * (episodes - 1) / (kBlocks - 1));
+    const std::int64_t inner = targets.offsets[e + 1] - targets.offsets[e] - 2 * kReach;
+    if (inner < 1) continue;
+    std::int64_t count = std::min(kBlockTargets, inner);
+    const std::int64_t first = targets.offsets[e] + kReach + (inner - count) * k / (kBlocks - 1);
+    const auto time = targets.sample_times.begin() + first;
+    if (!std::is_sorted(time - kReach, time + count + kReach)) continue;
+    const auto begin = recording.times.begin() + recording.offsets[e];
+    const auto end = recording.times.begin() + recording.offsets[e + 1];
+    const auto low = std::lower_bound(begin, end, *(time - kReach));
+    const auto rows = [&] { return std::upper_bound(low, end, *(time + count + kReach - 1)) - low; };
+    if (static_cast<double>(rows()) < kLower * static_cast<double>(count + 2 * kReach)) continue;
+    if (rows() > kBlockRows) count = std::max<std::int64_t>(1, count * kBlockRows / rows());
+    // One more target on both sides, which says how far apart they are.
+    blocks.push_back({low - recording.times.begin(), rows(), first - 1, count + 2});
+  }
+  return blocks;
+}
+
+/// The channels that a target takes from one or two samples.
+std::vector<ChannelReference> sampled_channels(const ModePlan& plan) {
+  std::vector<ChannelReference> channels;
+  for (const ModeGroup& group : plan.groups)
+    if (!group.angle && group.interpolation != Interpolation::slerp &&
+        !ops::resample::over_interval(group.interpolation))
+      channels.insert(channels.end(), group.channels.begin(), group.channels.end());
+  return channels;
+}
+
+/// Adds what the inner targets of a block have of each channel.
+void measure(const Recording& recording, const ResampleTargets& targets, const std::vector<ChannelReference>& channels,
+             Duplicates duplicates, const Block& block, std::vector<Energy>& energies) {
+  const auto width = static_cast<std::int64_t>(channels.size());
+  std::vector<double> source(static_cast<std::size_t>(block.rows * width));
+  for (std::size_t k = 0; k < channels.size(); ++k) {
+    const Column& column = recording.columns[channels[k].column];
+    load_f64(column.data, block.first_row * column.width() + channels[k].channel, column.width(), block.rows,
+             source.data() + k, width);
+  }
+  const auto resampled = [&](Interpolation mode) {
+    std::vector<double> made(static_cast<std::size_t>(block.targets * width));
+    resample(view(std::as_const(source).data(), {1, block.rows, width}),
+             view(recording.times.data() + block.first_row, {block.rows}),
+             view(targets.sample_times.data() + block.first_target, {block.targets}),
+             view(made.data(), {1, block.targets, width}), {.interpolation = mode, .duplicates = duplicates});
+    return made;
+  };
+  const std::vector<double> sampled = resampled(Interpolation::linear);
+  const std::vector<double> slow = resampled(Interpolation::lowpass);
+  for (std::int64_t t = 1; t + 1 < block.targets; ++t)
+    for (std::int64_t k = 0; k < width; ++k) {
+      const auto at = static_cast<std::size_t>(t * width + k);
+      const double fast = sampled[at] - slow[at];
+      if (!std::isfinite(fast)) continue;
+      Energy& energy = energies[static_cast<std::size_t>(k)];
+      energy.fast += fast * fast;
+      energy.sum += sampled[at];
+      energy.square += sampled[at] * sampled[at];
+      ++energy.count;
+    }
+}
+
+}  // namespace
+
+void warn_of_aliasing(const Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
+                      Duplicates duplicates, std::vector<Note>& warnings) {
+  const std::vector<ChannelReference> channels = sampled_channels(plan);
+  const std::vector<Block> blocks = channels.empty() ? std::vector<Block>{} : blocks_of(recording, targets);
+  std::vector<Energy> energies(channels.size());
+  for (const Block& block : blocks) measure(recording, targets, channels, duplicates, block, energies);
+  for (std::size_t k = 0; k < channels.size(); ++k) {
+    if (!energies[k].counts() || energies[k].share() < kLeastShare) continue;
+    const Column& column = recording.columns[channels[k].column];
+    const std::string name =
+        display_text(column.name) + (column.width() == 1 ? "" : "[" + std::to_string(channels[k].channel) + "]");
+    warnings.push_back(
+        {"faster_than_targets",
+         std::to_string(std::lround(100 * energies[k].share())) + " % of the energy of " + name +
+             " is above half the new rate, and comes out as slower changes that were not there: --mode '" + name +
+             "=lowpass' or mean removes it"});
+  }
+}
+
+}  // namespace tmaops::recording
