@@ -33,7 +33,7 @@ TEST(Completion, bash_offers_the_values_there_are) {
   EXPECT_EQ(completed("tmaops bench quick --device c"), "cpu cuda");
   EXPECT_EQ(completed("tmaops bench --peers on"), "onednn");
   EXPECT_EQ(completed("tmaops tensormap --swizzle 3"), "32B");
-  EXPECT_EQ(completed("tmaops explain E09"), "E090 E091 E092 E093");
+  EXPECT_EQ(completed("tmaops explain E09"), "E090 E091 E092 E093 E094");
   EXPECT_EQ(completed("tmaops explain dtype_m"), "dtype_mismatch");
   EXPECT_EQ(completed("tmaops list g"), "gemm");
   EXPECT_EQ(completed("tmaops bench qu"), "quick");

@@ -247,7 +247,8 @@ TEST_F(ResampleRefusal, options_that_make_no_sense) {
   refuse(ErrorCode::bad_parameter, {"--times", file("none.txt", "# no stamps\n0.5\n"), "--max-gap", "0.1"},
          {"--max-gap"});
   expect_refused(ErrorCode::usage, {file("in.rec", "x"), "-o", path("o.csv"), "--hz", "2"}, {"--from"});
-  expect_refused(ErrorCode::usage, {file("in.bag", "x"), "-o", path("o.csv"), "--hz", "2"}, {"tmaops dataset resample"});
+  expect_refused(ErrorCode::usage, {file("in.bag", "x"), "-o", path("o.csv"), "--hz", "2"},
+                 {"tmaops dataset resample"});
   expect_refused(ErrorCode::usage, {in, "-o", path("o.bag"), "--hz", "2"}, {"--to"});
   expect_refused(ErrorCode::bad_parameter, {in, "-o", path("o.txt"), "--hz", "2"}, {"'tx'", "TUM"});
 }

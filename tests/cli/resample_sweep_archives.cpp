@@ -109,17 +109,17 @@ Recorded rlds(Random& random, const Scratch& folder, const string& stem) {
   const std::size_t rows = drive.times.size();
   drive.quantities.push_back(rotation(random, numbered("observation/quat", 4), rows));
   add_walks(random, drive, numbered("action", 3));
-  Quantity first{Rule::held, {"is_first"}, {{}}, {}, 0};
+  Quantity contact{Rule::held, {"observation/contact"}, {{}}, {}, 0};
   string flags;
   for (std::size_t row = 0; row < rows; ++row) {
-    first.columns[0].push_back(chance(random, 0.2) ? 1 : 0);
-    flags += static_cast<char>(first.columns[0].back());
+    contact.columns[0].push_back(chance(random, 0.2) ? 1 : 0);
+    flags += static_cast<char>(contact.columns[0].back());
   }
-  drive.quantities.push_back(first);
+  drive.quantities.push_back(contact);
   const string shape = "(" + std::to_string(rows) + ",)";
   std::vector<ZipPart> parts{i64_array("timestamp", drive.times), array<double>(drive, "observation/quat", "<f8", 0, 1),
                              array<double>(drive, "action", "<f8", 1, 4),
-                             ZipPart::make("is_first.npy", npy("|b1", shape, flags)),
+                             ZipPart::make("observation/contact.npy", npy("|b1", shape, flags)),
                              i64_array("offsets", drive.offsets)};
   return npz_file(folder, stem, drive, parts);
 }

@@ -90,6 +90,7 @@ TEST(ErrorCatalogue, numbers_never_change) {
                                           {"slower_than_base", 91},
                                           {"interrupted", 92},
                                           {"finished_in_part", 93},
+                                          {"kernel_breaks_rule", 94},
                                           {"usage", 100},
                                           {"bad_environment", 101},
                                           {"warnings_refused", 102},
