@@ -252,6 +252,15 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
   return found;
 }
 
+namespace {
+
+/// Whether a name ends with is_first, for the word `first`.
+bool is_step(const std::vector<std::string>& words, std::string_view last) {
+  return words.size() > 1 && words[words.size() - 2] == "is" && words.back() == last;
+}
+
+}  // namespace
+
 bool named_reward(std::string_view name) {
   const std::vector<std::string> words = words_of(name_without_unit(name));
   return !words.empty() && (words.back() == "reward" || words.back() == "rewards");
@@ -262,10 +271,10 @@ bool named_flag(std::string_view name) {
                                                           "terminated", "truncated", "success",  "successes"};
   const std::vector<std::string> words = words_of(name_without_unit(name));
   if (words.empty()) return false;
-  const bool step =
-      words.size() > 1 && words[words.size() - 2] == "is" && (words.back() == "first" || words.back() == "last");
-  return step || std::ranges::find(kFlags, words.back()) != kFlags.end();
+  return is_step(words, "last") || std::ranges::find(kFlags, words.back()) != kFlags.end();
 }
+
+bool named_first(std::string_view name) { return is_step(words_of(name_without_unit(name)), "first"); }
 
 bool named_action(std::string_view name) {
   const std::vector<std::string> words = words_of(name_without_unit(name));

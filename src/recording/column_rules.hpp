@@ -76,6 +76,8 @@ struct AngleRule {
 bool named_reward(std::string_view name);
 /// True for flags of what happened by their names: done, terminated, truncated, success, is_last, next.done.
 bool named_flag(std::string_view name);
+/// True for the flag of a first step by its name: is_first, steps.is_first.
+bool named_first(std::string_view name);
 /// True for actions by their names: action, actions, action.arm.
 bool named_action(std::string_view name);
 /// True for booleans, and for numbers that are all 0, 1 or missing.

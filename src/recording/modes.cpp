@@ -227,7 +227,8 @@ class ModePlanner {
         }
       }
   }
-  /// Rewards are added up and flags of what happened are kept, so that a lower rate loses none.
+  /// Rewards are added up and flags of what happened are kept, so that a lower rate loses none. The flag of a first
+  /// step is taken forward: at a higher rate it would else be held until the second one.
   void assign_default_events() {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
       const Column& column = recording_.columns[c];
@@ -235,6 +236,8 @@ class ModePlanner {
         assign_whole(c, Interpolation::sum, "a reward, which adds up");
       else if (named_flag(column.name) && is_flag(column.data))
         assign_whole(c, Interpolation::any, "a flag of what happened");
+      else if (named_first(column.name) && is_flag(column.data))
+        assign_whole(c, Interpolation::next, "the flag of a first step");
     }
   }
   /// What is read into a column of actions: a difference would have to be added up.

@@ -193,5 +193,17 @@ TEST(ColumnRules, a_mask_is_a_column_valid_of_zeros_and_ones) {
   EXPECT_EQ(recording::find_valid_mask({std::vector{whole("is_valid", {0, 1})}}), std::nullopt);
 }
 
+TEST(ColumnRules, flags_of_a_first_step_are_told_from_those_of_what_happened) {
+  for (const char* name : {"is_first", "steps.is_first"}) {
+    EXPECT_TRUE(named_first(name)) << name;
+    EXPECT_FALSE(named_flag(name)) << name;
+  }
+  for (const char* name : {"is_last", "next.done", "terminated", "success"}) {
+    EXPECT_TRUE(named_flag(name)) << name;
+    EXPECT_FALSE(named_first(name)) << name;
+  }
+  EXPECT_FALSE(named_first("first"));
+}
+
 }  // namespace
 }  // namespace tmaops::test

@@ -1,5 +1,5 @@
 """What happens to the columns of a data set. The library decides it (tmaops._recording) once, by the schema and the values of
-the first episodes; what a data set alone has, flags of steps and numbers of video frames, is decided here.
+the first episodes; what a data set alone has, numbers of video frames and lists of events, is decided here.
 """
 
 import re
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-import tmaops
 from tmaops import Error, _recording
 from tmaops.dataset.errors import Refused
 
@@ -24,16 +23,11 @@ EVENTS = ("event", "events")
 #: A column and the unit of its angles, as the library says them.
 ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")
 
-#: Modes over the interval of a target, and names of columns that keep their sum.
+#: Modes over the interval of a target.
 INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
-REWARDS = ("reward", "rewards")
 
 #: Numbers of video frames, beside names that end with _frame.
 FRAMES = ("frame_index", "image_index", "video_index")
-
-#: Flags of an episode by their last name: those of its first step, and those that its last step must keep.
-BEGIN_FLAGS = ("is_first",)
-END_FLAGS = ("is_last", "is_terminal", "done", "dones", "terminal", "terminals", "terminated", "truncated", "success")
 
 
 class Part(NamedTuple):
@@ -337,18 +331,11 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
     last = known.name.lower().replace("/", ".").split(".")[-1]
     reasons = {reason for *_, reason in parts}
     if known.channels is None and reasons <= {"integers", "booleans", "elements of another type", "text", "times"}:
-        is_flag = any(word in known.kind for word in ("bool", "int"))
-        if last in BEGIN_FLAGS and is_flag:
-            return Rule((Part(0, 1, "next"),), "the flag of a first step")
-        if last in END_FLAGS and is_flag:
-            return Rule((Part(0, 1, "final"),), "a flag of the last step")
         if "int" in known.kind and last.split("_")[-1] in ("frame", "frames") or last in FRAMES:
             return Rule((Part(0, 1, "nearest"),), "the number of a video frame by its name")
         if last.split("_")[-1] in EVENTS and known.kind.startswith(("list", "large_list")):
             return Rule((Part(0, 1, "each"),), "lists of events by their name")
         return Rule((Part(0, 1, "previous"),), f"{known.kind} is not interpolated")
-    if last in REWARDS and reasons == {"real numbers"}:
-        return Rule((Part(0, known.channels or 1, "sum"),), "rewards keep their sum")
     made: list[Part] = []
     for first, count, mode, _ in parts:
         if made and made[-1].mode == mode:
@@ -413,22 +400,6 @@ def compute(
 
     offsets, target_offsets: N + 1 rows and targets where episodes begin. Raises tmaops.Error.
     """
-    own = {name: values for name, values in numbers.items() if rules[name].parts[0].mode in INTERVAL}
-    made = {
-        name: tmaops.resample(
-            np.ascontiguousarray(values),
-            times,
-            targets,
-            interpolation=rules[name].parts[0].mode,
-            duplicates="last",
-            source_offsets=offsets,
-            target_offsets=target_offsets,
-        )
-        for name, values in own.items()
-    }
-    numbers = {name: values for name, values in numbers.items() if name not in own}
-    if not numbers:
-        return made
     place = {name: f"c{i}" for i, name in enumerate(numbers)}
     modes = rules.modes(place, {name: values.shape[1] for name, values in numbers.items()})
     columns = [_recording.column("time", times)]
@@ -448,4 +419,4 @@ def compute(
         outside="hold",
     )
     found = {each.source: each.values for each in result.arrays}
-    return made | {name: found[i].reshape(targets.size, -1) for i, name in enumerate(numbers, 1)}
+    return {name: found[i].reshape(targets.size, -1) for i, name in enumerate(numbers, 1)}

@@ -155,7 +155,7 @@ def test_rewards_keep_their_sum_and_other_columns_do_on_demand(tmp_path, hz):
     pq.write_table(pa.table(table), tmp_path / "in.parquet")
     modes = {"action": "sum"}
     report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, modes=modes, workers=1)
-    assert report.columns["next.reward"] == "sum (rewards keep their sum)"
+    assert report.columns["next.reward"] == "sum (a reward, which adds up)"
     made = pq.read_table(tmp_path / "out.parquet").to_pandas().groupby("episode_index")
     np.testing.assert_allclose(made["next.reward"].sum(), [r.sum() for r in rewards])
     np.testing.assert_allclose(made["action"].sum(), np.array(LENGTHS) * 0.5, rtol=1e-5)
