@@ -195,14 +195,14 @@ TEST(ColumnRules, a_mask_is_a_column_valid_of_zeros_and_ones) {
 
 TEST(ColumnRules, flags_of_a_first_step_are_told_from_those_of_what_happened) {
   for (const char* name : {"is_first", "steps.is_first"}) {
-    EXPECT_TRUE(named_first(name)) << name;
-    EXPECT_FALSE(named_flag(name)) << name;
+    EXPECT_TRUE(recording::named_first(name)) << name;
+    EXPECT_FALSE(recording::named_flag(name)) << name;
   }
   for (const char* name : {"is_last", "next.done", "terminated", "success"}) {
-    EXPECT_TRUE(named_flag(name)) << name;
-    EXPECT_FALSE(named_first(name)) << name;
+    EXPECT_TRUE(recording::named_flag(name)) << name;
+    EXPECT_FALSE(recording::named_first(name)) << name;
   }
-  EXPECT_FALSE(named_first("first"));
+  EXPECT_FALSE(recording::named_first("first"));
 }
 
 }  // namespace
