@@ -227,8 +227,7 @@ class ModePlanner {
         }
       }
   }
-  /// Rewards are added up and flags of what happened are kept, so that a lower rate loses none. The flag of a first
-  /// step is taken forward: at a higher rate it would else be held until the second one.
+  /// A lower rate loses no reward and no flag of what happened. A higher rate does not repeat the flag of a first step.
   void assign_default_events() {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
       const Column& column = recording_.columns[c];
