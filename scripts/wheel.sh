@@ -30,14 +30,14 @@ if [ -n "$nvcc" ]; then
   export CUDACXX="$nvcc"
   cuda=ON
 fi
-defines="-Ccmake.define.TMAOPS_CUDA=$cuda -Ccmake.define.TMAOPS_ONEDNN=OFF -Ccmake.define.TMAOPS_COMPRESS_KERNELS=ON -Ccmake.define.TMAOPS_TORCH_DIR=$torch"
+defines="--config-settings=cmake.define.TMAOPS_CUDA=$cuda --config-settings=cmake.define.TMAOPS_ONEDNN=OFF --config-settings=cmake.define.TMAOPS_COMPRESS_KERNELS=ON --config-settings=cmake.define.TMAOPS_TORCH_DIR=$torch"
 directory=build-wheel
 [ "$cuda" = ON ] || directory=build-wheel-cpu
 if [ -n "${OBJECTS_FROM:-}" ]; then
   directory=$directory-again
-  defines="$defines -Ccmake.define.TMAOPS_OBJECTS_FROM=$(cd "$OBJECTS_FROM" && pwd)"
+  defines="$defines --config-settings=cmake.define.TMAOPS_OBJECTS_FROM=$(cd "$OBJECTS_FROM" && pwd)"
 fi
-[ -z "${CI:-}" ] || defines="$defines -Ccmake.define.TMAOPS_WARNINGS_AS_ERRORS=ON"
+[ -z "${CI:-}" ] || defines="$defines --config-settings=cmake.define.TMAOPS_WARNINGS_AS_ERRORS=ON"
 mkdir -p dist "$directory"
 rm -f dist/*.whl
 export PATH="$PWD/$environment/bin:$PATH"
@@ -46,11 +46,11 @@ trap 'rm -rf "$made"' EXIT
 say "Building the wheel (GPU kernels $cuda)."
 # shellcheck disable=SC2086
 sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip wheel . --no-deps --no-build-isolation \
-  --disable-pip-version-check -w "$made" -Cbuild-dir="$directory" -Cbuild.verbose=true $defines ||
+  --disable-pip-version-check -w "$made" --config-settings=build-dir="$directory" --config-settings=build.verbose=true $defines ||
   { grep -vE '^ *\[[0-9]+/[0-9]+\] ' "$directory/wheel.log" >&2; exit 2; }
 # shellcheck disable=SC2086
 [ -z "${INSTALL_TO:-}" ] || python -m pip install . --quiet --no-deps --no-build-isolation --disable-pip-version-check --target "$INSTALL_TO" \
-  -Cbuild-dir="$directory" $defines >&2
+  --config-settings=build-dir="$directory" $defines >&2
 python -m auditwheel repair --exclude libtorch_cpu.so --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
