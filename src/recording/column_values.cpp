@@ -1,6 +1,7 @@
 // Norms of quaternions, ranges of angles, and masks, from the values of columns.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -40,6 +41,34 @@ bool turns(const ColumnView& view, std::span<const ChannelReference> channels) {
 std::string short_number(double value) {
   const double rounded = std::round(value * 1e3) / 1e3;
   return real_text(rounded == 0 ? 0 : rounded);
+}
+
+/// Runs of `count` neighbouring channels that `accepts` takes, none of them in `taken` or in two runs. A run lies in
+/// one array, or in neighbouring columns of one number each.
+std::vector<std::vector<ChannelReference>> find_runs(
+    const ColumnView& view, const std::vector<ChannelReference>& taken, std::size_t count,
+    const std::function<bool(std::span<const ChannelReference>)>& accepts) {
+  std::vector<std::vector<ChannelReference>> found;
+  std::vector<ChannelReference> window;
+  for (std::size_t c = 0; c < view.columns.size(); ++c) {
+    const std::int64_t width = view.numeric(c) ? view.columns[c].width() : 0;
+    if (width != 1) window.clear();
+    for (std::int64_t k = 0; k < width; ++k) {
+      const ChannelReference channel{c, k};
+      if (std::ranges::find(taken, channel) != taken.end()) {
+        window.clear();
+        continue;
+      }
+      window.push_back(channel);
+      if (window.size() > count) window.erase(window.begin());
+      if (window.size() == count && accepts(window)) {
+        found.push_back(window);
+        window.clear();
+      }
+    }
+    if (width != 1) window.clear();
+  }
+  return found;
 }
 
 }  // namespace
@@ -108,31 +137,12 @@ std::pair<double, double> norm_range(const ColumnView& view, std::span<const Cha
 
 std::vector<std::vector<ChannelReference>> find_unit_quaternions(const ColumnView& view,
                                                                  const std::vector<ChannelReference>& taken) {
-  std::vector<std::vector<ChannelReference>> found;
-  std::vector<ChannelReference> window;
-  for (std::size_t c = 0; c < view.columns.size(); ++c) {
-    const std::int64_t width = view.numeric(c) ? view.columns[c].width() : 0;
-    // A window lies in one array, or in neighbouring columns of one number each.
-    if (width != 1) window.clear();
-    for (std::int64_t k = 0; k < width; ++k) {
-      const ChannelReference channel{c, k};
-      if (std::ranges::find(taken, channel) != taken.end()) {
-        window.clear();
-        continue;
-      }
-      window.push_back(channel);
-      if (window.size() > 4) window.erase(window.begin());
-      const bool real = std::ranges::any_of(window, [&](const ChannelReference& each) {
-        return view.columns[each.column].data.type.kind == ElementKind::real;
-      });
-      if (window.size() == 4 && real && has_unit_norm(view, window) && turns(view, window)) {
-        found.push_back(window);
-        window.clear();
-      }
-    }
-    if (width != 1) window.clear();
-  }
-  return found;
+  return find_runs(view, taken, 4, [&](std::span<const ChannelReference> window) {
+    const bool real = std::ranges::any_of(window, [&](const ChannelReference& each) {
+      return view.columns[each.column].data.type.kind == ElementKind::real;
+    });
+    return real && has_unit_norm(view, window) && turns(view, window);
+  });
 }
 
 std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelReference& channel,
@@ -229,27 +239,7 @@ std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& 
     }
     return rows > 1 && turned && others <= most;
   };
-  std::vector<std::vector<ChannelReference>> found;
-  std::vector<ChannelReference> window;
-  for (std::size_t c = 0; c < view.columns.size(); ++c) {
-    const std::int64_t width = view.numeric(c) ? view.columns[c].width() : 0;
-    if (width != 1) window.clear();
-    for (std::int64_t k = 0; k < width; ++k) {
-      const ChannelReference channel{c, k};
-      if (std::ranges::find(taken, channel) != taken.end()) {
-        window.clear();
-        continue;
-      }
-      window.push_back(channel);
-      if (window.size() > kNumbers) window.erase(window.begin());
-      if (window.size() == kNumbers && is_pose(window)) {
-        found.push_back(window);
-        window.clear();
-      }
-    }
-    if (width != 1) window.clear();
-  }
-  return found;
+  return find_runs(view, taken, kNumbers, is_pose);
 }
 
 std::string AngleRule::text() const {
