@@ -2,7 +2,7 @@
 # Builds on a machine with a GPU and runs what needs one: scripts/gpu.sh OUT_DIR [tests] [sanitizer] [bench[=NAME,NAME]]
 # scripts/gpu.sh OUT_DIR ptx: the operators' tests with a build of PTX for compute capability 8.0, which the driver compiles.
 # Logs and results go to OUT_DIR; the last lines printed are the verdicts. Without words: tests and sanitizer.
-# bench runs configs/h200_*.yaml, seed_*.yaml and tile_load*.yaml; with names only those: bench=seed_gemm,h200_gemm.
+# bench runs every configuration of a GPU in configs/; with names only those: bench=seed_gemm,gemm.
 # TMAOPS_BUILD, when set, is a folder with a finished build: nothing is configured or built then.
 # A copy of the tree without its repository does not know its revision: TMAOPS_REVISION, when set, goes into the result
 # files, for example TMAOPS_REVISION=$(git rev-parse --short=12 HEAD) from the machine that has the repository.
@@ -62,7 +62,7 @@ for word in $steps; do
         --gtest_filter=-DependentLaunch.*
       ;;
     bench | bench=*)
-      configs=("$root"/configs/h200_*.yaml "$root"/configs/seed_*.yaml "$root"/configs/tile_load*.yaml)
+      configs=("$root"/configs/{gemm,ms_deform_attn,resample,seed,tile_load}*.yaml)
       if [[ $word == bench=* ]]; then
         IFS=, read -ra names <<<"${word#bench=}"
         configs=("${names[@]/#/$root/configs/}")
@@ -70,7 +70,7 @@ for word in $steps; do
       fi
       for config in "${configs[@]}"; do
         name=$(basename "$config" .yaml)
-        step "bench_$name" timeout 600 "$build/src/cli/tmaops" bench "$config" -f -o "$out/${name#h200_}.json"
+        step "bench_$name" timeout 600 "$build/src/cli/tmaops" bench "$config" -f -o "$out/$name.json"
       done
       ;;
     *) echo "unknown step $word"; exit 2 ;;

@@ -17,7 +17,7 @@ struct Case {
   const char* choice;
 };
 
-/// configs/h200_gemm.yaml, h200_gemm_large.yaml, seed_gemm.yaml and quick.yaml.
+/// configs/gemm.yaml, gemm_large.yaml, seed_gemm.yaml and quick.yaml.
 constexpr Case kCases[] = {
     {GemmMode::RC, 256, 256, 256, DType::f16, "wgmma_unrolled_k/64x16"},
     {GemmMode::RC, 512, 512, 512, DType::f16, "wgmma_unrolled_k/64x32"},
