@@ -133,6 +133,12 @@ void memory_examples(std::vector<RuleExample>& all) {
   e.breaking(RuleId::address_128, &Spec::swizzle, Swizzle::b128, &Spec::address, 0x1040);
   e.keeping(RuleId::address_128, &Spec::swizzle, Swizzle::b128, &Spec::address, 0x1080);
   e.keeping(RuleId::address_128, [](Spec& s) { s.address = 0x1040; });
+  e.breaking(RuleId::store_inner_16, [](Spec& s) { s.dims[0] = 60; });
+  e.breaking(RuleId::store_inner_16, [](Spec& s) {
+    s = tiled_spec(ElementType::u8, {466, 32}, {128, 2});
+    s.strides = {512};
+  });
+  e.keeping(RuleId::store_inner_16, [](Spec& s) { s.dims[0] = 56; });
   e.breaking(RuleId::stride_16, [](Spec& s) { s.strides[0] = 136; });
   e.keeping(RuleId::stride_16, [](Spec& s) { s.strides[0] = 144; });
   e.breaking(RuleId::stride_32, &Spec::interleave, Interleave::b32, &Spec::swizzle, Swizzle::b32,
@@ -147,7 +153,9 @@ void memory_examples(std::vector<RuleExample>& all) {
   e.breaking(RuleId::stride_overlap, [](Spec& s) { s.strides[0] = 112; });
   e.breaking(RuleId::stride_overlap, [](Spec& s) { s.strides[1] = 31 * 128 + 112; });
   e.keeping(RuleId::stride_overlap, [](Spec& s) { s.strides[1] = 31 * 128 + 128; });
-  e.keeping(RuleId::stride_overlap, [](Spec& s) {  // never stepped
+  e.breaking(RuleId::stride_overlap, [](Spec& s) { s.strides = {128 * 8, 112}; });
+  e.keeping(RuleId::stride_overlap, [](Spec& s) { s.strides = {128 * 8, 128}; });  // eight heads inside a row of tokens
+  e.keeping(RuleId::stride_overlap, [](Spec& s) {                                  // never stepped
     s.dims[1] = 1;
     s.strides[0] = 0;
   });

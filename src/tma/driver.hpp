@@ -26,6 +26,12 @@ void load_driver(int device_index);
 /// this thread. A broken context throws Error earlier_cuda_error.
 DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map);
 
+/// Whether the driver sets bit 85 of small tensors' maps wrongly: Blackwell, up to CUDA 13.3 (known issue of NVIDIA's
+/// driver 595.71.05). Sporadic illegal addresses follow where the allocation is below 128 KB and the map not dense.
+bool sets_bit_85_wrongly(int compute_capability, int driver_version);
+/// Clears the bit where the tensor may lie in so small an allocation, as the release notes advise.
+void clear_bit_85(const TensorMapSpec& spec, TensorMap& map);
+
 /// encode() for an operator whose supports() allows valid maps alone: the rules are looked at when the driver refuses.
 TensorMap encode_valid(const TensorMapSpec& spec, int device_index);
 

@@ -58,6 +58,8 @@ const Functions& functions_of_driver() {
   return functions;
 }
 
+thread_local bool clears_bit_85 = false;  // of the device that load_driver() was last called for
+
 template <class T>
 std::array<T, kMostEntries> as(const std::vector<std::int64_t>& values) {
   std::array<T, kMostEntries> result{};
@@ -81,6 +83,9 @@ void load_driver(int device_index) {
   std::size_t total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "before making a tensor map");
   functions_of_driver();
+  int version = 0;
+  check_cuda(cudaDriverGetVersion(&version), "cudaDriverGetVersion");
+  clears_bit_85 = sets_bit_85_wrongly(device.compute_capability, version);
 }
 
 DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map) {
@@ -110,7 +115,10 @@ DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map) {
                               static_cast<cuuint32_t>(spec.pixels_per_column), steps.data(), interleave, swizzle,
                               promotion, fill);
   }
-  if (result == CUDA_SUCCESS) return {};
+  if (result == CUDA_SUCCESS) {
+    if (clears_bit_85) clear_bit_85(spec, map);
+    return {};
+  }
   // Errors that stay with a context have the same number in CUresult and cudaError_t.
   if (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED)
     check_cuda(static_cast<cudaError_t>(result), "making a tensor map");

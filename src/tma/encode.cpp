@@ -6,6 +6,7 @@
 #include "core/entry.hpp"
 #include "core/fail.hpp"
 #include "tma/driver.hpp"
+#include "tma/sizes.hpp"
 
 namespace tmaops::tma {
 namespace {
@@ -45,6 +46,18 @@ bool fits_driver(const TensorMapSpec& spec) {
          within(spec.lower_corner, -most_int, most_int) && within(spec.upper_corner, -most_int, most_int) &&
          spec.channels_per_pixel >= 0 && spec.channels_per_pixel <= most32 && spec.pixels_per_column >= 0 &&
          spec.pixels_per_column <= most32;
+}
+
+bool sets_bit_85_wrongly(int compute_capability, int driver_version) {
+  return compute_capability >= 100 && driver_version < 13040;
+}
+
+void clear_bit_85(const TensorMapSpec& spec, TensorMap& map) {
+  constexpr double kSmallAllocation = 128 * 1024;
+  double spanned = static_cast<double>(bytes_of(spec.dtype, spec.dims[0]));
+  for (std::size_t i = 0; i < spec.strides.size(); ++i)
+    spanned += static_cast<double>(spec.dims[i + 1] - 1) * static_cast<double>(spec.strides[i]);
+  if (spanned < kSmallAllocation) map.opaque[1] &= ~(std::uint64_t{1} << 21);
 }
 
 TensorMap encode(const TensorMapSpec& spec, int device_index) {

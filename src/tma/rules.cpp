@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/checks.hpp"
 #include "tma/sizes.hpp"
@@ -107,6 +108,36 @@ void check_dims(const TensorMapSpec& spec, Findings& found) {
     found.add(RuleId::dim_packed_128, dimension("dims", 0, spec.dims[0]) + ", not a multiple of 128");
   if (spec.dtype == ElementType::u4x16_align8 && spec.dims[0] % 2 != 0)
     found.add(RuleId::dim_packed_even, dimension("dims", 0, spec.dims[0]) + ", not a multiple of 2");
+  if (spec.mode != Mode::tiled || spec.interleave != Interleave::none || is_packed(spec.dtype)) return;
+  if (const std::int64_t over = bytes_of(spec.dtype, spec.dims[0]) % 16; over != 0)
+    found.add(RuleId::store_inner_16,
+              dimension("dims", 0, spec.dims[0]) + " x " + std::to_string(bits_of(spec.dtype) / 8) + " B end " +
+                  std::to_string(over) + " B past a multiple of 16 B: a store writes the next " +
+                  std::to_string(16 - over) + " B too, a load reads them as " + std::string(to_string(spec.fill)));
+}
+
+/// Elements along a dimension, within what a map can have.
+std::int64_t extent_of(const TensorMapSpec& spec, std::size_t i) {
+  return std::clamp<std::int64_t>(spec.dims[i], 1, kLargestDim);
+}
+
+/// The dimensions may be listed in any order (heads inside the rows of tokens), so strides are compared by size.
+void check_overlap(const TensorMapSpec& spec, Findings& found) {
+  if (spec.dims.empty() || spec.interleave != Interleave::none) return;  // slices of channels are not nested
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < spec.strides.size() && i + 1 < spec.dims.size(); ++i)
+    if (spec.dims[i + 1] > 1 && spec.strides[i] >= 0 && spec.strides[i] < kStrideLimit) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return spec.strides[i]; });
+  std::int64_t spanned = bytes_of(spec.dtype, extent_of(spec, 0));
+  for (const std::size_t i : order) {
+    const std::int64_t stride = spec.strides[i];
+    if (stride < spanned)
+      found.add(RuleId::stride_overlap, dimension("strides", i, stride) +
+                                            " B, but the dimensions of smaller strides span " +
+                                            std::to_string(spanned) + " B");
+    const std::int64_t steps = extent_of(spec, i + 1) - 1;
+    spanned += stride > 0 && steps > kStrideLimit / stride ? kStrideLimit : steps * stride;
+  }
 }
 
 void check_strides(const TensorMapSpec& spec, Findings& found) {
@@ -120,17 +151,8 @@ void check_strides(const TensorMapSpec& spec, Findings& found) {
     if (stride % 16 != 0) found.add(RuleId::stride_16, got + ", not a multiple of 16 B");
     if (wants_32(spec) && stride % 32 != 0)
       found.add(RuleId::stride_32, got + ", not a multiple of 32 B, with " + why_32(spec));
-    if (i + 1 >= spec.dims.size() || spec.dims[i + 1] <= 1) continue;  // never stepped
-    if (spec.interleave != Interleave::none) continue;                 // slices of channels are not nested
-    // The bytes that the dimensions below reach, which one step of this dimension must not be shorter than.
-    std::int64_t below = bytes_of(spec.dtype, std::clamp<std::int64_t>(spec.dims[0], 0, kLargestDim));
-    if (i > 0 && spec.strides[i - 1] > 0 && spec.strides[i - 1] < kStrideLimit) {
-      const std::int64_t extent = std::clamp<std::int64_t>(spec.dims[i], 1, kLargestDim) - 1;
-      below += extent > kStrideLimit / spec.strides[i - 1] ? kStrideLimit : extent * spec.strides[i - 1];
-    }
-    if (stride < below)
-      found.add(RuleId::stride_overlap, got + ", but the dimensions below span " + std::to_string(below) + " B");
   }
+  check_overlap(spec, found);
 }
 
 /// "inner box 2 x 2 B = 4 B".

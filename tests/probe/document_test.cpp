@@ -1,6 +1,7 @@
 // What docs/tma.md says about hardware is what the committed result of `tmaops probe` says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -31,7 +32,12 @@ TEST(ProbeDocument, the_committed_run_is_complete_and_explained) {
 TEST(ProbeDocument, has_the_symptom_of_every_fault) {
   const std::string document = content("docs/tma.md");
   const auto json = results();
-  EXPECT_EQ(json["faults"].size(), faults().size());
+  for (const Fault& fault : faults()) {
+    const bool in_run =
+        std::ranges::any_of(json["faults"], [&](const auto& run) { return run["fault"] == fault.name; });
+    const std::string row = "| `" + std::string(fault.name) + "` | " + std::string(fault.text) + " | ";
+    EXPECT_NE(document.find(row + (in_run ? "" : "not in this run")), std::string::npos) << row;
+  }
   for (const auto& run : json["faults"]) {
     const std::string row = "| `" + run["fault"].get<std::string>() + "` | " + run["text"].get<std::string>() + " | " +
                             run["outcome"].get<std::string>() + " |\n";

@@ -52,6 +52,25 @@ TEST(Encode, on_a_gpu_the_descriptor_is_made_and_is_not_empty) {
   EXPECT_NE(bits, 0U);
 }
 
+TEST(Encode, bit_85_of_small_tensors_is_cleared_where_the_driver_sets_it_wrongly) {
+  EXPECT_TRUE(sets_bit_85_wrongly(100, 13000));
+  EXPECT_TRUE(sets_bit_85_wrongly(120, 13030));
+  EXPECT_FALSE(sets_bit_85_wrongly(100, 13040));
+  EXPECT_FALSE(sets_bit_85_wrongly(kHopper, 13000));
+  const auto second_word = [](std::int64_t rows, std::int64_t pitch) {
+    TensorMapSpec spec = tiled_spec(ElementType::f16, {64, rows}, {64, 8});
+    spec.strides = {pitch};
+    TensorMap map;
+    map.opaque[1] = ~std::uint64_t{0};
+    clear_bit_85(spec, map);
+    return map.opaque[1];
+  };
+  constexpr std::uint64_t cleared = 0xFFFFFFFFFFDFFFFF;
+  EXPECT_EQ(second_word(512, 256), cleared) << "511 * 256 + 128 bytes are less than 128 KB";
+  EXPECT_EQ(second_word(513, 256), ~std::uint64_t{0}) << "512 * 256 + 128 bytes are more";
+  EXPECT_EQ(second_word(std::int64_t{1} << 32, (std::int64_t{1} << 40) - 16), ~std::uint64_t{0});
+}
+
 TEST(Encode, the_opaque_type_is_what_a_kernel_parameter_needs) {
   static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 128);
   static_assert(std::is_trivially_copyable_v<TensorMap> && std::is_standard_layout_v<TensorMap>);

@@ -224,6 +224,23 @@ std::string run_store() {
   return tally.text();
 }
 
+/// A tile of 64 columns goes to a tensor of 60, whose rows lie 64 columns apart. Nothing may be written between them.
+std::string run_clipped_store() {
+  constexpr int width = kColumns - 4;
+  Numbers out(kElements);
+  tma::TensorMapSpec spec = tma::tiled_spec(tma::ElementType::u16, {width, kRows}, {kColumns, kRows});
+  spec.strides = {kColumns * 2};
+  spec.address = reinterpret_cast<std::uintptr_t>(out.get());
+  launch_kernel<store_kernel<FaultId::store_inner_16>>("probe", {.grid = 1, .block = kThreads}, nullptr,
+                                                       tma::encode(spec));
+  if (const std::string error = launch_error(); !error.empty()) return error;
+  Tally tally;
+  const auto got = out.values();
+  for (std::size_t i = 0; i < kElements; ++i)
+    tally.add(got[i], i % kColumns < width ? static_cast<std::uint16_t>(i + 1) : kPoison);
+  return tally.text();
+}
+
 /// The map at one address describes two tensors in turn.
 std::string run_rewritten_map() {
   constexpr int rounds = 200;
@@ -248,6 +265,8 @@ template <FaultId fault>
 std::string run() {
   if constexpr (fault == FaultId::store_fence_missing || fault == FaultId::store_not_waited_for)
     return run_store<fault>();
+  else if constexpr (fault == FaultId::store_inner_16)
+    return run_clipped_store();
   else if constexpr (fault == FaultId::map_not_grid_constant)
     return run_load<copied_map_kernel>();
   else if constexpr (fault == FaultId::map_rewritten)
