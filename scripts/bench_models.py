@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Measures whole models of transformers with their own deformable attention and with tmaops: time and peak memory.
 
-  bench_models.py [--device cuda] [--size 320] [--models deformable_detr,rt_detr_v2] [-o results/h200/models.json]
-  bench_models.py --device cuda --batch 8 --dtypes bf16 --modes eager,compiled,cuda_graphs -o results/h100/models_compiled.json
+  bench_models.py [--device cuda] [--size 320] [--models deformable_detr,rt_detr_v2@8] [-o results/h200/models.json]
+  bench_models.py --device cuda --batch 8 --dtypes bf16 --modes eager,compiled --jobs 16 -o results/h100/models_compiled.json
 
 A model has its default configuration and random weights; nothing is downloaded. The two ways take turns, and the medians of --rounds
 turns are written, with the 10th and 90th percentile. With --modes both are compiled, too. A training step is a forward pass and the gradients of all parameters, without an
 optimizer. Outputs are compared with those of the model's own code in f64 before anything is timed: tmaops may be no
 farther from them than twice the model's own code in the same types, or 1e-3. A model that fails is not timed, and the exit status
 is then 1.
+
+Each model and step has a process. --jobs of them compile at the same time; when they have, they are timed one after the other, while
+nothing else runs. The file is written after each of them, so that an interrupted run keeps what it has; --add keeps the rows that the file has.
 
 Peak memory is torch's on a GPU (weights included), and the resident memory of the whole process on the CPU.
 scripts/update_tables.py makes the table in docs/python.md of the file.
@@ -18,13 +21,18 @@ import argparse
 import contextlib
 import copy
 import ctypes
+import gc
 import json
+import multiprocessing
+import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import time
+import traceback
 
 import torch
 import transformers
@@ -171,10 +179,7 @@ def take_turns(found, model, given, dtype, training, options):
             break
 
 
-def rows_of(name, model, given, dtype, training, exact, options):
-    torch.compiler.reset()
-    found = check(name, model, given, dtype, training, exact, options)
-    take_turns(found, model, given, dtype, training, options)
+def rows_of(found, name, given, dtype, training, options):
     images, _, height, width = given["pixel_values"].shape
     batch = "" if images == 1 else f"{images} x "
     for (mode, implementation), rows in found.items():
@@ -199,32 +204,94 @@ def rows_of(name, model, given, dtype, training, exact, options):
         }
 
 
-def measured(name, options):
-    torch.manual_seed(0)
-    model = models.WHOLE[name]().eval()
-    models.scramble(model)
-    model = model.to(options.device)
-    height, width = (options.size, options.size) if options.size else SIZES.get(name, (640, 640))
-    given = models.inputs(name, height, width, batch=options.batch, device=options.device)
-    wide = models.inputs(name, height, width, batch=options.batch, device=options.device, dtype=torch.float64)
-    double = copy.deepcopy(model).double()
-    exact = [tensor.detach().clone() for tensor in step(double, double, wide, None, False)]
-    del double
-    for training in options.steps:
+def with_patience(function, *given):
+    """Calls again what found no memory on the GPU, which other processes use as well while they compile."""
+    for attempt in range(8):
+        try:
+            return function(*given)
+        except torch.OutOfMemoryError:
+            if attempt == 7:
+                raise
+        gc.collect()
+        torch.cuda.empty_cache()
+        time.sleep(5)
+
+
+def work(pipe, name, batch, training, options):
+    """A process: checks one model and step, says so, waits for its turn, and sends its rows."""
+    os.setsid()
+    try:
+        torch.manual_seed(0)
+        model = models.WHOLE[name]().eval()
+        models.scramble(model)
+        model = model.to(options.device)
+        height, width = (options.size, options.size) if options.size else SIZES.get(name, (640, 640))
+        given = models.inputs(name, height, width, batch=batch, device=options.device)
+        wide = models.inputs(name, height, width, batch=batch, device=options.device, dtype=torch.float64)
+        double = copy.deepcopy(model).double()
+        exact = [tensor.detach().clone() for tensor in with_patience(step, double, double, wide, None, False)]
+        del double, wide
+        ready = {}
         for dtype in options.dtypes:
             try:
-                rows = list(rows_of(name, model, given, dtype, training, exact, options))
+                ready[dtype] = with_patience(check, name, model, given, dtype, training, exact, options)
             except Wrong as wrong:
-                options.failed.append(str(wrong))
-                print(wrong, file=sys.stderr)
-                continue
-            for row in rows:
-                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
-                print(
-                    f"{row['case']:28} {row['step']:10} {dtype:5} {row['mode']:11} {row['implementation']:7} {shown}",
-                    file=sys.stderr,
-                )
-                yield row
+                pipe.send(("wrong", str(wrong)))
+        del exact
+        gc.collect()
+        if options.device != "cpu":
+            torch.cuda.empty_cache()
+        pipe.send(("ready", None))
+        pipe.recv()
+        rows = []
+        for dtype, found in ready.items():
+            take_turns(found, model, given, dtype, training, options)
+            rows += rows_of(found, name, given, dtype, training, options)
+        pipe.send(("rows", rows))
+    except Exception:
+        pipe.send(("wrong", f"{name}: {traceback.format_exc()}"))
+
+
+def measured(tasks, options):
+    """The rows of each task, in turn. Tasks are checked together and timed alone."""
+    context = multiprocessing.get_context("spawn")
+    workers = []
+    for task in tasks:
+        mine, theirs = context.Pipe()
+        process = context.Process(target=work, args=(theirs, *task, options))
+        process.start()
+        theirs.close()
+        workers.append((task, process, mine))
+
+    def heard(pipe, process, wanted, seconds):
+        """What a worker sends under the name `wanted`; None where it fails or takes too long, and the worker is then ended."""
+        deadline = time.monotonic() + seconds
+        while pipe.poll(max(0, deadline - time.monotonic())):
+            try:
+                what, content = pipe.recv()
+            except EOFError:
+                break
+            if what == wanted:
+                return content or True
+            options.failed.append(content)
+            print(content, file=sys.stderr)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return None
+
+    start = time.monotonic()
+    for task, process, pipe in list(workers):
+        if heard(pipe, process, "ready", max(1, start + options.patience - time.monotonic())) is None:
+            options.failed.append(f"{task}: not measured")
+            print(options.failed[-1], file=sys.stderr)
+            workers.remove((task, process, pipe))
+    print(f"checked {len(workers)} in {time.monotonic() - start:.0f} s", file=sys.stderr)
+    for _, process, pipe in workers:
+        pipe.send("go")
+        yield heard(pipe, process, "rows", 600) or []
+        process.join(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what torch.compile started
 
 
 def machine(device):
@@ -258,8 +325,13 @@ def machine(device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--models", default=",".join(models.WHOLE), type=lambda text: text.split(","))
+    parser.add_argument(
+        "--models", default=",".join(models.WHOLE), help="names, with a batch of their own if wanted: rt_detr_v2@8"
+    )
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="models that compile at the same time")
+    parser.add_argument("--patience", type=float, default=3600, help="seconds that they may take")
+    parser.add_argument("--add", action="store_true", help="keep the rows of the output file")
     parser.add_argument("--size", type=int, help="side of the image in pixels; by default the usual one of the model")
     parser.add_argument(
         "--dtypes",
@@ -285,6 +357,10 @@ def main():
     )
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
+    options.models = [
+        (name, int(batch or options.batch))
+        for name, _, batch in (one.partition("@") for one in options.models.split(","))
+    ]
     options.dtypes = options.dtypes or (["f32", "bf16"] if options.device == "cpu" else ["f32", "f16"])
     if options.output is None:
         found = (
@@ -295,19 +371,59 @@ def main():
             ROOT / "results" / place / ("models.json" if options.batch == 1 else f"models_batch{options.batch}.json")
         )
     options.failed = []
-    rows = [row for name in options.models for row in measured(name, options)]
+    if options.jobs > 1:  # each process has others that compile kernels
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(2, 2 * (os.cpu_count() or 1) // options.jobs)))
+    steps = [(name, batch, training) for name, batch in options.models for training in options.steps]
     document = {
         "schema": 1,
-        "status": "incomplete" if options.failed else "complete",
+        "status": "incomplete",
         "machine": machine(options.device),
         "revision": tmaops.revision(),
-        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]]), "batch": options.batch},
+        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]])},
     }
-    head = json.dumps(document, indent=2)[:-2]
-    lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    rows = {}
+    if options.add and options.output.exists():
+        before = json.loads(options.output.read_text(encoding="utf-8"))
+        for key in ("machine", "revision"):
+            if {**before, "machine": same(before)}[key] != {**document, "machine": same(document)}[key]:
+                parser.error(f"--add: {options.output} has another {key}: {before[key]}")
+        document["config"]["command"] = before["config"]["command"] + "; " + document["config"]["command"]
+        rows = {identity(row): row for row in before["rows"]}
+    for first in range(0, len(steps), options.jobs):
+        for new in measured(steps[first : first + options.jobs], options):
+            rows |= {identity(row): row for row in new}
+            for row in new:
+                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
+                print(
+                    f"{row['case']:28} {row['step']:10} {row['dtype']:5} {row['mode']:11} {row['implementation']:7} {shown}",
+                    file=sys.stderr,
+                )
+            write(document, rows, options.output)
+    document["status"] = "incomplete" if options.failed else "complete"
+    write(document, rows, options.output)
     return 1 if options.failed else 0
+
+
+def same(document):
+    """What must be the same of the machine of all rows."""
+    return {key: document["machine"][key] for key in ("cpu", "threads", "torch", "transformers")} | {
+        "gpu": (document["machine"]["gpu"] or {}).get("name")
+    }
+
+
+def identity(row):
+    return tuple(row[key] for key in ("case", "step", "dtype", "mode", "implementation"))
+
+
+def write(document, rows, path):
+    cases = list(dict.fromkeys(row["case"] for row in rows.values()))
+    ordered = sorted(rows.values(), key=lambda row: (cases.index(row["case"]), row["step"]))
+    head = json.dumps(document, indent=2)[:-2]
+    lines = ",\n".join("    " + json.dumps(row) for row in ordered)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(f'{head},\n  "rows": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    new.replace(path)
 
 
 if __name__ == "__main__":

@@ -339,6 +339,18 @@ def _whole_deformable_detr():
     return _default("DeformableDetrForObjectDetection", "DeformableDetrConfig", backbone_config=backbone)()
 
 
+def _whole_omdet_turbo():
+    """On transformers' own Swin: the default one needs timm."""
+    backbone = transformers.SwinConfig(out_features=["stage2", "stage3", "stage4"])
+    return _default(
+        "OmDetTurboForObjectDetection",
+        "OmDetTurboConfig",
+        backbone_config=backbone,
+        use_timm_backbone=False,
+        apply_layernorm_after_vision_backbone=False,
+    )()
+
+
 WHOLE = {
     "deformable_detr": _whole_deformable_detr,
     "grounding_dino": _default("GroundingDinoForObjectDetection", "GroundingDinoConfig"),
@@ -347,6 +359,14 @@ WHOLE = {
     "d_fine": _default("DFineForObjectDetection", "DFineConfig"),
     "rf_detr": _default("RfDetrForObjectDetection", "RfDetrConfig"),
     "mask2former": _default("Mask2FormerForUniversalSegmentation", "Mask2FormerConfig"),
+    "mm_grounding_dino": _default("MMGroundingDinoForObjectDetection", "MMGroundingDinoConfig"),
+    "lw_detr": _default("LwDetrForObjectDetection", "LwDetrConfig", projector_scale_factors=[1.0]),
+    "deimv2": _default("Deimv2ForObjectDetection", "Deimv2Config"),
+    "oneformer": _default("OneFormerForUniversalSegmentation", "OneFormerConfig"),
+    "omdet_turbo": _whole_omdet_turbo,
+    "pp_doclayout_v2": _default("PPDocLayoutV2ForObjectDetection", "PPDocLayoutV2Config"),
+    "pp_doclayout_v3": _default("PPDocLayoutV3ForObjectDetection", "PPDocLayoutV3Config"),
+    "pp_doclayout_v4": _default("PPDocLayoutV4ForObjectDetection", "PPDocLayoutV4Config"),
 }
 
 
