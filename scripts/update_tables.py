@@ -10,11 +10,13 @@ A document says where a table goes and what it shows:
 Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
 implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
 cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
-how many times slower it is. `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
+how many times slower it is. `ratios=cublas/tmaops>=1.05` adds the quotient of two times, with a goal where one is set: a
+missed goal is bold. With `ratios` alone the table has no times. `rows=implementations` makes one line per implementation of
+`show` and one column per case, times alone.
+`<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
 `columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters. With `run=FILE`
 the table may come before its rows do, and names the configuration to run.
 `<!-- models FILE -->` makes the table of a file of bench_models.py.
-goal_tables.py describes `<!-- table goals ... -->`.
 
 Below a table stands whether the code of its variants has changed since it was measured. Each row has a digest of the code that
 ran (cmake/code_digests.py); --digests names the file with those of a build. Where the build cannot tell, because it has no
@@ -30,8 +32,6 @@ import json
 import pathlib
 import re
 import sys
-
-from goal_tables import fill_goals
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
@@ -178,7 +178,7 @@ def source_line(path, document, rows, before, digests):
 def read_rows(spec):
     path, *filters = spec.split()
     wanted = dict(item.split("=", 1) for item in filters)
-    options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns")}
+    options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns", "ratios", "rows")}
     cases = [case.replace("_", " ") for case in wanted.pop("cases", "").split("|") if case]
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
     rows = [
@@ -220,38 +220,85 @@ def make_counters(spec, before, digests):
     return "\n".join(lines) + f"\n\n{source_line(path, document, shown, before, digests)}\n"
 
 
+RATIO = re.compile(r"(?P<above>[^/<>]+)/(?P<below>[^<>]+?)(?:(?P<sign><=|>=)(?P<goal>[\d.]+))?")
+
+
+def row_of(name, found):
+    """The row of an implementation; where it was the chosen variant, that is the row of tmaops."""
+    ours = found.get("tmaops")
+    return found.get(name, ours if ours and ours["selected"].partition("/")[0] == name else None)
+
+
+def ratio_cell(ratio, found):
+    above, below = (row_of(ratio[side], found) for side in ("above", "below"))
+    if above is None or below is None:
+        return "-"
+    value = above["us"]["median"] / below["us"]["median"]
+    shown = f"{value:.3g}"
+    if not ratio["goal"]:
+        return shown
+    missed = float(shown) > float(ratio["goal"]) if ratio["sign"] == "<=" else float(shown) < float(ratio["goal"])
+    return f"{'**' + shown + '**' if missed else shown} ({ratio['goal']})"
+
+
+def time_cell(row, ours):
+    time = microseconds(row["us"]["median"]) if row else "-"
+    return f"{time} ({row['us']['median'] / ours['us']['median']:.3g}x)" if row and ours else time
+
+
+def own_cell(ours):
+    return f"**{microseconds(ours['us']['median'])}** ({ours['selected']})" if ours else "-"
+
+
 def make_table(spec, before, digests):
     path, wanted, options, document, rows = read_rows(spec)
-    shown = options["show"]
-    cases, others = {}, []
+    cases = {}
     for row in rows:
-        key = (row["operator"], row["case"], row["dtype"], row["temperature"])
-        cases.setdefault(key, {})[row["implementation"]] = row
-        name = row["implementation"]
-        if name != "tmaops" and name not in others and (shown == [""] or name in shown):
-            others.append(name)
-    lines = [
-        "| case | dtype | tmaops (variant) |" + "".join(f" {name} |" for name in others),
-        "|---|---|---|" + "---|" * len(others),
-    ]
-    for (operator, case, dtype, _), found in cases.items():
-        ours = found.get("tmaops")
-        name = case if "operator" in wanted else f"{operator} {case}"
-        cell = f"**{microseconds(ours['us']['median'])}** ({ours['selected']})" if ours else "-"
-        line = f"| {name} | {dtype} | {cell} |"
-        for other in others:
-            row = found.get(other)
-            if row is None:
-                line += " - |"
-            elif ours is None:
-                line += f" {microseconds(row['us']['median'])} |"
-            else:
-                line += f" {microseconds(row['us']['median'])} ({row['us']['median'] / ours['us']['median']:.3g}x) |"
-        lines.append(line)
-    lines.append("")
-    shown_rows = [row for row in rows if row["implementation"] in ("tmaops", *others)]
-    lines.append(source_line(path, document, shown_rows, before, digests))
-    return "\n".join(lines) + "\n"
+        names = [row["case"]] if "operator" in wanted else [row["operator"], row["case"]]
+        cases.setdefault((" ".join(names), row["dtype"], row["temperature"]), {})[row["implementation"]] = row
+    ratios = [RATIO.fullmatch(text) for text in filter(None, options["ratios"])]
+    shown = options["show"]
+    if shown == [""]:
+        shown = [] if ratios else list(dict.fromkeys(row["implementation"] for row in rows))
+    dtypes, temperatures = ({row[key] for row in rows} for key in ("dtype", "temperature"))
+
+    def title(case, dtype, temperature):
+        return case + f" {dtype}" * (len(dtypes) > 1) + f", {temperature}" * (len(temperatures) > 1)
+
+    if options["rows"] == ["implementations"]:
+        lines = [["", *(title(*key) for key in cases)]]
+        lines += [
+            [
+                "default" if name == "tmaops" else name,
+                *(time_cell(row_of(name, found), None) for found in cases.values()),
+            ]
+            for name in shown
+        ]
+        for ratio in ratios:
+            lines.append(
+                [f"{ratio['above']} / {ratio['below']}", *(ratio_cell(ratio, found) for found in cases.values())]
+            )
+    else:
+        present = {name for found in cases.values() for name in found} - {"tmaops"}
+        others = [name for name in shown if name in present]
+        own = ["tmaops (variant)"] * (
+            (others != [] or not ratios) and any("tmaops" in found for found in cases.values())
+        )
+        lines = [["case", "dtype", *own, *others, *(f"{ratio['above']} / {ratio['below']}" for ratio in ratios)]]
+        for (case, dtype, temperature), found in cases.items():
+            ours = found.get("tmaops")
+            name = title(case, "", temperature) if len(temperatures) > 1 else case
+            lines.append(
+                [name, dtype, *[own_cell(ours)][: len(own)]]
+                + [time_cell(found.get(other), ours) for other in others]
+                + [ratio_cell(ratio, found) for ratio in ratios]
+            )
+    lines.insert(1, ["---"] * len(lines[0]))
+    of_ratios = {ratio[side] for ratio in ratios for side in ("above", "below")}
+    used = [row for row in rows if row["implementation"] in {"tmaops", *shown, *of_ratios}]
+    text = "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |").replace("| --- |", "|---|") for line in lines)
+    text = re.sub(r"^\|---.*$", "|" + "---|" * len(lines[0]), text, count=1, flags=re.MULTILINE)
+    return f"{text}\n\n{source_line(path, document, used, before, digests)}\n"
 
 
 MODES = {"eager": "", "compiled": ", compiled", "cuda graphs": ", CUDA graphs"}
@@ -306,7 +353,7 @@ def main():
 
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
-        new = fill_goals(BLOCK.sub(fill, text), ROOT, microseconds)
+        new = BLOCK.sub(fill, text)
         if new != text:
             if options.check:
                 problems.append(f"{path.relative_to(ROOT)} differs from its result files")
