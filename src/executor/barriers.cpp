@@ -121,6 +121,21 @@ std::string state_of(const Barrier& barrier) {
          " bytes";
 }
 
+std::string missing_at(const Barrier& barrier) {
+  std::string text;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count != 0) text += (text.empty() ? ": " : " and ") + std::to_string(count) + what;
+  };
+  add(barrier.pending, barrier.pending == 1 ? " arrival is missing" : " arrivals are missing");
+  add(std::max<std::int64_t>(0, barrier.bytes_to_come), " bytes are missing");
+  add(std::max<std::int64_t>(0, -barrier.bytes_to_come), " bytes more came than it expects");
+  // A wait for the parity of the phase that has ended returns at once; one for parity 1 does in the first phase, too.
+  if (barrier.pending == barrier.expected && barrier.bytes_expected == 0 && barrier.bytes_came == 0)
+    text += "; nothing has come in this phase, and a wait for parity " + std::to_string(1 - (barrier.phase & 1)) +
+            " would have returned";
+  return text;
+}
+
 void bytes_came(Block& block, std::uint32_t address, std::uint32_t bytes, Agent slot, Clock clock) {
   Barrier& barrier = block.barriers.at(address);
   barrier.bytes_to_come -= bytes;
@@ -208,7 +223,7 @@ void wait_barrier(void* pointer, std::uint32_t parity, const char* what, int sta
   Barrier& barrier = known_barrier(at, "a wait", place);
   if (parity > 1) stop(Rule::collective, "a wait for parity " + std::to_string(parity) + ": it is 0 or 1", place);
   const std::string name = std::string(what) + ", stage " + std::to_string(stage);
-  if (launch->random() % 4 == 0 && options().schedule == Schedule::random) yield();
+  if (launch->random() % 4 == 0 && schedule() == Schedule::random) yield();
   const std::uint64_t phase = barrier.phase;
   while ((barrier.phase & 1) == parity) {
     if (barrier.phase != phase)
@@ -218,12 +233,8 @@ void wait_barrier(void* pointer, std::uint32_t parity, const char* what, int sta
              place);
     barrier.waiting.push_back(self);
     wait([&barrier, parity, name, at] {
-      std::string text = "parity " + std::to_string(parity) + " of the barrier for " + name + " (" + spot(at.address) +
-                         "), which is in " + state_of(barrier);
-      if (barrier.phase > 0 && barrier.pending == barrier.expected && barrier.bytes_expected == 0)
-        text += "; nothing has come in this phase, and a wait for parity " + std::to_string(parity ^ 1) +
-                " would have returned";
-      return text;
+      return "parity " + std::to_string(parity) + " of the barrier for " + name + " (" + spot(at.address) +
+             "), which is in " + state_of(barrier) + missing_at(barrier);
     });
   }
   self->clocks.join(barrier.done);

@@ -105,6 +105,12 @@ void check_global(const void* pointer, std::size_t bytes, std::uint32_t alignmen
     stop(Rule::outside_global, std::string(who) + " of " + std::to_string(bytes) + " bytes, " + wrong, place);
 }
 
+void use_global(const Operation& operation, const void* pointer, std::size_t bytes, bool writes, const char* who) {
+  note_global(
+      pointer, bytes,
+      {.name = who, .writes = writes, .place = operation.place, .agent = operation.slot, .clock = operation.clock});
+}
+
 void begin_write(const Operation& operation, const char* who) {
   for (const auto& [at, bytes] : operation.writes) {
     if (!inside_shared(*operation.target, at, bytes))
@@ -144,6 +150,7 @@ void bulk_load(void* to, const void* from, std::uint32_t bytes, void* barrier) {
   check_for_copy(*signal.block, signal.address, kWho, place);
   const auto operation = std::make_shared<BulkLoad>(from, destination.address, bytes);
   start_operation(*operation, place);
+  use_global(*operation, from, bytes, false, kWho);
   operation->target = destination.block;
   operation->writes = {{destination.address, bytes}};
   operation->barrier = signal.address;
@@ -162,6 +169,7 @@ void bulk_store(void* to, const void* from, std::uint32_t bytes) {
   check_global(to, bytes, 16, kWho, place);
   const auto operation = std::make_shared<BulkStore>(to, origin.address, bytes);
   start_operation(*operation, place);
+  use_global(*operation, to, bytes, true, kWho);
   operation->writes_when_read = false;
   operation->source = origin.block;
   operation->reads = {{origin.address, bytes}};
@@ -217,6 +225,7 @@ void copy_async(void* to, const void* from, std::uint32_t size, std::uint32_t by
   if (bytes > 0) check_global(from, bytes, size, kWho, place);
   const auto operation = std::make_shared<AsyncCopy>(from, destination.address, size, bytes);
   start_operation(*operation, place);
+  if (bytes > 0) use_global(*operation, from, bytes, false, kWho);
   operation->by_threads = true;
   operation->target = destination.block;
   operation->writes = {{destination.address, size}};

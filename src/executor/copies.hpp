@@ -12,6 +12,8 @@ namespace tmaops::executor {
 Place shared_operand(const void* pointer, std::uint32_t alignment, const char* who, const void* place);
 /// Global memory that a copy reads or writes.
 void check_global(const void* pointer, std::size_t bytes, std::uint32_t alignment, const char* who, const void* place);
+/// Notes that the copy uses these bytes.
+void use_global(const Operation& operation, const void* pointer, std::size_t bytes, bool writes, const char* who);
 /// The bytes of operation.writes become garbage until it completes.
 void begin_write(const Operation& operation, const char* who);
 /// The bytes of operation.reads may not be written until it has read them.

@@ -60,21 +60,28 @@ const DeviceInfo& cuda_device_info(Device device) {
 
 int cuda_device_count() { return 1; }
 
-void run_on_device(Device, const LaunchSite& site, std::span<const Work::Step> steps, Stream, Dependence) {
+void run_on_device(Device, const LaunchSite& site, std::span<const Work::Step> steps, Stream, Dependence dependence) {
   for (const Work::Step& step : steps) {
     if (const auto* memset = std::get_if<Work::Memset>(&step)) {
       if (const std::string wrong = executor::outside_global(memset->to, memset->bytes); !wrong.empty())
         fail(ErrorCode::internal, std::string(site.where), "a memset " + wrong, "memory of the device");
       std::memset(memset->to, memset->byte, memset->bytes);
+      executor::note_memset(memset->to, memset->bytes);
       continue;
     }
     const auto& kernel = std::get<Work::Kernel>(step);
-    run_kernel(site.where, kernel.shape, kernel.function, kernel.parameters.addresses());
+    LaunchShape shape = kernel.shape;
+    // Behind a memset a launch waits for all that came before.
+    const bool behind_kernel = &step != &steps.front() ? std::holds_alternative<Work::Kernel>(*(&step - 1))
+                                                       : dependence != Dependence::not_the_first;
+    shape.dependent = shape.dependent && behind_kernel;
+    run_kernel(site.where, shape, kernel.function, kernel.parameters.addresses());
   }
 }
 
 void finish_on_device(Device device, const LaunchSite& site, std::span<const Work::Step> steps, Stream stream) {
   run_on_device(device, site, steps, stream, Dependence::as_asked);
+  executor::forget_kernels();
 }
 
 std::unique_ptr<RepeatedWork> repeat_on_device(Work work) {

@@ -4,6 +4,11 @@
 
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #if defined(__x86_64__)
 // void tmaops_switch(void** saved, void* next): the registers that a call preserves, on the stack that is left.
 asm(R"(
@@ -70,6 +75,7 @@ void Fiber::start(void (*entry)()) {
         mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     stack_ = static_cast<unsigned char*>(memory);
+    bottom_ = stack_;
   }
 #if defined(__x86_64__)
   constexpr std::size_t kSavedRegisters = 6;
@@ -87,11 +93,33 @@ void Fiber::start(void (*entry)()) {
 #endif
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+void Fiber::adopt_stack() {
+  pthread_attr_t attributes;
+  pthread_getattr_np(pthread_self(), &attributes);
+  void* bottom = nullptr;
+  pthread_attr_getstack(&attributes, &bottom, &bytes_);
+  bottom_ = bottom;
+  pthread_attr_destroy(&attributes);
+}
+void Fiber::entered() { __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr); }
+#else
+void Fiber::adopt_stack() {}
+void Fiber::entered() {}
+#endif
+
 void Fiber::switch_from(Fiber& from) {
+#if defined(__SANITIZE_ADDRESS__)
+  void* kept = nullptr;
+  __sanitizer_start_switch_fiber(&kept, bottom_, bytes_);
+#endif
 #if defined(__x86_64__)
   tmaops_executor_switch(&from.stack_pointer_, stack_pointer_);
 #else
   swapcontext(&from.context_, &context_);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
 #endif
 }
 

@@ -1,5 +1,7 @@
 #include "executor/findings.hpp"
 
+#include <csignal>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
@@ -23,6 +25,7 @@ std::vector<Finding> findings;
 std::map<std::tuple<Rule, std::string, std::string>, std::size_t> known_findings;
 std::uint64_t times_reported = 0;
 std::uint64_t launches = 0;  // with these options
+Schedule schedule_now = Schedule::random;
 
 }  // namespace
 
@@ -37,8 +40,8 @@ std::string_view to_string(Schedule schedule) {
       return "eager";
     case Schedule::lazy:
       return "lazy";
-    case Schedule::starve:
-      return "starve";
+    case Schedule::starving:
+      return "starving";
   }
   return "?";
 }
@@ -47,8 +50,15 @@ void set_options(const Options& options) {
   current_options = options;
   launches = 0;
 }
-std::uint64_t seed_of_next_launch() { return current_options.seed * 0x2545F4914F6CDD1Dull + ++launches; }
+std::uint64_t launches_so_far() { return launches; }
+std::uint64_t seed_of_next_launch() {
+  ++launches;
+  schedule_now = current_options.only_launch == 0 || current_options.only_launch == launches ? current_options.schedule
+                                                                                             : Schedule::eager;
+  return current_options.seed * 0x2545F4914F6CDD1Dull + launches;
+}
 const Options& options() { return current_options; }
+Schedule schedule() { return schedule_now; }
 
 std::string to_text(const Finding& finding) {
   std::string text = std::string(to_string(finding.rule)) + ": " + finding.text;
@@ -56,7 +66,7 @@ std::string to_text(const Finding& finding) {
   if (!finding.thread.empty()) text += ", " + finding.thread;
   text += "\n  at " + finding.line;
   text += "\n  with seed " + std::to_string(finding.options.seed) + ", schedule " +
-          std::string(to_string(finding.options.schedule));
+          std::string(to_string(finding.options.schedule)) + ", launch " + std::to_string(finding.launch);
   if (finding.count > 1) text += "; met " + std::to_string(finding.count) + " times";
   return text;
 }
@@ -92,7 +102,9 @@ void report(Rule rule, const std::string& text, const void* place) {
                       .text = text,
                       .line = line,
                       .count = 1,
-                      .options = current_options});
+                      .options = current_options,
+                      .launch = launches});
+  if (std::getenv("TMAOPS_EXECUTOR_BREAK") != nullptr) std::raise(SIGTRAP);  // a debugger stops here
 }
 
 void stop(Rule rule, const std::string& text, const void* place) {

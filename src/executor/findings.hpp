@@ -20,19 +20,28 @@ std::string_view text_of(Rule rule);
 
 /// Which thread or copy goes on where several can.
 enum class Schedule : std::uint8_t {
-  random,  // any
-  eager,   // copies complete as soon as they are issued, threads go on in turn
-  lazy,    // copies go on only when no thread can
-  starve   // one warp goes on only when no other can
+  random,   // any
+  eager,    // copies complete as soon as they are issued, threads go on in turn
+  lazy,     // copies go on only when no thread can
+  starving  // one warp goes on only when no other can
 };
+inline constexpr Schedule kSchedules[] = {Schedule::random, Schedule::eager, Schedule::lazy, Schedule::starving};
 std::string_view to_string(Schedule schedule);
 
 /// How kernels are run from here on. Every decision follows from the seed.
 struct Options {
   std::uint64_t seed = 1;
   Schedule schedule = Schedule::random;
+  /// Also what the hardware forgives and PTX does not promise: docs/executor.md has the list.
+  bool strict = false;
+  /// Also accesses of several blocks, or of threads of one, to the same global memory. Slow.
+  bool global_races = false;
+  /// The one launch since set_options() that runs by the schedule; the others run eagerly. 0: all of them.
+  std::uint64_t only_launch = 0;
 };
 void set_options(const Options& options);
+/// Kernels that ran since set_options().
+std::uint64_t launches_so_far();
 
 /// A rule that a kernel breaks.
 struct Finding {
@@ -40,9 +49,10 @@ struct Finding {
   std::string kernel;  // "gemm: wgmma_tma"
   std::string thread;  // "thread 33 of block (0, 0, 0)"; empty where it is about several
   std::string text;
-  std::string line;     // of the kernel: "kernel.cu:131", then who called it
-  std::uint64_t count;  // how often it was met
-  Options options;      // of the run that met it first
+  std::string line;          // of the kernel: "kernel.cu:131", then who called it
+  std::uint64_t count;       // how often it was met
+  Options options;           // of the run that met it first
+  std::uint64_t launch = 0;  // its number in that run, from 1
 };
 /// Several lines for people.
 std::string to_text(const Finding& finding);

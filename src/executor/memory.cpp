@@ -53,8 +53,10 @@ void* allocate(std::size_t bytes) {
 void release(void* memory) {
   const auto found = allocations.find(reinterpret_cast<std::uintptr_t>(memory));
   if (found == allocations.end()) return;
+  const std::size_t bytes = found->second;
   allocations.erase(found);
   last_end = 0;
+  written_by_host(memory, bytes);  // the next owner's
 }
 
 bool is_global(const void* pointer) {

@@ -44,9 +44,14 @@ cudaError_t CUDARTAPI cudaMemset(void* to, int byte, std::size_t bytes) {
   std::memset(to, byte, bytes);
   return cudaSuccess;
 }
-cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   std::memcpy(to, from, bytes);
+  if (kind == cudaMemcpyHostToDevice) tmaops::executor::written_by_host(to, bytes);
   return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                                      cudaStream_t) {
+  return cudaMemcpy(to, from, bytes, kind);
 }
 cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }

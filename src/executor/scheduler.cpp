@@ -79,7 +79,9 @@ void check_end(Block& block) {
 }
 
 void thread_main() {
+  Fiber::entered();
   for (;;) {
+    self->has_begun = true;
     try {
       in_kernel = true;
       launch->body();
@@ -121,6 +123,7 @@ void prepare_thread(Thread& thread, Block& block, std::size_t index) {
   thread.position = {at % l.block.x, at / l.block.x % l.block.y, at / (l.block.x * l.block.y)};
   thread.block = &block;
   thread.state = Thread::State::ready;
+  thread.has_begun = false;
   thread.reason = nullptr;
   thread.clocks.reset(l.agents);
   thread.tick();
@@ -129,6 +132,8 @@ void prepare_thread(Thread& thread, Block& block, std::size_t index) {
   thread.store_groups.clear();
   thread.copy_groups.clear();
   thread.in_cluster_barrier = thread.has_waited_for_cluster = thread.has_fenced = false;
+  thread.has_waited_for_kernels = false;
+  thread.before_fence.seen.clear();
   thread.cluster_round = thread.unwritten_reads = 0;
   thread.fiber.start(&thread_main);
 }
@@ -146,6 +151,8 @@ void prepare_cluster(const Extent& first) {
   l.cluster_round = 0;
   l.cluster_clocks.reset(l.agents);
   l.cluster_waiting.clear();
+  l.waits_for_kernels.clear();
+  l.clusters_seen.assign(l.clusters_seen.size(), false);
   while (block_pool.size() < l.cluster) block_pool.push_back(std::make_unique<Block>());
   while (thread_pool.size() < l.cluster * threads) thread_pool.push_back(std::make_unique<Thread>());
   for (std::size_t rank = 0; rank < l.cluster; ++rank) {
@@ -166,13 +173,13 @@ void prepare_cluster(const Extent& first) {
 Thread* take_ready() {
   auto& ready = launch->ready;
   std::size_t i = 0;
-  if (options().schedule == Schedule::eager) {
+  if (schedule() == Schedule::eager) {
     Thread* thread = ready.front();
     ready.erase(ready.begin());
     return thread;
   }
   i = launch->random() % ready.size();
-  if (options().schedule == Schedule::starve) {
+  if (schedule() == Schedule::starving) {
     const auto starves = [&](const Thread* thread) { return std::size_t{thread->agent} / 32 == launch->starved_warp; };
     for (std::size_t tried = 0; tried < ready.size() && starves(ready[i]); ++tried) i = (i + 1) % ready.size();
   }
@@ -190,34 +197,48 @@ void report_deadlock() {
     if (threads++ == 0) first = thread;
   }
   std::string text = "no thread can go on, and no copy is under way";
+  const auto ended = std::ranges::count(launch->threads, Thread::State::ended, &Thread::state);
+  if (ended > 0)
+    text += "; " + std::to_string(ended) + " of " + std::to_string(launch->threads.size()) + " threads have ended";
   for (const auto& [words, threads] : kinds)
     text += "\n    " + std::to_string(threads.first) + (threads.first == 1 ? " thread" : " threads, the first") + " (" +
             name_of(*threads.second) + "), waiting for " + words;
   report(Rule::never_completes, text, kinds.empty() ? nullptr : kinds.begin()->second.second->place);
 }
 
+void go_on(Thread& thread) {
+  self = &thread;
+  tmaops_thread_index = thread.position;
+  tmaops_block_index = thread.block->position;
+  thread.fiber.switch_from(scheduler);
+  self = nullptr;
+}
+
+/// Lets the threads of a launch that has stopped leave their functions.
+void end_threads() {
+  for (Thread* thread : launch->threads)
+    if (thread->has_begun && thread->state != Thread::State::ended) go_on(*thread);
+}
+
 void run_cluster(const Extent& first) {
   Launch& l = *launch;
   prepare_cluster(first);
   while (!l.stopped) {
-    const bool copies_wait = options().schedule != Schedule::random && !l.ready.empty();
+    const bool copies_wait = schedule() != Schedule::random && !l.ready.empty();
     if (!l.flying.empty() && !copies_wait && (l.ready.empty() || l.random() % kStepsPerCopy == 0)) {
       step_of_any_copy();
       continue;
     }
     if (l.ready.empty()) break;
-    self = take_ready();
     ++l.steps;
-    tmaops_thread_index = self->position;
-    tmaops_block_index = self->block->position;
-    self->fiber.switch_from(scheduler);
-    self = nullptr;
+    go_on(*take_ready());
   }
-  if (l.stopped) return;
-  if (std::ranges::any_of(l.threads, [](const Thread* t) { return t->state == Thread::State::waiting; })) {
+  if (!l.stopped &&
+      std::ranges::any_of(l.threads, [](const Thread* t) { return t->state == Thread::State::waiting; })) {
     report_deadlock();
     l.stopped = true;
   }
+  if (l.stopped) end_threads();
 }
 
 }  // namespace
@@ -260,7 +281,7 @@ void start_operation(Operation& operation, const void* place) {
 }
 
 void fly(std::shared_ptr<Operation> operation) {
-  if (options().schedule == Schedule::eager)
+  if (schedule() == Schedule::eager)
     while (!operation->is_complete) step(operation);
   else
     launch->flying.push_back(std::move(operation));
@@ -279,12 +300,17 @@ void run(std::string_view where, const LaunchShape& shape, std::function<void()>
   l.body = std::move(body);
   l.agents = volume(l.block) * l.cluster + kSlots;
   l.random_state = seed_of_next_launch();
+  l.dependent = shape.dependent;
+  l.clusters_seen.resize(volume(l.grid) / l.cluster);
   launch = &l;
+  scheduler.adopt_stack();
+  begin_kernel();
   tmaops_block_size = l.block;
   tmaops_grid_size = l.grid;
   for (unsigned z = 0; z < l.grid.z; ++z)
     for (unsigned y = 0; y < l.grid.y; ++y)
-      for (unsigned x = 0; x < l.grid.x && !l.stopped; x += static_cast<unsigned>(l.cluster)) run_cluster({x, y, z});
+      for (unsigned x = 0; x < l.grid.x && !l.stopped; x += static_cast<unsigned>(l.cluster), ++l.cluster_number)
+        run_cluster({x, y, z});
   launch = nullptr;
   self = nullptr;
 }
@@ -300,7 +326,5 @@ void trap() {
   const Entry entry;
   stop(Rule::trap, "the kernel ends itself", TMAOPS_PLACE);
 }
-
-void wait_for_previous_kernel() {}
 
 }  // namespace tmaops::executor

@@ -150,7 +150,7 @@ bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Acce
     if (cell.readers_in_flight != 0)
       return say(Rule::written_while_read, " while " + reader_of(block, at + i) + " still reads it");
     // Lanes that write the same word by one instruction write the same value: one of them wins.
-    const bool same_store = !who.asynchronous && cell.write_place == who.place;
+    const bool same_store = !who.asynchronous && cell.write_place == who.place && !options().strict;
     if (cell.write_clock > by.seen[cell.writer] && !same_store) return say(Rule::race, ", " + written_by(cell));
     if (who.asynchronous && cell.state == ByteState::written && cell.write_clock > by.fenced[cell.writer])
       return say(Rule::missing_proxy_fence, ", which " + name_of(cell.writer) + " wrote before by ordinary stores" +
@@ -206,12 +206,13 @@ void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent
                 .readers_in_flight = cells[i].readers_in_flight};
 }
 
-void access(const void* pointer, std::uint32_t bytes, bool writes, bool aligned, const void* place) {
+void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place) {
+  const bool writes = how.writes;
   if (self->fiber.on_stack(pointer)) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const char* does = writes ? "writes " : "reads ";
   const auto check_alignment = [&](const std::string& what) {
-    if (aligned && address % bytes != 0)
+    if (how.aligned && address % bytes != 0)
       report(Rule::misaligned, "it " + std::string(does) + std::to_string(bytes) + " bytes at once at " + what, place);
   };
   if (address - reinterpret_cast<std::uintptr_t>(shared_windows()) < kMostBlocks * kWindowBytes) {
@@ -236,6 +237,14 @@ void access(const void* pointer, std::uint32_t bytes, bool writes, bool aligned,
     check_alignment("an address of global memory that is no multiple of that");
     if (const std::string wrong = outside_global(pointer, bytes); !wrong.empty())
       report(Rule::outside_global, "it " + std::string(does) + std::to_string(bytes) + " bytes, " + wrong, place);
+    else
+      note_global(pointer, bytes,
+                  {.name = how.atomic ? "an atomic operation" : "it",
+                   .writes = writes,
+                   .atomic = how.atomic,
+                   .place = place,
+                   .agent = self->agent,
+                   .clock = self->now()});
     return;
   }
   // Constants lie in the program itself.
@@ -259,7 +268,7 @@ namespace {
 inline void hook(void* pointer, unsigned long bytes, bool writes, bool aligned, const void* place) {
   if (!tmaops::executor::in_kernel) return;
   const tmaops::executor::Entry entry;
-  tmaops::executor::access(pointer, static_cast<std::uint32_t>(bytes), writes, aligned, place);
+  tmaops::executor::access(pointer, static_cast<std::uint32_t>(bytes), {.writes = writes, .aligned = aligned}, place);
 }
 }  // namespace
 

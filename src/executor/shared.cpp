@@ -47,9 +47,18 @@ void* shared_pointer(std::uint32_t address) {
 
 void thread_fence() {
   const Entry entry;
+  if (!self->before_fence.seen.empty()) self->clocks.join(self->before_fence);
   self->has_fenced = true;
   self->at_fence = self->clocks;
   self->tick();
+}
+
+void Thread::acquire(const Clocks& released) {
+  // The hardware keeps the order of one chain of atomic operations, with the fence before them alone. PTX asks for a
+  // fence behind them, too (PTX ISA "Release and Acquire Patterns").
+  if (!options().strict) return clocks.join(released);
+  if (before_fence.seen.empty()) before_fence.reset(launch->agents);
+  before_fence.join(released);
 }
 
 void atomic_access(const void* pointer, std::size_t size) {
@@ -58,7 +67,8 @@ void atomic_access(const void* pointer, std::size_t size) {
   const auto bytes = static_cast<std::uint32_t>(size);
   const Place at = place_of(pointer);
   if (at.block == nullptr || !inside_shared(*at.block, at.address, bytes)) {
-    access(pointer, bytes, true, true, place);
+    access(pointer, bytes, {.writes = true, .atomic = true}, place);
+    order_global_atomic(pointer);
     return;
   }
   const Cell& cell = at.block->cells[at.address];
@@ -71,9 +81,8 @@ void atomic_access(const void* pointer, std::size_t size) {
   note_write(*at.block, at.address, bytes, self->agent, 0, ByteState::written, nullptr);
   Clocks& released = at.block->atomics[at.address];
   if (released.seen.empty()) released.reset(launch->agents);
-  // The hardware keeps the order of one chain of atomic operations, with the fence before them alone.
   if (self->has_fenced) released.join(self->at_fence);
-  self->clocks.join(released);
+  self->acquire(released);
 }
 
 }  // namespace tmaops::executor

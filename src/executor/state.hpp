@@ -78,6 +78,7 @@ struct Thread {
   Extent position;  // threadIdx
   Block* block = nullptr;
   enum class State : std::uint8_t { ready, waiting, ended } state = State::ready;
+  bool has_begun = false;
   Reason reason;
   const void* place = nullptr;  // of its last call of the executor
   Clocks clocks;
@@ -89,8 +90,12 @@ struct Thread {
   bool has_waited_for_cluster = false;
   bool has_fenced = false;  // __threadfence
   int unwritten_reads = 0;  // places that allow them
+  bool has_waited_for_kernels = false;
   Clocks at_fence;
+  Clocks before_fence;  // strict: what it acquires at its next fence
 
+  /// What an atomic operation brings from those that released it.
+  void acquire(const Clocks& released);
   Clock now() const { return clocks.seen[agent]; }
   void tick() { ++clocks.seen[agent]; }
 };
@@ -221,6 +226,10 @@ struct Launch {
   Clocks cluster_clocks;
   std::vector<Thread*> cluster_waiting;
   std::size_t starved_warp = 0;
+  bool dependent = false;
+  std::vector<std::pair<Agent, Clock>> waits_for_kernels;  // by threads of the cluster
+  std::uint32_t cluster_number = 0;                        // in the grid
+  std::vector<bool> clusters_seen;                         // that come before this one, by their number
   std::int64_t steps = 0;
   std::uint64_t random_state = 0;
   bool stopped = false;
@@ -246,6 +255,8 @@ struct Entry {
 extern thread_local Launch* launch;
 extern thread_local Thread* self;
 const Options& options();
+/// Of the launch that runs.
+Schedule schedule();
 /// Launches of one seed differ from each other.
 std::uint64_t seed_of_next_launch();
 
@@ -291,7 +302,12 @@ void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent
                 const void* place);
 bool inside_shared(const Block& block, std::uint32_t at, std::uint32_t bytes);
 std::string shared_extent(std::uint32_t at, std::uint32_t bytes);
-void access(const void* pointer, std::uint32_t bytes, bool writes, bool aligned, const void* place);
+struct Access {
+  bool writes = false;
+  bool aligned = true;
+  bool atomic = false;
+};
+void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place);
 
 // --- memory.cpp
 void* allocate(std::size_t bytes);
@@ -301,8 +317,29 @@ bool is_global(const void* pointer);
 std::string outside_global(const void* pointer, std::size_t bytes);
 unsigned char* shared_windows();
 
+// --- global.cpp
+/// What a thread, or a copy that it issues, does with global memory.
+struct GlobalAccess {
+  const char* name;  // "it", "a bulk load"
+  bool writes = false;
+  bool atomic = false;
+  const void* place = nullptr;
+  Agent agent = 0;
+  Clock clock = 0;
+};
+void begin_kernel();
+/// The kernels so far have ended for every one that follows.
+void forget_kernels();
+/// A step between kernels, which waits for those before it.
+void note_memset(const void* pointer, std::size_t bytes);
+void written_by_host(const void* pointer, std::size_t bytes);
+void note_global(const void* pointer, std::size_t bytes, const GlobalAccess& access);
+void order_global_atomic(const void* pointer);
+
 // --- barriers.cpp
 std::string state_of(const Barrier& barrier);
+/// What its phase still needs: ": 64 bytes are missing".
+std::string missing_at(const Barrier& barrier);
 void bytes_came(Block& block, std::uint32_t address, std::uint32_t bytes, Agent slot, Clock clock);
 /// The barrier that a copy is to complete on, if it may.
 void check_for_copy(Block& block, std::uint32_t address, const char* who, const void* place);

@@ -39,6 +39,15 @@ const Tensor& tensor_of(const EncodedMap& map) {
 
 const Tensor& checked_tensor(const void* pointer, int rank, const char* who, const void* place) {
   const auto& map = *static_cast<const EncodedMap*>(pointer);
+  // CUDA C++ Programming Guide, "Encoding a tensor map on device"; the device layer has no such fence.
+  if (is_global(pointer))
+    report(Rule::map_not_acquired,
+           std::string(who) +
+               " through a tensor map in global memory: without fence.proxy.tensormap it may be an older one. Pass it "
+               "as a __grid_constant__ parameter",
+           place);
+  if (map.magic == EncodedMap::kMagic && !map.is_tiled())
+    stop(Rule::bad_tensor_map, std::string(who) + " through an im2col map, which the executor does not model", place);
   if (!map.is_tiled())
     stop(Rule::bad_tensor_map, std::string(who) + " through 128 bytes that are no encoded tiled map", place);
   if (map.rank != rank)
@@ -155,16 +164,20 @@ struct TensorStore : Operation {
 };
 
 /// What the part of a box that lies in the tensor takes of global memory.
-void check_tensor_bytes(const Tensor& tensor, const Coordinates& at, std::int64_t row_bytes, std::int64_t first,
-                        const char* who, const void* place) {
-  if (row_bytes <= 0) return;
-  bool right = true;
+struct GlobalRows {
+  std::int64_t first, bytes;  // of each row: an element, and how much from there
+};
+
+void use_tensor_bytes(const Operation& operation, const Tensor& tensor, const Coordinates& at, const GlobalRows& rows,
+                      bool writes, const char* who) {
+  if (rows.bytes <= 0) return;
   for_each_row(tensor, at, [&](std::int64_t, std::int64_t offset, bool inside) {
-    if (!inside || !right) return;
-    const unsigned char* const from = address_of(tensor) + offset + first * tensor.layout.element_bytes;
-    const std::string wrong = outside_global(from, static_cast<std::size_t>(row_bytes));
-    right = wrong.empty();
-    if (!right) stop(Rule::outside_global, std::string(who) + " takes a row of the tensor that lies " + wrong, place);
+    if (!inside) return;
+    const unsigned char* const from = address_of(tensor) + offset + rows.first * tensor.layout.element_bytes;
+    const auto bytes = static_cast<std::size_t>(rows.bytes);
+    if (const std::string wrong = outside_global(from, bytes); !wrong.empty())
+      stop(Rule::outside_global, std::string(who) + " takes a row of the tensor that lies " + wrong, operation.place);
+    use_global(operation, from, bytes, writes, who);
   });
 }
 
@@ -191,7 +204,6 @@ void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, vo
   const Place signal = shared_operand(barrier, 8, kWho, place);
   const std::int64_t first = std::max<std::int64_t>(0, coordinates[0]);
   const std::int64_t last = std::min(tensor.spec.dims[0], coordinates[0] + tensor.layout.loaded[0]);
-  check_tensor_bytes(tensor, coordinates, (last - first) * tensor.layout.element_bytes, first, kWho, place);
   if (blocks >> launch->cluster != 0)
     stop(Rule::collective, "a multicast to more blocks than the " + std::to_string(launch->cluster) + " of the cluster",
          place);
@@ -202,6 +214,8 @@ void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, vo
     check_for_copy(*block, signal.address, kWho, place);
     const auto operation = std::make_shared<TensorLoad>(tensor, coordinates, destination.address);
     start_operation(*operation, place);
+    use_tensor_bytes(*operation, tensor, coordinates, {first, (last - first) * tensor.layout.element_bytes}, false,
+                     kWho);
     operation->target = block;
     operation->writes = box_bytes(tensor, destination.address);
     operation->barrier = signal.address;
@@ -228,9 +242,9 @@ void tensor_store(const void* map, const std::int32_t* at, int rank, const void*
            "a tensor store at " + text_of(coordinates, rank) + " writes " + std::to_string(beyond) +
                " bytes beyond the " + std::to_string(tensor.spec.dims[0]) + " elements of each row",
            place);
-  check_tensor_bytes(tensor, coordinates, count, coordinates[0], kWho, place);
   const auto operation = std::make_shared<TensorStore>(tensor, coordinates, origin.address);
   start_operation(*operation, place);
+  use_tensor_bytes(*operation, tensor, coordinates, {coordinates[0], count}, true, kWho);
   operation->writes_when_read = false;
   operation->source = origin.block;
   operation->reads = box_bytes(tensor, origin.address);

@@ -285,7 +285,7 @@ void multiply_add(float* sums, const std::uint32_t* a, const std::uint32_t* b, b
 void load_matrices(std::uint32_t* to, const void* row, bool transposed) {
   const Entry entry;
   const void* const place = TMAOPS_PLACE;
-  access(row, 16, false, true, place);
+  access(row, 16, {}, place);
   const MatrixRow mine{to, const_cast<void*>(row)};
   collect(Collect::load_matrices, ~0u, 0, 0, 32, &mine, place, [&](Collective& all) {
     for (std::size_t m = 0; m < 4; ++m) {
@@ -306,7 +306,7 @@ void load_matrices(std::uint32_t* to, const void* row, bool transposed) {
 void store_matrices(void* row, const std::uint32_t* from) {
   const Entry entry;
   const void* const place = TMAOPS_PLACE;
-  access(row, 16, true, true, place);
+  access(row, 16, {.writes = true}, place);
   const MatrixRow mine{const_cast<std::uint32_t*>(from), row};
   collect(Collect::store_matrices, ~0u, 0, 0, 32, &mine, place, [&](Collective& all) {
     for (std::size_t m = 0; m < 4; ++m) {

@@ -114,7 +114,7 @@ void expect_kernels_keep_the_rules(std::string_view op, const std::vector<Proble
     std::string refusals;
     for (std::size_t p = 0; p < problems.size(); ++p) {
       const Problem& problem = problems[p];
-      for (const Schedule schedule : {Schedule::random, Schedule::lazy, Schedule::starve}) {
+      for (const Schedule schedule : {Schedule::random, Schedule::lazy, Schedule::starving}) {
         const std::string name(variant.name);
         set_options({.seed = 1, .schedule = schedule});
         try {

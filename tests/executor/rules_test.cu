@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
 #include "device/tensor_copy.cuh"
+#include "device/warp.cuh"
 #include "device/wgmma.cuh"
 #include "executor/findings.hpp"
 #include "tma/driver.hpp"
@@ -48,9 +50,9 @@ class Words {
 template <auto kernel, class... Given>
 std::vector<Finding> findings_of(const LaunchShape& shape, Given... given) {
   std::vector<Finding> all;
-  for (const Schedule schedule : {Schedule::random, Schedule::eager, Schedule::lazy, Schedule::starve})
+  for (const Schedule schedule : kSchedules)
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-      set_options({.seed = seed, .schedule = schedule});
+      set_options({.seed = seed, .schedule = schedule, .global_races = true});
       try {
         launch_kernel<kernel>("test", shape, nullptr, given...);
       } catch (const Error& error) {
@@ -117,8 +119,24 @@ __global__ void never_completes_kernel(const std::uint32_t* from) {
 TMAOPS_TEST_RULE(
     never_completes, kBlock,
     "parity 0 of the barrier for the words, stage 3 (byte 256 of a block_shared of 384 bytes), which is in "
-    "phase 0 (parity 0), with 1 of 1 arrivals and 256 of 320 bytes",
+    "phase 0 (parity 0), with 1 of 1 arrivals and 256 of 320 bytes: 64 bytes are missing",
     Words().get())
+
+/// The second wait of a barrier that completes once: for the phase behind it, or for that one again.
+template <Kernel which>
+__global__ void other_parity_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  load(tile, from);
+  device::wait(tile.barrier, 0);
+  device::wait(tile.barrier, which == Kernel::broken ? 1 : 0);
+}
+TEST(executor_rules, never_completes_says_that_the_other_parity_would_have_returned) {
+  const Words words;
+  expect_rule(findings_of<other_parity_kernel<Kernel::broken>>(kBlock, words.get()), Rule::never_completes,
+              "1 arrival is missing; nothing has come in this phase, and a wait for parity 0 would have returned");
+  expect_nothing(findings_of<other_parity_kernel<Kernel::right>>(kBlock, words.get()));
+}
 
 template <Kernel which>
 __global__ void phase_missed_kernel(int) {
@@ -406,6 +424,142 @@ TEST(executor_rules, bad_tensor_map) {
   const Words rows(32);
   expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::TensorMap{}), Rule::bad_tensor_map,
               "through 128 bytes that are no encoded tiled map");
+}
+
+/// A map may lie in global memory, but then the kernel has to acquire it, which the device layer cannot.
+__global__ void map_in_memory_kernel(const void* map) {
+  auto& tile = device::block_shared<std::uint16_t[64], 128>();
+  auto& barrier = device::block_shared<device::Barrier>();
+  if (threadIdx.x == 0) {
+    device::init_barrier(barrier, 1);
+    device::fence_barrier_init();
+    device::arrive_expect_bytes(barrier, sizeof(tile));
+    device::tensor_load(tile, map, {0, 0}, barrier);
+  }
+  __syncthreads();
+  device::wait(barrier, 0);
+}
+TEST(executor_rules, map_not_acquired) {
+  const Words rows(32);
+  const Words memory(sizeof(tma::TensorMap) / 4);
+  const tma::TensorMap map = map_of(rows.get(), 16);
+  std::memcpy(memory.get(), &map, sizeof(map));
+  expect_rule(findings_of<map_in_memory_kernel>(kBlock, memory.get()), Rule::map_not_acquired,
+              "without fence.proxy.tensormap it may be an older one");
+}
+
+TEST(executor_rules, bad_tensor_map_names_im2col) {
+  const Words pixels(64 * 8);
+  tma::TensorMapSpec spec{.mode = tma::Mode::im2col,
+                          .dtype = tma::ElementType::u16,
+                          .address = reinterpret_cast<std::uintptr_t>(pixels.get()),
+                          .dims = {16, 4, 8},
+                          .strides = {32, 128},
+                          .lower_corner = {0},
+                          .upper_corner = {0},
+                          .channels_per_pixel = 16,
+                          .pixels_per_column = 4};
+  expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::encode_valid(spec, 0)), Rule::bad_tensor_map,
+              "through an im2col map, which the executor does not model");
+}
+
+template <Kernel which>
+__global__ void first_kernel(std::uint32_t* to) {
+  to[threadIdx.x] = threadIdx.x;
+}
+template <Kernel which>
+__global__ void dependent_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  if (which == Kernel::right && threadIdx.x == 0) device::wait_for_previous_kernel();
+  __syncthreads();  // one thread waits for all
+  to[threadIdx.x] = from[threadIdx.x] + 1;
+}
+TEST(executor_rules, not_waited_for_kernel) {
+  const Words from;
+  const Words to;
+  const auto run = [&](auto* second, bool dependent) {
+    Work work({"test"}, {DeviceType::cuda, 0});
+    work.add(first_kernel<Kernel::right>, kBlock, from.get());
+    LaunchShape shape = kBlock;
+    shape.dependent = dependent;
+    work.add(second, shape, from.get(), to.get());
+    try {
+      work.run(nullptr);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kernel_breaks_rule);
+    }
+    return take_findings();
+  };
+  expect_rule(run(dependent_kernel<Kernel::broken>, true), Rule::not_waited_for_kernel,
+              "it reads global memory before wait_for_previous_kernel(): this launch is a dependent one");
+  expect_nothing(run(dependent_kernel<Kernel::right>, true));
+  expect_nothing(run(dependent_kernel<Kernel::broken>, false));
+}
+
+/// The last block adds up what all have stored: the blocks tell each other by an atomic operation between fences.
+template <Kernel which>
+__global__ void global_race_kernel(std::uint32_t* parts, std::uint32_t* count) {
+  auto& is_last = device::block_shared<std::uint32_t>();
+  parts[blockIdx.x] = blockIdx.x;
+  if (which == Kernel::right) __threadfence();
+  is_last = atomicAdd(count, 1u) == gridDim.x - 1 ? 1 : 0;
+  if (which == Kernel::right) __threadfence();
+  if (is_last == 0) return;
+  std::uint32_t sum = 0;
+  for (unsigned i = 0; i < gridDim.x; ++i) sum += parts[i];
+  *count = sum;
+}
+TEST(executor_rules, global_race) {
+  const LaunchShape blocks{.grid = 3, .block = 1};
+  const auto run = [&](auto kernel) {
+    const Words parts;
+    const Words count;
+    return findings_of<kernel()>(blocks, parts.get(), count.get());
+  };
+  expect_rule(run([] { return global_race_kernel<Kernel::broken>; }), Rule::global_race,
+              "it reads global memory that block 0 of the grid has written at executor/rules_test.cu:");
+  expect_nothing(run([] { return global_race_kernel<Kernel::right>; }));
+}
+
+/// A shuffle between two accesses to shared memory: the hardware's order, which PTX does not promise.
+__global__ void shuffled_kernel(std::uint32_t* to) {
+  auto& word = device::block_shared<std::uint32_t>();
+  if (threadIdx.x == 0) word = 1;
+  __syncwarp();
+  to[threadIdx.x] = word + __shfl_sync(0xffffffffu, word, 1);
+  if (threadIdx.x == 5) word = 2;
+}
+TEST(executor, is_stricter_when_asked) {
+  const Words to;
+  for (const bool strict : {false, true}) {
+    set_options({.strict = strict});
+    try {
+      launch_kernel<shuffled_kernel>("test", {.block = 32}, nullptr, to.get());
+    } catch (const Error&) {
+    }
+    const std::vector<Finding> found = take_findings();
+    if (strict)
+      expect_rule(found, Rule::race, " has read, and nothing orders the two");
+    else
+      expect_nothing(found);
+  }
+  set_options({});
+}
+
+TEST(executor, runs_one_launch_by_the_schedule) {
+  const Words to;
+  const auto run = [&](std::uint64_t only) {
+    set_options({.seed = 3, .only_launch = only});
+    for (int i = 0; i < 2; ++i) try {
+        launch_kernel<race_kernel<Kernel::broken>>("test", kBlock, nullptr, to.get());
+      } catch (const Error&) {
+      }
+    std::string found;
+    for (const Finding& finding : take_findings()) found += to_text(finding);
+    set_options({});
+    return found;
+  };
+  EXPECT_EQ(run(1), run(1));
+  EXPECT_NE(run(1).find("launch 1"), std::string::npos) << run(1);
 }
 
 TEST(executor, gives_the_same_findings_for_the_same_seed) {
