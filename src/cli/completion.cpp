@@ -8,11 +8,13 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/cuda_results.hpp"
 #include "cli/parser_words.hpp"
 #include "cli/request.hpp"
 #include "core/spelling.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
+#include "tmaops/tensor_map.hpp"
 
 namespace tmaops::cli {
 namespace {
@@ -29,6 +31,12 @@ std::vector<std::string> arguments_of(const std::string& command) {
       words.emplace_back(page.number);
       words.emplace_back(page.name);
     }
+  if (command == "explain") {
+    for (const tma::Rule& rule : tma::rules()) words.emplace_back(rule.id);
+    for (const CudaResult& result : cuda_results())
+      for (const std::string_view name : {result.driver, result.runtime})
+        if (!name.empty()) words.emplace_back(name);
+  }
   return words;
 }
 

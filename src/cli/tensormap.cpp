@@ -1,25 +1,39 @@
 #include "cli/tensormap.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "io/input_file.hpp"
 #include "io/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {
+
+int run_dump(const Globals& globals, const TensorMapOptions& options) {
+  if (!options.dims.empty() || !options.box.empty() || !options.svg.empty() || options.gather4)
+    fail(ErrorCode::usage, "tensormap: --dump", "--dump beside --dims, --box, --gather4 or --svg",
+         "--dump alone, or with --arch: the maps are those of the text");
+  const Dump dump = read_dump(std::string(io::read_file(options.dump).text()));
+  std::vector<TensorMapAnswer> answers;
+  for (const DumpedMap& map : dump.maps) answers.push_back(examine(map, options));
+  print_data(globals.json ? json_of(dump, answers) : text_of(dump, answers, use_color(globals, Stream::data)));
+  return std::ranges::all_of(answers, &TensorMapAnswer::valid) ? 0 : 1;
+}
 
 int run(const Globals& globals, const TensorMapOptions& options) {
   if (options.rules) {
     print_data(rules_table());
     return 0;
   }
+  if (!options.dump.empty()) return run_dump(globals, options);
   if (options.dims.empty())
     fail(ErrorCode::usage, "tensormap: --dims", "nothing",
-         "the tensor's dimensions, innermost first, for example 32,160,92");
+         "the tensor's dimensions, innermost first, for example 32,160,92, or --dump with a log");
   const TensorMapAnswer answer = examine(options);
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {
@@ -55,9 +69,17 @@ void add_tensormap_command(CLI::App& app, Globals& globals) {
   add("--upper-corner", options->upper_corner, kList, "im2col: offsets of the window's last corner, W first");
   add("--channels-per-pixel", options->channels_per_pixel, "N", "im2col: elements of every pixel");
   add("--pixels-per-column", options->pixels_per_column, "N", "im2col: pixels of one load");
+  add("--filter", options->filter, kList, "im2col: size of the convolution's filter, W first; the corners follow");
+  add("--padding", options->padding, kList, "im2col: its padding [0]");
+  add("--convolution-strides", options->convolution_strides, kList, "im2col: its strides [1]");
+  add("--dilation", options->dilation, kList, "im2col: its dilation [1]");
+  add("--offsets", options->offsets, kList, "im2col: the tap that the load is for, times the dilation [0]");
   add("--arch", options->architecture, "X.Y", "Compute capability to check for [9.0]");
   add("--at", options->at, kList, "Coordinates of the load, innermost first, may be negative [0,0,...]");
   add("--base", options->base, "ADDRESS", "Address of the destination in shared memory [0]");
+  add("--dump", options->dump, "FILE",
+      "Check the maps in a log (- for stdin) as CUTLASS, FlashInfer, DeepGEMM, vLLM and SGLang print them");
+  command->add_flag("--gather4", options->gather4, "Count the bytes of a load of four rows (compute capability 10.0)");
   add("--svg", options->svg, "FILE", "Write the picture of the tile to FILE");
   command->add_flag("-f,--force", options->force, "Replace FILE when it exists");
   command->add_flag("--rules", options->rules, "Print the table of all rules");

@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "tma/im2col.hpp"
 #include "tma/picture.hpp"
 #include "tmaops/tensor_map.hpp"
 
@@ -26,10 +28,17 @@ struct TensorMapOptions {
   std::string upper_corner;
   std::string channels_per_pixel;
   std::string pixels_per_column;
+  std::string filter;  // of a convolution: the corners follow from these four
+  std::string padding;
+  std::string convolution_strides;
+  std::string dilation;
+  std::string offsets;
   std::string architecture = "9.0";
   std::string at;
   std::string base = "0";
   std::string svg;
+  std::string dump;
+  bool gather4 = false;
   bool force = false;
   bool rules = false;
 };
@@ -42,22 +51,42 @@ int to_compute_capability(const std::string& text);
 /// Where the load is to begin: --at (all zero when it is missing) and --base.
 tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec& spec);
 
+/// A tensor map in a framework's log.
+struct DumpedMap {
+  std::size_t line = 0;  // where it begins
+  tma::TensorMapSpec spec{};
+  bool null_address = false;
+};
+struct Dump {
+  std::vector<DumpedMap> maps{};  // each once
+  std::vector<int> codes{};       // the driver's answers that the log names
+};
+/// Throws Error usage, naming the line, for a map that is not complete, and where there is none.
+Dump read_dump(const std::string& text);
+
 /// The result of the command.
 struct TensorMapAnswer {
   tma::TensorMapSpec spec;
   int compute_capability = tma::kHopper;
-  bool load_given = false;  // --at or --base
+  bool load_given = false;    // --at, --base or --offsets
+  bool null_address = false;  // --address 0
+  bool gather4 = false;
   tma::Report report;
   tma::TileLoad load;
   tma::Report load_report;              // empty while the map is not valid
   std::optional<tma::Picture> picture;  // of the load; missing when the map or the load is not valid
   std::string not_modelled;             // why there is no picture of a valid load
+  std::vector<std::int64_t> offsets;    // im2col: of the filter's tap
+  std::vector<tma::Pixel> pixels;       // im2col: what the load brings
+  std::int64_t barrier_bytes = 0;       // of a valid map
   int column_bytes = 16;                // 8 where a swizzle flips the halves of 16 bytes
   int column_wavefronts = 0;            // of 8 lanes that read so many bytes each of 8 successive rows
   int column_lanes = 0;
-  bool valid() const { return report.valid() && load_report.valid(); }
+  bool valid() const { return report.valid() && load_report.valid() && !null_address; }
 };
 TensorMapAnswer examine(const TensorMapOptions& options);
+/// The same for a map of a dump: of the options it takes the architecture and the load.
+TensorMapAnswer examine(const DumpedMap& map, const TensorMapOptions& options);
 
 /// The question as options: the specification, --arch where it is not 9.0, --at and --base where they were given.
 std::string command_line(const TensorMapAnswer& answer);
@@ -67,7 +96,9 @@ std::string proposal_line(const TensorMapAnswer& answer);
 
 /// The rules as the table of docs/tma.md: Markdown, one row per rule.
 std::string rules_table();
-std::string text_of(const TensorMapAnswer& answer, bool color);
+std::string text_of(const TensorMapAnswer& answer, bool color, bool picture = true);
 std::string json_of(const TensorMapAnswer& answer);
+std::string text_of(const Dump& dump, const std::vector<TensorMapAnswer>& answers, bool color);
+std::string json_of(const Dump& dump, const std::vector<TensorMapAnswer>& answers);
 
 }  // namespace tmaops::cli

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "cli/tensormap.hpp"
 #include "core/display.hpp"
@@ -57,6 +58,36 @@ Enum named(std::string_view option, const std::string& text, std::optional<Enum>
   bad_option(option, text, "one of " + joined(names), did_you_mean(text, names));
 }
 
+/// The convolution that the options describe; without --filter it is empty.
+tma::Convolution to_convolution(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
+  tma::Convolution convolution;
+  if (options.filter.empty()) {
+    for (const auto& [name, text] : {std::pair("padding", &options.padding), std::pair("dilation", &options.dilation),
+                                     std::pair("convolution-strides", &options.convolution_strides)})
+      if (!text->empty()) bad_option(name, *text, "--filter beside it: corners follow from the whole convolution");
+    return convolution;
+  }
+  if (spec.dims.size() < 3)
+    bad_option("filter", options.filter, "a tensor of 3 to 5 dimensions: channels, W, H, ..., N");
+  for (const auto& [name, text] :
+       {std::pair("lower-corner", &options.lower_corner), std::pair("upper-corner", &options.upper_corner),
+        std::pair("element-strides", &options.element_strides)})
+    if (!text->empty()) bad_option(name, *text, "either --filter or this option, which follows from it");
+  const std::size_t axes = spec.dims.size() - 2;
+  const auto read = [&](const char* name, const std::string& text, std::int64_t otherwise, std::int64_t least) {
+    std::vector<std::int64_t> values = text.empty() ? std::vector(axes, otherwise) : list(name, text);
+    if (values.size() != axes ||
+        std::ranges::any_of(values, [&](auto value) { return value < least || value > 65535; }))
+      bad_option(name, text, std::to_string(axes) + " numbers from " + std::to_string(least) + " to 65535, W first");
+    return values;
+  };
+  convolution.filter = read("filter", options.filter, 1, 1);
+  convolution.padding = read("padding", options.padding, 0, 0);
+  convolution.strides = read("convolution-strides", options.convolution_strides, 1, 1);
+  convolution.dilation = read("dilation", options.dilation, 1, 1);
+  return convolution;
+}
+
 }  // namespace
 
 tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
@@ -72,14 +103,19 @@ tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
   spec.fill = named<tma::Fill>("fill", options.fill, tma::parse_fill, 2);
   if (!options.address.empty() && !parse(options.address, spec.address))
     bad_option("address", options.address, "an address such as 0x7f0000000000");
-  const bool im2col = !options.lower_corner.empty() || !options.upper_corner.empty() ||
+  const tma::Convolution convolution = to_convolution(options, spec);
+  const bool im2col = !convolution.filter.empty() || !options.lower_corner.empty() || !options.upper_corner.empty() ||
                       !options.channels_per_pixel.empty() || !options.pixels_per_column.empty();
   if (im2col) {
     if (!options.box.empty())
       bad_option("box", options.box, "either --box, or the four options of an im2col map (--lower-corner and so on)");
     spec.mode = tma::Mode::im2col;
-    spec.lower_corner = list("lower-corner", options.lower_corner);
-    spec.upper_corner = list("upper-corner", options.upper_corner);
+    if (convolution.filter.empty()) {
+      spec.lower_corner = list("lower-corner", options.lower_corner);
+      spec.upper_corner = list("upper-corner", options.upper_corner);
+    } else {
+      set_window(spec, convolution);
+    }
     spec.channels_per_pixel = number("channels-per-pixel", options.channels_per_pixel);
     spec.pixels_per_column = number("pixels-per-column", options.pixels_per_column);
   }
@@ -99,6 +135,8 @@ int to_compute_capability(const std::string& text) {
 tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
   tma::TileLoad load;
   load.coordinates = options.at.empty() ? std::vector<std::int64_t>(spec.dims.size()) : list("at", options.at);
+  if (options.at.empty() && spec.lower_corner.size() + 2 == spec.dims.size())  // the window's first pixel
+    std::ranges::copy(spec.lower_corner, load.coordinates.begin() + 1);
   if (!parse(options.base, load.shared_address) || load.shared_address >= (1U << 28))
     bad_option("base", options.base, "an address in shared memory, for example 0 or 0x400");
   return load;
@@ -119,7 +157,11 @@ std::string options_text(const tma::TensorMapSpec& spec, int compute_capability,
 }  // namespace
 
 std::string command_line(const TensorMapAnswer& answer) {
-  return options_text(answer.spec, answer.compute_capability, answer.load_given ? &answer.load : nullptr);
+  std::string text = options_text(answer.spec, answer.compute_capability, answer.load_given ? &answer.load : nullptr);
+  if (answer.null_address) text += " --address 0";
+  if (answer.gather4) text += " --gather4";
+  const bool tap = std::ranges::any_of(answer.offsets, [](std::int64_t offset) { return offset != 0; });
+  return tap ? text + " --offsets " + tma::comma_list(answer.offsets) : text;
 }
 
 std::string proposal_line(const TensorMapAnswer& answer) {
@@ -132,27 +174,78 @@ std::string proposal_line(const TensorMapAnswer& answer) {
   return options_text(proposed, answer.compute_capability, keep ? &load : nullptr);
 }
 
-TensorMapAnswer examine(const TensorMapOptions& options) {
-  TensorMapAnswer answer;
-  answer.spec = to_spec(options);
-  answer.load = to_load(options, answer.spec);
-  answer.compute_capability = to_compute_capability(options.architecture);
-  answer.load_given = !options.at.empty() || options.base != "0";
-  answer.report = tma::check(answer.spec, answer.compute_capability);
-  if (!answer.report.valid()) return answer;
-  answer.load_report = tma::check(answer.spec, answer.load);
-  if (!answer.load_report.valid()) return answer;
-  try {
-    answer.picture = tma::draw(answer.spec, answer.load);
+namespace {
+
+/// One load of four rows needs a box of one, and comes with compute capability 10.0 (PTX ISA, .tile::gather4).
+void check_gather4(const TensorMapAnswer& answer) {
+  const tma::TensorMapSpec& spec = answer.spec;
+  if (spec.mode != tma::Mode::tiled || spec.dims.size() != 2 || spec.box.size() != 2 || spec.box[1] != 1)
+    bad_option("gather4", spec.text(), "a tiled map of two dimensions with a box of one row: --box 64,1");
+  if (answer.compute_capability < 100) bad_option("gather4", spec.text(), "--arch 10.0 or newer");
+  if (answer.load_given) bad_option("gather4", spec.text(), "no --at: only the bytes of such a load are known");
+}
+
+std::vector<std::int64_t> to_offsets(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
+  if (spec.mode != tma::Mode::im2col || spec.dims.size() < 3 || spec.dims.size() > 5) {
+    if (!options.offsets.empty())
+      bad_option("offsets", options.offsets, "an im2col map (--filter, or --lower-corner and so on)");
+    return {};
+  }
+  const std::size_t axes = spec.dims.size() - 2;
+  const std::int64_t most = axes == 1 ? 65535 : axes == 2 ? 255 : 31;
+  const auto offsets = options.offsets.empty() ? std::vector<std::int64_t>(axes) : list("offsets", options.offsets);
+  if (offsets.size() != axes ||
+      std::ranges::any_of(offsets, [&](std::int64_t offset) { return offset < 0 || offset > most; }))
+    bad_option("offsets", options.offsets,
+               std::to_string(axes) + " numbers from 0 to " + std::to_string(most) +
+                   ": the filter's tap times the dilation, W first");
+  return offsets;
+}
+
+void examine_load(TensorMapAnswer& answer) {
+  answer.barrier_bytes = tma::transaction_bytes(answer.spec) * (answer.gather4 ? 4 : 1);
+  if (answer.gather4) {
+    answer.not_modelled = "gather4";
+  } else if (answer.spec.mode == tma::Mode::im2col && answer.spec.interleave == tma::Interleave::none) {
+    answer.pixels = tma::im2col_pixels(answer.spec, answer.load.coordinates, answer.offsets);
+  } else {
+    try {
+      answer.picture = tma::draw(answer.spec, answer.load);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::tile_not_modelled) throw;
+      answer.not_modelled = error.details().got;
+      return;
+    }
     const auto lanes = tma::column_access(answer.spec, answer.load, 0, 0, 8);
     if (answer.spec.swizzle == tma::Swizzle::b128_atom32_flip8) answer.column_bytes = 8;
     answer.column_wavefronts = tma::bank_use(lanes, answer.column_bytes).wavefronts;
     answer.column_lanes = static_cast<int>(std::min<std::int64_t>(8, answer.picture->layout.rows));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::tile_not_modelled) throw;
-    answer.not_modelled = error.details().got;
   }
+}
+
+}  // namespace
+
+TensorMapAnswer examine(const DumpedMap& map, const TensorMapOptions& options) {
+  TensorMapAnswer answer;
+  answer.spec = map.spec;
+  answer.null_address = map.null_address;
+  answer.load = to_load(options, answer.spec);
+  answer.compute_capability = to_compute_capability(options.architecture);
+  answer.load_given = !options.at.empty() || options.base != "0";
+  answer.gather4 = options.gather4;
+  answer.offsets = to_offsets(options, answer.spec);
+  if (answer.gather4) check_gather4(answer);
+  answer.report = tma::check(answer.spec, answer.compute_capability);
+  if (!answer.report.valid()) return answer;
+  answer.load_report = tma::check(answer.spec, answer.load);
+  if (answer.load_report.valid()) examine_load(answer);
   return answer;
+}
+
+TensorMapAnswer examine(const TensorMapOptions& options) {
+  DumpedMap map{.spec = to_spec(options)};
+  map.null_address = !options.address.empty() && map.spec.address == 0;
+  return examine(map, options);
 }
 
 }  // namespace tmaops::cli

@@ -57,7 +57,18 @@ TileLayout tile_layout(const TensorMapSpec& spec) {
 }
 
 std::int64_t transaction_bytes(const TensorMapSpec& spec) {
-  return public_entry("tensor map", [&] { return tile_layout(spec).transaction_bytes; });
+  return public_entry("tensor map", [&] {
+    require(check(spec, 100), ErrorCode::bad_tensor_map, spec.text());
+    // Of packed types the barrier counts what is copied, not the gaps behind it.
+    if (spec.mode == Mode::im2col) return bytes_of(spec.dtype, spec.channels_per_pixel) * spec.pixels_per_column;
+    std::int64_t elements = 1;
+    for (int d = 0; d < spec.rank(); ++d) {
+      const bool whole = spec.element_strides.empty() || (d == 0 && spec.interleave == Interleave::none);
+      const std::int64_t step = whole ? 1 : spec.element_strides[at(d)];
+      elements *= (spec.box[at(d)] + step - 1) / step;
+    }
+    return bytes_of(spec.dtype, elements);
+  });
 }
 
 TileElement tile_element(const TensorMapSpec& spec, const TileLayout& layout, const TileLoad& load, std::int64_t i) {

@@ -110,7 +110,8 @@ TEST(TensorMapCommand, checks_im2col_and_newer_gpus) {
                                            "32"};
   const ToolResult result = tensormap(im2col);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  expect_pieces(result.out, {"valid\n", "no picture: im2col is not modelled"});
+  expect_pieces(result.out, {"valid\n", "window    W -1 to 30, H -1 to 14\n", "barrier   expects 4096 bytes",
+                             "load      at 0,-1,-1,0, offsets 0,0: 32 pixels of 64 channels, 32 of them fill (zero)"});
   const std::vector<std::string> atom = {"--dims", "64,64", "--box", "64,8", "--swizzle", "128B_ATOM_32B"};
   EXPECT_EQ(tensormap(atom).exit_code, 1);
   std::vector<std::string> on_blackwell = atom;
@@ -187,6 +188,43 @@ TEST(TensorMapCommand, nothing_is_said_of_a_gpu_where_none_was_asked) {
   EXPECT_EQ(result.out.find("the GPU"), std::string::npos) << result.out;
 }
 
+// The kernel of tests/gpu/tensor_test.cu, im2col_walks_over_the_rows_of_an_image, expects the same pixels of a GPU.
+TEST(TensorMapCommand, im2col_corners_follow_from_the_convolution_and_a_load_brings_pixels) {
+  const ToolResult result = tensormap({"--dims", "8,9,6,2", "--filter", "3,3", "--channels-per-pixel", "8",
+                                       "--pixels-per-column", "12", "--at", "0,3,1,0", "--offsets", "1,2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_pieces(result.out, {"--lower-corner 0,0 --upper-corner -2,-2", "--offsets 1,2\nvalid", "W 0 to 6, H 0 to 3",
+                             "expects 192 bytes", "\n4,3,0  5,3,0  6,3,0  7,3,0\n1,4,0  2,4,0"});
+  const ToolResult padded = tensormap({"--json", "--dims", "64,32,16,4", "--filter", "3,5", "--padding", "1,2",
+                                       "--convolution-strides", "2,1", "--dilation", "1,2", "--channels-per-pixel",
+                                       "64", "--pixels-per-column", "40", "--offsets", "2,8"});
+  EXPECT_EQ(padded.exit_code, 0) << padded.err;
+  const auto json = nlohmann::json::parse(padded.out);
+  EXPECT_EQ(json["specification"]["lower_corner"], (std::vector<int>{-1, -2}));
+  EXPECT_EQ(json["specification"]["upper_corner"], (std::vector<int>{-1, -6}));
+  EXPECT_EQ(json["specification"]["element_strides"], (std::vector<int>{1, 2, 1, 1}));
+  EXPECT_EQ(json["load"]["pixels"][16], (std::vector<int>{1, 7, 0})) << "16 pixels in a row of the output";
+  EXPECT_EQ(json["load"]["pixels_inside"], 40);
+}
+
+TEST(TensorMapCommand, bytes_of_gather4_and_of_packed_types_are_counted) {
+  const ToolResult gather = tensormap({"--dims", "4096,64", "--box", "64,1", "--gather4", "--arch", "10.0"});
+  EXPECT_EQ(gather.exit_code, 0) << gather.err;
+  expect_pieces(gather.out, {"barrier   expects 512 bytes (expect_tx), inside or outside, of four rows\n"});
+  for (const char* type : {"u4x16_align8", "u4x16_align16"})
+    expect_pieces(tensormap({"--dtype", type, "--dims", "4096,64", "--box", "128,8", "--arch", "10.0"}).out,
+                  {"barrier   expects 512 bytes"});
+  expect_pieces(tensormap({"--dtype", "u6x16_align16", "--dims", "4096,64", "--box", "128,8", "--arch", "10.0"}).out,
+                {"barrier   expects 768 bytes"});
+}
+
+TEST(TensorMapCommand, a_null_address_is_told) {
+  const ToolResult result = tensormap({"--dims", "64,64", "--box", "64,8", "--address", "0"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_pieces(result.out, {"--address 0\nnot valid\n", "the address is null", "CUDA_ERROR_INVALID_VALUE", "[E016]"});
+  EXPECT_EQ(tensormap({"--dims", "64,64", "--box", "64,8"}).exit_code, 0);
+}
+
 TEST(TensorMapCommand, wrong_options_are_named) {
   const auto refused = [](std::vector<std::string> arguments, std::initializer_list<std::string> pieces) {
     const ToolResult result = tensormap(std::move(arguments));
@@ -204,6 +242,22 @@ TEST(TensorMapCommand, wrong_options_are_named) {
   refused({"--dims", "64,64", "--box", "8,8", "--arch", "8.0"}, {"--arch"});
   refused({"--dims", "64,64", "--box", "8,8", "--base", "-1"}, {"--base"});
   refused({"--dims", "64,64,4", "--box", "8,8,1", "--pixels-per-column", "3"}, {"--box", "im2col"});
+  const std::vector<std::string> image = {"--dims", "64,32,16,4",          "--channels-per-pixel",
+                                          "64",     "--pixels-per-column", "32"};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  refused(with(image, {"--padding", "1,1"}), {"--padding", "--filter"});
+  refused(with(image, {"--filter", "3"}), {"--filter", "'3'", "2 numbers from 1 to 65535, W first"});
+  refused(with(image, {"--filter", "3,0"}), {"--filter", "'3,0'"});
+  refused(with(image, {"--filter", "3,3", "--dilation", "x,1"}), {"--dilation", "'x,1'"});
+  refused(with(image, {"--filter", "3,3", "--lower-corner", "0,0"}), {"--lower-corner", "--filter"});
+  refused(with(image, {"--filter", "3,3", "--offsets", "256,0"}), {"--offsets", "2 numbers from 0 to 255"});
+  refused({"--dims", "64,64", "--box", "64,1", "--filter", "3"}, {"--filter", "3 to 5 dimensions"});
+  refused({"--dims", "64,64", "--box", "64,1", "--offsets", "1"}, {"--offsets", "im2col"});
+  refused({"--dims", "64,64", "--box", "64,8", "--gather4", "--arch", "10.0"}, {"--gather4", "box of one row"});
+  refused({"--dims", "64,64", "--box", "64,1", "--gather4"}, {"--gather4", "--arch 10.0"});
 }
 
 TEST(TensorMapCommand, prints_the_rule_table_of_the_document) {

@@ -5,9 +5,11 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "support/scratch.hpp"
+#include "tmaops/tensor_map.hpp"
 
 namespace tmaops::test {
 namespace {
@@ -67,6 +69,30 @@ TEST(Explain, prints_a_page_by_number_or_name) {
   EXPECT_EQ(run_tool({"explain", "12"}).out, by_number.out);
   EXPECT_EQ(run_tool({"explain", "E12"}).out, by_number.out);
   EXPECT_EQ(parsed(run_tool({"explain", "E012", "--json"}).out)["number"], "E012");
+}
+
+TEST(Explain, knows_every_rule_of_tensor_maps_and_every_result_of_cuda_in_the_document) {
+  for (const tma::Rule& rule : tma::rules()) {
+    const ToolResult result = run_tool({"explain", std::string(rule.id)}, {{"COLUMNS", "1000"}});
+    EXPECT_EQ(result.exit_code, 0) << rule.id;
+    expect_text(result.out, "rule " + std::string(rule.id), rule.text, rule.source);
+  }
+  std::istringstream document(read_all(TMAOPS_SOURCE_DIR "/docs/tma.md"));
+  int rows = 0;
+  for (std::string line; std::getline(document, line);) {
+    if (!line.starts_with("| `CUDA_ERROR_") && !line.starts_with("| `cudaError")) continue;
+    ++rows;
+    const std::string cause = line.substr(line.find(") | ") + 4, line.size() - line.find(") | ") - 6);
+    for (std::size_t at = line.find('`'); at < line.find(" ("); at = line.find('`', line.find('`', at + 1) + 1))
+      expect_text(
+          run_tool({"explain", line.substr(at + 1, line.find('`', at + 1) - at - 1)}, {{"COLUMNS", "1000"}}).out,
+          cause);
+  }
+  EXPECT_EQ(rows, 9);
+  EXPECT_EQ(parsed(run_tool({"explain", "cudaErrorIllegalAddress", "--json"}).out)["number"], "700");
+  const ToolResult wrong = run_tool({"explain", "box_inner_61"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  expect_text(wrong.err, "'box_inner_61'", "Did you mean 'box_inner_16'?");
 }
 
 TEST(Explain, lists_everything_without_argument) {

@@ -1,0 +1,128 @@
+// `tmaops tensormap --dump`: texts of the shapes that frameworks print.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/scratch.hpp"
+#include "support/tool.hpp"
+
+namespace tmaops::test {
+namespace {
+
+ToolResult dump(const std::string& text, std::vector<std::string> arguments = {}) {
+  const Scratch folder;
+  const std::string file = (folder / "log.txt").string();
+  std::ofstream(file) << text;
+  arguments.insert(arguments.begin(), {"tensormap", "--dump", file});
+  return run_tool(arguments);
+}
+
+std::string cutlass(const std::string& before, const std::string& address, const std::string& dims,
+                    const std::string& strides, const std::string& swizzle = "3") {
+  std::string text;
+  for (const std::string line : {"TMA Desc Addr:   0x7ffd7d2800c0", "format         6", "dim            3"})
+    text += before + line + "\n";
+  text += before + "gmem_address   " + address + "\n" + before + "globalDim      " + dims + "\n" + before +
+          "globalStrides  " + strides + "\n" + before + "boxDim         (64,128,1,1,1)\n" + before +
+          "elementStrides (1,1,1,1,1)\n" + before + "interleave     0\n" + before + "swizzle        " + swizzle + "\n" +
+          before + "l2Promotion    2\n" + before + "oobFill        0\n";
+  return text + "Error: Failed to initialize the TMA descriptor 1\n";
+}
+
+TEST(TensorMapDump, reads_what_cutlass_prints) {
+  const ToolResult result = dump(cutlass("", "0x7f4520000000", "(1000,1024,8,1,1)", "(2,2000,2048000,0,0)"));
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  expect_text(result.out,
+              "line 2: --dtype f16 --dims 1000,1024,8 --box 64,128,1 --swizzle 128B --l2-promotion 128B --address "
+              "0x7f4520000000\nvalid\n",
+              "barrier   expects 16384 bytes", "the log names 1, CUDA_ERROR_INVALID_VALUE: The map breaks a rule");
+  EXPECT_EQ(result.out.find("Shared memory, 128 bytes a line"), std::string::npos) << "a log needs no pictures";
+  const ToolResult odd = dump(cutlass("", "0x7f4520000000", "(1022,1024,8,1,1)", "(2,2044,2093056,0,0)"));
+  EXPECT_EQ(odd.exit_code, 1);
+  expect_text(odd.out, "strides[0] = 2044 B, not a multiple of 16 B [stride_16]", "valid instead: rows padded");
+}
+
+TEST(TensorMapDump, lines_may_have_a_prefix_and_maps_repeat) {
+  const std::string once = cutlass("(EngineCore pid=104) ", "0", "(1024,1024,1,1,1)", "(2,2048,2097152,0,0)");
+  const ToolResult result = dump("INFO dim 3 is what it is\n" + once + once + once);
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out, "line 3: --dtype f16", "the address is null", "[E016]");
+  EXPECT_EQ(result.out.find("line 3:"), result.out.rfind("line ")) << "the same map is told once";
+}
+
+TEST(TensorMapDump, reads_what_flash_infer_prints_garbage_behind_the_lists_included) {
+  const ToolResult result = dump(
+      "Error: Failed to initialize the TMA descriptor due to invalid argument\n"
+      "tmaFormat: 9 dim: 4 gmem: 0x7b4cc0000000\n"
+      "Shape: 192 131072 128 1 3806834432\n"
+      "Stride: 49152 384 2305843007066210304 273\n"
+      "tileShapes: 64 128 1 1 49152\n"
+      "tileStrides: 1 1 1 1 1969767282\n"
+      "swizzleType: 3\n");
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out,
+              "line 2: --dtype bf16 --dims 192,131072,128,1 --box 64,128,1,1 --strides 49152,384,2305843007066210304",
+              "[stride_range]");
+}
+
+TEST(TensorMapDump, reads_what_deep_gemm_prints) {
+  const ToolResult result = dump(
+      "Making TMA desc: global memory: 7168 4096, shared memory: 64 128, outer stride: 7168, swizzle: 128 (base: 0), "
+      "elem "
+      "size: 2\n"
+      "Making 3D TMA desc: global memory: 64 96 8, shared memory: 32 64 1, outer stride: 64 6144, swizzle: 64, elem "
+      "size: "
+      "2\n");
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  expect_text(result.out,
+              "line 1: --dtype bf16 --dims 7168,4096 --box 64,128 --swizzle 128B --l2-promotion 256B\nvalid",
+              "line 2: --dtype bf16 --dims 64,96,8 --box 32,64,1 --swizzle 64B --l2-promotion 256B\nvalid");
+}
+
+TEST(TensorMapDump, tells_that_an_earlier_kernel_failed) {
+  std::string text = cutlass("", "0x7f4520000000", "(64,16,32,1,1)", "(2,4096,128,0,0)");
+  text.replace(text.rfind(" 1\n"), 3, " 700\n");
+  const auto json = nlohmann::json::parse(dump(text, {"--json"}).out);
+  EXPECT_EQ(json["codes"], (std::vector<int>{700}));
+  EXPECT_EQ(json["maps"].size(), 1U);
+  EXPECT_EQ(json["maps"][0]["valid"], true);
+  EXPECT_EQ(json["maps"][0]["line"], 2);
+  for (const auto& finding : json["maps"][0]["findings"])
+    EXPECT_NE(finding["rule"], "stride_overlap") << "32 heads inside the row of a token";
+}
+
+TEST(TensorMapDump, reads_stdin) {
+  const ToolResult result = Tool({"-c",
+                                  "printf 'Making TMA desc: global memory: 64 8, shared memory: 64 8, outer stride: "
+                                  "64, swizzle: 0, elem size: 4'"
+                                  " | \"$0\" tensormap --dump -",
+                                  TMAOPS_TOOL},
+                                 {}, "/bin/sh")
+                                .wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_text(result.out, "--dtype f32 --dims 64,8 --box 64,8");
+}
+
+TEST(TensorMapDump, wrong_texts_are_refused_by_line) {
+  const auto refused = [](const ToolResult& result, const auto&... pieces) {
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(result.out, "");
+    expect_text(result.err, pieces...);
+  };
+  refused(dump(""), "E100", "--dump", "0 lines without a tensor map", "CUTLASS");
+  refused(dump("the format 6 is fine\n"), "1 lines without a tensor map");
+  refused(dump("format 6\ndim 2\n"), "--dump, line 1", "without gmem_address");
+  refused(dump("\nformat 6\ndim 2\ngmem_address 0x10\nglobalDim (64)\nboxDim (64,8)\n"), "line 2",
+          "globalDim with 1 entries", "2 or more");
+  refused(dump("format 99\ndim 2\ngmem_address 0x10\n"), "format 99", "0 to 15");
+  refused(dump(cutlass("", "0x10", "(64,64,8)", "(2,128,8192)", "9")), "swizzle 9", "0 to 6");
+  refused(
+      dump("Making TMA desc: global memory: 64 8, shared memory: 64 8, outer stride: 64, swizzle: 96, elem size: 4\n"),
+      "swizzle 96B", "32, 64 or 128");
+  refused(dump("x\n", {"--dims", "64,64"}), "--dump beside --dims", "--dump alone");
+  refused(run_tool({"tensormap", "--dump", "/no/such/file"}), "E040");
+}
+
+}  // namespace
+}  // namespace tmaops::test
