@@ -218,7 +218,7 @@ def _pair(option: str, text: str, kind: type) -> tuple[str, Any]:
 
 
 def _example(options: argparse.Namespace) -> int:
-    example.write(options.out, [options.frames] * options.episodes)
+    example.write(options.out, [options.frames] * options.episodes, faults=True)
     return 0
 
 

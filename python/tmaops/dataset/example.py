@@ -11,6 +11,7 @@ from tmaops.dataset.errors import Refused
 
 NAMES = ["x", "y", "z", "qx", "qy", "qz", "qw", "gripper"]
 CAMERA = "observation.images.top"
+FAULTS = ("jitter", "gap", "drop", "sign flip")
 
 
 def state(seconds: np.ndarray, episode: int) -> np.ndarray:
@@ -21,13 +22,32 @@ def state(seconds: np.ndarray, episode: int) -> np.ndarray:
     return np.stack([*position, still, still, np.sin(half), np.cos(half), seconds % 1], axis=1)
 
 
+def clock(frames: int, fps: int, fault: str) -> np.ndarray:
+    """Times in seconds of the frames of an episode (S,), with one of FAULTS where it is one of the clock."""
+    seconds = np.arange(frames) / fps
+    if fault == "jitter":
+        seconds[1:-1] += np.random.default_rng(2).uniform(-0.2, 0.2, max(frames - 2, 0)) / fps
+    elif fault == "gap":
+        seconds[frames // 2 :] += 0.5
+    elif fault == "drop":
+        seconds[frames // 2 :] += 1 / fps
+    return seconds
+
+
 def write(
-    root: Path, lengths: list[int], fps: int = 50, files: int = 2, video: bool = False, noise: float = 0.0
+    root: Path,
+    lengths: list[int],
+    fps: int = 50,
+    files: int = 2,
+    video: bool = False,
+    noise: float = 0.0,
+    faults: bool = False,
 ) -> None:
     """Writes a data set of episodes with these numbers of frames over so many data files.
 
     noise: standard deviation of what is added to every number, so that files shrink as little as those of sensors do.
     video: a camera is listed whose file holds no video: nothing here decodes one.
+    faults: the episodes have FAULTS by turns, which `tmaops dataset inspect` finds.
     """
     if root.exists():
         raise Refused(str(root), "a path that exists", "a new path")
@@ -39,9 +59,13 @@ def write(
         tables = []
         for episode in map(int, group):
             frames = lengths[episode]
-            values = state(np.arange(frames) / fps, episode)
+            fault = FAULTS[episode % len(FAULTS)] if faults else ""
+            seconds = clock(frames, fps, fault)
+            values = state(seconds, episode)
+            if fault == "sign flip":
+                values[frames // 2 :, 3:7] *= -1
             values = (values + rng.normal(size=values.shape) * noise).astype(np.float32)
-            tables.append(_table(values, episode, index, fps))
+            tables.append(_table(values, seconds, episode, index))
             rows.append(_episode(values, episode, index, number, fps, video))
             index += frames
         if tables:
@@ -59,13 +83,13 @@ def write(
         path.write_bytes(b"not a video")
 
 
-def _table(values: np.ndarray, episode: int, index: int, fps: int) -> pa.Table:
+def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) -> pa.Table:
     frames = len(values)
     columns = {
         "observation.state": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), len(NAMES)),
         "action": pa.array((values[:, :2] * 2).tolist(), pa.list_(pa.float32())),
         "done": pa.array(np.arange(frames) == frames - 1),
-        "timestamp": pa.array((np.arange(frames) / fps).astype(np.float32)),
+        "timestamp": pa.array(seconds.astype(np.float32)),
         "frame_index": pa.array(np.arange(frames)),
         "episode_index": pa.array(np.full(frames, episode)),
         "index": pa.array(np.arange(index, index + frames)),

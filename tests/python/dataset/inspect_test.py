@@ -52,6 +52,14 @@ def test_a_lerobot_set_has_its_rate(tmp_path):
     assert found.totals()[0]["hz_median"] == pytest.approx(50, rel=1e-4)
 
 
+def test_the_example_has_a_fault_of_each_kind(tmp_path):
+    example.write(tmp_path / "in", [200] * 5, faults=True)
+    jitter, gap, drop, flip, again = tmaops.dataset.inspect(tmp_path / "in").clocks
+    assert jitter.jitter > 0.001 and again.jitter == pytest.approx(jitter.jitter)
+    assert gap.longest_gap == pytest.approx(0.52, abs=1e-3) and drop.drops == 1 and drop.longest_gap < 0.05
+    assert list(flip.sign_flips.values()) == [1] and not any(c.sign_flips for c in (jitter, gap, drop, again))
+
+
 def test_streams_of_hdf5_are_told_apart(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "in.h5", "w") as file:
