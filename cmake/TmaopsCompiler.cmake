@@ -41,7 +41,7 @@ endif()
 # the workloads of bench, and the tests of these folders. The tool, its files and the tensor maps use one thread.
 set(TMAOPS_TESTED_FOLDERS ".*")
 if(TMAOPS_SANITIZE MATCHES "thread")
-  set(TMAOPS_TESTED_FOLDERS "^(core|ops/.*|bench)$")
+  set(TMAOPS_TESTED_FOLDERS "^(core|(ops|study)/.*|bench)$")
 endif()
 
 # Each target of Highway is a pass over every vector file. SSE4 serves all processors since 2008, and nothing here uses what

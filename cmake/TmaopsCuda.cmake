@@ -81,13 +81,13 @@ function(tmaops_write_kernels result name files)
   set(${result} ${${result}} PARENT_SCOPE)
 endfunction()
 
-# The .cu files (below src or tests) as they are compiled: in one, `name`.cu, where TMAOPS_TOGETHER says so. A file's headers
+# The .cu files (below src, tests or measure) as they are compiled: in one, `name`.cu, where TMAOPS_TOGETHER says so. A file's headers
 # take nvcc as long as a simple kernel, and CMake's own unity build is for C++ alone. Kernels come out the same.
 function(tmaops_cuda_together result name)
   list(LENGTH ARGN count)
   set(files ${ARGN})
   if(TMAOPS_TOGETHER AND count GREATER 1)
-    list(TRANSFORM files REPLACE "^${PROJECT_SOURCE_DIR}/(src|tests)/" "")
+    list(TRANSFORM files REPLACE "^${PROJECT_SOURCE_DIR}/(src|tests|measure)/" "")
     tmaops_write_kernels(files ${name} "${files}")
   endif()
   set(${result} "${files}" PARENT_SCOPE)
@@ -104,7 +104,7 @@ set(TMAOPS_BYTES_TOGETHER_sm80 40000)
 # variants.def: variants of one home whose shared memory is of one kind; without TMAOPS_TOGETHER each variant alone. Dynamic
 # shared memory and arrays of a fixed size stay apart, since the alignment of the former (1024 bytes) rounds up what the
 # latter take.
-# Which variant a kernel is of, its namespace says. Global properties for each <op or room>_<variant>: TMAOPS_TARGET_*,
+# Which variant a kernel is of, its namespace says. Global properties for each <home>_<variant>: TMAOPS_TARGET_*,
 # TMAOPS_OBJECT_*, the end of its object's name as an expression, and TMAOPS_NEIGHBOURS_*, the others in it.
 function(tmaops_kernel_files room arch target result)
   set(folders ${ARGN})
@@ -112,9 +112,10 @@ function(tmaops_kernel_files room arch target result)
   list(REMOVE_DUPLICATES folders)
   set(files "")
   foreach(folder IN LISTS folders)
-    string(REGEX MATCH "src/ops/(.*)/gpu/([a-z0-9_]+)$" matched ${folder})
-    string(REPLACE "/" "_" home ${CMAKE_MATCH_1})
-    set(name ${CMAKE_MATCH_2})
+    cmake_path(GET folder FILENAME name)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE home)
+    string(REGEX REPLACE "/gpu/[^/]*$" "" home ${home})
+    tmaops_home_name(home ${home})
     set(bytes 0)
     set(kind fixed)
     file(GLOB variant_files CONFIGURE_DEPENDS ${folder}/*.cu ${folder}/*.cuh)
@@ -141,7 +142,8 @@ function(tmaops_kernel_files room arch target result)
     foreach(source IN LISTS ARGN)
       cmake_path(GET source PARENT_PATH parent)
       if(parent STREQUAL folder)
-        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+        string(REGEX REPLACE "^src/" "" source ${source})
         list(APPEND sources_${group} ${source})
       endif()
     endforeach()

@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from machine_code import Compressed, cubins, sections
 
 LINE = re.compile(r"^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), ", re.MULTILINE)
-INCLUDE = re.compile(r'^#include "(ops/[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "((?:ops|study)/[^"]+)"', re.MULTILINE)
 # A comment, or a text that may hold its signs.
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 NOT_TIMED = re.compile(r"/(problem|select|api|configs|supports|estimate)\.[ch]pp$")
@@ -34,8 +34,8 @@ def digest(parts):
 
 
 def variants(source):
-    """(operator, name, device, folder of its operator below src/ops) of every line of every variants.def."""
-    for definitions in sorted(source.glob("src/ops/*/variants.def")):
+    """(operator, name, device, folder of its operator) of every line of every variants.def."""
+    for definitions in [*sorted(source.glob("src/ops/*/variants.def")), *sorted(source.glob("study/*/variants.def"))]:
         room = definitions.parent
         for op, name, device in LINE.findall(definitions.read_text(encoding="utf-8")):
             part = re.sub(f"^{room.name}_?", "", op) or "forward"  # as tmaops_home() in cmake/TmaopsVariants.cmake
@@ -68,7 +68,7 @@ def of_kernels(objects):
 
 
 def sources_of(source, place):
-    """The files that a variant on the CPU is built from, below src/ops."""
+    """The files that a variant on the CPU is built from, below src/ops and study."""
     start = sorted(place.glob("*.[ch]pp")) if place.is_dir() else [place]
     found, waiting = set(), start
     while waiting:
@@ -77,7 +77,7 @@ def sources_of(source, place):
             continue
         found.add(file)
         for included in INCLUDE.findall(file.read_text(encoding="utf-8")):
-            header = source / "src" / included
+            header = source / ("src" if included.startswith("ops/") else "") / included
             waiting += [header, header.with_suffix(".cpp")]
     return sorted(found)
 

@@ -20,7 +20,7 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$parts" ]; then
     { rm -rf "$environment"; echo "format: not on this machine, and PyPI could not be reached: $parts" >&2; [ -z "${CI:-}" ] && exit 77; exit 1; }
   printf '%s' "$parts" >"$environment/.complete"
 fi
-sources() { find include src tests examples python \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) -print0; }
+sources() { find include src tool study measure tests examples python \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) -print0; }
 bin=$environment/bin
 if [ "${1:-}" = --check ]; then
   code=0

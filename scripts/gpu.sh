@@ -70,7 +70,7 @@ for word in $steps; do
       fi
       for config in "${configs[@]}"; do
         name=$(basename "$config" .yaml)
-        step "bench_$name" timeout 600 "$build/src/cli/tmaops" bench "$config" -f -o "$out/$name.json"
+        step "bench_$name" timeout 600 "$build/tool/tmaops" bench "$config" -f -o "$out/$name.json"
       done
       ;;
     *) echo "unknown step $word"; exit 2 ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the wheel, installs it into an environment that has nothing of this project, and runs tests/python there.
+# Builds the wheel, installs it into an environment that has nothing of this project, and runs tests/python and tests/datasets there.
 # OBJECTS_FROM, CUDA: as for scripts/wheel.sh. Without PyPI there are no tests, which it says.
 #   scripts/python_tests.sh --installed ...   runs pytest with these arguments on what was installed last, and nothing else
 set -eu
@@ -34,6 +34,6 @@ wheel=$(INSTALL_TO="$installed" TORCH_FROM="$environment/bin/python" sh scripts/
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
 echo "Testing (Python)." >&2
 TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 --dist loadfile \
-  --durations=15 tests/python
+  --durations=15 tests/python tests/datasets
 echo "Testing (Python, tmaops.torch without its native half)." >&2
 TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes and not aot"

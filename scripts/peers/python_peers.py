@@ -88,7 +88,7 @@ class CpuTimer:
 
 
 class CudaTimer:
-    """What the tool does with its own calls (src/bench/measure): the calls go round the sets in a CUDA graph, and events stand
+    """What the tool does with its own calls (measure/bench/measure): the calls go round the sets in a CUDA graph, and events stand
     around replays of it, after an untimed one. So no launch from Python is in a number."""
 
     GRAPH_CALLS = 256

@@ -5,8 +5,8 @@ check_symbols.py nothing-of-tmaops LIBRARY        no symbol of tmaops: it was li
 check_symbols.py hidden-archive ARCHIVE           no symbol of tmaops that a library would export into which it is linked
 check_symbols.py api LIBRARY INCLUDE_DIR          what the headers mark with TMAOPS_API, and nothing else; and the
                                                   library needs no part of CUDA to be loaded
-check_symbols.py studies ARCHIVE FULL SOURCE_DIR  no variant marked `study` in the archive, nor an operator with nothing
-                                                  but studies; the full archive of the tool and the tests has them
+check_symbols.py studies ARCHIVE FULL SOURCE_DIR  no variant of study/ in the archive, nor an operator with nothing but
+                                                  studies; the full archive of the tool and the tests has them
 check_symbols.py waits ARCHIVE                    of a build with CUDA: no object calls what waits for the device, or
                                                   takes or frees memory outside the order of the streams
 """
@@ -56,18 +56,11 @@ def needed(library):
 def studies(source):
     """Namespaces of what only studies need."""
     found = []
-    for file in pathlib.Path(source).glob("src/ops/*/variants.def"):
-        lines = re.findall(
-            r'^TMAOPS_VARIANT\((\w+), (\w+), \w+, \w+, "[^"]*"(.*)\)$', file.read_text(encoding="utf-8"), re.MULTILINE
-        )
-        chosen = {op for op, _, attributes in lines if not re.search(r"\bstudy\b", attributes)}
-        found += sorted({f"tmaops::ops::{op}::" for op, _, _ in lines if op not in chosen})
-        found += [
-            f"tmaops::ops::{op}::{name}::"
-            for op, name, attributes in lines
-            if op in chosen and re.search(r"\bstudy\b", attributes)
-        ]
-    return found
+    for file in sorted(pathlib.Path(source).glob("study/*/variants.def")):
+        lines = re.findall(r"^TMAOPS_VARIANT\((\w+), (\w+),", file.read_text(encoding="utf-8"), re.MULTILINE)
+        chosen = (pathlib.Path(source) / "src/ops" / file.parent.name).is_dir()
+        found += [f"tmaops::ops::{op}::" + (f"{name}::" if chosen else "") for op, name in lines]
+    return sorted(set(found))
 
 
 def check_studies(archive, full, source):

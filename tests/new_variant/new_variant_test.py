@@ -96,7 +96,6 @@ PROBLEMS = {
     "ms_deform_attn_backward": "ms_deform_attn: {levels: '8x8 4x4', queries: 16, heads: 2, channels: 8, points: 2, direction: backward}",
     "resample": "resample: {case: '4,50->60,8'}",
     "resample_backward": "resample: {case: '4,50->60,8', direction: backward}",
-    "tile_load": "tile_load: {queries: 100}",
 }
 GPU_PROBLEM = "gemm: {mode: RC, size: 256, dtype: f16, out: f32}"
 
@@ -115,7 +114,18 @@ def expect(holds, what):
 
 def copy_tree(source, to):
     to.mkdir(parents=True)
-    for part in ("include", "src", "cmake", "configs", "scripts", "CMakeLists.txt", "LICENSE"):
+    for part in (
+        "include",
+        "src",
+        "tool",
+        "measure",
+        "study",
+        "cmake",
+        "configs",
+        "scripts",
+        "CMakeLists.txt",
+        "LICENSE",
+    ):
         if (source / part).is_dir():
             shutil.copytree(source / part, to / part)
         else:
@@ -152,6 +162,10 @@ def add(room, folder, file, content, line):
 def add_variants(tree, with_gpu):
     """Adds a variant to every operator; returns the operators."""
     operators = []
+    for room in [path.parent for path in tree.glob("study/*/variants.def")]:
+        leave_out_gpu_variants(room)
+        if not LINE.search((room / "variants.def").read_text(encoding="utf-8")):
+            shutil.rmtree(room)
     for room in sorted(path.parent for path in tree.glob("src/ops/*/variants.def")):
         leave_out_gpu_variants(room)
         lines = [line.groups() for line in LINE.finditer((room / "variants.def").read_text(encoding="utf-8"))]
@@ -195,7 +209,7 @@ def build(tree, folder, options):
         settings.append(f"-DCMAKE_CUDA_COMPILER={options.nvcc}")
     run(options.cmake, "-G", "Ninja", "-S", tree, "-B", folder, *settings)
     run(options.cmake, "--build", folder, "--target", "tmaops_tool")
-    return folder / "src/cli/tmaops"
+    return folder / "tool/tmaops"
 
 
 def check_listed(tool, op, name):

@@ -69,9 +69,9 @@ def test_its_libraries_ask_for_nothing_but_the_c_library_and_what_is_in_it(wheel
 
 def test_variants_that_are_only_compared_are_not_in_it():
     studies = {}
-    for file in ROOT.glob("src/ops/**/variants.def"):
+    for file in ROOT.glob("study/*/variants.def"):
         for operator, name in re.findall(
-            r"^TMAOPS_VARIANT\((\w+), (\w+),[^\n]*\bstudy\b", file.read_text(encoding="utf-8"), re.MULTILINE
+            r"^TMAOPS_VARIANT\((\w+), (\w+),", file.read_text(encoding="utf-8"), re.MULTILINE
         ):
             studies.setdefault(operator, set()).add(name)
     assert studies

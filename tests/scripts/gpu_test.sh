@@ -3,13 +3,13 @@
 root=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/build/src/cli"
-cat >"$work/build/src/cli/tmaops" <<'TOOL'
+mkdir -p "$work/build/tool"
+cat >"$work/build/tool/tmaops" <<'TOOL'
 #!/bin/sh
 echo "$@"
 case $2 in *tile_load*) exit 1 ;; esac
 TOOL
-chmod +x "$work/build/src/cli/tmaops"
+chmod +x "$work/build/tool/tmaops"
 fail() { echo "$1"; cat "$work/said"; exit 1; }
 run() { TMAOPS_BUILD=$work/build TMAOPS_REVISION=1 "$root/scripts/gpu.sh" "$work/out" "$@" >"$work/said" 2>/dev/null; }
 

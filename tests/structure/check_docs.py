@@ -40,7 +40,9 @@ for document in documents:
     for number in set(re.findall(r"\bE[01]\d\d\b", text)) - catalogue:
         found.append(f"{name}: {number} is not in the error catalogue")
 
-    for path in re.findall(r"`((?:src|include|tests|scripts|configs|cmake|examples)/[\w./-]+)`", text):
+    for path in re.findall(
+        r"`((?:src|include|python|tool|study|measure|datasets|tests|scripts|configs|cmake|examples)/[\w./-]+)`", text
+    ):
         if "my_variant" not in path and not (root / path).exists():
             found.append(f"{name}: {path} is not there")
 
@@ -57,14 +59,14 @@ def check_keys(source, pattern, section):
         found.append(f"docs/configuration.md: {section} does not name the key {key}")
 
 
-check_keys("src/bench/run/options.cpp", r"kOptionKeys\[\] = \{(.*?)\}", "The run")
+check_keys("measure/bench/run/options.cpp", r"kOptionKeys\[\] = \{(.*?)\}", "The run")
 for operator, source in {
     "gemm": "gemm",
     "ms_deform_attn": "ms_deform_attn_cases",
     "resample": "resample_case",
     "tile_load": "tile_load",
 }.items():
-    check_keys(f"src/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)
+    check_keys(f"measure/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)
 for file in (root / "configs").iterdir():
     if f"`{file.name}`" not in configuration:
         found.append(f"docs/configuration.md: does not name configs/{file.name}")

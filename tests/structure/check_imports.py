@@ -9,6 +9,7 @@ What is imported for a type checker alone (`if TYPE_CHECKING:`) is not counted.
 
 import ast
 import pathlib
+import re
 import sys
 
 
@@ -57,12 +58,11 @@ def circles(imports):
 
 
 def check(root):
-    package = root / "python"
     names = {}
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-        if name.split(".")[0] == "tmaops":
-            names[name] = path.read_text(encoding="utf-8")
+    for package, folder in re.findall(r'^"(tmaops[\w/]*)" = "([\w/]+)"$', (root / "pyproject.toml").read_text(), re.M):
+        for path in sorted((root / folder).rglob("*.py")):
+            name = (package / path.relative_to(root / folder)).with_suffix("").as_posix()
+            names[name.replace("/", ".").removesuffix(".__init__")] = path.read_text(encoding="utf-8")
     modules = set(names) - {"tmaops"}  # the package itself imports them all, and is there before each of them
     return circles({name: imported(names[name], modules) for name in modules})
 

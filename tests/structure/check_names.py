@@ -6,7 +6,7 @@
 
 1. Tests are named in snake_case: TEST(Resample, holds_the_last_value_after_the_end).
 2. No file or folder has a name that says nothing: utils, helpers, misc, common.
-3. No comment below src says how long something took, at what rate it ran or how much faster it is: such numbers change, and
+3. No comment of the code says how long something took, at what rate it ran or how much faster it is: such numbers change, and
    stand in results/ and docs/findings/. What a program sets itself is no such number: "polls for 50 ms" (at most, for, every,
    after, within).
 4. A NOLINT names checks of .clang-tidy.
@@ -40,7 +40,7 @@ EMPTY = {
     "things",
     "base",
 }
-TO_RENAME = {"src/bench/workloads/common.hpp"}
+TO_RENAME = {"measure/bench/workloads/common.hpp"}
 NUMBER = r"\b\d[\d.,]*(?:(?: to |-)\d[\d.,]*)?"
 SET_BY_US = r"(?<!at most )(?<!for )(?<!every )(?<!after )(?<!within )"
 TIMES = re.compile(
@@ -89,7 +89,7 @@ def check_lints(path, text, enabled):
 def check_tree(root):
     found = []
     enabled = set(re.findall(r"^  ([a-z][\w-]+),?$", (root / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE))
-    for top in ("src", "include", "tests", "examples"):
+    for top in ("src", "include", "tool", "study", "measure", "datasets", "tests", "examples"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in (".cpp", ".hpp", ".cu", ".cuh", ".inc", ".py"):
                 continue
@@ -101,7 +101,7 @@ def check_tree(root):
                 found += check_lints(name, text, enabled)
             if name not in TO_RENAME:
                 found += check_path(name)
-            if top == "src":
+            if top not in ("include", "tests", "examples") and path.suffix != ".py":
                 found += check_comments(name, text)
     return found
 
@@ -110,7 +110,7 @@ def self_test():
     assert check_test_names("a", "TEST(Gemm, multiplies_2_by_2)\nTEST_P(Gemm, x)\n") == []
     for text in ("TEST(Gemm, MultipliesTwo)", "TEST_F(Gemm,\n    twoByTwo)", "RC_GTEST_PROP(Gemm, AnyShape, (int n))"):
         assert len(check_test_names("a", text)) == 1, text
-    assert check_path("src/bench/workloads/gemm.cpp") == []
+    assert check_path("measure/bench/workloads/gemm.cpp") == []
     for path in ("src/core/utils.cpp", "src/ops/gemm/helpers/a.cuh", "tests/common/a.hpp"):
         assert len(check_path(path)) == 1, path
     assert check_lints("a", "x;  // NOLINT(google-x): why\n// NOLINTNEXTLINE(google-x, b)", {"google-x", "b"}) == []

@@ -4,11 +4,12 @@
   check_tree.py SOURCE_DIR            check the tree; prints every violation, exits 1 when there is one
   check_tree.py --self-test           show that each rule catches its violation
 
-Dependency direction (left may include right): cli -> bench, probe, io, recording, ops, tma, core; bench -> ops, core;
+Dependency direction (left may include right): cli -> bench, probe, io, recording, ops, tma, core; bench -> study, ops, core;
 probe -> device (CUDA files only), tma, core; executor -> device (its twins), tma, core;
-io -> recording, core; c_api -> recording, core;
+io -> recording, core; c_api -> recording, core; study -> ops, device (CUDA files only), tma, core;
 recording -> core and, of the operators, resample's public interface and the names of its options;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
+The wings are tool (cli, io), measure (bench, probe) and study; what is in src and include includes none of them.
 The executor's twins of the device layer declare what the layer declares.
 """
 
@@ -24,19 +25,21 @@ ALLOWED = {
     "ops": {"ops", "tma", "core"},
     "recording": {"recording", "core"},
     "c_api": {"c_api", "recording", "core"},
+    "study": {"study", "ops", "tma", "core"},
     "io": {"io", "recording", "core"},
-    "bench": {"bench", "ops", "core"},
+    "bench": {"bench", "study", "ops", "core"},
     "probe": {"probe", "tma", "core"},
     "executor": {"executor", "device", "tma", "core"},
     "cli": {"cli", "bench", "probe", "io", "recording", "ops", "tma", "core"},
 }
 ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
+TOPS = ("src", "include", "tool", "measure", "study")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SOURCES = (".hpp", ".cpp", ".cu", ".cuh", ".inc")
 LONGEST = 400
 LARGEST = 1_000_000  # bytes; the result files of a GPU run are the largest, with 400 kB
 # What ThreadSanitizer is run on (TMAOPS_TESTED_FOLDERS in cmake/TmaopsCompiler.cmake): threads start nowhere else.
-THREADED = ("core", "ops", "bench")
+THREADED = ("core", "ops", "study", "bench")
 THREADS = re.compile(r"\b(parallel_for|std::j?thread|std::async|pthread_create)\b")
 # A variant's launches and its dynamic shared memory are held to the smem(...) of its line: by Work, and by kSite.
 OUTSIDE_LIMIT = re.compile(r"launch_kernel<|launch_by_runtime\(|<<<|dynamic_shared<((?!smem)[^;])*?>\(\)")
@@ -54,41 +57,49 @@ def includes(text):
 
 
 def holds_kernels(path):
-    return path.parts[:2] == ("src", "ops") and path.suffix in (".cu", ".cuh")
+    return layer_of(path) in ("ops", "study") and path.suffix in (".cu", ".cuh")
+
+
+def layer_of(path):
+    """core, ops, ... of src; cli, io, bench and probe of tool and measure; study; include."""
+    return path.parts[0] if path.parts[0] in ("study", "include") else path.parts[1]
 
 
 def check_source(path, text):
-    """Violations of one file under src/ or include/ (path relative to the root, as a PurePosixPath)."""
+    """Violations of one file of C++ or CUDA (path relative to the root, as a PurePosixPath)."""
     found = []
     parts = path.parts
+    layer = layer_of(path)
     for quote, name in includes(text):
         if parts[0] == "include":
             if THIRD_PARTY.match(name):
                 found.append(f"{path}: a public header includes <{name}>")
             continue
         target = name.split("/")[0]
-        layer = parts[1]
         if layer == "recording" and THIRD_PARTY.match(name):
             found.append(f"{path}: recording depends on the standard library only, not on <{name}>")
         if quote == '"' and target in ALLOWED and target != "tmaops":
-            allowed = ALLOWED[layer] | ({"device"} if layer == "ops" and path.suffix in (".cu", ".cuh") else set())
+            allowed = ALLOWED[layer] | (
+                {"device"} if layer in ("ops", "study") and path.suffix in (".cu", ".cuh") else set()
+            )
             allowed |= {"device"} if layer in ("bench", "probe") and path.suffix in (".cu", ".cuh") else set()
             if target not in allowed and not (layer == "recording" and name == "ops/resample/options.hpp"):
                 found.append(f"{path}: {layer} may not include {name}")
         if layer == "device" and quote == '"' and name.startswith("tmaops/"):
             found.append(f"{path}: the device layer depends on CUDA only, not on {name}")
-        if layer == "ops" and len(parts) > 3:
+        own = parts[2:3] if layer == "ops" else parts[1:2]
+        if layer in ("ops", "study") and len(parts) > 3:
             for room in ROOMS:
-                if room != parts[2] and name.startswith(f"ops/{room}/"):
-                    found.append(f"{path}: operator {parts[2]} includes operator {room} ({name})")
-    if parts[0] == "src" and parts[1] in ("ops", "bench", "probe") and "asm volatile" in text:
+                if room != own[0] and name.startswith((f"ops/{room}/", f"study/{room}/")):
+                    found.append(f"{path}: operator {own[0]} includes operator {room} ({name})")
+    if layer in ("ops", "study", "bench", "probe") and "asm volatile" in text:
         found.append(f"{path}: inline PTX belongs into src/device")
-    if parts[:2] in (("src", "ops"), ("src", "probe")) and SHARED_VARIABLE.search(text):
+    if layer in ("ops", "study", "probe") and SHARED_VARIABLE.search(text):
         found.append(f"{path}: a __shared__ variable instead of device::block_shared()")
     if holds_kernels(path) and OUTSIDE_LIMIT.search(text):
         found.append(f"{path}: a launch that is not in a Work, or dynamic_shared() without kSite.smem")
-    if parts[0] == "src" and parts[1] not in THREADED and THREADS.search(text):
-        found.append(f"{path}: threads, but ThreadSanitizer does not test {parts[1]} (cmake/TmaopsCompiler.cmake)")
+    if layer not in (*THREADED, "include") and THREADS.search(text):
+        found.append(f"{path}: threads, but ThreadSanitizer does not test {layer} (cmake/TmaopsCompiler.cmake)")
     lines = text.count("\n")
     if lines > LONGEST and not holds_kernels(path):  # of a variant, check_variants.py counts what one must read
         found.append(f"{path}: {lines} lines, more than {LONGEST}")
@@ -97,7 +108,7 @@ def check_source(path, text):
 
 def check_tree(root):
     found = []
-    for top in ("src", "include"):
+    for top in TOPS:
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SOURCES and path.is_file():
                 relative = pathlib.PurePosixPath(path.relative_to(root).as_posix())
@@ -162,10 +173,13 @@ def self_test():
         ("src/tma/a.cpp", '#include "ops/x.hpp"\n', "tma may not include"),
         ("src/ops/gemm/api.cpp", '#include "device/mbarrier.cuh"\n', "ops may not include"),
         ("src/ops/gemm/api.cpp", '#include "ops/resample/problem.hpp"\n', "includes operator resample"),
+        ("src/ops/gemm/gpu/a/kernel.cu", '#include "study/gemm/shared/a.cuh"\n', "ops may not include"),
+        ("study/gemm/gpu/a/kernel.cu", '#include "study/resample/shared/a.cuh"\n', "includes operator resample"),
+        ("study/gemm/gpu/a/kernel.cu", '#include "bench/run/options.hpp"\n', "study may not include"),
         ("src/recording/a.cpp", "#include <fmt/format.h>\n", "standard library only"),
         ("src/recording/a.cpp", '#include "io/recording.hpp"\n', "recording may not include"),
         ("src/recording/a.cpp", '#include "ops/resample/problem.hpp"\n', "recording may not include"),
-        ("src/bench/a.cpp", '#include "cli/commands.hpp"\n', "bench may not include"),
+        ("measure/bench/a.cpp", '#include "cli/commands.hpp"\n', "bench may not include"),
         ("src/device/a.cuh", '#include "core/checks.hpp"\n', "device may not include"),
         ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
         ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
@@ -173,20 +187,20 @@ def self_test():
         ("src/ops/gemm/gpu/a/kernel.cu", 'launch_kernel<kernel<T, 2>>("gemm: a", shape);', "not in a Work"),
         ("src/ops/gemm/gpu/a/kernel.cu", "kernel<<<1, 1>>>();", "not in a Work"),
         ("src/ops/gemm/gpu/a/more.cuh", "auto& s = device::dynamic_shared<Storage<2>>();", "without kSite"),
-        ("src/probe/a.cpp", '#include "bench/measure/machine.hpp"\n', "probe may not include"),
-        ("src/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
+        ("measure/probe/a.cpp", '#include "bench/measure/machine.hpp"\n', "probe may not include"),
+        ("measure/probe/a.cpp", '#include "device/barrier.cuh"\n', "probe may not include"),
         ("src/tma/a.cpp", '#include "probe/report.hpp"\n', "tma may not include"),
-        ("src/io/a.cpp", "std::thread worker;", "ThreadSanitizer does not test io"),
+        ("tool/io/a.cpp", "std::thread worker;", "ThreadSanitizer does not test io"),
         ("src/ops/gemm/gpu/a/kernel.cu", "  __shared__ int sum;", "instead of device::block_shared"),
         ("src/ops/gemm/api.cpp", '#include "executor/findings.hpp"\n', "ops may not include"),
         ("src/core/long.cpp", "\n" * (LONGEST + 1), "lines, more than"),
     ]
     good = [
         ("src/ops/gemm/gpu/a/kernel.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
-        ("src/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+        ("tool/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
         ("src/ops/gemm/gpu/a/kernel.cu", "work.add(kernel<T>, shape); dynamic_shared<Storage<2>, kSite.smem>();"),
         ("src/ops/gemm/gpu/a/kernel.cu", "\n" * (LONGEST + 1)),
-        ("src/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),
+        ("measure/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),
     ]
     for name, text, expected in cases:
         found = check_source(pathlib.PurePosixPath(name), text)

@@ -13,7 +13,8 @@
 4. Only select.cpp chooses.
 5. What a plan keeps has a type: no shared_ptr<const void>, and nothing is prepared aside.
 
-A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, or forward/ and others in it.
+A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, forward/ and others in it, or study/<operator>. A study may
+include what its operator's variants share, never the other way.
 """
 
 import pathlib
@@ -22,8 +23,8 @@ import sys
 
 BUDGET, LONGEST, MOST_LONGER = 1200, 1600, 3
 SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".inc")
-INCLUDE = re.compile(r'^\s*#\s*include\s*"ops/([^"]+)"', re.MULTILINE)
-FOLDER = re.compile(r"((\w+)(?:/\w+)?)/([gc]pu)/(\w+)")  # home, operator, device, variant
+INCLUDE = re.compile(r'^\s*#\s*include\s*"((?:ops|study)/[^"]+)"', re.MULTILINE)
+FOLDER = re.compile(r"((?:ops|study)/(\w+)(?:/\w+)?)/([gc]pu)/(\w+)")  # home, operator, device, variant
 LINE = re.compile(r'^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), \w+, "[^"]*"(.*)\)$', re.MULTILINE)
 CHOOSES = re.compile(r"\b(try_variant|best_choice|named_choice|first_variant|named_variant)\b")
 SELECTS = re.compile(r"(?<![\w.])select\(")
@@ -36,22 +37,22 @@ def without_comments(text):
 
 
 class Tree:
-    """The files below src/ops, by their path from there."""
+    """The files of src/ops and study, by their path as an include spells it."""
 
     def __init__(self, files, contributing=""):
         self.files = files
         section = re.search(r"^#+ Longer variants\n(.*?)(?=^#|\Z)", contributing, re.MULTILINE | re.DOTALL)
         self.longer = {
-            folder: int(limit.replace(",", ""))
+            f"ops/{folder}": int(limit.replace(",", ""))
             for folder, limit, _ in LONGER.findall(section.group(1) if section else "")
         }
 
     @classmethod
     def read(cls, root):
-        base = root / "src/ops"
         files = {
             path.relative_to(base).as_posix(): path.read_text(encoding="utf-8")
-            for path in base.rglob("*")
+            for base, folder in ((root / "src", "ops"), (root, "study"))
+            for path in (base / folder).rglob("*")
             if path.suffix in (*SOURCES, ".def")
         }
         return cls(files, (root / "CONTRIBUTING.md").read_text(encoding="utf-8"))
@@ -83,7 +84,7 @@ def check_budget(tree):
     for folder, names in tree.variants().items():
         lines, limit = tree.lines(names), tree.longer.get(folder, BUDGET)
         if "/gpu/" in folder and lines > limit:
-            found.append(f"src/ops/{folder}: {lines} lines to read, more than {limit}")
+            found.append(f"{folder}: {lines} lines to read, more than {limit}")
         if folder in tree.longer and lines <= BUDGET:
             found.append(f"CONTRIBUTING.md: {folder} has {lines} lines and needs no exception")
     if len(tree.longer) > MOST_LONGER or any(limit > LONGEST for limit in tree.longer.values()):
@@ -100,7 +101,7 @@ def check_kernels(tree):
         if name.endswith("/variants.def"):
             for _, variant, _, attributes in LINE.findall(text):
                 match = re.search(r"\bkernels\((\d+)\)", attributes)
-                declared[name.split("/")[0], variant] = int(match.group(1)) if match else 1
+                declared[name.split("/")[1], variant] = int(match.group(1)) if match else 1
     found = []
     for folder, names in tree.variants().items():
         _, operator, device, variant = FOLDER.match(folder).groups()
@@ -109,7 +110,7 @@ def check_kernels(tree):
         )
         wanted = declared.get((operator, variant), 1) if device == "gpu" else 0
         if count != wanted:
-            found.append(f"src/ops/{folder}: {count} kernels, its line says {wanted}")
+            found.append(f"{folder}: {count} kernels, its line says {wanted}")
     return found
 
 
@@ -119,13 +120,16 @@ def check_includes(tree):
         home, operator, _, _ = FOLDER.match(folder).groups()
         for name in names:
             for target in INCLUDE.findall(tree.files[name]):
-                own = target.startswith((folder + "/", home + "/shared/", operator + "/shared/"))
-                if not own and target not in (home + "/problem.hpp", operator + "/problem.hpp"):
-                    found.append(f"src/ops/{name}: a variant may not include {target}")
+                homes = [home, f"ops/{operator}", f"study/{operator}", f"ops/{operator}/forward"]
+                if name.startswith("ops/"):
+                    homes = homes[:2]
+                own = target.startswith((folder + "/", *(f"{of}/shared/" for of in homes)))
+                if not own and target not in [f"{of}/problem.hpp" for of in homes]:
+                    found.append(f"{name}: a variant may not include {target}")
     for name, text in tree.files.items():
         if not FOLDER.match(name):
             found += [
-                f"src/ops/{name}: includes {target}, which is a variant's own"
+                f"{name}: includes {target}, which is a variant's own"
                 for target in INCLUDE.findall(text)
                 if FOLDER.match(target)
             ]
@@ -137,11 +141,11 @@ def check_choosing(tree):
     for name, text in tree.files.items():
         code = without_comments(text)
         if not re.search(r"/select\.cpp$", name) and (match := CHOOSES.search(code)):
-            found.append(f"src/ops/{name}: {match.group(1)}, but only select.cpp chooses")
+            found.append(f"{name}: {match.group(1)}, but only select.cpp chooses")
         if FOLDER.match(name) and SELECTS.search(code):
-            found.append(f"src/ops/{name}: a variant calls select()")
+            found.append(f"{name}: a variant calls select()")
         if match := UNTYPED.search(code):
-            found.append(f"src/ops/{name}: {match.group(0)}: what is kept has a type")
+            found.append(f"{name}: {match.group(0)}: what is kept has a type")
     return found
 
 
@@ -153,14 +157,14 @@ def self_test():
     line = 'TMAOPS_VARIANT(gemm, one, cuda, sm90a, "text", regs(8))\n'
     kernel = '#include "ops/gemm/shared/call.cuh"\n__global__ void kernel() {}\n'
     good = {
-        "gemm/variants.def": line,
-        "gemm/gpu/one/kernel.cu": kernel,
-        "gemm/shared/call.cuh": "\n" * 1000,
-        "gemm/select.cpp": "best_choice(variants());",
-        "gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n',
+        "ops/gemm/variants.def": line,
+        "ops/gemm/gpu/one/kernel.cu": kernel,
+        "ops/gemm/shared/call.cuh": "\n" * 1000,
+        "ops/gemm/select.cpp": "best_choice(variants());",
+        "ops/gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n',
     }
     assert check(Tree(good)) == [], check(Tree(good))
-    big = "gemm/shared/call.cuh"
+    big = "ops/gemm/shared/call.cuh"
     longer = (
         "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,400 | two schedules |\n"
     )
@@ -171,15 +175,19 @@ def self_test():
         ({}, longer.replace("gemm/gpu/one", "gemm/gpu/none"), "there is no variant"),
         ({}, longer + "".join(f"| `gemm/gpu/{i}` | 1300 | why |\n" for i in "abc"), "more than 3 longer variants"),
         ({}, longer.replace("1,400", "1,700"), "or one of more than 1600"),
-        ({"gemm/gpu/one/more.cuh": "__global__ void other();\n"}, "", "2 kernels, its line says 1"),
-        ({"gemm/variants.def": line.replace("regs", "kernels(2), regs")}, "", "1 kernels, its line says 2"),
-        ({"gemm/gpu/one/kernel.cu": "// __global__\n"}, "", "0 kernels"),
-        ({"gemm/cpu/two/two.cpp": '#include "ops/gemm/gpu/one/more.cuh"\n'}, "", "may not include gemm/gpu/one"),
-        ({"gemm/cpu/two/two.cpp": '#include "ops/gemm/estimate.hpp"\n'}, "", "may not include gemm/estimate"),
+        ({"ops/gemm/gpu/one/more.cuh": "__global__ void other();\n"}, "", "2 kernels, its line says 1"),
+        ({"ops/gemm/variants.def": line.replace("regs", "kernels(2), regs")}, "", "1 kernels, its line says 2"),
+        ({"ops/gemm/gpu/one/kernel.cu": "// __global__\n"}, "", "0 kernels"),
+        (
+            {"ops/gemm/cpu/two/two.cpp": '#include "ops/gemm/gpu/one/more.cuh"\n'},
+            "",
+            "may not include ops/gemm/gpu/one",
+        ),
+        ({"ops/gemm/cpu/two/two.cpp": '#include "ops/gemm/estimate.hpp"\n'}, "", "may not include ops/gemm/estimate"),
         ({big: '#include "ops/gemm/gpu/one/more.cuh"\n'}, "", "a variant's own"),
-        ({"gemm/api.cpp": "first_variant(table);"}, "", "only select.cpp chooses"),
-        ({"gemm/cpu/two/two.cpp": "const auto choice = select(problem, device);"}, "", "calls select"),
-        ({"gemm/cpu/two/two.cpp": "std::shared_ptr<const void> kept;"}, "", "has a type"),
+        ({"ops/gemm/api.cpp": "first_variant(table);"}, "", "only select.cpp chooses"),
+        ({"ops/gemm/cpu/two/two.cpp": "const auto choice = select(problem, device);"}, "", "calls select"),
+        ({"ops/gemm/cpu/two/two.cpp": "std::shared_ptr<const void> kept;"}, "", "has a type"),
     ]
     for change, contributing, expected in cases:
         found = check(Tree({**good, **change}, contributing))

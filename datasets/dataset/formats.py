@@ -1,0 +1,242 @@
+"""What a format of data sets is, and which formats there are."""
+
+import contextlib
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.options import Options
+from tmaops.dataset.rules import Rule
+
+FEWEST_PER_SAMPLE, MOST_PER_SAMPLE = 0.01, 100  # targets; every usual rate lies between, a wrong unit does not
+
+#: Attributes that say how many samples there are per second.
+RATES = ("fps", "hz", "control_freq", "control_frequency", "frequency", "frame_rate", "sample_rate", "sampling_rate")
+
+
+@dataclass
+class Stream:
+    """One stream of one episode, as a format reads it for inspect()."""
+
+    episode: str
+    name: str  # "" for the only one
+    times: np.ndarray  # int64 nanoseconds (S), as recorded
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  # real numbers (S, channels)
+    quaternions: dict[str, list[int]] = field(default_factory=dict)  # column -> first channels
+    recorded: np.ndarray | None = None  # a second clock of the same samples (the recorder's), nanoseconds
+    type: str = ""  # of its messages
+    left_out: list[str] = field(default_factory=list)  # what of them is no column, and why
+
+
+@dataclass
+class Unit:
+    """One output file and what it is made of. `task` is JSON: it says everything that decides the file's bytes."""
+
+    path: str  # below the output
+    task: dict[str, Any]
+    source_bytes: int = 0
+    episodes: "pa.Array | list[str]" = field(default_factory=list)  # names of what the file holds
+    kind: "Format | None" = None  # set when the unit is planned
+
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps([self.path, self.task], sort_keys=True).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def readable(name: str, broken: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Inside, what libraries raise at broken bytes is a refusal of the file of this name."""
+    try:
+        yield
+    except Refused:
+        raise
+    except broken as error:
+        said = (
+            (str(error).split("\n")[0] or type(error).__name__)
+            if not isinstance(error, MemoryError)
+            else "sizes beyond memory"
+        )
+        raise Refused(name, said, "a file that can be read") from error
+    except OSError as error:
+        if error.errno is not None or "errno = 28" in str(error):  # of this machine, such as a full disk
+            raise
+        raise Refused(name, str(error).split("\n")[0], "a file that can be read") from error
+
+
+class Failed(dict[str, str]):
+    """Episodes, or whole files, that are left out, and why; where none may be left out, the first refusal is raised.
+
+    broken: what the format's library raises at a file that cannot be read.
+    """
+
+    def __init__(self, keep_going: bool, broken: tuple[type[Exception], ...] = ()):
+        super().__init__()
+        self._keep_going, self._broken = keep_going, broken
+
+    @contextlib.contextmanager
+    def named(self, name: str) -> Iterator[None]:
+        """Inside, a refusal is of the episode or file of this name."""
+        try:
+            with readable(name, self._broken):
+                yield
+        except Refused as error:
+            if not self._keep_going:
+                raise
+            self[name] = str(error)
+
+
+@dataclass
+class Plan:
+    """What is to be done, found by reading times and metadata alone."""
+
+    units: list[Unit]
+    episodes: int
+    columns: dict[str, Rule]
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
+    found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # stream -> samples and targets
+
+    @property
+    def explained(self) -> dict[str, str]:
+        """Column -> its rule and why, for people."""
+        return {name: f"{rule.text()} ({rule.why})" for name, rule in self.columns.items()}
+
+    def count(self, stream: str, samples: int, targets: int) -> None:
+        """Adds the samples and targets of an episode."""
+        before = self.counts.get(stream, (0, 0))
+        self.counts[stream] = (before[0] + samples, before[1] + targets)
+
+    def check(self, options: Options) -> None:
+        """Warns of an absurd number of targets; where warnings are errors, refuses the first."""
+        cut = options.start is not None or options.end is not None
+        for stream, (samples, targets) in self.counts.items():
+            share = targets / max(samples, 1)
+            if share > MOST_PER_SAMPLE or samples > 1 and not cut and share < FEWEST_PER_SAMPLE:
+                what = f"{stream}: " if stream not in ("", ".") else ""
+                self.warnings.append(
+                    f"{what}{share:.4g} targets per sample: is the unit of the times right? (--time-unit names another)"
+                )
+        if options.strict and self.warnings:
+            raise Refused("strict", f"a warning: {self.warnings[0]}", "no warnings")
+
+
+def beside_samples(path: str, rows: int, samples: int, plan: Plan) -> None:
+    """Names an array that is copied beside resampled ones: in a warning where it may hold samples, too."""
+    if any(f"'{path}' is copied" in known for known in plan.warnings + plan.notes):
+        return
+    said = plan.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else plan.notes
+    said.append(f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples")
+
+
+class Format(Protocol):
+    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
+
+    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for
+    inspect(), and says in `unreadable` what it could not read.
+    `broken`: what its library raises at a file that cannot be read.
+    """
+
+    broken: tuple[type[Exception], ...]
+
+    def files(self, source: Path) -> list[Path]: ...
+    def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
+    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
+    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> "Iterator[list[Stream]]": ...
+
+
+def _ends(*suffixes: str) -> Callable[[Path], bool]:
+    """Whether a file, or a file below a folder, has one of these endings."""
+
+    def fits(source: Path) -> bool:
+        if source.is_dir():
+            return any(any(source.rglob(f"*{suffix}")) for suffix in suffixes)
+        return source.name.lower().endswith(suffixes)
+
+    return fits
+
+
+def _is_zarr(source: Path) -> bool:
+    if source.is_dir():
+        return (
+            any((source / name).is_file() for name in (".zgroup", "zarr.json"))
+            or (source / "meta/episode_ends").is_dir()
+        )
+    return source.name.lower().endswith((".zarr.zip", ".zarr"))
+
+
+class Kind(NamedTuple):
+    """A format by what lies at a place: its module and class, or, of one that is not read, the line that gets one further."""
+
+    name: str
+    fits: Callable[[Path], bool]
+    module: str = ""
+    format: str = ""
+    package: str = ""  # on PyPI, where the module needs one
+    mend: str = ""
+
+
+TO_PARQUET = (
+    'Parquet: python3 -c "import sys, tensorflow as tf, tensorflow_datasets as ds, pyarrow as pa, pyarrow.parquet as pq; '
+    "plain = lambda x: x.tolist() if hasattr(x, 'tolist') else x; "
+    "episodes = ds.as_numpy(ds.builder_from_directory(sys.argv[1]).as_dataset(split='all')); "
+    "rows = [{'steps': [tf.nest.map_structure(plain, step) for step in one['steps']]} for one in episodes]; "
+    'pq.write_table(pa.Table.from_pylist(rows), sys.argv[2])" FOLDER rlds.parquet'
+)
+
+#: The formats, the surest first.
+KINDS = [
+    Kind("LeRobot data set", lambda at: (at / "meta" / "info.json").is_file(), "lerobot", "LeRobot"),
+    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr"),
+    Kind(
+        "a folder of Zarr stores",
+        lambda at: at.is_dir() and any(at.glob("*.zarr*")),
+        mend="one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F",
+    ),
+    Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
+    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py"),
+    Kind(
+        "a recording",
+        _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd"),
+        "recordings",
+        "Recordings",
+        "rosbags mcap mcap-protobuf-support",
+    ),
+    Kind(
+        "RLDS tfrecords",
+        lambda at: ".tfrecord" in at.name if not at.is_dir() else any(at.rglob("*.tfrecord*")),
+        mend=TO_PARQUET,
+    ),
+    Kind(
+        "npz, npy or text",
+        _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum"),
+        mend="tmaops resample IN -o OUT --hz F",
+    ),
+]
+
+
+def format_of(source: Path) -> Format:
+    """The format of a data set, by what lies in its folder."""
+    kind = next((kind for kind in KINDS if kind.fits(source)), None) if source.exists() else None
+    if kind is None:
+        what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
+        known = (
+            "a LeRobot data set, a Zarr replay buffer, a Parquet, HDF5, MCAP, .db3 or .bag file, or a folder of them"
+        )
+        raise Refused(str(source), what, known)
+    if not kind.module:
+        raise Refused(str(source), kind.name, kind.mend)
+    try:
+        return getattr(importlib.import_module(f"tmaops.dataset.{kind.module}"), kind.format)()
+    except ImportError as error:
+        if not kind.package:
+            raise
+        raise Refused(str(source), f"{kind.name}, and no {error.name}", f"pip install {kind.package}") from None

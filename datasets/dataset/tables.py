@@ -1,0 +1,384 @@
+"""Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from tmaops._recording import reads_text
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.places import opened
+from tmaops.dataset.rules import Known, channels_of, type_name
+
+ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
+READ_BYTES = 1 << 20  # of a column that are read from the disk together
+BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
+FIRST_ROWS = 8192  # by which the rules of a data set are decided
+BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The episodes of one file: their names, and where the rows of each begin and how many there are (N)."""
+
+    names: pa.Array
+    first: np.ndarray
+    rows: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: slice | np.ndarray) -> "Runs":
+        names = self.names[which] if isinstance(which, slice) else self.names.take(pa.array(which))
+        return Runs(names, self.first[which], self.rows[which])
+
+    def each(self) -> "Iterator[Runs]":
+        return (self[i : i + 1] for i in range(len(self)))
+
+    @property
+    def labels(self) -> list[str]:
+        """What messages call them."""
+        return [f"episode {name}" for name in self.names.to_pylist()]
+
+    def without(self, left_out: set[str]) -> "Runs":
+        if not left_out:
+            return self
+        lost = pc.is_in(self.names.cast(pa.string()), value_set=pa.array(sorted(left_out), pa.string()))
+        return self[np.flatnonzero(~lost.to_numpy(zero_copy_only=False))]
+
+
+def joined(parts: list[Runs]) -> Runs:
+    """Runs of one file, one after the other."""
+    names = pa.concat_arrays([part.names for part in parts])
+    return Runs(names, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows")))
+
+
+def parquet(path: Path) -> pq.ParquetFile:
+    """Opens a file for streaming; refuses by name what is no Parquet file."""
+    try:
+        return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
+
+
+def read_columns(path: Path, names: list[str]) -> pa.Table:
+    """Some columns of a whole file; refuses by name what cannot be read."""
+    try:
+        return pq.ParquetFile(opened(path)).read(columns=names, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
+
+
+def runs_of(column: pa.ChunkedArray, where: str) -> Runs:
+    """The episodes of a file by its episode column, in the order of the rows."""
+    if column.null_count:
+        raise Refused(where, f"{column.null_count} nulls", "an episode for every row")
+    if len(column) == 0:
+        return Runs(pa.array([], pa.string()), np.empty(0, np.int64), np.empty(0, np.int64))
+    values = column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    changes = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    runs = Runs(values.take(pa.array(starts)), starts, np.diff(starts, append=len(values)))
+    if (twice := a_repeated(runs.names)) is not None:
+        raise Refused(where, f"episode {twice!r} in two places", "the rows of an episode one after the other")
+    return runs
+
+
+def a_repeated(names: pa.Array) -> object:
+    """A name that is there twice; None without one."""
+    if pc.count_distinct(names, mode="all").as_py() == len(names):
+        return None
+    counts = pc.value_counts(names)
+    return counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
+
+
+def starts_of(flags: pa.ChunkedArray, name: str) -> Runs:
+    """The episodes of a file by a column that is true in the first row of each."""
+    if flags.null_count:
+        raise Refused(name, f"{flags.null_count} nulls in the flags of first steps", "true or false for every row")
+    starts = np.flatnonzero(flags.to_numpy())
+    if len(flags) and (starts.size == 0 or starts[0] != 0):
+        raise Refused(f"{name}: row 0", "no first step", "a file that begins with an episode")
+    names = pa.array([f"{name}:{i}" for i in range(starts.size)], pa.string())
+    return Runs(names, starts, np.diff(starts, append=len(flags)))
+
+
+def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """A file in batches: whole row groups where these are small. Refuses by name what cannot be read."""
+    try:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            if group.total_byte_size <= ROW_GROUP_BYTES and group.num_rows <= BATCH_ROWS:
+                yield from file.read_row_group(number, columns=columns, use_threads=False).to_batches()
+            else:
+                rows = min(BATCH_ROWS, BATCH_BYTES * group.num_rows // group.total_byte_size)
+                yield from file.iter_batches(max(rows, 1), row_groups=[number], columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(name, str(error).split("\n")[0], "a readable Parquet file") from error
+
+
+def read_runs(
+    file: pq.ParquetFile, name: str, runs: Runs, most: int, columns: list[str] | None = None
+) -> Iterator[tuple[Runs, pa.Table]]:
+    """Runs that follow one another with their rows, of these or all columns: at most so many rows, or one run. Reads the file
+    once, and holds little more than that.
+    """
+    held: list[pa.RecordBatch] = []
+    held_first = held_rows = 0  # the first row that is held, and how many are
+    batches = batches_of(file, name, columns)
+    for group in grouped(runs, most):
+        first, end = int(group.first[0]), int(group.first[-1] + group.rows[-1])
+        while held_first + held_rows < end:
+            batch = next(batches, None)
+            if batch is None:
+                raise Refused(name, "fewer rows than its footer says", "a whole file")
+            held.append(batch)
+            held_rows += batch.num_rows
+        table = pa.Table.from_batches(held) if held else file.schema_arrow.empty_table()
+        yield group, table.slice(first - held_first, end - first)
+        done = end - held_first
+        while held and held[0].num_rows <= done:
+            done -= held[0].num_rows
+            held_first += held[0].num_rows
+            held_rows -= held[0].num_rows
+            held.pop(0)
+
+
+def columns_of(metadata: pq.FileMetaData | None) -> list[pq.ColumnChunkMetaData]:
+    """The columns of the first row group of a file; none where there is no file or no row."""
+    group = metadata.row_group(0) if metadata is not None and metadata.num_row_groups else None
+    return [group.column(i) for i in range(group.num_columns)] if group else []
+
+
+def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
+    """Whether to write a column with a dictionary: where its source has one that makes it smaller. One of numbers that hardly
+    repeat takes most of the time of writing, and makes the file larger.
+    """
+    width = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}.get(column.physical_type, 0)
+    plain = column.num_values * width or column.total_uncompressed_size + 1  # of texts and bytes it is not known
+    return (
+        any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
+    )
+
+
+def _codec(column: pq.ColumnChunkMetaData) -> str:
+    """The codec of a column of the source, and none where it does not make much text or bytes smaller: encoded images."""
+    large = column.physical_type == "BYTE_ARRAY" and column.total_uncompressed_size >= 1 << 16
+    in_vain = large and column.total_compressed_size > 0.98 * column.total_uncompressed_size
+    return "NONE" if in_vain or column.compression == "UNCOMPRESSED" else column.compression
+
+
+def _paths(column: pq.ColumnChunkMetaData) -> set[str]:
+    """The path of a column in its source, and as Arrow writes it: older files call the elements of a list otherwise."""
+    return {column.path_in_schema, re.sub(r"\.list\.[^.]+", ".list.element", column.path_in_schema)}
+
+
+class Writer:
+    """Writes the tables of episodes to one Parquet file, in row groups of a size that does not depend on the machine."""
+
+    def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
+        columns = columns_of(like)
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression={name: _codec(c) for c in columns for name in _paths(c)}
+            or ("ZSTD" if like is None else "NONE"),
+            use_dictionary=[name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True,
+        )
+        self._tables: list[pa.Table] = []
+        self._bytes = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._tables.append(table)
+        self._bytes += table.nbytes
+        if self._bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._tables:
+            table = pa.concat_tables(self._tables)
+            self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._tables, self._bytes = [], 0
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A table as a new file."""
+    writer = Writer(path, table.schema, None)
+    writer.add(table)
+    writer.close()
+
+
+def leaves_in(column: pa.ChunkedArray | pa.Array, name: str) -> Iterator[tuple[str, pa.ChunkedArray | pa.Array]]:
+    """A column, or the fields of a struct by their names with those around them ("observation.state")."""
+    if not pa.types.is_struct(column.type):
+        yield name, column
+        return
+    for field, child in zip(column.type, column.flatten(), strict=True):
+        yield from leaves_in(child, f"{name}.{field.name}")
+
+
+def leaves(kind: pa.DataType, name: str) -> Iterator[tuple[str, pa.DataType]]:
+    """A column by its name and type, or the fields of a struct, down to what is no struct."""
+    if not pa.types.is_struct(kind):
+        yield name, kind
+        return
+    for field in kind:
+        yield from leaves(field.type, f"{name}.{field.name}")
+
+
+def leaves_of(schema: pa.Schema, without: tuple[str | None, ...] = ()) -> dict[str, pa.DataType]:
+    """Everything in a table that has a rule of its own, name -> type."""
+    return {
+        name: kind for field in schema if field.name not in without for name, kind in leaves(field.type, field.name)
+    }
+
+
+def _first_length(column: pa.Array | pa.ChunkedArray, steps: list[str]) -> int | None:
+    """The length of the first list that is not null, in a column or in a field of a struct."""
+    for step in steps:
+        column = pc.struct_field(column, step)
+    return next((len(value) for value in column if value.is_valid), None)
+
+
+def channels_of_table(table: pa.Table | pa.RecordBatch) -> dict[str, int | None]:
+    """The channels of everything in a table by its rows; None for what holds no real numbers."""
+    found: dict[str, int | None] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        for name, kind in leaves(field.type, field.name):
+            channels = channels_of(kind)
+            steps = name.removeprefix(field.name).split(".")[1:]
+            found[name] = channels if channels != 0 else _first_length(column, steps)
+    return found
+
+
+def first_rows(file: pq.ParquetFile) -> pa.Table:
+    """The first rows of a file by leaf (fields of structs as columns). Of bytes, and of lists of other things than real numbers, only
+    the types.
+    """
+    kinds = leaves_of(file.schema_arrow)
+    light = [name for name, kind in kinds.items() if not _is_heavy(kind)]
+    batch = next(file.iter_batches(FIRST_ROWS, columns=light, use_threads=False), None) if light else None
+    rows = batch.num_rows if batch is not None else min(file.metadata.num_rows, FIRST_ROWS)
+    table = pa.table({}) if batch is None else pa.Table.from_batches([batch])
+    read = dict(leaf for name in table.column_names for leaf in leaves_in(table.column(name), name))
+    columns = [read[name] if name in read else pa.nulls(rows, kind) for name, kind in kinds.items()]
+    return pa.table([pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in columns], names=list(kinds))
+
+
+def _is_heavy(kind: pa.DataType) -> bool:
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return is_bytes or pa.types.is_nested(kind) and channels_of(kind) is None
+
+
+def known_of(
+    table: pa.Table, channels: dict[str, int | None], names: dict[str, list[str]] | None = None
+) -> list[Known]:
+    """What the columns of a table, and the fields of its structs, say of themselves, by its rows. names: of channels."""
+    known = []
+    for name in table.column_names:
+        for leaf, column in leaves_in(table.column(name), name):
+            kind, width = column.type, channels.get(leaf)
+            known.append(Known(leaf, type_name(kind), width, _values(column, leaf, width), (names or {}).get(leaf)))
+    return known
+
+
+def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray | None:
+    """The values of a column as the rules look at them; None where they do not."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if width:
+        made = np.full((len(column), width), np.nan, np.float32 if "float" == str(kind) else np.float64)
+        there = np.flatnonzero(column.is_valid().to_numpy())
+        numbers = pc.list_flatten(column) if pa.types.is_nested(kind) else column.drop_null()
+        made[there] = numbers.to_numpy(zero_copy_only=False).reshape(-1, width) if there.size else np.nan
+        return made if pa.types.is_nested(kind) else made[:, 0]
+    if column.null_count or width == 0:
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return column.to_numpy()
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp(kind.unit)).to_numpy()
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and reads_text(name):
+        return np.array(column.to_pylist(), dtype=str)
+    return None
+
+
+def channels_by_column(file: pq.ParquetFile, first: pa.Table) -> dict[str, int | None]:
+    """The channels of everything in a file that begins with these rows. None for what holds no real numbers, and for lists that
+    are not all of one length.
+    """
+    found = channels_of_table(first)
+    for name, kind in leaves_of(file.schema_arrow).items():
+        if channels_of(kind) == 0 and found[name] and not _one_length(file.metadata, name, found[name]):
+            found[name] = None
+    return found
+
+
+def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
+    """Whether the lists of a column have one length and no nulls inside, as far as the file's statistics tell."""
+    paths = [column.path_in_schema for column in columns_of(metadata)]
+    at = next((i for i, path in enumerate(paths) if path.startswith(f"{name}.list.")), None)
+    for number in range(metadata.num_row_groups if at is not None else 0):
+        rows, chunk = metadata.row_group(number).num_rows, metadata.row_group(number).column(at)
+        nulls = chunk.statistics.null_count if chunk.statistics is not None else 0
+        if chunk.num_values != length * (rows - nulls) + nulls:
+            return False
+    return True
+
+
+def map_runs(
+    source: Path, target: Path, runs: Runs, work: Callable[[Runs, pa.Table], pa.Table], columns: list[str] | None = None
+) -> tuple[int, int]:
+    """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
+    columns: those that work() looks at; all without it. Returns the rows read and written.
+    """
+    file = parquet(source)
+    writer = Writer(target, file.schema_arrow, file.metadata)
+    read = written = 0
+    try:
+        for group, table in read_runs(file, str(source), runs, _batch_rows(file.metadata), columns):
+            made = work(group, table)
+            writer.add(made)
+            read, written = read + table.num_rows, written + made.num_rows
+    finally:
+        writer.close()
+    return read, written
+
+
+def _batch_rows(metadata: pq.FileMetaData) -> int:
+    """The rows of a file that are resampled together."""
+    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(size, 1))
+
+
+def grouped(runs: Runs, most: int) -> Iterator[Runs]:
+    """Runs that follow one another, of at most so many rows together, or one run."""
+    firsts, ends = runs.first, runs.first + runs.rows
+    breaks = np.append(np.flatnonzero(firsts[1:] != ends[:-1]) + 1, len(runs))  # runs that do not follow the one before
+    begin = 0
+    while begin < len(runs):
+        end = max(int(np.searchsorted(ends, firsts[begin] + most, "right")), begin + 1)
+        end = min(end, int(breaks[np.searchsorted(breaks, begin, "right")]))
+        yield runs[begin:end]
+        begin = end
+
+
+def packed(numbers: np.ndarray) -> str:
+    """An array of 8-byte numbers as text for JSON: lists of them take several times as long."""
+    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def unpacked(text: str, dtype: str = "<i8") -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype)

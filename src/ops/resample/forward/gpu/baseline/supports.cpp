@@ -1,8 +1,0 @@
-// What the variant takes.
-#include "ops/resample/forward/shared/held_times.hpp"
-
-namespace tmaops::ops::resample::baseline {
-
-Support supports(const Problem& problem, const DeviceInfo&) { return gpu::supports_held_times(problem); }
-
-}  // namespace tmaops::ops::resample::baseline
