@@ -5,9 +5,7 @@ if(TMAOPS_CUDA STREQUAL "ON" OR TMAOPS_SANITIZE)
 endif()
 find_program(addr2line addr2line REQUIRED)  # for the lines of findings
 
-# -O1: with -O0 every local variable is an access. The vectorizer would merge accesses of several elements.
-set(TMAOPS_EXECUTOR_FLAGS -O1 -g1 -w -Wno-psabi -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
-  -fno-strict-aliasing -fno-ipa-reference "SHELL:-include executor/shim/prelude.hpp")
+include(TmaopsExecutorProgram)  # the flags
 
 function(tmaops_executor_settings target)
   get_target_property(files ${target} SOURCES)

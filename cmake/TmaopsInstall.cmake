@@ -33,9 +33,9 @@ file(RELATIVE_PATH TMAOPS_PKGCONFIG_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" TMAOPS_PKGCONFIG_PREFIX "${TMAOPS_PKGCONFIG_PREFIX}")
 list(JOIN TMAOPS_STATIC_NEEDS " " TMAOPS_STATIC_NEEDS)
 
-install(TARGETS tmaops EXPORT tmaops-targets
+install(TARGETS tmaops tmaops_device EXPORT tmaops-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/tmaops DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+include(TmaopsInstallHeaders)
 install(EXPORT tmaops-targets NAMESPACE tmaops:: DESTINATION ${package_directory})
 configure_package_config_file(cmake/tmaops-config.cmake.in ${PROJECT_BINARY_DIR}/tmaops-config.cmake
   INSTALL_DESTINATION ${package_directory})
@@ -43,7 +43,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tmaops-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/tmaops-config.cmake ${PROJECT_BINARY_DIR}/tmaops-config-version.cmake
   DESTINATION ${package_directory})
 configure_file(cmake/tmaops.pc.in ${PROJECT_BINARY_DIR}/tmaops.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tmaops.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/tmaops-device.pc.in ${PROJECT_BINARY_DIR}/tmaops-device.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tmaops.pc ${PROJECT_BINARY_DIR}/tmaops-device.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tmaops)
 if(TARGET tmaops_tool)
   add_dependencies(tmaops_installed tmaops_tool)

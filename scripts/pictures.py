@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of README.md and docs/published.md from committed result files.
+"""Draws the pictures of README.md and docs/published.md from committed result files, and that of docs/barriers.md.
 
 pictures.py            draws them into docs/images; needs matplotlib
 pictures.py --check    exit 1 when a picture is older than the rows that it shows; needs nothing
@@ -119,6 +119,64 @@ def digests():
     return {name: hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16] for name, value in made.items()}
 
 
+# --- a ring of two stages in time -----------------------------------------------------------------------------------
+STAGES, BOXES, ISSUE, LOAD, READ = 2, 6, 0.6, 3.0, 2.2  # units of time
+STRIPES = ("#cfe3f3", "#a9cbe8")
+
+
+def ring_in_time():
+    """Issue and arrival of every box, begin and end of its reading: what the barriers let through."""
+    issued, arrived, begun, read = [], [], [], []
+    for box in range(BOXES):
+        free = read[box - STAGES] if box >= STAGES else 0
+        issued.append(max(free, issued[-1] + ISSUE if issued else 0))
+        arrived.append(issued[-1] + LOAD)
+        begun.append(max(arrived[-1], read[-1] if read else 0))
+        read.append(begun[-1] + READ)
+    return issued, arrived, begun, read
+
+
+def barrier_phases():
+    """The SVG file: for each stage what lies in it, and the phases of its two barriers."""
+    issued, arrived, begun, read = ring_in_time()
+    left, unit, row, top = 92, 44, 26, 44
+    end = read[-1] + 1.2
+    width, height = left + int(end * unit) + 10, top + STAGES * 4 * row + 24
+    lines = []
+
+    def text(x, y, words, anchor="middle"):
+        lines.append(f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{words}</text>')
+
+    def bar(begin, stop, line, color, words):
+        x, y = left + begin * unit, top + line * row
+        lines.append(
+            f'<rect x="{x:.0f}" y="{y}" width="{(stop - begin) * unit:.0f}" height="{row - 6}" fill="{color}"/>'
+        )
+        text(x + (stop - begin) * unit / 2, y + 14, words)
+
+    text(left, 20, "A ring of two stages. Time goes to the right. Every phase has its parity in parentheses.", "start")
+    for stage in range(STAGES):
+        first = 4 * stage
+        for line, words in enumerate((f"stage {stage}", f"full[{stage}]", f"empty[{stage}]")):
+            text(left - 8, top + (first + line) * row + 14, words, "end")
+        ends = {"full": [], "empty": []}
+        for box in range(stage, BOXES, STAGES):
+            bar(issued[box], arrived[box], first, "#f6d9a8", f"load {box}")
+            bar(begun[box], read[box], first, "#bfe0bd", f"read {box}")
+            ends["full"].append(arrived[box])
+            ends["empty"].append(read[box])
+        for line, name in enumerate(("full", "empty"), first + 1):
+            stops = [0, *ends[name], end]
+            for phase, (begin, stop) in enumerate(zip(stops, stops[1:], strict=False)):
+                words = f"phase {phase} ({phase % 2})" if stop - begin > 2 else f"{phase} ({phase % 2})"
+                bar(begin, stop, line, STRIPES[phase % 2], words)
+    body = "\n".join(lines)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        f' font-family="sans-serif" font-size="12">\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n{body}\n</svg>\n'
+    )
+
+
 # --- drawing --------------------------------------------------------------------------------------------------------
 def draw_bars(plot, title, unit, bars):
     figure, axes = plot.subplots(figsize=(6.4, 0.42 * len(bars) + 0.9))
@@ -150,6 +208,7 @@ def draw_lines(plot, across, up, points):
 
 
 def draw():
+    (IMAGES / "barrier_phases.svg").write_text(barrier_phases(), encoding="utf-8")
     import matplotlib
 
     matplotlib.use("svg")
@@ -170,6 +229,8 @@ def check():
         file = IMAGES / f"{name}.svg"
         if not file.exists() or f"rows {wanted}" not in file.read_text(encoding="utf-8"):
             old.append(f"docs/images/{name}.svg is older than its result file: run scripts/pictures.py")
+    if (IMAGES / "barrier_phases.svg").read_text(encoding="utf-8") != barrier_phases():
+        old.append("docs/images/barrier_phases.svg is not what scripts/pictures.py draws")
     print("\n".join(old) or "every picture shows the rows of its result file")
     return 1 if old else 0
 

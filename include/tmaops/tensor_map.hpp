@@ -167,7 +167,8 @@ struct TileLoad {
 TMAOPS_API Report check(const TensorMapSpec& spec, const TileLoad& load);
 
 /// Bytes that one load brings, which the barrier must expect (expect_tx). The part of the box outside of the tensor
-/// counts too; of packed types the gaps in shared memory do not. Throws Error bad_tensor_map for a map that is not valid.
+/// counts too; of packed types the gaps in shared memory do not. Throws Error bad_tensor_map for a map that is not
+/// valid.
 TMAOPS_API std::int64_t transaction_bytes(const TensorMapSpec& spec);
 
 /// An opaque descriptor. Pass it to kernels by value as `const __grid_constant__ tmaops::tma::TensorMap map`. The

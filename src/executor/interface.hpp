@@ -80,6 +80,16 @@ void multiply_add(float* sums, const std::uint32_t* a, const std::uint32_t* b, b
 void load_matrices(std::uint32_t* to, const void* row, bool transposed);
 void store_matrices(void* row, const std::uint32_t* from);
 
+// --- programs of one's own ------------------------------------------------------------------------------------------
+struct ProgramLaunch {
+  unsigned grid[3], block[3], cluster;
+  std::size_t shared_bytes;
+};
+/// Runs a kernel, `call` for each thread, and prints the rules that it breaks to stderr. Whether it keeps all of them.
+/// TMAOPS_EXECUTOR_SEED and TMAOPS_EXECUTOR_SCHEDULE choose the run.
+bool run_program_kernel(const ProgramLaunch& how, void (*call)(const void* kernel, void** parameters),
+                        const void* kernel, void** parameters);
+
 // --- the rest -------------------------------------------------------------------------------------------------------
 void thread_fence();
 /// Checks an atomic operation on these bytes. The operation itself follows, before any other thread runs.

@@ -19,9 +19,11 @@ cudaError_t CUDARTAPI cudaGetDevice(int* device) {
 cudaError_t CUDARTAPI cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t CUDARTAPI cudaGetLastError() { return cudaSuccess; }
 const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
+  if (error == cudaErrorLaunchFailure) return "cudaErrorLaunchFailure";
   return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorUnknown";
 }
 const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorLaunchFailure) return "the kernel breaks a rule of the executor";
   return error == cudaErrorMemoryAllocation ? "out of memory" : "the executor does not do that";
 }
 cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {

@@ -17,6 +17,13 @@ if(PYTHON)
 endif()
 find_program(PKG_CONFIG pkg-config)
 if(PKG_CONFIG)
+  file(GLOB_RECURSE device_package ${WORK_DIR}/prefix/tmaops-device.pc)
+  cmake_path(GET device_package PARENT_PATH packages)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${packages} ${PKG_CONFIG} --cflags tmaops-device
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE flags)
+  if(NOT flags MATCHES "include/tmaops")
+    message(FATAL_ERROR "tmaops-device.pc does not name the device layer: ${flags}")
+  endif()
   file(GLOB_RECURSE package ${WORK_DIR}/prefix/tmaops.pc)
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs ${package} COMMAND_ERROR_IS_FATAL ANY
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE)
