@@ -31,6 +31,8 @@ import pyarrow.parquet as pq
 import tmaops
 import tmaops.dataset
 from tmaops.dataset import columns, example
+from tmaops.dataset.clock import one_episode
+from tmaops.dataset.rules import Part, Rule, Rules
 
 FPS, HZ = 50, 30
 IMAGE_BYTES = 20_000
@@ -105,8 +107,16 @@ def by_numpy(episodes: list) -> list[np.ndarray]:
     return [np.stack([np.interp(targets_of(t), t, c) for c in x.T], axis=1).astype(np.float32) for t, x in episodes]
 
 
+def nanoseconds(times: np.ndarray) -> np.ndarray:
+    return np.rint(times * 1e9).astype(np.int64)
+
+
 def by_tmaops(episodes: list, device: str = "cpu") -> list[np.ndarray]:
-    return [columns.compute(x, t, targets_of(t), "linear", device, "") for t, x in episodes]
+    rules, made = Rules({"x": Rule((Part(0, len(example.NAMES), "linear"),), "")}), []
+    for t, x in episodes:
+        episode = one_episode(nanoseconds(t), nanoseconds(targets_of(t)), "")
+        made.append(columns.compute_columns({"x": x}, rules, episode, device)["x"])
+    return made
 
 
 def by_pandas_interpolate(episodes: list) -> list[np.ndarray]:

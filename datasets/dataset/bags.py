@@ -22,7 +22,7 @@ from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
 from rosbags.rosbag1.reader import Header, ReaderError, RecordType, read_bytes, read_uint32
 from rosbags.typesys.msg import normalize_msgtype
 from ruamel.yaml import YAML, YAMLError
-from tmaops.dataset.places import is_local, size_of
+from tmaops.dataset.places import is_local
 
 ENDINGS = (".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd")
 TRANSIENT_LOCAL = re.compile(r"durability:\s*(1\b|\"?transient_local)", re.IGNORECASE)
@@ -40,6 +40,9 @@ class Channel:
     latched: bool = False  # late subscribers get its last message
 
 
+Recorded = tuple[Channel, int, bytes]  # a message: its channel, the time of recording (nanoseconds) and its bytes
+
+
 @dataclass
 class Bag:
     """The files of one recording in their order. name: its path below the source, without an ending where there are several files."""
@@ -49,10 +52,6 @@ class Bag:
     compressed_messages: bool = False
     missing: list[str] = field(default_factory=list)  # named in metadata.yaml and not there
     tried: bool = False  # whether files are one recording is only known from their times
-
-
-def is_bag(path: Path) -> bool:
-    return path.name.lower().endswith(ENDINGS)
 
 
 def bags(source: Path) -> list[Bag]:
@@ -65,14 +64,14 @@ def bags(source: Path) -> list[Bag]:
         listed, compressed = _listed(metadata)
         files = [folder / name for name in listed if (folder / name).is_file()]
         if files:
-            name = folder.name if folder != source else source.resolve().name if is_local(source) else source.name
-            parent = "" if folder == source else str(folder.relative_to(source).parent)
+            name = str(folder.relative_to(source))
+            name = name if folder != source else source.resolve().name if is_local(source) else source.name
             missing = [name for name in listed if not (folder / name).is_file()]
-            found.append(Bag(name if parent in ("", ".") else f"{parent}/{name}", files, compressed, missing))
+            found.append(Bag(name, files, compressed, missing))
             taken.update(files)
     series: dict[tuple[Path, str, str], list[tuple[int, Path]]] = {}
     for path in sorted(source.rglob("*")):
-        if not is_bag(path) or not path.is_file() or path in taken:
+        if not path.name.lower().endswith(ENDINGS) or not path.is_file() or path in taken:
             continue
         numbered = re.fullmatch(r"(.+?)(?:_\d{4}-\d\d-\d\d(?:-\d\d){3})?_(\d+)(\.[a-z0-9.]+)", path.name)
         if numbered:
@@ -95,8 +94,8 @@ def _listed(metadata: Path) -> tuple[list[str], bool]:
         return [], False  # of something else, or broken: the files speak for themselves
 
 
-def messages(path: Path, compressed: bool = False) -> Iterator[tuple[Channel, int, bytes]]:
-    """Each message of a file: its channel, the time of recording (nanoseconds) and its bytes.
+def messages(path: Path, compressed: bool = False) -> Iterator[Recorded]:
+    """Each message of a file.
 
     Raises whatever error the broken bytes of a file lead its library to, after the messages before them.
     """
@@ -113,8 +112,28 @@ def _unpacked(path: Path) -> Iterator[BinaryIO]:
         yield zstandard.ZstdDecompressor().stream_reader(file) if path.name.lower().endswith(".zstd") else file
 
 
-def _mcap(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
-    limit = size_of(path) if path.name.lower().endswith(".mcap") else 1 << 32
+def _declared(channels: dict[int, Channel], number: int) -> Channel:
+    if number not in channels:
+        raise ReaderError(f"a message of the channel {number}, which is not declared")
+    return channels[number]
+
+
+def _begin_of(compression: str, data: bytes) -> bytes:
+    """What can be read of compressed bytes that may have no end."""
+    made = {
+        "": lambda: data,
+        "none": lambda: data,
+        "zstd": lambda: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+        "lz4": lambda: LZ4FrameDecompressor().decompress(data),
+        "bz2": lambda: BZ2Decompressor().decompress(data),
+    }
+    if compression not in made:
+        raise ReaderError(f"a chunk compressed by {compression}")
+    return made[compression]()
+
+
+def _mcap(path: Path) -> Iterator[Recorded]:
+    limit = path.stat().st_size if path.name.lower().endswith(".mcap") else 1 << 32
     schemas: dict[int, Any] = {}
     channels: dict[int, Channel] = {}
     with _unpacked(path) as file:
@@ -124,19 +143,11 @@ def _mcap(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
             elif isinstance(record, Schema):
                 schemas[record.id] = record
             elif isinstance(record, McapChannel) and record.id not in channels:
-                schema = schemas.get(record.schema_id)
-                channel = Channel(record.topic, schema.name if schema else "", record.message_encoding)
-                if schema:
-                    channel.schema_encoding, channel.schema = schema.encoding, schema.data
+                schema = schemas.get(record.schema_id) or Schema(id=0, name="", encoding="", data=b"")
+                channel = Channel(record.topic, schema.name, record.message_encoding, schema.encoding, schema.data)
                 qos = record.metadata.get("offered_qos_profiles", "")
                 channel.latched = bool(TRANSIENT_LOCAL.search(qos)) or record.metadata.get("latching") == "1"
                 channels[record.id] = channel
-
-
-def _declared(channels: dict[int, Channel], number: int) -> Channel:
-    if number not in channels:
-        raise ReaderError(f"a message of the channel {number}, which is not declared")
-    return channels[number]
 
 
 def _mcap_records(reader: StreamReader) -> Iterator[Any]:
@@ -157,29 +168,14 @@ def _mcap_records(reader: StreamReader) -> Iterator[Any]:
             continue
         data = _begin_of(record.compression, record.data)
         at = 0
-        while at + 9 <= len(data) and at + 9 + int.from_bytes(data[at + 1 : at + 9], "little") <= len(data):
-            end = at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")
+        while (end := at + 9 + int.from_bytes(data[at + 1 : at + 9], "little")) <= len(data):
             yield from islice(StreamReader(BytesIO(data[at:end]), skip_magic=True).records, 1)
             at = end
         if at < record.uncompressed_size:
             raise EndOfFile("a chunk is cut short")
 
 
-def _begin_of(compression: str, data: bytes) -> bytes:
-    """What can be read of compressed bytes that may have no end."""
-    made = {
-        "": lambda: data,
-        "none": lambda: data,
-        "zstd": lambda: zstandard.ZstdDecompressor().decompressobj().decompress(data),
-        "lz4": lambda: LZ4FrameDecompressor().decompress(data),
-        "bz2": lambda: BZ2Decompressor().decompress(data),
-    }
-    if compression not in made:
-        raise ReaderError(f"a chunk compressed by {compression}")
-    return made[compression]()
-
-
-def _db3(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
+def _db3(path: Path) -> Iterator[Recorded]:
     with contextlib.ExitStack() as stack:
         if path.name.lower().endswith(".zstd") or not is_local(path):
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "unpacked.db3"
@@ -195,21 +191,18 @@ def _db3(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
             definitions = {kind: (encoding, text.encode()) for kind, encoding, text in found}
         fields = [row[1] for row in base.execute("pragma table_info(topics)")]
         qos = "offered_qos_profiles" if "offered_qos_profiles" in fields else "''"
-        channels = {
-            number: Channel(
-                topic, kind, encoding, *definitions.get(kind, ("", b"")), bool(TRANSIENT_LOCAL.search(str(offered)))
-            )
-            for number, topic, kind, encoding, offered in base.execute(
-                f"select id, name, type, serialization_format, {qos} from topics"
-            )
-        }
+        channels = {}
+        topics = base.execute(f"select id, name, type, serialization_format, {qos} from topics")
+        for number, topic, kind, encoding, offered in topics:
+            definition = definitions.get(kind, ("", b""))
+            latched = bool(TRANSIENT_LOCAL.search(str(offered)))
+            channels[number] = Channel(topic, kind, encoding, *definition, latched)
         for number, time, data in base.execute("select topic_id, timestamp, data from messages"):
             yield _declared(channels, number), time, data
 
 
-def _bag(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
+def _bag(path: Path) -> Iterator[Recorded]:
     """Reads from the front to the end, so that a bag without an index gives what it has."""
-    channels: dict[int, Channel] = {}
     with path.open("rb") as file:
         if file.readline(64) != b"#ROSBAG V2.0\n":
             raise ReaderError("no bag of ROS 1 in version 2.0")
@@ -217,39 +210,28 @@ def _bag(path: Path) -> Iterator[tuple[Channel, int, bytes]]:
         if header.get("encryptor"):
             raise ReaderError(f"a bag encrypted by {header.get_string('encryptor')}")
         read_bytes(file, read_uint32(file))
-        size, index = size_of(path), header.get_uint64("index_pos")
-        while file.tell() < size:
-            header = Header.read(file)
-            kind = header.get_uint8("op")
-            if kind != RecordType.CHUNK:
-                yield from _record(header, kind, file, channels)
-                continue
-            length = read_uint32(file)
-            data = _begin_of(header.get_string("compression"), file.read(length))
-            chunk = BytesIO(data)
-            while chunk.tell() < len(data):
-                header = Header.read(chunk)
-                yield from _record(header, header.get_uint8("op"), chunk, channels)
-        if not 0 < index < size:
+        size = path.stat().st_size
+        yield from _bag_records(file, size, {})
+        if not 0 < header.get_uint64("index_pos") < size:
             raise ReaderError("no index")
 
 
-def _record(
-    header: Header, kind: int, stream: BinaryIO, channels: dict[int, Channel]
-) -> Iterator[tuple[Channel, int, bytes]]:
-    """Reads the data of one record of a bag: yields a message, notes a connection, passes over anything else."""
-    if kind == RecordType.CONNECTION:
-        number, topic, about = header.get_uint32("conn"), header.get_string("topic"), Header.read(stream)
-        if number not in channels:
-            channels[number] = Channel(
-                topic,
-                normalize_msgtype(about.get_string("type")),
-                "ros1",
-                "ros1msg",
-                about["message_definition"],
-                about.get("latching") == b"1",
-            )
-        return
-    data = read_bytes(stream, read_uint32(stream))
-    if kind == RecordType.MSGDATA:
-        yield _declared(channels, header.get_uint32("conn")), header.get_time("time"), data
+def _bag_records(stream: BinaryIO, size: int, channels: dict[int, Channel]) -> Iterator[Recorded]:
+    """The messages of a bag, or of a chunk in it."""
+    while stream.tell() < size:
+        header = Header.read(stream)
+        kind = header.get_uint8("op")
+        if kind == RecordType.CHUNK:
+            length = read_uint32(stream)
+            data = _begin_of(header.get_string("compression"), stream.read(length))
+            yield from _bag_records(BytesIO(data), len(data), channels)
+        elif kind == RecordType.CONNECTION:
+            number, topic, about = header.get_uint32("conn"), header.get_string("topic"), Header.read(stream)
+            if number not in channels:
+                definition, latched = about["message_definition"], about.get("latching") == b"1"
+                type_name = normalize_msgtype(about.get_string("type"))
+                channels[number] = Channel(topic, type_name, "ros1", "ros1msg", definition, latched)
+        else:
+            data = read_bytes(stream, read_uint32(stream))
+            if kind == RecordType.MSGDATA:
+                yield _declared(channels, header.get_uint32("conn")), header.get_time("time"), data

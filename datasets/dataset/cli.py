@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,11 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import format_of
 from tmaops.dataset.inspect import inspect
 from tmaops.dataset.job import Report, resample
-from tmaops.dataset.options import options_of, save_rules
+from tmaops.dataset.options import Options, options_of, save_rules
 from tmaops.dataset.places import place
 from tmaops.pages.page import check_page, write_page
 
-#: Options of resample() that are arguments of the same name.
-TAKEN = ("episode_column", "time_unit", "input_hz", "topics", "device", "offset", "sort", "duplicates", "snap")
-TAKEN += ("start", "end", "align", "strict", "copy")
+OF_TIMES = ("time_column", "time_unit", "episode_column", "input_hz", "topics")  # options that inspect has, too
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,132 +46,71 @@ def _parser() -> argparse.ArgumentParser:
         prog="tmaops dataset", description="Data sets of episodes: resample them, look at them."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = commands.add_parser(
-        "resample", help="every episode onto a regular clock", description=resample.__doc__.split("\n")[0]
-    )
-    run.add_argument(
-        "source",
-        metavar="IN",
-        type=place,
-        help="LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too",
-    )
+
+    def command(name: str, words: str, run: Any, about: str | None = None) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=about)
+        made.set_defaults(run=run)
+        return made
+
+    run = command("resample", "every episode onto a regular clock", _resample, resample.__doc__.split("\n")[0])
+    kinds = "LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too"
+    run.add_argument("source", metavar="IN", type=place, help=kinds)
     run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
-    run.add_argument("--hz", required=True, help="targets per second: 30, 29.97, 30000/1001")
-    run.add_argument(
-        "--mode",
-        action="append",
-        default=[],
-        metavar="COLUMN=MODE",
-        help="linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) or have channels (state[3:7])",
-    )
-    run.add_argument(
-        "--max-gap",
-        action="append",
-        default=[],
-        metavar="[STREAM=]SECONDS",
-        help="targets strictly between two samples further apart are null",
-    )
-    run.add_argument(
-        "--latency",
-        action="append",
-        default=[],
-        metavar="STREAM=SECONDS",
-        help="how late the timestamps of a stream are; STREAM may be a pattern",
-    )
-    run.add_argument(
-        "--rules",
-        type=place,
-        metavar="FILE",
-        help="YAML with these and the following options; those of the command line go before it",
-    )
-    run.add_argument(
-        "--save-rules", type=place, metavar="FILE", help="write what was asked for and inferred as such a file"
-    )
-    _add_times(run)
-    run.add_argument("--offset", type=float, metavar="SECONDS", help="added to all timestamps")
-    run.add_argument("--sort", action="store_true", help="samples of an episode into the order of their times")
-    run.add_argument(
-        "--duplicates", choices=["error", "last"], help="of equal timestamps: refuse, or the last sample wins"
-    )
-    run.add_argument(
-        "--snap", type=float, metavar="SECONDS", help="a target at most this far from a sample takes that sample"
-    )
-    for end in ("--start", "--end"):
-        run.add_argument(end, metavar="TIME", help="seconds of the recording's clock, or an ISO 8601 time")
-    run.add_argument("--align", action="store_true", help="targets at multiples of the period")
-    run.add_argument("--strict", action="store_true", help="a warning is an error")
-    run.add_argument("--copy", action="store_true", help="copy videos, which are otherwise linked to the source's")
-    run.add_argument(
-        "--device", default="cpu", choices=["cpu", "cuda", "auto"], help="where numbers are computed; a GPU needs torch"
-    )
-    run.add_argument(
-        "--resume", action="store_true", help="go on with an unfinished run; the result has the same bytes"
-    )
-    run.add_argument(
-        "--keep-going",
-        action="store_true",
-        help="leave out episodes that cannot be resampled, and list them (exit code 3)",
-    )
+    _add_options(run, [f.name for f in fields(Options) if f.name != "times"])
+    for name, words in (
+        ("--rules", "YAML with these options; those of the command line go before it"),
+        ("--save-rules", "write what was asked for and inferred as such a file"),
+    ):
+        run.add_argument(name, type=place, metavar="FILE", help=words)
     run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
     run.add_argument("--workers", type=int, help="processes, this one among them; all cores by default")
-    run.add_argument("--explain", action="store_true", help="print what would be done, and do nothing")
-    run.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
-    run.add_argument("--quiet", action="store_true")
-    run.set_defaults(run=_resample)
-    made = commands.add_parser("example", help="write a small LeRobot v3 data set to try the others on")
+    for name, words in (
+        ("--resume", "go on with an unfinished run; the result has the same bytes"),
+        ("--keep-going", "leave out episodes that cannot be resampled, and list them (exit code 3)"),
+        ("--explain", "print what would be done, and do nothing"),
+        ("--json", "print the report as JSON on stdout"),
+        ("--quiet", "print warnings alone"),
+    ):
+        run.add_argument(name, action="store_true", help=words)
+    made = command("example", "write a small LeRobot v3 data set to try the others on", _example)
     made.add_argument("out", metavar="OUT", type=Path)
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
-    made.set_defaults(run=_example)
-    look = commands.add_parser(
-        "inspect",
-        help="rates, jitter, gaps, drops, sign flips, values that are not finite",
-        description=inspect.__doc__.split("\n")[0],
-    )
+    words = "rates, jitter, gaps, drops, sign flips, values that are not finite"
+    look = command("inspect", words, _inspect, inspect.__doc__.split("\n")[0])
     look.add_argument("source", metavar="IN", type=place)
-    _add_times(look)
+    _add_options(look, OF_TIMES)
     look.add_argument("--json", action="store_true", help="every episode, on stdout")
     look.add_argument("--html", type=Path, metavar="PAGE", help="one page with plots (needs plotly)")
-    look.set_defaults(run=_inspect)
     return parser
 
 
-def _add_times(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--time",
-        metavar="NAME",
-        help="of the times, where no usual name says it; of recordings header (stamps, where every message has one) or record",
-    )
-    parser.add_argument(
-        "--time-column", metavar="NAME", help="the same, also of a column that is called header or record"
-    )
-    parser.add_argument("--time-unit", choices=["s", "ms", "us", "ns"])
-    parser.add_argument("--episode-column", metavar="NAME", help="of tables")
-    parser.add_argument("--input-hz", help="samples per second of episodes without timestamps")
-    parser.add_argument(
-        "--topics",
-        metavar="A,B",
-        help="of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)",
-    )
+def _add_options(parser: argparse.ArgumentParser, names: list[str] | tuple[str, ...]) -> None:
+    """The arguments of some of the options; what is not given is None, so that a file of rules may say it."""
+    for option in fields(Options):
+        if option.name in names:
+            flag = "--mode" if option.name == "modes" else "--" + option.name.replace("_", "-")
+            parser.add_argument(flag, dest=option.name, **option.metadata)
+    time = "of the times, where no usual name says it; of recordings header (stamps, where every message has one) or record"
+    parser.add_argument("--time", metavar="NAME", help=time)
 
 
-def _times(options: argparse.Namespace) -> dict[str, str | None]:
-    """What --time names: which stamps of messages, or a column."""
+def _given(options: argparse.Namespace, names: list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """Options by name. --time names which stamps of messages are the times, or a column."""
+    given = {name: getattr(options, name) for name in names}
     stamps = options.time if options.time in ("header", "record") else None
-    return {"times": stamps, "time_column": options.time_column or (None if stamps else options.time)}
+    return given | {"times": stamps, "time_column": options.time_column or (None if stamps else options.time)}
 
 
 def _resample(options: argparse.Namespace) -> int:
-    given = {
-        "modes": dict(_pair("--mode", text, str) for text in options.mode),
-        "max_gap": dict(_pair("--max-gap", text if "=" in text else f"*={text}", float) for text in options.max_gap),
-        "latency": dict(_pair("--latency", text, float) for text in options.latency),
-    }
-    given |= {name: getattr(options, name) for name in (*TAKEN, "rules")} | _times(options)
+    given = _given(options, [f.name for f in fields(Options) if f.name not in ("hz", "times")])
+    given["modes"] = dict(_pair("--mode", text, str) for text in options.modes or ())
+    gaps = (text if "=" in text else f"*={text}" for text in options.max_gap or ())
+    given["max_gap"] = dict(_pair("--max-gap", text, float) for text in gaps)
+    given["latency"] = dict(_pair("--latency", text, float) for text in options.latency or ())
+    given["rules"] = options.rules
     try:
-        shard = tuple(int(part) for part in options.shard.split("/"))
-        if len(shard) != 2:
-            raise ValueError
+        first, count = (int(part) for part in options.shard.split("/"))
     except ValueError:
         raise Refused("--shard", repr(options.shard), "I/N") from None
     if options.explain or options.save_rules:
@@ -185,26 +122,30 @@ def _resample(options: argparse.Namespace) -> int:
     if options.explain:
         report = Report(episodes=plan.episodes, units=len(plan.units), columns=plan.explained)
         report.notes, report.warnings, report.failed = plan.notes, plan.warnings, plan.failed
-        _say(report, explain=True)
-        return 0
-    report = resample(
-        options.source,
-        options.out,
-        hz=options.hz,
-        **given,
-        resume=options.resume,
-        keep_going=options.keep_going,
-        shard=shard,
-        workers=options.workers,
-        quiet=options.quiet,
-    )
+    else:
+        more = {name: getattr(options, name) for name in ("hz", "resume", "keep_going", "workers", "quiet")}
+        report = resample(options.source, options.out, **given, **more, shard=(first, count))
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    if options.explain:
+        _say(report, f"{report.episodes} episodes in {report.units} files")
+        return 0
     if options.json:
         print(json.dumps(asdict(report), indent=1))
     if not options.quiet:
-        _say(report, explain=False)
+        reused = f", {report.reused} of {report.units} files done before" if report.reused else ""
+        rows = f"{report.rows_read} -> {report.rows_written} rows in {report.seconds:.1f} s"
+        _say(report, f"{report.episodes} episodes, {rows}{reused}")
+        if not report.done:
+            print("  other shards have files to do; the last one ends the job", file=sys.stderr)
     return 3 if report.failed or not report.done else 0
+
+
+def _say(report: Report, sum_of_all: str) -> None:
+    lines = [*report.notes, *(f"{column}: {rule}" for column, rule in report.columns.items())]
+    lines += [f"left out: episode {episode}: {why}" for episode, why in report.failed.items()]
+    for line in [*lines, sum_of_all]:
+        print(f"  {line}", file=sys.stderr)
 
 
 def _pair(option: str, text: str, kind: type) -> tuple[str, Any]:
@@ -225,37 +166,8 @@ def _example(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     if options.html:
         check_page(options.html, "--html")
-    found = inspect(
-        options.source,
-        time_unit=options.time_unit,
-        episode_column=options.episode_column,
-        input_hz=options.input_hz,
-        topics=options.topics,
-        **_times(options),
-    )
+    found = inspect(options.source, **_given(options, OF_TIMES))
     if options.html:
         write_page(found.page(f"{options.source.resolve().name}: clocks and gaps"), options.html)
     print(json.dumps(found.json(), indent=1) if options.json else found.text())
     return 3 if found.unreadable else 0
-
-
-def _say(report: Report, explain: bool) -> None:
-    for note in report.notes:
-        print(f"  {note}", file=sys.stderr)
-    if explain:
-        for warning in report.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
-    for column, rule in report.columns.items():
-        print(f"  {column}: {rule}", file=sys.stderr)
-    for episode, why in report.failed.items():
-        print(f"  left out: episode {episode}: {why}", file=sys.stderr)
-    if explain:
-        print(f"  {report.episodes} episodes in {report.units} files", file=sys.stderr)
-        return
-    reused = f", {report.reused} of {report.units} files done before" if report.reused else ""
-    print(
-        f"  {report.episodes} episodes, {report.rows_read} -> {report.rows_written} rows in {report.seconds:.1f} s{reused}",
-        file=sys.stderr,
-    )
-    if not report.done:
-        print("  other shards have files to do; the last one ends the job", file=sys.stderr)

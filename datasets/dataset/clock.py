@@ -1,8 +1,9 @@
-"""Timestamps as int64 nanoseconds, and the regular targets of an episode."""
+"""Timestamps as int64 nanoseconds, and the regular targets of episodes."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,21 @@ from tmaops.dataset.errors import Refused
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 UNIT = "the unit of the times (--time-unit)"
 MANY_TARGETS, MOST_PER_SAMPLE = 10**8, 100  # more than both at once is a wrong unit of time
-YEAR_1990, YEAR_2100 = 631_152_000, 4_102_444_800  # seconds since 1970
+FURTHEST = 2**63 - 1
+DATES = (631_152_000 * 10**9, 4_102_444_800 * 10**9)  # 1990 and 2100
+ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
-def unit_of(time: dict[str, Any], column: pa.ChunkedArray, asked: str | None) -> tuple[str | None, str]:
-    """The unit of a time column and how it was found, by what the library says of it. None: the type has a unit, or is text."""
-    kind, how = column.type, time["unit_by"]
+def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
+    """The unit of times and how it was found, by what the library says of them. None: the type has a unit, or is text."""
     if _has_unit(kind) or _is_text(kind):
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
-    if asked:
-        return asked, "asked for"
-    if how == "usual":
-        values = some_numbers(column)
-        for unit, scale in NANOSECONDS.items():
-            ticks = 10**9 // scale
-            if values.size and YEAR_1990 * ticks <= values.min() and values.max() <= YEAR_2100 * ticks:
-                return unit, "since they are then dates between 1990 and 2100"
-        return time["unit"], f"assumed, since it holds {'integers' if pa.types.is_integer(kind) else 'real numbers'}"
-    return time["unit"], {"name": "by its name", "dates": "since they are then dates between 1990 and 2100"}.get(
-        how, how
-    )
+    how = time["unit_by"]
+    if how == "usual" and DATES[0] <= time["first_ns"] and time["last_ns"] <= DATES[1]:
+        how = "dates"
+    said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
+    said["usual"] = f"assumed, since it holds {'integers' if pa.types.is_integer(kind) else 'real numbers'}"
+    return time["unit"], said.get(how, how)
 
 
 def _has_unit(kind: pa.DataType) -> bool:
@@ -47,46 +43,33 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def some_numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """The first numbers of a column, for unit_of()."""
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        return np.empty(0)
-    values = column.slice(0, 4096).drop_null().to_numpy()
-    return values[np.isfinite(values)] if values.dtype.kind == "f" else values
-
-
 def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.ndarray:
     """The timestamps of a column as int64 nanoseconds (S).
 
-    Floating-point columns hold seconds and integers nanoseconds unless `unit` ("s", "ms", "us", "ns") says otherwise.
-    Arrow timestamps and durations have their own unit; text is ISO 8601, without a zone UTC. Refused: nulls, NaN,
+    Floating-point columns hold seconds and integers nanoseconds unless `unit` says otherwise. Refused: nulls, NaN,
     infinities, and times beyond 64 bits.
     """
     if column.null_count:
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)
-    if _is_text(column.type):
+    kind = column.type
+    if _is_text(kind):
         return _of_text(column, where)
-    scale = NANOSECONDS[column.type.unit if _has_unit(column.type) else unit or "ns"]
-    if _has_unit(column.type) or pa.types.is_integer(column.type):
-        try:
-            ticks = column.cast(pa.int64()).to_numpy()
-        except pa.ArrowInvalid:
-            ticks = np.array([2**63 - 1, -(2**63)])  # beyond in any unit
-            scale = 2
-        if ticks.size and (ticks.max() > (2**63 - 1) // scale or ticks.min() < -((2**63 - 1) // scale)):
-            raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
-        return ticks * scale
-    if not pa.types.is_floating(column.type):
-        raise Refused(where, f"{column.type}", "numbers, Arrow timestamps or ISO 8601 text")
-    # f64 holds the product of a float32 exactly. Of a float64 it cannot hold every nanosecond since 1970: longdouble can.
-    exact = np.longdouble if pa.types.is_float64(column.type) else np.float64
-    seconds = column.to_numpy().astype(exact) * NANOSECONDS[unit or "s"]
-    if not np.isfinite(seconds).all():
-        raise Refused(where, "a timestamp that is not finite", "finite timestamps")
-    if seconds.size and np.abs(seconds).max() >= 2**63:
+    if pa.types.is_floating(kind):
+        # f64 holds the product of a float32 exactly. Of a float64 it cannot hold every nanosecond since 1970: longdouble can.
+        exact, scale = np.longdouble if pa.types.is_float64(kind) else np.float64, 1
+        ticks = column.to_numpy().astype(exact) * NANOSECONDS[unit or "s"]
+        if not np.isfinite(ticks).all():
+            raise Refused(where, "a timestamp that is not finite", "finite timestamps")
+        ticks = np.rint(ticks)
+    elif _has_unit(kind) or pa.types.is_integer(kind):
+        scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
+        ticks = (column.cast(pa.int64()) if _has_unit(kind) else column).to_numpy()
+    else:
+        raise Refused(where, f"{kind}", "numbers, Arrow timestamps or ISO 8601 text")
+    if ticks.size and (ticks.max() > FURTHEST // scale or ticks.min() < -(FURTHEST // scale)):
         raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
-    return np.rint(seconds).astype(np.int64)
+    return ticks.astype(np.int64) * scale
 
 
 def _of_text(column: pa.ChunkedArray, where: str) -> np.ndarray:
@@ -96,9 +79,6 @@ def _of_text(column: pa.ChunkedArray, where: str) -> np.ndarray:
         except pa.ArrowInvalid as error:
             said = str(error).split("\n")[0]
     raise Refused(where, said, "ISO 8601 times, all with a zone or all without")
-
-
-ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 def text_style(text: str) -> str:
@@ -116,13 +96,11 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: 
         shift = (1 if zone[1] == "+" else -1) * (int(zone[2]) * 60 + int(zone[3] or 0)) * 60 * 10**9 if zone else 0
         text = np.datetime_as_string((targets + shift).astype("M8[ns]"), "ns").tolist()
         return pa.array([f"{at[:10]}{style[0]}{at[11:]}{style[1:]}" for at in text], type=kind)
-    if _has_unit(kind):
-        scale = NANOSECONDS[kind.unit]
-        return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
-    scale = NANOSECONDS[unit or ("ns" if pa.types.is_integer(kind) else "s")]
-    if pa.types.is_integer(kind):
-        return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
-    return pa.array((targets.astype(np.longdouble) / scale).astype(kind.to_pandas_dtype()), type=kind)
+    if pa.types.is_floating(kind):
+        seconds = targets.astype(np.longdouble) / NANOSECONDS[unit or "s"]
+        return pa.array(seconds.astype(kind.to_pandas_dtype()), type=kind)
+    scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
+    return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
 
 
 def moment(text: str | None, name: str) -> int | None:
@@ -133,38 +111,11 @@ def moment(text: str | None, name: str) -> int | None:
         if re.match(r"\d{4}-\d", text):
             return int(_of_text(pa.chunked_array([[text]]), name)[0])
         found = round(Fraction(text) * 10**9)
-        if abs(found) < 2**63:
+        if abs(found) <= FURTHEST:
             return found
     except (ValueError, ZeroDivisionError):
         pass
     raise Refused(name, repr(text), "seconds of the recording's clock, or an ISO 8601 time")
-
-
-def all_increase(times: np.ndarray, rows: np.ndarray, equal: bool = False) -> bool:
-    """Whether the timestamps (S) increase in each of N episodes of so many rows, and each has a row. equal: or stay."""
-    rises = times[1:] >= times[:-1] if equal else times[1:] > times[:-1]
-    rises[np.cumsum(rows)[:-1] - 1] = True  # to the next episode
-    return bool(rows.all() and rises.all())
-
-
-def check_increasing(times: np.ndarray, where: str, equal: bool = False) -> None:
-    """Refuses an episode without rows and timestamps (S, nanoseconds) that do not increase. equal: they may stay."""
-    if times.size == 0:
-        raise Refused(where, "no rows", "at least one row")
-    steps = np.diff(times)
-    if steps.size and steps.min() <= -equal:
-        row = int(np.argmax(steps <= -equal)) + 1
-        if steps[row - 1] == 0:
-            raise Refused(
-                where,
-                f"row {row} has the same time as row {row - 1}",
-                "timestamps that increase, or --duplicates last, where the later sample wins",
-            )
-        raise Refused(
-            where,
-            f"row {row} has a time before that of row {row - 1}",
-            "timestamps that increase, or --sort, which sorts the samples of an episode",
-        )
 
 
 def in_order(
@@ -174,15 +125,32 @@ def in_order(
 
     Refuses by name and row what is out of order.
     """
-    equal = duplicates == "last"
-    if all_increase(times, rows, equal):
-        return times, None
+    if not rows.all():
+        raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
+    ends = np.cumsum(rows)
+
+    def wrong(times: np.ndarray) -> np.ndarray:
+        found = times[1:] < times[:-1] if duplicates == "last" else times[1:] <= times[:-1]
+        found[ends[:-1] - 1] = False  # to the next episode
+        return found
+
     order = None
-    if sort:
+    if sort and wrong(times).any():
         order = np.lexsort((times, np.repeat(np.arange(rows.size), rows)))
         times = times[order]
-    for name, own in zip(names, np.split(times, np.cumsum(rows)[:-1]), strict=True):
-        check_increasing(own, name, equal)
+    found = wrong(times)
+    if found.any():
+        at = int(np.argmax(found)) + 1
+        episode = int(np.searchsorted(ends, at, "right"))
+        row = at - int(ends[episode] - rows[episode])
+        same = times[at] == times[at - 1]
+        said = f"row {row} has {'the same time as' if same else 'a time before that of'} row {row - 1}"
+        mend = (
+            "--duplicates last, where the later sample wins"
+            if same
+            else "--sort, which sorts the samples of an episode"
+        )
+        raise Refused(names[episode], said, f"timestamps that increase, or {mend}")
     return times, order
 
 
@@ -202,6 +170,82 @@ def number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
+def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at or before and at or after each target; both clamped. times (S) and targets (T) increase."""
+    found = np.searchsorted(times, targets, side="right") - 1
+    before = np.maximum(found, 0)
+    return before, np.minimum(found + (times[before] != targets), times.size - 1)
+
+
+@dataclass
+class Episodes:
+    """N episodes whose rows follow one another.
+
+    times (S): int64 nanoseconds that do not fall in an episode. targets (T): the times at which it is evaluated. rows and
+    counts (N): how many samples and targets each has. names: in messages. written (T): the targets as they are written.
+    """
+
+    times: np.ndarray
+    targets: np.ndarray
+    rows: np.ndarray
+    counts: np.ndarray
+    names: list[str]
+    written: np.ndarray | None = None
+    _taken: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def each(self) -> "list[Episodes]":
+        """One by one."""
+        times = np.split(self.times, np.cumsum(self.rows)[:-1])
+        targets = np.split(self.targets, np.cumsum(self.counts)[:-1])
+        return [one_episode(*parts) for parts in zip(times, targets, self.names, strict=True)]
+
+    @cached_property
+    def begins(self) -> np.ndarray:
+        """The first row of each (N)."""
+        return np.cumsum(self.rows) - self.rows
+
+    @cached_property
+    def rising(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and targets moved so that all increase, from each episode to the next."""
+        if len(self.names) == 1:
+            return self.times, self.targets
+        first = self.times[self.begins]
+        spans = self.times[self.begins + self.rows - 1] - first + 1
+        moved = np.cumsum(spans) - spans - first
+        return self.times + np.repeat(moved, self.rows), self.targets + np.repeat(moved, self.counts)
+
+    @cached_property
+    def around(self) -> tuple[np.ndarray, np.ndarray]:
+        return brackets(*self.rising)
+
+    def empty(self, max_gap: int | None) -> np.ndarray | None:
+        """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
+        if max_gap is None:
+            return None
+        before, after = self.around
+        found = self.rising[0][after] - self.rising[0][before] > max_gap
+        return found if found.any() else None
+
+    def taken(self, mode: str) -> np.ndarray:
+        """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final, where the
+        last target takes the last row.
+        """
+        if mode not in self._taken:
+            (times, targets), (before, after) = self.rising, self.around
+            rows = {"previous": before, "final": before, "next": after}.get(mode)
+            if rows is None:
+                rows = np.where(times[after] - targets < targets - times[before], after, before)
+            if mode == "final":
+                rows, has = rows.copy(), self.counts > 0
+                rows[np.cumsum(self.counts)[has] - 1] = (self.begins + self.rows - 1)[has]
+            self._taken[mode] = rows
+        return self._taken[mode]
+
+
+def one_episode(times: np.ndarray, targets: np.ndarray, name: str) -> Episodes:
+    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name])
+
+
 @dataclass(frozen=True)
 class Grid:
     """Targets origin + i / hz, each rounded by itself, so that nothing drifts, and a sample that was rounded the same way
@@ -214,22 +258,27 @@ class Grid:
     align: bool = False
     snap: int = 0
 
+    def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str]) -> Episodes:
+        """N episodes of so many rows whose times (S) are in order, at their targets."""
+        ends = np.cumsum(rows)
+        targets, counts = self.of(times[ends - rows], times[ends - 1], rows)
+        return Episodes(times, self.evaluated(times, rows, targets, counts), rows, counts, names, targets)
+
     def of(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The targets of N episodes from their first to their last sample, one after the other, and their counts (N)."""
         counts = self.counts(first, last, samples)
         if self._plain:
             return frames(first, counts, self.hz), counts
-        own = [self._span(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
-        parts = [origin + _offsets_from(self.hz, low, high - low) for origin, low, high in own]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64), counts
+        spans = self._spans(first, last)
+        parts = [origin + _offsets_from(self.hz, low, high - low) for origin, low, high in spans]
+        return np.concatenate([np.empty(0, np.int64), *parts]), counts
 
     def counts(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> np.ndarray:
         """How many targets each of N episodes has."""
         if self._plain:
             counts = targets_in_each(first, last + self.snap, self.hz)
         else:
-            spans = [self._span(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
-            counts = np.array([high - low for _, low, high in spans], np.int64)
+            counts = np.array([high - low for _, low, high in self._spans(first, last)], np.int64)
         if counts.sum() > MANY_TARGETS and (counts > MOST_PER_SAMPLE * samples).any():
             worst = int(np.argmax(counts / samples))
             what = f"{counts[worst]} targets for {samples[worst]} samples"
@@ -240,8 +289,11 @@ class Grid:
     def _plain(self) -> bool:
         return self.start is None and self.end is None and not self.align
 
+    def _spans(self, first: np.ndarray, last: np.ndarray) -> list[tuple[int, int, int]]:
+        """Of each episode the origin of its targets, the index of the first one, and that behind the last."""
+        return [self._span(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
+
     def _span(self, first: int, last: int) -> tuple[int, int, int]:
-        """The origin of an episode's targets, the index of the first, and that behind the last."""
         origin = 0 if self.align else first if self.start is None else self.start
         early = first - self.snap if self.align or self.start is not None else first
         low = early if self.start is None else max(early, self.start)
@@ -259,16 +311,11 @@ class Grid:
         """
         if not self.snap or not targets.size:
             return targets
-        episode = np.repeat(np.arange(rows.size), counts)
-        ends = np.cumsum(rows)
-        after = np.empty(targets.size, np.int64)
-        bounds = np.cumsum(counts) - counts
-        for e in np.flatnonzero(counts):
-            mine = slice(bounds[e], bounds[e] + counts[e])
-            after[mine] = ends[e] - rows[e] + np.searchsorted(times[ends[e] - rows[e] : ends[e]], targets[mine])
-        before = times[np.maximum(after - 1, (ends - rows)[episode])]
-        behind = times[np.minimum(after, ends[episode] - 1)]
-        nearest = np.where(np.abs(targets - before) <= np.abs(behind - targets), before, behind)
+        all_times, all_targets = Episodes(times, targets, rows, counts, ["" for _ in rows]).rising
+        first, last = (np.repeat(ends, counts) for ends in (np.cumsum(rows) - rows, np.cumsum(rows) - 1))
+        after = np.searchsorted(all_times, all_targets)
+        before, after = times[np.clip(after - 1, first, last)], times[np.clip(after, first, last)]
+        nearest = np.where(np.abs(targets - before) <= np.abs(after - targets), before, after)
         return np.where(np.abs(nearest - targets) <= self.snap, nearest, targets)
 
 
@@ -302,7 +349,6 @@ def _offsets(hz: Fraction, count: int) -> np.ndarray:
         return known[:count]
     offsets = _offsets_from(hz, 0, count)
     if count <= _KEPT:
-        offsets.setflags(write=False)
         _known[hz] = offsets
     return offsets
 
@@ -326,8 +372,5 @@ def frame_times(
     exact = frames(times[begins], rows, fps)
     digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
     resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
-    close = np.abs(times - exact) <= resolution
-    if close.all():
-        return exact, np.ones(rows.size, bool)
-    which = np.logical_and.reduceat(close, begins)
+    which = np.logical_and.reduceat(np.abs(times - exact) <= resolution, begins)
     return np.where(np.repeat(which, rows), exact, times), which

@@ -11,6 +11,7 @@ from tmaops.dataset.errors import Refused
 NAMES = ["x", "y", "z", "qx", "qy", "qz", "qw", "gripper"]
 CAMERA = "observation.images.top"
 FAULTS = ("jitter", "gap", "drop", "sign flip")
+PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 
 
 def state(seconds: np.ndarray, episode: int) -> np.ndarray:
@@ -26,10 +27,8 @@ def clock(frames: int, fps: int, fault: str) -> np.ndarray:
     seconds = np.arange(frames) / fps
     if fault == "jitter":
         seconds[1:-1] += np.random.default_rng(2).uniform(-0.2, 0.2, max(frames - 2, 0)) / fps
-    elif fault == "gap":
-        seconds[frames // 2 :] += 0.5
-    elif fault == "drop":
-        seconds[frames // 2 :] += 1 / fps
+    elif fault in ("gap", "drop"):
+        seconds[frames // 2 :] += 0.5 if fault == "gap" else 1 / fps
     return seconds
 
 
@@ -50,8 +49,9 @@ def write(
     """
     if root.exists():
         raise Refused(str(root), "a path that exists", "a new path")
-    data = root / "data" / "chunk-000"
+    data, meta = root / "data" / "chunk-000", root / "meta"
     data.mkdir(parents=True)
+    (meta / "episodes" / "chunk-000").mkdir(parents=True)
     rows, index = [], 0
     rng = np.random.default_rng(1)
     for number, group in enumerate(np.array_split(np.arange(len(lengths)), files)):
@@ -69,8 +69,6 @@ def write(
             index += frames
         if tables:
             pq.write_table(pa.concat_tables(tables), data / f"file-{number:03d}.parquet", compression="snappy")
-    meta = root / "meta"
-    (meta / "episodes" / "chunk-000").mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
     pq.write_table(pa.table({"task_index": [0], "__index_level_0__": ["push"]}), meta / "tasks.parquet")
     (meta / "info.json").write_text(json.dumps(_info(len(lengths), index, fps, video), indent=4))
@@ -83,64 +81,44 @@ def write(
 
 
 def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) -> pa.Table:
-    frames = len(values)
+    frames = np.arange(len(values))
     columns = {
         "observation.state": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), len(NAMES)),
         "action": pa.array((values[:, :2] * 2).tolist(), pa.list_(pa.float32())),
-        "done": pa.array(np.arange(frames) == frames - 1),
-        "timestamp": pa.array(seconds.astype(np.float32)),
-        "frame_index": pa.array(np.arange(frames)),
-        "episode_index": pa.array(np.full(frames, episode)),
-        "index": pa.array(np.arange(index, index + frames)),
-        "task_index": pa.array(np.zeros(frames, np.int64)),
+        "done": frames == len(values) - 1,
+        "timestamp": seconds.astype(np.float32),
+        "frame_index": frames,
+        "episode_index": np.full(len(values), episode),
+        "index": index + frames,
+        "task_index": np.zeros(len(values), np.int64),
     }
     return pa.table(columns).replace_schema_metadata({"huggingface": "{}"})
 
 
 def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int, video: bool) -> dict:
-    frames = len(values)
-    row = {
-        "episode_index": episode,
-        "tasks": ["push"],
-        "length": frames,
-        "data/chunk_index": 0,
-        "data/file_index": number,
-    }
-    row |= {"dataset_from_index": index, "dataset_to_index": index + frames}
+    end = index + len(values)
+    row = {"episode_index": episode, "tasks": ["push"], "length": len(values), "data/chunk_index": 0}
+    row |= {"data/file_index": number, "dataset_from_index": index, "dataset_to_index": end}
     stats = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
     row |= {f"stats/observation.state/{key}": value.astype(float).tolist() for key, value in stats.items()}
-    row |= {"stats/observation.state/count": [frames], "meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
+    row["stats/observation.state/count"] = [len(values)]
+    row |= {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
     if video:
-        row |= {f"videos/{CAMERA}/chunk_index": 0, f"videos/{CAMERA}/file_index": 0}
-        row |= {f"videos/{CAMERA}/from_timestamp": index / fps, f"videos/{CAMERA}/to_timestamp": (index + frames) / fps}
+        place = {"chunk_index": 0, "file_index": 0, "from_timestamp": index / fps, "to_timestamp": end / fps}
+        row |= {f"videos/{CAMERA}/{key}": value for key, value in place.items()}
     return row
 
 
 def _info(episodes: int, frames: int, fps: int, video: bool) -> dict:
-    counted = {name: "int64" for name in ("frame_index", "episode_index", "index", "task_index")} | {
-        "timestamp": "float32"
-    }
-    features = {
-        "observation.state": {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES},
-        "action": {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}},
-        "done": {"dtype": "bool", "shape": [1], "names": None},
-    }
-    features |= {name: {"dtype": kind, "shape": [1], "names": None} for name, kind in counted.items()}
+    kinds = dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64")
+    kinds |= {"timestamp": "float32", "done": "bool"}
+    features = {name: {"dtype": kind, "shape": [1], "names": None} for name, kind in kinds.items()}
+    features["observation.state"] = {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES}
+    features["action"] = {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}}
     if video:
         features[CAMERA] = {"dtype": "video", "shape": [96, 96, 3], "names": ["height", "width", "channels"]}
-    place = "chunk-{chunk_index:03d}/file-{file_index:03d}"
-    return {
-        "codebase_version": "v3.0",
-        "robot_type": "example",
-        "total_episodes": episodes,
-        "total_frames": frames,
-        "total_tasks": 1,
-        "chunks_size": 1000,
-        "data_files_size_in_mb": 100,
-        "video_files_size_in_mb": 200,
-        "fps": fps,
-        "splits": {"train": f"0:{episodes}"},
-        "data_path": f"data/{place}.parquet",
-        "video_path": f"videos/{{video_key}}/{place}.mp4" if video else None,
-        "features": features,
-    }
+    totals = {"total_episodes": episodes, "total_frames": frames, "total_tasks": 1}
+    sizes = {"chunks_size": 1000, "data_files_size_in_mb": 100, "video_files_size_in_mb": 200}
+    paths = {"data_path": f"data/{PLACE}.parquet", "video_path": f"videos/{{video_key}}/{PLACE}.mp4" if video else None}
+    info = {"codebase_version": "v3.0", "robot_type": "example", "fps": fps, "splits": {"train": f"0:{episodes}"}}
+    return info | totals | sizes | paths | {"features": features}

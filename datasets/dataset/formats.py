@@ -4,16 +4,18 @@ import contextlib
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.options import Options
-from tmaops.dataset.rules import Rule
+from tmaops.dataset.places import fingerprint
+from tmaops.dataset.rules import Decided, Rule
 
 FEWEST_PER_SAMPLE, MOST_PER_SAMPLE = 0.01, 100  # targets; every usual rate lies between, a wrong unit does not
 
@@ -56,17 +58,12 @@ def readable(name: str, broken: tuple[type[Exception], ...]) -> Iterator[None]:
         yield
     except Refused:
         raise
-    except broken as error:
-        said = (
-            (str(error).split("\n")[0] or type(error).__name__)
-            if not isinstance(error, MemoryError)
-            else "sizes beyond memory"
-        )
-        raise Refused(name, said, "a file that can be read") from error
-    except OSError as error:
-        if error.errno is not None or "errno = 28" in str(error):  # of this machine, such as a full disk
+    except (*broken, OSError) as error:
+        ours = isinstance(error, OSError) and (error.errno is not None or "errno = 28" in str(error))
+        if ours and not isinstance(error, broken):  # of this machine, such as a full disk
             raise
-        raise Refused(name, str(error).split("\n")[0], "a file that can be read") from error
+        said = "sizes beyond memory" if isinstance(error, MemoryError) else str(error).split("\n")[0]
+        raise Refused(name, said or type(error).__name__, "a file that can be read") from error
 
 
 class Failed(dict[str, str]):
@@ -95,24 +92,41 @@ class Failed(dict[str, str]):
 class Plan:
     """What is to be done, found by reading times and metadata alone."""
 
-    units: list[Unit]
-    episodes: int
-    columns: dict[str, Rule]
+    units: list[Unit] = field(default_factory=list)
+    episodes: int = 0
+    columns: dict[str, Rule] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
     found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # stream -> samples and targets
+    inexact: int = 0  # episodes whose times are not frame / fps
 
     @property
     def explained(self) -> dict[str, str]:
         """Column -> its rule and why, for people."""
         return {name: f"{rule.text()} ({rule.why})" for name, rule in self.columns.items()}
 
+    def add(self, decided: Decided) -> None:
+        """Takes the rules of columns, and gives them to the units."""
+        self.columns = decided.rules.columns
+        self.notes += decided.notes
+        self.warnings += decided.warnings
+        rules = decided.rules.json()
+        for unit in self.units:
+            unit.task["rules"] = rules
+
     def count(self, stream: str, samples: int, targets: int) -> None:
         """Adds the samples and targets of an episode."""
         before = self.counts.get(stream, (0, 0))
         self.counts[stream] = (before[0] + samples, before[1] + targets)
+
+    def beside_samples(self, path: str, rows: int, samples: int) -> None:
+        """Names an array that is copied beside resampled ones: in a warning where it may hold samples, too."""
+        if any(f"'{path}' is copied" in known for known in self.warnings + self.notes):
+            return
+        said = self.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else self.notes
+        said.append(f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples")
 
     def check(self, options: Options) -> None:
         """Warns of an absurd number of targets; where warnings are errors, refuses the first."""
@@ -121,55 +135,73 @@ class Plan:
             share = targets / max(samples, 1)
             if share > MOST_PER_SAMPLE or samples > 1 and not cut and share < FEWEST_PER_SAMPLE:
                 what = f"{stream}: " if stream not in ("", ".") else ""
-                self.warnings.append(
-                    f"{what}{share:.4g} targets per sample: is the unit of the times right? (--time-unit names another)"
-                )
+                unit = "is the unit of the times right? (--time-unit names another)"
+                self.warnings.append(f"{what}{share:.4g} targets per sample: {unit}")
         if options.strict and self.warnings:
             raise Refused("strict", f"a warning: {self.warnings[0]}", "no warnings")
 
 
-def beside_samples(path: str, rows: int, samples: int, plan: Plan) -> None:
-    """Names an array that is copied beside resampled ones: in a warning where it may hold samples, too."""
-    if any(f"'{path}' is copied" in known for known in plan.warnings + plan.notes):
-        return
-    said = plan.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else plan.notes
-    said.append(f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples")
+def rate_of(options: Options, groups: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Samples per second where there are no times, as asked for or by an attribute of some groups, and how it was found."""
+    if options.input_hz:
+        return options.input_hz, "asked for"
+    for attributes in groups:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            found = json.loads(attributes["env_args"])["env_kwargs"]["control_freq"]
+            return str(clock.rate(found)), "control_freq of env_args"
+        for name in RATES:
+            value = attributes.get(name)
+            if value is not None and np.ndim(value) == 0 and np.array(value).dtype.kind in "iuf":
+                return str(clock.rate(np.array(value).item())), f"attribute {name}"
+    return None
 
 
-class Format(Protocol):
-    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them.
+class Format:
+    """A kind of data set. plan() reads, run_unit() writes one file, finish() writes what needs all of them."""
 
-    files() are those that hold the episodes, at least one for each unit. episodes() yields the streams of every episode for
-    inspect(), and says in `unreadable` what it could not read.
-    `broken`: what its library raises at a file that cannot be read.
-    """
+    broken: tuple[type[Exception], ...] = ()  # what its library raises at a file that cannot be read
+    endings: tuple[str, ...] = ()
 
-    broken: tuple[type[Exception], ...]
+    def files(self, source: Path) -> list[Path]:
+        """Those that hold the episodes, at least one for each unit."""
+        if source.is_file():
+            return [source]
+        return sorted(path for ending in self.endings for path in source.rglob(f"*{ending}"))
 
-    def files(self, source: Path) -> list[Path]: ...
-    def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan: ...
-    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]: ...
-    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None: ...
-    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> "Iterator[list[Stream]]": ...
+    def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
+        raise NotImplementedError
+
+    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
+        """Nothing, where the files are the data set."""
+
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
+        """The streams of every episode for inspect(); into `unreadable` goes what cannot be read."""
+        raise NotImplementedError
+
+    @staticmethod
+    def unit_of(path: Path, name: str, episodes: "pa.Array | list[str]", **task: Any) -> Unit:
+        """A unit of an output file for a file of the source."""
+        return Unit(name, task | {"file": name, "input": fingerprint(path)}, path.stat().st_size, episodes)
 
 
-def _ends(*suffixes: str) -> Callable[[Path], bool]:
+def _ends(*endings: str) -> Callable[[Path], bool]:
     """Whether a file, or a file below a folder, has one of these endings."""
 
     def fits(source: Path) -> bool:
         if source.is_dir():
-            return any(any(source.rglob(f"*{suffix}")) for suffix in suffixes)
-        return source.name.lower().endswith(suffixes)
+            return any(any(source.rglob(f"*{ending}")) for ending in endings)
+        return source.name.lower().endswith(endings)
 
     return fits
 
 
 def _is_zarr(source: Path) -> bool:
     if source.is_dir():
-        return (
-            any((source / name).is_file() for name in (".zgroup", "zarr.json"))
-            or (source / "meta/episode_ends").is_dir()
-        )
+        named = any((source / name).is_file() for name in (".zgroup", "zarr.json"))
+        return named or (source / "meta/episode_ends").is_dir()
     return source.name.lower().endswith((".zarr.zip", ".zarr"))
 
 
@@ -191,35 +223,20 @@ TO_PARQUET = (
     "rows = [{'steps': [tf.nest.map_structure(plain, step) for step in one['steps']]} for one in episodes]; "
     'pq.write_table(pa.Table.from_pylist(rows), sys.argv[2])" FOLDER rlds.parquet'
 )
+ONE_STORE = "one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F"
+RECORDED = _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd")
+ONE_RECORDING = _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum")
 
 #: The formats, the surest first.
 KINDS = [
     Kind("LeRobot data set", lambda at: (at / "meta" / "info.json").is_file(), "lerobot", "LeRobot"),
     Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr"),
-    Kind(
-        "a folder of Zarr stores",
-        lambda at: at.is_dir() and any(at.glob("*.zarr*")),
-        mend="one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F",
-    ),
+    Kind("a folder of Zarr stores", lambda at: at.is_dir() and any(at.glob("*.zarr*")), mend=ONE_STORE),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
     Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py"),
-    Kind(
-        "a recording",
-        _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd"),
-        "recordings",
-        "Recordings",
-        "rosbags mcap mcap-protobuf-support",
-    ),
-    Kind(
-        "RLDS tfrecords",
-        lambda at: ".tfrecord" in at.name if not at.is_dir() else any(at.rglob("*.tfrecord*")),
-        mend=TO_PARQUET,
-    ),
-    Kind(
-        "npz, npy or text",
-        _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum"),
-        mend="tmaops resample IN -o OUT --hz F",
-    ),
+    Kind("a recording", RECORDED, "recordings", "Recordings", "rosbags mcap mcap-protobuf-support"),
+    Kind("RLDS tfrecords", lambda at: ".tfrecord" in at.name or any(at.rglob("*.tfrecord*")), mend=TO_PARQUET),
+    Kind("npz, npy or text", ONE_RECORDING, mend="tmaops resample IN -o OUT --hz F"),
 ]
 
 

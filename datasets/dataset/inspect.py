@@ -3,7 +3,7 @@
 import html
 import math
 import os
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,6 +13,14 @@ from tmaops.dataset.formats import Stream, format_of
 from tmaops.dataset.options import options_of
 from tmaops.dataset.places import place
 from tmaops.pages.page import COLORS, SYMBOLS, Page, axis, figure
+
+#: What the page plots of each stream, by episode.
+PLOTS = {
+    "hz": "rate, Hz",
+    "jitter": "jitter, share of a step",
+    "longest_gap": "longest gap, s",
+    "drops": "missing samples",
+}
 
 
 @dataclass
@@ -42,35 +50,32 @@ def look(stream: Stream, episode_begin: int) -> Clock:
     steps = np.diff(times) / 1e9
     rising = steps[steps > 0]
     median = float(np.median(rising)) if rising.size else math.nan
-    regular = rising[rising < 1.5 * median] if rising.size else rising
-    missing = np.rint(rising / median) - 1 if rising.size else rising
+    regular, missing = rising[rising < 1.5 * median], np.rint(rising / median) - 1
     drift = None
     if stream.recorded is not None and times.size > 2 and times[-1] > times[0]:
         late = (stream.recorded - times).astype(np.float64)
         drift = float(np.polyfit((times - times[0]).astype(np.float64), late - late[0], 1)[0] * 1e6)
-    flips = {}
-    for column, firsts in stream.quaternions.items():
-        values = stream.columns[column]
-        turned = sum(int(((values[1:, k : k + 4] * values[:-1, k : k + 4]).sum(1) < 0).sum()) for k in firsts)
-        if turned:
-            flips[column] = turned
-    broken = {name: int((~np.isfinite(values)).any(axis=1).sum()) for name, values in stream.columns.items()}
+    flips, broken = {}, {}
+    for column, values in stream.columns.items():
+        broken[column] = int((~np.isfinite(values)).any(axis=1).sum())
+        quaternions = [values[:, k : k + 4] for k in stream.quaternions.get(column, ())]
+        flips[column] = sum(int(((own[1:] * own[:-1]).sum(1) < 0).sum()) for own in quaternions)
     return Clock(
         stream.episode,
         stream.name,
-        int(times.size),
-        float(times[-1] - times[0]) / 1e9 if times.size else 0.0,
-        1 / median if rising.size else 0.0,
-        float(regular.std() / median) if regular.size else 0.0,
-        float(rising.max()) if rising.size else 0.0,
-        int(missing[missing > 0].sum()),
-        int((steps <= 0).sum()),
-        float(times[0] - episode_begin) / 1e9 if times.size else 0.0,
-        drift,
-        {name: count for name, count in broken.items() if count},
-        flips,
-        stream.type,
-        stream.left_out,
+        samples=int(times.size),
+        seconds=float(times[-1] - times[0]) / 1e9 if times.size else 0.0,
+        hz=1 / median if rising.size else 0.0,
+        jitter=float(regular.std() / median) if regular.size else 0.0,
+        longest_gap=float(rising.max(initial=0.0)),
+        drops=int(missing[missing > 0].sum()),
+        backwards=int((steps <= 0).sum()),
+        offset=float(times[0] - episode_begin) / 1e9 if times.size else 0.0,
+        drift_ppm=drift,
+        not_finite={name: count for name, count in broken.items() if count},
+        sign_flips={name: count for name, count in flips.items() if count},
+        type=stream.type,
+        left_out=stream.left_out,
     )
 
 
@@ -81,39 +86,35 @@ class Inspection:
     clocks: list[Clock]
     unreadable: dict[str, str]
 
+    def streams(self) -> dict[str, list[Clock]]:
+        """The findings by the names of streams."""
+        found: dict[str, list[Clock]] = {}
+        for clock in self.clocks:
+            found.setdefault(clock.stream, []).append(clock)
+        return found
+
     def totals(self) -> list[dict[str, Any]]:
         """One row per stream name."""
         rows = []
-        for name in dict.fromkeys(c.stream for c in self.clocks):
-            mine = [c for c in self.clocks if c.stream == name]
-            rates = [c.hz for c in mine if c.hz]
-            rows.append(
-                {
-                    "stream": name,
-                    "episodes": len(mine),
-                    "samples": sum(c.samples for c in mine),
-                    "seconds": sum(c.seconds for c in mine),
-                    "hz_lowest": min(rates, default=0.0),
-                    "hz_median": float(np.median(rates)) if rates else 0.0,
-                    "hz_highest": max(rates, default=0.0),
-                    "jitter_worst": max((c.jitter for c in mine), default=0.0),
-                    "longest_gap": max((c.longest_gap for c in mine), default=0.0),
-                    "drops": sum(c.drops for c in mine),
-                    "backwards": sum(c.backwards for c in mine),
-                    "drift_ppm_worst": max((abs(c.drift_ppm) for c in mine if c.drift_ppm is not None), default=None),
-                    "not_finite": _sum(c.not_finite for c in mine),
-                    "sign_flips": _sum(c.sign_flips for c in mine),
-                    "types": list(dict.fromkeys(c.type for c in mine if c.type)),
-                    "left_out": list(dict.fromkeys(what for c in mine for what in c.left_out)),
-                }
-            )
+        for name, mine in self.streams().items():
+            rates = [c.hz for c in mine if c.hz] or [0.0]
+            row = {"stream": name, "episodes": len(mine)}
+            row |= {key: sum(getattr(c, key) for c in mine) for key in ("samples", "seconds", "drops", "backwards")}
+            row |= {"hz_lowest": min(rates), "hz_median": float(np.median(rates)), "hz_highest": max(rates)}
+            row |= {"jitter_worst": max(c.jitter for c in mine), "longest_gap": max(c.longest_gap for c in mine)}
+            drifts = [abs(c.drift_ppm) for c in mine if c.drift_ppm is not None]
+            row["drift_ppm_worst"] = max(drifts, default=None)
+            for key in ("not_finite", "sign_flips"):
+                row[key] = dict(sum((Counter(getattr(c, key)) for c in mine), Counter()))
+            row["types"] = list(dict.fromkeys(c.type for c in mine if c.type))
+            row["left_out"] = list(dict.fromkeys(what for c in mine for what in c.left_out))
+            rows.append(row)
         return rows
 
     def text(self) -> str:
         """A table for a terminal."""
-        lines = [
-            f"{'stream':24} {'episodes':>8} {'samples':>10} {'Hz':>22} {'jitter':>7} {'gap, s':>8} {'drops':>7} {'back':>5}"
-        ]
+        titles = ("stream", "episodes", "samples", "Hz", "jitter", "gap, s", "drops", "back")
+        lines = ["{:24} {:>8} {:>10} {:>22} {:>7} {:>8} {:>7} {:>5}".format(*titles)]
         for row in self.totals():
             hz = f"{row['hz_median']:.4g} ({row['hz_lowest']:.4g} to {row['hz_highest']:.4g})"
             lines.append(
@@ -138,49 +139,15 @@ class Inspection:
         """The table and plots over the episodes, for write_page of tmaops.pages."""
         made = Page(title)
         made.add(f"<pre id='summary'>{html.escape(self.text())}</pre>")
-        plots = (
-            ("hz", "rate, Hz"),
-            ("jitter", "jitter, share of a step"),
-            ("longest_gap", "longest gap, s"),
-            ("drops", "missing samples"),
-        )
-        for key, label in plots:
+        for key, label in PLOTS.items():
             traces = []
-            for index, name in enumerate(dict.fromkeys(c.stream for c in self.clocks)):
-                mine = [c for c in self.clocks if c.stream == name]
+            for index, (name, mine) in enumerate(self.streams().items()):
                 marker = {"color": COLORS[index % len(COLORS)], "symbol": SYMBOLS[index // len(COLORS) % len(SYMBOLS)]}
-                traces.append(
-                    {
-                        "type": "scatter",
-                        "mode": "markers",
-                        "name": name or "all columns",
-                        "marker": marker,
-                        "x": [c.episode for c in mine],
-                        "y": [getattr(c, key) for c in mine],
-                    }
-                )
-            made.plot(
-                (
-                    "",
-                    "",
-                    figure(
-                        traces,
-                        title=label,
-                        height=340,
-                        xaxis=axis("episode", type="category"),
-                        yaxis=axis(label, rangemode="tozero"),
-                    ),
-                )
-            )
+                trace = {"type": "scatter", "mode": "markers", "name": name or "all columns", "marker": marker}
+                traces.append(trace | {"x": [c.episode for c in mine], "y": [getattr(c, key) for c in mine]})
+            axes = {"xaxis": axis("episode", type="category"), "yaxis": axis(label, rangemode="tozero")}
+            made.plot(("", "", figure(traces, title=label, height=340, **axes)))
         return made
-
-
-def _sum(counts: Iterator[dict[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in counts:
-        for name, count in each.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 def inspect(source: str | os.PathLike, **options: Any) -> Inspection:

@@ -1,10 +1,12 @@
-"""What a caller may ask for, from arguments and from a YAML file."""
+"""What a caller may ask for, from arguments, from a YAML file and from the command line."""
 
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.places import place, write_whole
@@ -16,37 +18,76 @@ if TYPE_CHECKING:
 NOT_SAVED = ("hz", "device", "strict", "copy")
 
 
+def _option(usual: Any, words: str, **argument: Any) -> Any:
+    """An option with its words for the command line, and what else argparse is told of it."""
+    metadata = {"help": words} | argument
+    if isinstance(usual, (dict, list)):
+        return field(default_factory=type(usual), metadata=metadata)
+    return field(default=usual, metadata=metadata)
+
+
+def _flag(words: str) -> Any:
+    return _option(False, words, action="store_true", default=None)
+
+
 @dataclass
 class Options:
     """What was asked for; the same options and input give the same bytes."""
 
-    hz: str
-    modes: dict[str, str] = field(default_factory=dict)  # column or pattern -> mode
-    max_gap: Any = None  # seconds, or stream (or pattern) -> seconds; then a dictionary
-    latency: dict[str, float] = field(default_factory=dict)  # stream or pattern -> seconds its timestamps are late
-    episode_column: str | None = None  # Parquet tables
-    time_column: str | None = None
-    time_unit: str | None = None
-    input_hz: str | None = None  # of samples without timestamps (HDF5, Parquet, Zarr)
-    topics: list[str] = field(default_factory=list)  # of recordings; patterns, with a leading "-" those to leave out
-    times: str = "header"  # of recordings: header, or record, the time of recording
-    offset: float = 0.0  # seconds that are added to all timestamps
-    sort: bool = False  # samples into the order of their times
-    duplicates: str = "error"  # of equal timestamps: "error", or "last"
-    snap: float = 0.0  # seconds; a target at most this far from a sample takes that sample
-    start: str | None = None  # seconds of the recording's clock, or an ISO 8601 time
-    end: str | None = None
-    align: bool = False  # targets at multiples of the period
-    strict: bool = False  # a warning is an error
-    copy: bool = False  # videos are copied, not linked
-    device: str = "cpu"
+    hz: str = _option(MISSING, "targets per second: 30, 29.97, 30000/1001", required=True)
+    modes: dict[str, str] = _option(
+        {},
+        "linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) "
+        "or have channels (state[3:7])",
+        action="append",
+        metavar="COLUMN=MODE",
+    )
+    max_gap: Any = _option(
+        None,  # seconds, or stream (or pattern) -> seconds; then a dictionary
+        "targets strictly between two samples further apart are null",
+        action="append",
+        metavar="[STREAM=]SECONDS",
+    )
+    latency: dict[str, float] = _option(
+        {},
+        "how late the timestamps of a stream are; STREAM may be a pattern",
+        action="append",
+        metavar="STREAM=SECONDS",
+    )
+    episode_column: str | None = _option(None, "of tables", metavar="NAME")
+    time_column: str | None = _option(
+        None, "as --time, also of a column that is called header or record", metavar="NAME"
+    )
+    time_unit: str | None = _option(None, "of the times", choices=list(clock.NANOSECONDS))
+    input_hz: str | None = _option(None, "samples per second of episodes without timestamps")
+    topics: list[str] = _option(
+        [],
+        "of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)",
+        metavar="A,B",
+    )
+    times: str = _option("header", "of recordings: header, or record, the time of recording")
+    offset: float = _option(0.0, "added to all timestamps", type=float, metavar="SECONDS")
+    sort: bool = _flag("samples of an episode into the order of their times")
+    duplicates: str = _option(
+        "error", "of equal timestamps: refuse, or the last sample wins", choices=["error", "last"]
+    )
+    snap: float = _option(
+        0.0, "a target at most this far from a sample takes that sample", type=float, metavar="SECONDS"
+    )
+    start: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", metavar="TIME")
+    end: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", metavar="TIME")
+    align: bool = _flag("targets at multiples of the period")
+    strict: bool = _flag("a warning is an error")
+    copy: bool = _flag("copy videos, which are otherwise linked to the source's")
+    device: str = _option(
+        "cpu", "where numbers are computed; a GPU needs torch", choices=["cpu", "cuda", "auto"], default="cpu"
+    )
 
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
         self.input_hz = str(clock.rate(self.input_hz)) if self.input_hz else None
-        self.max_gap = (
-            {} if self.max_gap is None else self.max_gap if isinstance(self.max_gap, dict) else {"*": self.max_gap}
-        )
+        if not isinstance(self.max_gap, dict):
+            self.max_gap = {} if self.max_gap is None else {"*": self.max_gap}
         seconds = {"offset": self.offset, "snap": self.snap}
         for name, value in [*self.max_gap.items(), *self.latency.items(), *seconds.items()]:
             if not isinstance(value, (int, float)) or not abs(value) < 1e9:
@@ -55,25 +96,35 @@ class Options:
             raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
         if self.snap < 0:
             raise Refused("snap", repr(self.snap), "seconds from 0")
-        for what, known in (
-            ("time_unit", (None, *clock.NANOSECONDS)),
-            ("duplicates", ("error", "last")),
-            ("times", ("header", "record")),
-        ):
+        units = (None, *clock.NANOSECONDS)
+        for what, known in (("time_unit", units), ("duplicates", ("error", "last")), ("times", ("header", "record"))):
             if getattr(self, what) not in known:
                 raise Refused(what, repr(getattr(self, what)), "one of " + ", ".join(filter(None, known)))
         if isinstance(self.topics, str):
             self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
-        self.grid()
+        start, end = self.grid.start, self.grid.end
+        if start is not None and end is not None and start > end:
+            raise Refused("start", f"{self.start}, after the end {self.end}", "a start before the end")
         self.device = _device(self.device)
 
+    @cached_property
     def grid(self) -> clock.Grid:
         """Where the targets lie, in nanoseconds."""
         start, end = (clock.moment(getattr(self, name), name) for name in ("start", "end"))
-        if start is not None and end is not None and start > end:
-            raise Refused("start", f"{self.start}, after the end {self.end}", "a start before the end")
         return clock.Grid(clock.rate(self.hz), start, end, self.align, round(self.snap * 1e9))
+
+    @property
+    def rate(self) -> int | float:
+        """The new rate, as files have it."""
+        return clock.number(clock.rate(self.hz))
+
+    def in_order(
+        self, times: np.ndarray, rows: np.ndarray, names: list[str], stream: str = "."
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The stored times (S) of N episodes of so many rows when they were taken, in order, and the rows that have them."""
+        times, order = clock.in_order(times, rows, names, self.sort, self.duplicates)
+        return times - self.latency_ns(stream), order
 
     def max_gap_ns(self, stream: str = ".") -> int | None:
         """The longest gap of a stream that is bridged, in nanoseconds; the last pattern that fits wins."""
@@ -90,12 +141,11 @@ class Options:
 
     def check_streams(self, names: list[str]) -> None:
         """Refuses a latency or gap of a stream that the data set has not."""
-        needed = (
-            "one of " + ", ".join(names) if names else "a data set whose episodes have streams with clocks of their own"
-        )
+        without = "a data set whose episodes have streams with clocks of their own"
         for what, asked in (("max_gap", self.max_gap), ("latency", self.latency)):
             for pattern in asked:
                 if not any(fnmatchcase(name, pattern) for name in names) and (what, pattern) != ("max_gap", "*"):
+                    needed = "one of " + ", ".join(names) if names else without
                     raise Refused(f"{what} of {pattern}", "no such stream", needed)
 
 

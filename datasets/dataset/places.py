@@ -28,9 +28,8 @@ def place(given: Any) -> Path:
         made = UPath(given)
         made.fs  # noqa: B018  (asks for the store's own package)
     except ImportError as error:
-        raise Refused(
-            str(given), str(error), "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)"
-        ) from error
+        needed = "pip install universal_pathlib, and the store's package (s3fs, gcsfs, adlfs)"
+        raise Refused(str(given), str(error), needed) from error
     return made
 
 
@@ -46,6 +45,11 @@ def is_local(path: Path) -> bool:
     return isinstance(path, Path)
 
 
+def name_in(source: Path, path: Path) -> str:
+    """What messages and outputs call a file of a data set."""
+    return path.name if path == source else str(path.relative_to(source))
+
+
 def opened(path: Path) -> Path | BinaryIO:
     """What a library reads a file from: its path here, an open file elsewhere."""
     return path if is_local(path) else path.open("rb")
@@ -57,24 +61,8 @@ def fingerprint(path: Path) -> list:
         found = os.stat(path)
         return [found.st_size, found.st_mtime_ns]
     info = path.fs.info(path.path)
-    return [
-        info["size"],
-        str(
-            next(
-                (info[key] for key in ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created") if key in info),
-                "",
-            )
-        ),
-    ]
-
-
-def size_of(path: Path) -> int:
-    return path.stat().st_size
-
-
-def make_folder(path: Path) -> None:
-    if is_local(path):
-        path.mkdir(parents=True, exist_ok=True)
+    tags = ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created")
+    return [info["size"], str(next((info[tag] for tag in tags if tag in info), ""))]
 
 
 @contextlib.contextmanager
@@ -87,15 +75,15 @@ def whole(target: Path) -> Iterator[Path]:
         trial = Path(tempfile.mkdtemp()) / target.name
     try:
         yield trial
-        if is_local(target):
-            with open(trial, "rb") if trial.is_file() else contextlib.nullcontext() as file:
-                if file:
-                    os.fsync(file.fileno())
-            if target.is_dir() and trial.is_dir():  # of an earlier try
-                remove_tree(target)
-            os.replace(trial, target)
-        else:
+        if not is_local(target):
             (target.fs.put_file if trial.is_file() else target.fs.put)(str(trial), target.path)
+            return
+        if trial.is_file():
+            with open(trial, "rb") as file:
+                os.fsync(file.fileno())
+        elif target.is_dir():  # of an earlier try
+            remove_tree(target)
+        os.replace(trial, target)
     finally:
         if trial.exists():
             remove_tree(trial)
@@ -123,12 +111,6 @@ def copy(source: Path, target: Path, link: bool = False) -> None:
     else:
         with whole(target) as trial, source.open("rb") as read, open(trial, "wb") as written:
             shutil.copyfileobj(read, written, 8 << 20)
-
-
-def copy_tree(source: Path, target: Path, link: bool = True) -> None:
-    for path in sorted(source.rglob("*")):
-        if path.is_file():
-            copy(path, target / str(path.relative_to(source)), link)
 
 
 def move(source: Path, target: Path) -> None:

@@ -15,21 +15,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tmaops.dataset import formats
 from tmaops.dataset.bags import bags
-from tmaops.dataset.columns import Clock, one_episode, real_numbers, resample_columns
+from tmaops.dataset.clock import one_episode
+from tmaops.dataset.columns import resample_columns
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.formats import Failed, Plan, Unit
-from tmaops.dataset.formats import Stream as Seen
+from tmaops.dataset.formats import Failed, Format, Plan, Unit
 from tmaops.dataset.options import Options
-from tmaops.dataset.places import fingerprint, size_of
-from tmaops.dataset.rules import Decided, Part, Rule, Rules, channels_of, decide
-from tmaops.dataset.tables import FIRST_ROWS, channels_of_table, known_of, write_table
-from tmaops.dataset.topics import SIMULATED, Recording, held, read
+from tmaops.dataset.places import fingerprint
+from tmaops.dataset.rules import Decided, Part, Rule, Rules, decide
+from tmaops.dataset.tables import FIRST_ROWS, channels_of, known_of, real_numbers, write_table
+from tmaops.dataset.topics import SIMULATED, Recording, Stream, read
 
 SHORT = 0.8  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
 
-class Recordings:
+class Recordings(Format):
     """One unit, a Parquet table, per recording. What plan() decodes waits in a folder of temporary files for run_unit()."""
 
     broken = (pa.ArrowException,)
@@ -42,53 +43,43 @@ class Recordings:
         if not self.folder:
             self.folder = tempfile.mkdtemp(prefix="tmaops-")
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        plan = Plan([], 0, {}, failed=Failed(keep_going, self.broken))
-        known: dict[str, pa.ChunkedArray] = {}
-        held_columns: dict[str, Rule] = {}
+        plan = Plan(failed=Failed(keep_going, self.broken))
+        known: dict[str, pa.Array] = {}
+        held: dict[str, Rule] = {}
         topics: set[str] = set()
-        taken: set[str] = set()
         quaternions: set[str] = set()
         for bag in bags(source):
             for name, recording in read(bag, options.topics, options.times):
-                if name in left_out:
-                    continue
-                warnings = None
+                targets = None
                 with plan.failed.named(name):
+                    if name in left_out:
+                        continue
                     if isinstance(recording, Refused):
                         raise recording
-                    _check_names(recording, f"episode {name}")
                     targets, warnings = _targets(recording, options, f"episode {name}")
-                if warnings is None or not targets.size:
+                if targets is None or not targets.size:
                     continue
                 plan.count("", max(stream.times.size for stream in recording.streams), targets.size)
                 plan.notes += [note for note in recording.notes if note not in plan.notes]
                 plan.warnings += [f"{name}: {warning}" for warning in [*recording.lost, *recording.warnings, *warnings]]
                 topics.update(recording.topics)
-                for stream in recording.streams:
-                    for path, data in stream.columns.items():
-                        if stream.latched:
-                            count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
-                            rule = Rule((Part(0, channels_of(data.type) or 1, "previous"),), f"held: {count}")
-                            held_columns.setdefault(stream.name(path), rule)
-                        else:
-                            known.setdefault(
-                                stream.name(path), data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
-                            )
                 quaternions.update(recording.quaternions)
+                for stream in recording.streams:
+                    for column, data in stream.columns.items():
+                        if stream.latched:
+                            held.setdefault(column, _held(stream, data))
+                        elif column not in known:  # a copy, so that the rest goes
+                            known[column] = data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
                 files = [path for path in bag.files if path.name in recording.files]
-                made = _table_name(name, taken)
-                taken.add(made)
                 task = {"files": recording.files, "input": [fingerprint(path) for path in files]}
-                plan.units.append(Unit(made, task, sum(map(size_of, files)), [name]))
+                made = _table_name(name, {unit.path for unit in plan.units})
+                plan.units.append(Unit(made, task, sum(path.stat().st_size for path in files), [name]))
                 with open(self._waiting(made), "wb") as file:
                     pickle.dump(recording, file, protocol=5)
                 del recording  # run_unit() reads it again
         if plan.units:
-            decided = _decided(known, quaternions, options)
-            plan.columns = decided.rules.columns | held_columns
-            plan.notes, plan.warnings = plan.notes + decided.notes, plan.warnings + decided.warnings
-            for unit in plan.units:
-                unit.task |= {"rules": decided.rules.json()}
+            plan.add(_decided(known, quaternions, options))
+            plan.columns |= held
             options.check_streams(sorted(topics))
         plan.episodes = len(plan.units)
         return plan
@@ -111,38 +102,31 @@ class Recordings:
         raise Refused(f"episode {unit.episodes[0]}", "no such recording", "the files as they were when the run began")
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
-        where = f"episode {unit.episodes[0]}"
+        where, rules = f"episode {unit.episodes[0]}", Rules.of_json(unit.task["rules"])
         recording = self._recording(source, options, unit)
-        rules = Rules.of_json(unit.task["rules"])
         targets, _ = _targets(recording, options, where)
         made: dict[str, Any] = {"timestamp": pa.array(targets, pa.timestamp("ns"))}
         rows = 0
         for stream in sorted(recording.streams, key=lambda stream: stream.label):
             times = stream.times - options.latency_ns(stream.topic)
             rows += times.size
-            if stream.latched:
-                held_rows = pa.array(held(times, targets))
-                made |= {stream.name(path): data.take(held_rows) for path, data in stream.columns.items()}
+            if stream.latched:  # the last one before each target, else the first
+                taken = pa.array(one_episode(times, targets, where).taken("previous"))
+                made |= {name: data.take(taken) for name, data in stream.columns.items()}
                 continue
             last = np.append(times[1:] != times[:-1], True)  # of those with one time the last that was recorded
-            times = times[last]
-            counts = np.array([times.size]), targets, np.array([targets.size])
-            wanted = options.grid().evaluated(times, *counts)
-            ticks = Clock(one_episode(times, wanted, where), options.max_gap_ns(stream.topic))
-            kept = pa.array(last)
             columns = {
-                stream.name(path): pa.chunked_array([data if last.all() else data.filter(kept)])
-                for path, data in stream.columns.items()
+                name: pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
+                for name, data in stream.columns.items()
             }
-            made |= resample_columns(columns, rules, ticks, options.device)
-        table = pa.table(made)
-        write_table(table, target)
-        return {"episodes": 1, "rows_read": rows, "rows_written": table.num_rows}
+            times = times[last]
+            wanted = options.grid.evaluated(times, np.array([times.size]), targets, np.array([targets.size]))
+            episode, max_gap = one_episode(times, wanted, where), options.max_gap_ns(stream.topic)
+            made |= resample_columns(columns, rules, episode, max_gap, options.device)
+        write_table(pa.table(made), target)
+        return {"episodes": 1, "rows_read": rows, "rows_written": targets.size}
 
-    def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
-        """Nothing: the tables are the result."""
-
-    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Seen]]:
+    def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[formats.Stream]]:
         """Every recording with its topics, for inspect()."""
         for bag in bags(source):
             for name, recording in read(bag, options.topics, options.times):
@@ -151,29 +135,24 @@ class Recordings:
                     continue
                 if recording.lost:
                     unreadable[name] = "; ".join(recording.lost)
-                yield _seen(name, recording)
+                yield list(_seen(name, recording))
 
 
-def _seen(episode: str, recording: Recording) -> list[Seen]:
+def _seen(episode: str, recording: Recording) -> Iterator[formats.Stream]:
     """The streams of a recording, and its topics without one."""
-    found = []
     for topic in recording.topics.values():
-        left_out = [f"{path or 'all of it'} ({why})" for path, why in topic.left_out.items()]
+        more = {"type": topic.type, "left_out": [f"{p or 'all of it'} ({why})" for p, why in topic.left_out.items()]}
         streams = [stream for stream in recording.streams if stream.topic == topic.name]
         if not streams and topic.recorded:
-            found.append(
-                Seen(episode, topic.name, np.sort(np.concatenate(topic.recorded)), {}, {}, None, topic.type, left_out)
-            )
+            yield formats.Stream(episode, topic.name, np.sort(np.concatenate(topic.recorded)), **more)
         for stream in streams:
-            recorded = stream.recorded if stream.clock == "header.stamp" else None
-            seen = Seen(episode, stream.label, stream.times, {}, {}, recorded, topic.type, left_out)
-            for path, data in stream.columns.items():
-                if channels_of(data.type) and not data.null_count:
-                    seen.columns[stream.name(path)] = real_numbers(data, path)
-                    if path in topic.quaternions:
-                        seen.quaternions[stream.name(path)] = [0]
-            found.append(seen)
-    return found
+            seen = formats.Stream(episode, stream.label, stream.times, **more)
+            seen.recorded = stream.recorded if stream.clock == "header.stamp" else None
+            for name, data in stream.columns.items():
+                if channels_of(data) and not data.null_count:
+                    seen.columns[name] = real_numbers(data, name)
+                    seen.quaternions[name] = [0] if name in recording.quaternions else []
+            yield seen
 
 
 def _table_name(name: str, taken: set[str]) -> str:
@@ -183,68 +162,57 @@ def _table_name(name: str, taken: set[str]) -> str:
     return made if made not in taken else f"{name}.parquet"
 
 
-def _check_names(recording: Recording, where: str) -> None:
-    names = [stream.name(path) for stream in recording.streams for path in stream.columns]
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        raise Refused(where, f"two columns of the name '{twice}'", "--topics without one of their topics")
+def _held(stream: Stream, data: pa.Array) -> Rule:
+    count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
+    return Rule((Part(0, channels_of(data) or 1, "previous"),), f"held: {count}")
 
 
 def _decided(columns: dict[str, pa.Array], quaternions: set[str], options: Options) -> Decided:
     """The rules of columns by the first rows of each; of those with fewer rows the last one goes on."""
-    rows = max(min(len(column), FIRST_ROWS) for column in columns.values())
-    known = []
-    for name, column in columns.items():
-        table = pa.table({name: column.slice(0, rows).take(pa.array(np.minimum(np.arange(rows), len(column) - 1)))})
-        names = {name: ["qx", "qy", "qz", "qw"]} if name in quaternions else None
-        known += known_of(table, channels_of_table(table), names)
-    return decide(known, options.modes, rows=rows)
+    rows = np.arange(max(len(column) for column in columns.values()))
+    longer = {n: column.take(pa.array(np.minimum(rows, len(column) - 1))) for n, column in columns.items()}
+    names = {name: ["qx", "qy", "qz", "qw"] for name in quaternions}
+    return decide(known_of(pa.table(longer), names=names), options.modes, rows=rows.size)
 
 
 def _targets(recording: Recording, options: Options, where: str) -> tuple[np.ndarray, list[str]]:
     """The targets of a recording, from the latest first sample to the earliest last one, and what is odd about them."""
-    spans = {}
-    for stream in recording.streams:
-        if not stream.latched:
-            times = stream.times - options.latency_ns(stream.topic)
-            spans[stream.label] = (int(times[0]), int(times[-1]))
-    if not spans:
+    names = [name for stream in recording.streams for name in stream.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(where, f"two columns of the name '{twice}'", "--topics without one of their topics")
+    clocks = [stream for stream in recording.streams if not stream.latched]
+    late = {stream.label: options.latency_ns(stream.topic) for stream in clocks}
+    begins = {stream.label: int(stream.times[0]) - late[stream.label] for stream in clocks}
+    ends = {stream.label: int(stream.times[-1]) - late[stream.label] for stream in clocks}
+    if not clocks:
         why = "; ".join(note for note in recording.notes if note.startswith("left out"))
         raise Refused(where, f"no topic with numbers and two messages ({why})", "one that is not left out")
-    simulated = [label for label, (begin, _) in spans.items() if begin < SIMULATED]
-    wall = [label for label in spans if label not in simulated]
+    simulated = [label for label, begin in begins.items() if begin < SIMULATED]
+    wall = [label for label in begins if label not in simulated]
     if simulated and wall:
-        raise Refused(
-            where,
-            f"simulated time in {', '.join(simulated)} and wall time in {', '.join(wall)}",
-            "one clock: --time record, or --topics without one of them",
-        )
-    latest = max(spans, key=lambda label: spans[label][0])
-    earliest = min(spans, key=lambda label: spans[label][1])
-    first, last = spans[latest][0], spans[earliest][1]
+        what = f"simulated time in {', '.join(simulated)} and wall time in {', '.join(wall)}"
+        raise Refused(where, what, "one clock: --time record, or --topics without one of them")
+    latest, earliest = max(begins, key=begins.get), min(ends, key=ends.get)
+    first, last = begins[latest], ends[earliest]
     if last < first:
-        raise Refused(
-            where,
-            f"topics that do not overlap in time: {earliest} ends {(first - last) / 1e9:.6g} s before {latest} begins",
-            f"topics of one clock: --time record, or --topics=-{earliest}",
-        )
+        apart = f"{earliest} ends {(first - last) / 1e9:.6g} s before {latest} begins"
+        needed = f"topics of one clock: --time record, or --topics=-{earliest}"
+        raise Refused(where, f"topics that do not overlap in time: {apart}", needed)
     samples = max(stream.times.size for stream in recording.streams)
     try:
-        targets, _ = options.grid().of(np.array([first]), np.array([last]), np.array([samples]))
+        targets, _ = options.grid.of(np.array([first]), np.array([last]), np.array([samples]))
     except Refused as error:
-        what = f"{error.got} from {first} to {last} ns"
-        raise Refused(
-            where, what, f"{error.needed}, --time record, or --topics without one whose times are odd"
-        ) from error
-    warnings = []
-    longest = max(end - begin for begin, end in spans.values())
+        needed = f"{error.needed}, --time record, or --topics without one whose times are odd"
+        raise Refused(where, f"{error.got} from {first} to {last} ns", needed) from error
+    spans, warnings = {label: ends[label] - begins[label] for label in begins}, []
+    longest = max(spans.values())
     if last - first < SHORT * longest:
-        cuts = sorted({latest, earliest}, key=lambda label: spans[label][1] - spans[label][0])[0]
-        warnings.append(
-            f"{(last - first) / 1e9:.6g} of {longest / 1e9:.6g} s are used, since {cuts} has no more; --topics=-{cuts} leaves it out"
-        )
-    for stream in recording.streams:
-        repeated = 0 if stream.latched else int((stream.times[1:] == stream.times[:-1]).sum())
+        cuts = min(sorted({latest, earliest}), key=spans.get)
+        what = f"{(last - first) / 1e9:.6g} of {longest / 1e9:.6g} s are used, since {cuts} has no more"
+        warnings.append(f"{what}; --topics=-{cuts} leaves it out")
+    for stream in clocks:
+        repeated = int((stream.times[1:] == stream.times[:-1]).sum())
         if repeated:
             warnings.append(f"{repeated} messages of {stream.label} repeat a time; the last of each is used")
     return targets, warnings

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tmaops._recording import reads_text
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.places import opened
-from tmaops.dataset.rules import Known, channels_of, type_name
+from tmaops.dataset.rules import Known
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
@@ -24,18 +24,19 @@ BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than i
 
 @dataclass(frozen=True)
 class Runs:
-    """The episodes of one file: their names, and where the rows of each begin and how many there are (N)."""
+    """The episodes of one file: their names, where the rows of each begin and how many there are (N), and their targets."""
 
     names: pa.Array
     first: np.ndarray
     rows: np.ndarray
+    targets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, which: slice | np.ndarray) -> "Runs":
         names = self.names[which] if isinstance(which, slice) else self.names.take(pa.array(which))
-        return Runs(names, self.first[which], self.rows[which])
+        return Runs(names, self.first[which], self.rows[which], None if self.targets is None else self.targets[which])
 
     def each(self) -> "Iterator[Runs]":
         return (self[i : i + 1] for i in range(len(self)))
@@ -54,8 +55,13 @@ class Runs:
 
 def joined(parts: list[Runs]) -> Runs:
     """Runs of one file, one after the other."""
-    names = pa.concat_arrays([part.names for part in parts])
-    return Runs(names, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows")))
+    columns = zip(*((part.first, part.rows, part.targets) for part in parts), strict=True)
+    return Runs(pa.concat_arrays([part.names for part in parts]), *map(np.concatenate, columns))
+
+
+def readable(error: Exception, name: str) -> Refused:
+    """What Arrow raises at a file that it cannot read, by the file's name."""
+    return Refused(name, str(error).split("\n")[0], "a readable Parquet file")
 
 
 def parquet(path: Path) -> pq.ParquetFile:
@@ -63,26 +69,24 @@ def parquet(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
-        raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
+        raise readable(error, str(path)) from error
 
 
-def read_columns(path: Path, names: list[str]) -> pa.Table:
-    """Some columns of a whole file; refuses by name what cannot be read."""
+def read_column(path: Path, name: str) -> pa.ChunkedArray:
+    """A column of a whole file; refuses by name what cannot be read."""
     try:
-        return pq.ParquetFile(opened(path)).read(columns=names, use_threads=False)
+        return pq.ParquetFile(opened(path)).read(columns=[name], use_threads=False).column(0)
     except (pa.ArrowException, OSError) as error:
-        raise Refused(str(path), str(error).split("\n")[0], "a readable Parquet file") from error
+        raise readable(error, str(path)) from error
 
 
 def runs_of(column: pa.ChunkedArray, where: str) -> Runs:
-    """The episodes of a file by its episode column, in the order of the rows."""
+    """The runs of equal values in an episode column."""
     if column.null_count:
         raise Refused(where, f"{column.null_count} nulls", "an episode for every row")
     if len(column) == 0:
         return Runs(pa.array([], pa.string()), np.empty(0, np.int64), np.empty(0, np.int64))
-    values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks)
+    values = one(column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     changes = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
@@ -123,7 +127,7 @@ def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> It
                 rows = min(BATCH_ROWS, BATCH_BYTES * group.num_rows // group.total_byte_size)
                 yield from file.iter_batches(max(rows, 1), row_groups=[number], columns=columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
-        raise Refused(name, str(error).split("\n")[0], "a readable Parquet file") from error
+        raise readable(error, name) from error
 
 
 def read_runs(
@@ -147,10 +151,20 @@ def read_runs(
         yield group, table.slice(first - held_first, end - first)
         done = end - held_first
         while held and held[0].num_rows <= done:
-            done -= held[0].num_rows
-            held_first += held[0].num_rows
-            held_rows -= held[0].num_rows
-            held.pop(0)
+            rows = held.pop(0).num_rows
+            done, held_first, held_rows = done - rows, held_first + rows, held_rows - rows
+
+
+def grouped(runs: Runs, most: int) -> Iterator[Runs]:
+    """Runs that follow one another, of at most so many rows together, or one run."""
+    firsts, ends = runs.first, runs.first + runs.rows
+    breaks = np.append(np.flatnonzero(firsts[1:] != ends[:-1]) + 1, len(runs))  # runs that do not follow the one before
+    begin = 0
+    while begin < len(runs):
+        end = max(int(np.searchsorted(ends, firsts[begin] + most, "right")), begin + 1)
+        end = min(end, int(breaks[np.searchsorted(breaks, begin, "right")]))
+        yield runs[begin:end]
+        begin = end
 
 
 def columns_of(metadata: pq.FileMetaData | None) -> list[pq.ColumnChunkMetaData]:
@@ -165,9 +179,8 @@ def _has_dictionary(column: pq.ColumnChunkMetaData) -> bool:
     """
     width = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}.get(column.physical_type, 0)
     plain = column.num_values * width or column.total_uncompressed_size + 1  # of texts and bytes it is not known
-    return (
-        any(encoding.endswith("DICTIONARY") for encoding in column.encodings) and column.total_uncompressed_size < plain
-    )
+    has_one = any(encoding.endswith("DICTIONARY") for encoding in column.encodings)
+    return has_one and column.total_uncompressed_size < plain
 
 
 def _codec(column: pq.ColumnChunkMetaData) -> str:
@@ -187,25 +200,25 @@ class Writer:
 
     def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
         columns = columns_of(like)
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            compression={name: _codec(c) for c in columns for name in _paths(c)}
-            or ("ZSTD" if like is None else "NONE"),
-            use_dictionary=[name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True,
-        )
+        codecs = {name: _codec(c) for c in columns for name in _paths(c)}
+        dictionaries = [name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True
+        codecs = codecs or ("ZSTD" if like is None else "NONE")
+        self._writer = pq.ParquetWriter(path, schema, compression=codecs, use_dictionary=dictionaries)
         self._tables: list[pa.Table] = []
         self._bytes = 0
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._flush()
+        self._writer.close()
 
     def add(self, table: pa.Table) -> None:
         self._tables.append(table)
         self._bytes += table.nbytes
         if self._bytes >= ROW_GROUP_BYTES:
             self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
 
     def _flush(self) -> None:
         if self._tables:
@@ -214,84 +227,107 @@ class Writer:
         self._tables, self._bytes = [], 0
 
 
-def write_table(table: pa.Table, path: Path) -> None:
+def write_table(table: pa.Table, path: Path, like: pq.FileMetaData | None = None) -> None:
     """A table as a new file."""
-    writer = Writer(path, table.schema, None)
-    writer.add(table)
-    writer.close()
+    with Writer(path, table.schema, like) as writer:
+        writer.add(table)
 
 
-def leaves_in(column: pa.ChunkedArray | pa.Array, name: str) -> Iterator[tuple[str, pa.ChunkedArray | pa.Array]]:
-    """A column, or the fields of a struct by their names with those around them ("observation.state")."""
-    if not pa.types.is_struct(column.type):
-        yield name, column
-        return
-    for field, child in zip(column.type, column.flatten(), strict=True):
-        yield from leaves_in(child, f"{name}.{field.name}")
+def map_runs(
+    source: Path, target: Path, runs: Runs, work: Callable[[Runs, pa.Table], pa.Table], columns: list[str] | None = None
+) -> None:
+    """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
+    columns: those that work() looks at; all without it.
+    """
+    file = parquet(source)
+    size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
+    most = min(BATCH_ROWS, BATCH_BYTES * file.metadata.num_rows // max(size, 1))
+    with Writer(target, file.schema_arrow, file.metadata) as writer:
+        for group, table in read_runs(file, str(source), runs, most, columns):
+            writer.add(work(group, table))
 
 
-def leaves(kind: pa.DataType, name: str) -> Iterator[tuple[str, pa.DataType]]:
-    """A column by its name and type, or the fields of a struct, down to what is no struct."""
-    if not pa.types.is_struct(kind):
-        yield name, kind
-        return
-    for field in kind:
-        yield from leaves(field.type, f"{name}.{field.name}")
+def one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def leaves_of(schema: pa.Schema, without: tuple[str | None, ...] = ()) -> dict[str, pa.DataType]:
-    """Everything in a table that has a rule of its own, name -> type."""
-    return {
-        name: kind for field in schema if field.name not in without for name, kind in leaves(field.type, field.name)
-    }
+def flat(table: pa.Table) -> pa.Table:
+    """Everything in a table that has a rule of its own: the fields of structs are columns, "observation.state"."""
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
 
 
-def _first_length(column: pa.Array | pa.ChunkedArray, steps: list[str]) -> int | None:
-    """The length of the first list that is not null, in a column or in a field of a struct."""
-    for step in steps:
-        column = pc.struct_field(column, step)
-    return next((len(value) for value in column if value.is_valid), None)
+def is_list(kind: pa.DataType) -> bool:
+    """A list of any length."""
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
-def channels_of_table(table: pa.Table | pa.RecordBatch) -> dict[str, int | None]:
-    """The channels of everything in a table by its rows; None for what holds no real numbers."""
-    found: dict[str, int | None] = {}
-    for field, column in zip(table.schema, table.columns, strict=True):
-        for name, kind in leaves(field.type, field.name):
-            channels = channels_of(kind)
-            steps = name.removeprefix(field.name).split(".")[1:]
-            found[name] = channels if channels != 0 else _first_length(column, steps)
-    return found
+def _channels(kind: pa.DataType) -> int | None:
+    """Channels of a column of real numbers: 1 for a scalar, n for a list of n. 0: a list of any length. None: not real."""
+    if pa.types.is_floating(kind):
+        return 1
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
+        return kind.list_size
+    return 0 if is_list(kind) and pa.types.is_floating(kind.value_type) else None
+
+
+def channels_of(column: pa.ChunkedArray) -> int | None:
+    """Channels of a column by its first list; None where it holds no real numbers."""
+    channels = _channels(column.type)
+    return channels if channels != 0 else next((len(value) for value in column if value.is_valid), None)
+
+
+def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
+    """A column of numbers as (S, channels), without nulls. Shares memory where it can."""
+    column = one(column)
+    if not pa.types.is_nested(column.type):
+        return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
+    values = column.flatten()
+    if values.null_count:
+        raise Refused(where, "nulls inside lists", "whole lists that are null, or none")
+    if is_list(column.type):
+        lengths = np.diff(column.offsets.to_numpy())
+        if (lengths != lengths[:1]).any():
+            raise Refused(where, f"lists of {lengths.min()} to {lengths.max()} numbers", "lists of one length")
+    return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
 def first_rows(file: pq.ParquetFile) -> pa.Table:
-    """The first rows of a file by leaf (fields of structs as columns). Of bytes, and of lists of other things than real numbers, only
-    the types.
-    """
-    kinds = leaves_of(file.schema_arrow)
-    light = [name for name, kind in kinds.items() if not _is_heavy(kind)]
+    """The first rows of a file, flat. Of bytes, and of lists of other things than real numbers, only the types."""
+    schema = flat(file.schema_arrow.empty_table()).schema
+    light = [field.name for field in schema if not _is_heavy(field.type)]
     batch = next(file.iter_batches(FIRST_ROWS, columns=light, use_threads=False), None) if light else None
     rows = batch.num_rows if batch is not None else min(file.metadata.num_rows, FIRST_ROWS)
-    table = pa.table({}) if batch is None else pa.Table.from_batches([batch])
-    read = dict(leaf for name in table.column_names for leaf in leaves_in(table.column(name), name))
-    columns = [read[name] if name in read else pa.nulls(rows, kind) for name, kind in kinds.items()]
-    return pa.table([pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in columns], names=list(kinds))
+    read = flat(pa.Table.from_batches([batch])) if batch is not None else pa.table({})
+    columns = [
+        read.column(field.name) if field.name in read.column_names else pa.chunked_array([pa.nulls(rows, field.type)])
+        for field in schema
+    ]
+    return pa.table(columns, names=schema.names)
 
 
 def _is_heavy(kind: pa.DataType) -> bool:
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    return is_bytes or pa.types.is_nested(kind) and channels_of(kind) is None
+    return is_bytes or pa.types.is_nested(kind) and _channels(kind) is None
 
 
 def known_of(
-    table: pa.Table, channels: dict[str, int | None], names: dict[str, list[str]] | None = None
+    table: pa.Table, metadata: pq.FileMetaData | None = None, names: dict[str, list[str]] | None = None
 ) -> list[Known]:
-    """What the columns of a table, and the fields of its structs, say of themselves, by its rows. names: of channels."""
-    known = []
-    for name in table.column_names:
-        for leaf, column in leaves_in(table.column(name), name):
-            kind, width = column.type, channels.get(leaf)
-            known.append(Known(leaf, type_name(kind), width, _values(column, leaf, width), (names or {}).get(leaf)))
+    """What the columns of a table, and the fields of its structs, say of themselves, by its rows. metadata: of the file that
+    begins with them: lists that are not all of one length there are no real numbers. names: of channels.
+    """
+    known, table = [], flat(table)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        width = channels_of(column)
+        if metadata is not None and is_list(column.type) and width and not _one_length(metadata, name, width):
+            width = None
+        kind = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(column.type), str(column.type))
+        known.append(Known(name, kind, width, _values(column, name, width), (names or {}).get(name)))
     return known
 
 
@@ -315,17 +351,6 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
     return None
 
 
-def channels_by_column(file: pq.ParquetFile, first: pa.Table) -> dict[str, int | None]:
-    """The channels of everything in a file that begins with these rows. None for what holds no real numbers, and for lists that
-    are not all of one length.
-    """
-    found = channels_of_table(first)
-    for name, kind in leaves_of(file.schema_arrow).items():
-        if channels_of(kind) == 0 and found[name] and not _one_length(file.metadata, name, found[name]):
-            found[name] = None
-    return found
-
-
 def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
     """Whether the lists of a column have one length and no nulls inside, as far as the file's statistics tell."""
     paths = [column.path_in_schema for column in columns_of(metadata)]
@@ -338,47 +363,26 @@ def _one_length(metadata: pq.FileMetaData, name: str, length: int) -> bool:
     return True
 
 
-def map_runs(
-    source: Path, target: Path, runs: Runs, work: Callable[[Runs, pa.Table], pa.Table], columns: list[str] | None = None
-) -> tuple[int, int]:
-    """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
-    columns: those that work() looks at; all without it. Returns the rows read and written.
-    """
-    file = parquet(source)
-    writer = Writer(target, file.schema_arrow, file.metadata)
-    read = written = 0
-    try:
-        for group, table in read_runs(file, str(source), runs, _batch_rows(file.metadata), columns):
-            made = work(group, table)
-            writer.add(made)
-            read, written = read + table.num_rows, written + made.num_rows
-    finally:
-        writer.close()
-    return read, written
+def packed(columns: dict[str, np.ndarray]) -> str:
+    """Arrays (N) or (N, n) by name as text for JSON: lists of their numbers take several times as long."""
+    made = {
+        name: pa.array(values)
+        if values.ndim == 1
+        else pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+        for name, values in columns.items()
+    }
+    sink, table = pa.BufferOutputStream(), pa.table(made)
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return base64.b64encode(sink.getvalue()).decode()
 
 
-def _batch_rows(metadata: pq.FileMetaData) -> int:
-    """The rows of a file that are resampled together."""
-    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    return min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(size, 1))
-
-
-def grouped(runs: Runs, most: int) -> Iterator[Runs]:
-    """Runs that follow one another, of at most so many rows together, or one run."""
-    firsts, ends = runs.first, runs.first + runs.rows
-    breaks = np.append(np.flatnonzero(firsts[1:] != ends[:-1]) + 1, len(runs))  # runs that do not follow the one before
-    begin = 0
-    while begin < len(runs):
-        end = max(int(np.searchsorted(ends, firsts[begin] + most, "right")), begin + 1)
-        end = min(end, int(breaks[np.searchsorted(breaks, begin, "right")]))
-        yield runs[begin:end]
-        begin = end
-
-
-def packed(numbers: np.ndarray) -> str:
-    """An array of 8-byte numbers as text for JSON: lists of them take several times as long."""
-    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
-
-
-def unpacked(text: str, dtype: str = "<i8") -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype)
+def unpacked(text: str) -> dict[str, np.ndarray]:
+    table = pa.ipc.open_stream(base64.b64decode(text)).read_all()
+    arrays = {name: one(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    return {
+        name: column.flatten().to_numpy().reshape(len(column), -1)
+        if pa.types.is_fixed_size_list(column.type)
+        else column.to_numpy()
+        for name, column in arrays.items()
+    }

@@ -1,7 +1,7 @@
 """The topics of one recording as streams: samples of columns with a clock of their own."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tmaops.dataset.bags import Bag, Channel, messages
+from tmaops.dataset.bags import Bag, Channel, Recorded, messages
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.layouts import Block, RosMessages, Undecodable, standard_types, types_of
-from tmaops.dataset.objects import ObjectMessages, decode_json, protobuf_decoder, real_paths
+from tmaops.dataset.layouts import RosMessages, standard_types, types_of
+from tmaops.dataset.objects import Block, ObjectMessages, Undecodable, json_messages, protobuf_messages
 
 BATCH = 8192  # messages of a topic that are decoded together
 JOINED = 32  # batches of columns that are kept as one
@@ -32,10 +32,7 @@ class Stream:
     times: np.ndarray  # int64 nanoseconds (S)
     recorded: np.ndarray  # by the recorder's clock (S)
     clock: str  # where the times are from
-    columns: dict[str, pa.Array]  # by path
-
-    def name(self, path: str) -> str:
-        return f"{self.topic}.{path}"
+    columns: dict[str, pa.Array]  # by name
 
 
 @dataclass
@@ -47,13 +44,18 @@ class Samples:
     values: dict[str, np.ndarray]
 
 
+def _joined(parts: list[Samples]) -> Samples:
+    stamps = None if parts[0].stamps is None else np.concatenate([part.stamps for part in parts])
+    values = {path: np.concatenate([part.values[path] for part in parts]) for path in parts[0].values}
+    return Samples(np.concatenate([part.recorded for part in parts]), stamps, values)
+
+
 @dataclass
 class Topic:
     """Everything that was recorded under one name. left_out: path ("" is all of it) -> why."""
 
     name: str
     type: str
-    count: int = 0
     latched: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     quaternions: set[str] = field(default_factory=set)
@@ -71,16 +73,28 @@ class Topic:
         if len(small) == JOINED and max(each.recorded.size for each in small) <= BATCH:
             kept[-JOINED:] = [_joined(small)]
 
-
-def _joined(parts: list[Samples]) -> Samples:
-    stamps = None if parts[0].stamps is None else np.concatenate([part.stamps for part in parts])
-    values = {path: np.concatenate([part.values[path] for part in parts]) for path in parts[0].values}
-    return Samples(np.concatenate([part.recorded for part in parts]), stamps, values)
+    def by_subject(self) -> Iterator[tuple[str, list[Samples]]]:
+        """The samples that share a clock: of a pair of frames, or of joints that occur in one message."""
+        frames: dict[tuple[str, ...], list[Samples]] = {}
+        publishers: list[tuple[set[str], list[Samples]]] = []
+        for (subject, _, shapes), samples in self.samples.items():
+            if subject:
+                frames.setdefault(subject, []).extend(samples)
+                continue
+            paths, parts = {path for path, _, _ in shapes}, []
+            for other in [each for each in publishers if each[0] & paths]:
+                publishers.remove(other)
+                paths, parts = paths | other[0], parts + other[1]
+            publishers.append((paths, parts + samples))
+        for (_, parent, child), samples in frames.items():
+            yield f"{self.name}.{parent}.{child}", samples
+        for paths, samples in publishers:
+            yield self.name if len(publishers) == 1 else f"{self.name} ({min(paths)}, ...)", samples
 
 
 @dataclass
 class Recording:
-    """A recording, decoded. files: their names; lost: what of them could not be read."""
+    """A recording, decoded. files: their names; lost: what of them could not be read; quaternions: names of columns."""
 
     topics: dict[str, Topic]
     files: list[str]
@@ -93,91 +107,142 @@ class Recording:
     def quaternions(self) -> set[str]:
         return {f"{topic.name}.{path}" for topic in self.topics.values() for path in topic.quaternions}
 
+    def take(self, topic: Topic, time: str) -> None:
+        """Makes the streams of a topic."""
+        count = sum(part.size for part in topic.recorded)
+        if topic.broken == count and count:
+            topic.left_out[""] = topic.reason
+        elif topic.broken:
+            self.lost.append(f"{topic.broken} of {count} messages of {topic.name} are left out: {topic.reason}")
+        for label, samples in topic.by_subject() if "" not in topic.left_out else ():
+            stream = self._stream(topic, label, samples, time)
+            if stream.columns:
+                self.streams.append(stream)
+        topic.samples.clear()
+        for path, why in topic.left_out.items():
+            self.notes.append(f"left out: {topic.name}{'.' + path if path else ''} ({why})")
 
-def chosen(topic: str, patterns: list[str]) -> bool:
+    def _stream(self, topic: Topic, label: str, samples: list[Samples], time: str) -> Stream:
+        recorded = np.concatenate([part.recorded for part in samples])
+        times, clock = self._times(label, samples, recorded, time)
+        order = np.argsort(times, kind="stable")
+        still = topic.latched or topic.name.endswith("/tf_static")
+        latched = times.size == 1 or still and times.size <= max(10, (recorded.max() - recorded.min()) / 1e9)
+        columns = {}
+        for path in dict.fromkeys(path for part in samples for path in part.values):
+            try:
+                parts = [(part.values.pop(path, None), part.recorded.size) for part in samples]
+                made = columns[f"{topic.name}.{path}"] = _column(parts, order, path in topic.quaternions)
+                if path in topic.quaternions and made.null_count:
+                    what = f"{made.null_count} of {times.size} quaternions of {topic.name}.{path}"
+                    self.warnings.append(f"{what} are not set, and null in the result")
+            except Undecodable as error:
+                topic.left_out[path] = str(error)
+        self.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
+        return Stream(topic.name, label, bool(latched), times[order], recorded[order], clock, columns)
+
+    def _times(self, label: str, samples: list[Samples], recorded: np.ndarray, time: str) -> tuple[np.ndarray, str]:
+        """The times of samples and where they are from: header stamps, where all have one and no more than one is not set."""
+        if time != "header" or any(part.stamps is None for part in samples):
+            return recorded, "the time of recording"
+        stamps = np.concatenate([part.stamps for part in samples])
+        unset = int((stamps == 0).sum())
+        if unset > 1 or unset and (stamps.size == 1 or stamps.max() > SIMULATED):
+            return recorded, f"the time of recording: {unset} of {stamps.size} header stamps are 0"
+        if stamps.min() < 0:
+            return recorded, "the time of recording: header stamps are below 0"
+        steps = np.diff(stamps[np.argsort(recorded, kind="stable")])
+        if steps.size and steps.min() < -(10**9):
+            what = f"the header stamps of {label} go back by {-steps.min() / 1e9:.3g} s"
+            self.warnings.append(f"{what}; --time record takes the time of recording")
+        return stamps, "header.stamp"
+
+
+def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray, is_quaternion: bool) -> pa.Array:
+    """The values of a path, null where a message has none or a quaternion is not set, in the order of the times."""
+    shapes = {part.shape[1:] for part, _ in parts if part is not None}
+    if len(shapes) > 1:
+        lengths = sorted(shape[0] for shape in shapes if shape)
+        said = f"lists of {lengths[0]} to {lengths[-1]} numbers" if () not in shapes else "numbers and lists"
+        raise Undecodable(said)
+    shape = shapes.pop()
+    kind = np.result_type(*(part.dtype for part, _ in parts if part is not None))
+    values = np.concatenate([np.zeros((rows, *shape), kind) if part is None else part for part, rows in parts])
+    mask = np.concatenate([np.full(rows, part is None) for part, rows in parts])[order]
+    parts.clear()
+    if (order[1:] < order[:-1]).any():
+        values = values[order]
+    if is_quaternion:
+        norms = np.linalg.norm(values, axis=1)
+        unset = ~np.isfinite(norms) | (norms == 0)
+        if unset.all():
+            raise Undecodable("no quaternion is set")
+        mask |= unset
+    mask = mask if mask.any() else None
+    if not shape:
+        return pa.array(values, mask=mask)
+    flat = pa.array(values.reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, shape[0], mask=None if mask is None else pa.array(mask))
+
+
+def _chosen(topic: str, patterns: list[str]) -> bool:
     """Whether --topics takes a topic: those named (all, where none is), without those with a leading "-"."""
     taken = [p for p in patterns if not p.startswith("-")]
-    return (not taken or any(fnmatchcase(topic, p) for p in taken)) and not any(
-        fnmatchcase(topic, p[1:]) for p in patterns if p.startswith("-")
-    )
+    left_out = [p[1:] for p in patterns if p.startswith("-")]
+    wanted = not taken or any(fnmatchcase(topic, p) for p in taken)
+    return wanted and not any(fnmatchcase(topic, p) for p in left_out)
 
 
 def _decoder(channel: Channel) -> RosMessages | ObjectMessages:
     """What decodes the messages of a channel; raises Undecodable."""
+    if channel.encoding in ("cdr", "ros1") and channel.schema:
+        types = types_of(channel.schema_encoding, channel.schema, channel.type)
+        return RosMessages(types, channel.type, channel.encoding == "ros1")
     if channel.encoding in ("cdr", "ros1"):
-        if channel.schema:
-            return RosMessages(
-                types_of(channel.schema_encoding, channel.schema, channel.type),
-                channel.type,
-                channel.encoding == "ros1",
-            )
         if channel.type not in standard_types():
             raise Undecodable(f"no definition of {channel.type} in the file: `ros2 bag convert` to MCAP adds it")
         return RosMessages(standard_types(), channel.type, False)
     if channel.encoding == "json":
-        return ObjectMessages(
-            decode_json, real_paths(channel.schema) if channel.schema_encoding == "jsonschema" else set()
-        )
+        return json_messages(channel.schema if channel.schema_encoding == "jsonschema" else b"")
     if channel.encoding == "protobuf":
-        return ObjectMessages(protobuf_decoder(channel.type, channel.schema))
+        return protobuf_messages(channel.type, channel.schema)
     raise Undecodable(f"messages in the encoding {channel.encoding or 'of no name'}")
 
 
-class _Reader:
-    """Collects the messages of a recording by channel and decodes them in batches."""
+class _Publisher:
+    """The messages of a channel that wait to be decoded together. topic: None where it was not asked for."""
 
-    def __init__(self, patterns: list[str]):
-        self.topics: dict[str, Topic] = {}
-        self.passed: set[str] = set()  # topics that were not asked for
-        self.count = 0
-        self.last: int | None = None
-        self._patterns = patterns
-        self._decoders: dict[Channel, RosMessages | ObjectMessages | None] = {}
-        self._waiting: dict[Channel, tuple[list[int], list[bytes]]] = {}
-        self._bytes: dict[Channel, int] = {}
-
-    def add(self, channel: Channel, time: int, data: bytes) -> None:
-        self.count += 1
-        self.last = time if self.last is None else max(self.last, time)
-        waiting = self._waiting.get(channel)
-        if waiting is None:
-            if channel not in self._decoders:
-                self._begin(channel)
-            waiting = self._waiting[channel] = ([], [])
-            self._bytes[channel] = 0
-        waiting[0].append(time)
-        if self._decoders[channel] is not None:
-            waiting[1].append(data)
-            self._bytes[channel] += len(data)
-        if len(waiting[0]) >= BATCH or self._bytes[channel] > BATCH_BYTES:
-            self._decode(channel)
-
-    def _begin(self, channel: Channel) -> None:
-        self._decoders[channel] = None
-        if not chosen(channel.topic, self._patterns):
-            self.passed.add(channel.topic)
-            return
-        topic = self.topics.setdefault(channel.topic, Topic(channel.topic, channel.type))
-        topic.latched = topic.latched or channel.latched
+    def __init__(self, channel: Channel, topic: Topic | None):
+        self._topic, self._decoder = topic, None
+        self._times: list[int] = []
+        self._data: list[bytes] = []
+        self._bytes = 0
         try:
-            if topic.type != channel.type:
+            if topic is not None and topic.type == channel.type:
+                self._decoder = _decoder(channel)
+            elif topic is not None:
                 topic.left_out[channel.type] = "a second type of messages"
-                return
-            self._decoders[channel] = _decoder(channel)
         except Undecodable as error:
             topic.left_out[""] = str(error)
 
-    def _decode(self, channel: Channel) -> None:
-        times, data = self._waiting.pop(channel)
-        topic, decoder = self.topics.get(channel.topic), self._decoders[channel]
-        if topic is None:
+    def add(self, time: int, data: bytes) -> None:
+        self._times.append(time)
+        if self._decoder is not None:
+            self._data.append(data)
+            self._bytes += len(data)
+        if len(self._times) >= BATCH or self._bytes > BATCH_BYTES:
+            self.decode()
+
+    def decode(self) -> None:
+        times, data, topic, decoder = self._times, self._data, self._topic, self._decoder
+        self._times, self._data, self._bytes = [], [], 0
+        if topic is None or not times:
             return
         odd = next((time for time in times if not 0 <= time < LATEST), None)
         if odd is not None:
             topic.left_out[""] = f"a time of recording of {odd} ns"
-            decoder = self._decoders[channel] = None
+            decoder = self._decoder = None
         recorded = np.array(times if odd is None else [0] * len(times), np.int64)
-        topic.count += recorded.size
         topic.recorded.append(recorded)
         if decoder is None:
             return
@@ -190,9 +255,69 @@ class _Reader:
         topic.left_out |= decoder.left_out
         topic.quaternions |= decoder.quaternions
 
-    def end(self) -> None:
-        for channel in list(self._waiting):
-            self._decode(channel)
+
+class _Reader:
+    """Collects the messages of a recording. patterns: of topics, as --topics has them."""
+
+    def __init__(self, bag: Bag, patterns: list[str], lost: list[str]):
+        self.files: list[str] = []
+        self.count = 0
+        self.last: int | None = None
+        self._bag, self._patterns, self._lost = bag, patterns, lost
+        self._topics: dict[str, Topic] = {}
+        self._passed: set[str] = set()  # topics that were not asked for
+        self._publishers: dict[Channel, _Publisher] = {}
+        self._ends = ""  # why a file breaks off
+
+    def read(self, path: Path, found: Iterator[Recorded], failure: list[Exception]) -> None:
+        """Takes the messages of a file, up to where it breaks off."""
+        self.files.append(path.name)
+        before = self.count
+        for channel, time, data in found:
+            self.count += 1
+            self.last = time if self.last is None else max(self.last, time)
+            publisher = self._publishers.get(channel) or self._publisher(channel)
+            publisher.add(time, data)
+        if failure:
+            self._ends = (str(failure[0]) or type(failure[0]).__name__).split("\n")[0]
+            if self.count > before or len(self._bag.files) > 1:
+                what = f"{path.name} breaks off after {self.count - before} messages"
+                self._lost.append(f"{what} ({self._ends}); those are used")
+
+    def _publisher(self, channel: Channel) -> _Publisher:
+        topic = None
+        if _chosen(channel.topic, self._patterns):
+            topic = self._topics.setdefault(channel.topic, Topic(channel.topic, channel.type))
+            topic.latched = topic.latched or channel.latched
+        else:
+            self._passed.add(channel.topic)
+        return self._publishers.setdefault(channel, _Publisher(channel, topic))
+
+    def ended(self, time: str) -> tuple[str, Recording | Refused]:
+        """The recording, with its name."""
+        name = self._bag.name
+        if self._bag.tried:
+            alone = len(self.files) == len(self._bag.files)
+            name = re.sub(r"_\d+(\.[a-z0-9.]+)$", r"\1", name) if alone else str(Path(name).with_name(self.files[0]))
+        try:
+            for publisher in self._publishers.values():
+                publisher.decode()
+            if not self.count:
+                needed = "a recording with messages: MCAP, .db3 or .bag"
+                raise Refused(f"episode {name}", self._ends or "no messages", needed)
+            known = [*self._topics, *self._passed]
+            for pattern in self._patterns:
+                if not any(fnmatchcase(topic, pattern.removeprefix("-")) for topic in known):
+                    needed = "one of " + ", ".join(sorted(known))
+                    raise Refused("--topics", f"'{pattern}', and no such topic", needed)
+            made = Recording(self._topics, self.files, self._lost)
+            if len(self.files) > 1:
+                made.notes.append(f"one recording: {', '.join(self.files)}")
+            for topic in self._topics.values():
+                made.take(topic, time)
+            return name, made
+        except Refused as error:
+            return name, error
 
 
 def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Recording | Refused]]:
@@ -200,167 +325,28 @@ def read(bag: Bag, patterns: list[str], time: str) -> Iterator[tuple[str, Record
 
     patterns: of topics, as --topics has them. time: "header" or "record".
     """
-    files, ends, reader, lost = [], "", _Reader(patterns), [f"{name} is missing" for name in bag.missing]
-
-    def ended(alone: bool) -> tuple[str, Recording | Refused]:
-        name = bag.name
-        if bag.tried:
-            name = re.sub(r"_\d+(\.[a-z0-9.]+)$", r"\1", name) if alone else str(Path(name).with_name(files[0]))
-        try:
-            reader.end()
-            if not reader.count:
-                raise Refused(f"episode {name}", ends or "no messages", "a recording with messages: MCAP, .db3 or .bag")
-            return name, _recording(reader, time, lost, files)
-        except Refused as error:
-            return name, error
-
+    reader = _Reader(bag, patterns, [f"{name} is missing" for name in bag.missing])
     for path in bag.files:
         failure: list[Exception] = []
-        found = _until_broken(path, bag.compressed_messages, failure)
-        head = []
-        if bag.tried and files:  # a recorder that begins another file writes again what is latched
-            head = list(_until(found, lambda channel: not channel.latched and not channel.topic.endswith("/tf_static")))
+        found, head = _until_broken(path, bag.compressed_messages, failure), []
+        if bag.tried and reader.files:  # a recorder that begins another file writes again what is latched
+            head = list(_until_not_latched(found))
         if head and (reader.last is None or not -PAUSE <= head[-1][1] - reader.last <= PAUSE):
-            yield ended(alone=False)
-            files, ends, reader, lost = [], "", _Reader(patterns), []
-        files.append(path.name)
-        before = reader.count
-        for channel, at, data in chain(head, found):
-            reader.add(channel, at, data)
-        if failure:
-            ends = (str(failure[0]) or type(failure[0]).__name__).split("\n")[0]
-            if reader.count > before or len(bag.files) > 1:
-                lost.append(f"{path.name} breaks off after {reader.count - before} messages ({ends}); those are used")
-    yield ended(alone=len(files) == len(bag.files))
+            yield reader.ended(time)
+            reader = _Reader(bag, patterns, [])
+        reader.read(path, chain(head, found), failure)
+    yield reader.ended(time)
 
 
-def _until(found: Iterator[tuple[Channel, int, bytes]], last: Callable[[Channel], bool]) -> Iterator:
-    """The messages up to the first one whose channel is such."""
+def _until_not_latched(found: Iterator[Recorded]) -> Iterator[Recorded]:
     for message in found:
         yield message
-        if last(message[0]):
+        if not message[0].latched and not message[0].topic.endswith("/tf_static"):
             return
 
 
-def _until_broken(path: Path, compressed: bool, failure: list[Exception]) -> Iterator[tuple[Channel, int, bytes]]:
+def _until_broken(path: Path, compressed: bool, failure: list[Exception]) -> Iterator[Recorded]:
     try:
         yield from messages(path, compressed)
     except Exception as error:  # the libraries raise whatever broken bytes lead to (struct.error, EndOfFile, ...)
         failure.append(error)
-
-
-def _recording(reader: _Reader, time: str, lost: list[str], files: list[str]) -> Recording:
-    made = Recording(reader.topics, files, lost)
-    known = [*reader.topics, *reader.passed]
-    for pattern in reader._patterns:
-        if not any(fnmatchcase(name, pattern.removeprefix("-")) for name in known):
-            raise Refused("--topics", f"'{pattern}', and no such topic", "one of " + ", ".join(sorted(known)))
-    if len(files) > 1:
-        made.notes.append(f"one recording: {', '.join(files)}")
-    for topic in reader.topics.values():
-        if topic.broken == topic.count and topic.count:
-            topic.left_out[""] = topic.reason
-        elif topic.broken:
-            lost.append(f"{topic.broken} of {topic.count} messages of {topic.name} are left out: {topic.reason}")
-        if "" in topic.left_out:
-            topic.samples.clear()
-        for label, samples in _by_subject(topic):
-            stream = _stream(topic, label, samples, time, made)
-            if stream.columns:
-                made.streams.append(stream)
-        topic.samples.clear()
-        made.notes += [
-            f"left out: {topic.name}{'.' + path if path else ''} ({why})" for path, why in topic.left_out.items()
-        ]
-    return made
-
-
-def _by_subject(topic: Topic) -> Iterator[tuple[str, list[Samples]]]:
-    """The samples of a topic that share a clock: of a pair of frames, or of joints that occur in one message."""
-    frames: dict[tuple[str, ...], list[Samples]] = {}
-    publishers: list[tuple[set[str], list[Samples]]] = []
-    for (subject, _, shapes), samples in topic.samples.items():
-        if subject:
-            frames.setdefault(subject, []).extend(samples)
-            continue
-        paths = {path for path, _, _ in shapes}
-        shared = [other for other in publishers if other[0] & paths]
-        publishers = [other for other in publishers if not other[0] & paths]
-        publishers.append((paths.union(*(p for p, _ in shared)), [*chain(*(parts for _, parts in shared)), *samples]))
-    for (_, parent, child), samples in frames.items():
-        yield f"{topic.name}.{parent}.{child}", samples
-    for paths, samples in publishers:
-        yield topic.name if len(publishers) == 1 else f"{topic.name} ({min(paths)}, ...)", samples
-
-
-def _stream(topic: Topic, label: str, samples: list[Samples], time: str, made: Recording) -> Stream:
-    recorded = np.concatenate([part.recorded for part in samples])
-    times, clock = recorded, "the time of recording"
-    if time == "header" and all(part.stamps is not None for part in samples):
-        stamps = np.concatenate([part.stamps for part in samples])
-        unset = int((stamps == 0).sum())
-        if unset > 1 or unset and (stamps.size == 1 or stamps.max() > SIMULATED):
-            clock += f": {unset} of {stamps.size} header stamps are 0"
-        elif stamps.min() < 0:
-            clock += ": header stamps are below 0"
-        else:
-            times, clock = stamps, "header.stamp"
-            steps = np.diff(stamps[np.argsort(recorded, kind="stable")])
-            if steps.size and steps.min() < -(10**9):
-                made.warnings.append(
-                    f"the header stamps of {label} go back by {-steps.min() / 1e9:.3g} s; --time record takes the time of recording"
-                )
-    order = np.argsort(times, kind="stable")
-    seconds = (recorded.max() - recorded.min()) / 1e9
-    still = topic.latched or topic.name.endswith("/tf_static")
-    latched = times.size == 1 or still and times.size <= max(10, seconds)
-    columns = {}
-    for path in dict.fromkeys(path for part in samples for path in part.values):
-        try:
-            parts = [(part.values.pop(path, None), part.recorded.size) for part in samples]
-            columns[path] = _column(parts, order, path in topic.quaternions)
-            unset = columns[path].null_count if path in topic.quaternions else 0
-            if unset:
-                made.warnings.append(
-                    f"{unset} of {times.size} quaternions of {topic.name}.{path} are not set, and null in the result"
-                )
-        except Undecodable as error:
-            topic.left_out[path] = str(error)
-    made.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
-    return Stream(topic.name, label, bool(latched), times[order], recorded[order], clock, columns)
-
-
-def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray, is_quaternion: bool) -> pa.Array:
-    """The values of a path, null where a message has none or a quaternion is not set, in the order of the times."""
-    shapes = {part.shape[1:] for part, _ in parts if part is not None}
-    if len(shapes) > 1:
-        lengths = sorted(shape[0] if shape else 1 for shape in shapes)
-        raise Undecodable(
-            f"lists of {lengths[0]} to {lengths[-1]} numbers" if () not in shapes else "numbers and lists"
-        )
-    shape = shapes.pop()
-    kind = np.result_type(*(part.dtype for part, _ in parts if part is not None))
-    values = np.concatenate([np.zeros((rows, *shape), kind) if part is None else part for part, rows in parts])
-    mask = None
-    if any(part is None for part, _ in parts):
-        mask = np.concatenate([np.full(rows, part is None) for part, rows in parts])[order]
-    if (order[1:] < order[:-1]).any():
-        values = values[order]
-    parts.clear()
-    if is_quaternion:
-        norms = np.linalg.norm(values, axis=1)
-        unset = ~np.isfinite(norms) | (norms == 0)
-        if unset.all():
-            raise Undecodable("no quaternion is set")
-        mask = unset if mask is None else mask | unset
-    if mask is not None and not mask.any():
-        mask = None
-    if not shape:
-        return pa.array(values, mask=mask)
-    flat = pa.array(values.reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, shape[0], mask=None if mask is None else pa.array(mask))
-
-
-def held(times: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The row of a latched stream that each target takes: the last one before it, else the first."""
-    return np.maximum(np.searchsorted(times, targets, side="right") - 1, 0)

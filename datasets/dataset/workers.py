@@ -44,10 +44,6 @@ class Workers:
         Other errors are raised here. Tasks of children that run when the caller stops are ended first. This thread does its
         share: memory of other threads goes back to the system after each task, and comes anew.
         """
-        if not self._children or len(tasks) <= 1:
-            for task in tasks:
-                yield task, _tried(work, task)
-            return
         waiting = deque(tasks)
         results: queue.SimpleQueue = queue.SimpleQueue()
 
@@ -60,7 +56,8 @@ class Workers:
             except BaseException as error:
                 results.put((None, error))
 
-        lanes = [threading.Thread(name="worker", target=drain, args=(child,)) for child in self._children]
+        children = self._children if len(tasks) > 1 else []
+        lanes = [threading.Thread(name="worker", target=drain, args=(child,)) for child in children]
         for lane in lanes:
             lane.start()
         left = len(tasks)
@@ -77,7 +74,7 @@ class Workers:
                     yield task, result
         finally:
             waiting.clear()
-            for child in self._children:
+            for child in children:
                 child.stop_waiting()
             for lane in lanes:
                 lane.join()
@@ -96,11 +93,9 @@ class _Child:
     def __init__(self, begin: Callable[[], None]):
         self._connection, theirs = Pipe()
         command = [os.fsdecode(get_executable()), "-c", _CHILD, str(theirs.fileno()), *sys.path]
-        before = signal.pthread_sigmask(
-            signal.SIG_BLOCK, [signal.SIGINT]
-        )  # the child inherits it: Ctrl-C is for the parent
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # NumPy starts its threads when it is imported
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # the child inherits it: Ctrl-C is ours
         try:
-            environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # NumPy starts its threads when it is imported
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
             )
@@ -108,8 +103,7 @@ class _Child:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         self._connection.send(begin)
-        self._ready = False
-        self._given_up = False
+        self._ready = self._given_up = False
 
     def ready(self) -> bool:
         """Waits until the process has imported what it needs. False where it is no longer wanted."""
@@ -139,8 +133,7 @@ class _Child:
 
     def end(self) -> None:
         self._connection.close()
-        if not self._ready:
-            self._process.kill()
+        self.stop_waiting()
         self._process.wait()
 
 
@@ -166,18 +159,18 @@ def serve(descriptor: int) -> None:
         while True:
             work, task = connection.recv()
             try:
-                answer = (work(task), None)
+                answer = pickle.dumps((work(task), None))
             except BaseException as error:
-                answer = (error, traceback.format_exc())
-            connection.send_bytes(_pickled(*answer))
+                answer = _pickled(error)
+            connection.send_bytes(answer)
     os._exit(0)  # nothing is left to be written, and tearing down the libraries takes time
 
 
-def _pickled(result: Any, remote: str | None) -> bytes:
+def _pickled(error: BaseException) -> bytes:
+    remote = traceback.format_exc()
     try:
-        made = pickle.dumps((result, remote))
-        if remote is not None:
-            pickle.loads(made)  # some errors of libraries can be packed and not unpacked
+        made = pickle.dumps((error, remote))
+        pickle.loads(made)  # some errors of libraries can be packed and not unpacked
         return made
     except Exception:
-        return pickle.dumps((RuntimeError(str(result)), remote or traceback.format_exc()))
+        return pickle.dumps((RuntimeError(str(error)), remote))

@@ -22,7 +22,7 @@ from tmaops.dataset.options import Options, options_of
 from tmaops.dataset.parquet import Layout, Resampler
 from tmaops.dataset.places import is_local, place
 from tmaops.dataset.rules import Rules, decide
-from tmaops.dataset.tables import Runs, channels_of_table, known_of
+from tmaops.dataset.tables import Runs, known_of
 
 import ray
 
@@ -31,7 +31,7 @@ def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> d
     """One unit on any node. Written whole under its own name, so that a retry after a lost node does no harm."""
     begin_worker()
     try:
-        return run_unit(source, options, unit, out)
+        return run_unit(source, options, out, unit)
     except Refused as error:
         return error
 
@@ -68,14 +68,14 @@ class _Episodes:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         if self._known is None:
-            known = [each for each in known_of(table, channels_of_table(table)) if each.name != self._episode]
+            known = [each for each in known_of(table) if each.name != self._episode]
             decided = decide(known, self._options.modes, time=self._time, unit=self._options.time_unit)
-            unit, _ = clock.unit_of(decided.time, table.column(self._time), self._options.time_unit)
+            unit, _ = clock.unit_of(decided.time, table.schema.field(self._time).type)
             self._known = Layout(self._time, unit, self._episode), decided.rules
         layout, rules = self._known
         table = table.sort_by(self._time)
         run = Runs(table.column(self._episode)[:1].combine_chunks(), np.zeros(1, int), np.array([table.num_rows]))
-        return Resampler(layout, self._options, rules).episodes(run, table)
+        return Resampler(layout, self._options, rules)(run, table)
 
 
 def resample(

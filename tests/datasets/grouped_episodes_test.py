@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tmaops.dataset import clock
-from tmaops.dataset.columns import Episodes, one_episode, resample_episodes
+from tmaops.dataset.clock import Episodes, one_episode
+from tmaops.dataset.columns import resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.lerobot import stats_of
 from tmaops.dataset.rules import Part, Rule, Rules

@@ -130,7 +130,7 @@ def test_slabs_give_the_bytes_of_the_whole(tmp_path, monkeypatch):
         file.create_dataset("dones", data=np.arange(500) == 499)
     given = {"hz": 130, "modes": {"cubic": "cubic"}, "workers": 1}
     tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "whole.h5", **given)
-    monkeypatch.setattr("tmaops.dataset.hdf5.SLAB_BYTES", 700)
+    monkeypatch.setattr("tmaops.dataset.arrays.SLAB_BYTES", 700)
     tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "slabs.h5", **given)
     with h5py.File(tmp_path / "whole.h5") as whole, h5py.File(tmp_path / "slabs.h5") as slabs:
         for name in ("linear", "cubic", "eef_quat", "dones", "timestamp"):

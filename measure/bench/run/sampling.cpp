@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -30,6 +31,19 @@ double sample(Timed& one, const RunOptions& options, Timer& timer) {
   return seconds;
 }
 
+/// A way that takes twice as long as another one of its problem gets no further samples.
+constexpr double kHopeless = 2;
+
+void leave_out_slow(std::vector<TimedProblem>& running) {
+  for (TimedProblem& problem : running) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Timed& one : problem.timed)
+      if (!one.lost) least = std::min(least, one.estimate);
+    for (Timed& one : problem.timed)
+      one.lost = one.lost || (one.implementation->kind() == Kind::variant && one.estimate > kHopeless * least);
+  }
+}
+
 }  // namespace
 
 void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& options, Timer& timer, Recorder& log) {
@@ -52,6 +66,7 @@ void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& option
     one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options.min_time / std::max(one->estimate, 1e-8))), 1,
                                           kMostCalls);
   }
+  if (options.tune) leave_out_slow(running);
   // Another order each round: what ran before decides how warm the chip is, and its clock.
   std::mt19937_64 generator(options.seed);
   for (std::int64_t round = 0; round < options.samples; ++round) {
@@ -66,6 +81,7 @@ void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& option
       if (!try_sample(*workload, *one, seconds)) continue;
       const double each = seconds / static_cast<double>(one->calls);
       one->samples.push_back(each * 1e6);
+      if (options.tune) continue;  // what the host spends decides nothing
       if (const auto cost = one->implementation->host_cost(each)) one->host.push_back(*cost);
     }
   }

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""The distribution of gemm's times beside cuBLAS over the products of a result file.
+
+scripts/gemm_map.py results/h100/gemm_models.json            # times of a peer over ours: median, shares, the worst
+scripts/gemm_map.py out/every_choice.json --keep FILE        # of `bench --tune`: keeps the time of every choice, a line per product
+"""
+
+import argparse
+import json
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PEERS = ("cublas", "cublaslt")
+Product = tuple[str, str, str]  # case, type, temperature
+
+
+def products(path: str) -> dict[Product, dict[str, float]]:
+    """Medians in microseconds by implementation, of each product of a result file."""
+    found: dict[Product, dict[str, float]] = defaultdict(dict)
+    for row in json.loads(Path(path).read_text())["rows"]:
+        if row["operator"] == "gemm" and row["verified"] and row["us"]:
+            found[row["case"], row["dtype"], row["temperature"]][row["implementation"]] = row["us"]["median"]
+    return found
+
+
+def extents(case: str) -> tuple[int, int, int]:
+    """M, N and K of "RC 64x4096x7168" and "RC 1024"."""
+    numbers = [int(number) for number in re.findall(r"\d+", case.split()[1])]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else (numbers[0],) * 3
+
+
+def ours(times: dict[str, float]) -> float | None:
+    """The default's time, or of every choice the best."""
+    own = [us for name, us in times.items() if name not in PEERS]
+    return times.get("tmaops", min(own, default=None)) if own else None
+
+
+def report(title: str, ratios: list[tuple[float, Product]]) -> Iterator[str]:
+    if not ratios:
+        return
+    values = [ratio for ratio, _ in ratios]
+    behind = {percent: sum(value < 1 - percent / 100 for value in values) for percent in (2, 5, 10, 20)}
+    yield f"{title}: {len(values)} products, median {statistics.median(values):.3f}"
+    yield "  behind by more than " + ", ".join(f"{p} %: {n} ({100 * n / len(values):.0f} %)" for p, n in behind.items())
+    yield f"  ahead by more than 5 %: {sum(value > 1.05 for value in values)}"
+    yield "  the ten worst: " + ", ".join(
+        f"{product[0]} {product[1]} {ratio:.2f}" for ratio, product in sorted(ratios)[:10]
+    )
+
+
+def small(product: Product) -> bool:
+    return extents(product[0])[0] <= 64
+
+
+def square(product: Product) -> bool:
+    return "x" not in product[0]
+
+
+def distribution(found: dict[Product, dict[str, float]]) -> Iterator[str]:
+    for peer in PEERS:
+        for temperature in ("hot", "cold"):
+            ratios = [
+                (times[peer] / own, product)
+                for product, times in found.items()
+                if product[2] == temperature and peer in times and (own := ours(times))
+            ]
+            yield from report(f"{peer}, {temperature}", ratios)
+            yield from report(f"{peer}, {temperature}, M up to 64", [one for one in ratios if small(one[1])])
+            yield from report(f"{peer}, {temperature}, squares", [one for one in ratios if square(one[1])])
+
+
+def kept(found: dict[Product, dict[str, float]]) -> str:
+    """A line per product with the time of every choice."""
+    lines: list[Any] = []
+    for (case, dtype, temperature), times in found.items():
+        rounded = {name: float(f"{us:.4g}") for name, us in sorted(times.items(), key=lambda one: one[1])}
+        lines.append(
+            json.dumps({"case": case, "dtype": dtype, "temperature": temperature, "us": rounded}, separators=(",", ":"))
+        )
+    return '{"products": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", help="result files of `tmaops bench`")
+    parser.add_argument("--keep", help="file for the time of every choice")
+    arguments = parser.parse_args()
+    found: dict[Product, dict[str, float]] = {}
+    for path in arguments.results:
+        for product, times in products(path).items():
+            found.setdefault(product, {}).update(times)
+    print("\n".join(distribution(found)))
+    if arguments.keep:
+        Path(arguments.keep).write_text(kept(found))
+
+
+if __name__ == "__main__":
+    main()
