@@ -31,12 +31,12 @@ struct Case {
 const std::vector<Case> kCases{
     {{32, 100, 256, 32}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{32, 500, 256, 256}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
+    {{256, 500, 250, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{256, 500, 250, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
+    {{64, 4096, 1024, 32}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/1 chunk"},
     {{64, 1000, 500, 512}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{256, 100, 2048, 256}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_walk"},
-    {{64, 1024, 4096, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
+    {{64, 1024, 4096, 64}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/4 chunks"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::previous, "touched_rows_lane/4 chunks"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::nearest, "touched_rows_lane/4 chunks"},
@@ -50,7 +50,7 @@ const std::vector<Case> kCases{
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window_walk"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window_walk"},
     {{8, 100000, 50000, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
-    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_pairs/4 trajectories"},
+    {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
     {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{256, 500, 250, 14}, DType::f32, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/1 chunk"},
@@ -76,9 +76,9 @@ const std::vector<Case> kCases{
     {{512, 1000, 4000, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
-    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/1 chunk"},
     {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_once/128 threads"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
@@ -88,8 +88,8 @@ const std::vector<Case> kCases{
     {{1024, 512, 512, 64}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 512, 64}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/4 chunks"},
     {{1024, 512, 512, 64}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
-    {{1024, 512, 1024, 64}, DType::bf16, DType::f32, Interpolation::linear, "async_pipeline"},
-    {{1024, 512, 1024, 64}, DType::bf16, DType::f64, Interpolation::linear, "async_pipeline"},
+    {{1024, 512, 1024, 64}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{1024, 512, 1024, 64}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 1024, 64}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 1024, 64}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{2, 100, 5, 2048}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows"},
@@ -203,35 +203,28 @@ TEST(ResampleSelect, rows_without_a_fast_kernel_get_a_search_per_target_or_eleme
   EXPECT_EQ(choose(apart.problem(), device).name(), "element_search");
 }
 
-TEST(ResampleSelect, short_trajectories_of_odd_rows_get_two_targets_per_thread_up_to_one_target_per_sample) {
+TEST(ResampleSelect, short_trajectories_of_narrow_rows_share_a_block) {
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   for (const auto& [shape, dtype, name] : std::vector<std::tuple<std::array<std::int64_t, 4>, DType, std::string>>{
-           {{4096, 100, 50, 7}, DType::f16, "narrow_rows_pairs/4 trajectories"},
-           {{4096, 100, 100, 7}, DType::bf16, "narrow_rows_pairs/2 trajectories"},
-           {{4096, 100, 102, 7}, DType::bf16, "narrow_rows_plain/2 trajectories"},  // more targets than samples
-           {{4096, 100, 50, 3}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
-           {{4096, 100, 50, 9}, DType::bf16, "narrow_rows_pairs/4 trajectories"},
-           {{4096, 100, 50, 11}, DType::bf16, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 50, 7}, DType::f16, "narrow_rows_plain/4 trajectories"},
+           {{4096, 100, 102, 7}, DType::bf16, "narrow_rows_plain/2 trajectories"},
            {{4096, 100, 50, 6}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // rows of whole words
            {{4096, 100, 50, 7}, DType::f32, "narrow_rows_plain/4 trajectories"},
-           {{4096, 100, 51, 7}, DType::bf16, "narrow_rows_plain/4 trajectories"},  // an odd number of targets
-           {{4096, 1000, 500, 7}, DType::bf16, "narrow_rows_plain"}}) {            // long trajectories
+           {{4096, 1000, 500, 7}, DType::bf16, "narrow_rows_plain"}}) {  // long trajectories
     const Tensors tensors({shape, dtype, DType::f32, Interpolation::linear, ""});
     EXPECT_EQ(choose(tensors.problem(), device).name(), name) << tensors.problem().text();
   }
 }
 
-TEST(ResampleSelect, blocks_are_larger_with_dependent_launch_where_targets_are_located_once) {
-  const DeviceInfo device = made_up_gpu(90);
+TEST(ResampleSelect, walks_want_enough_targets_for_each_multiprocessor) {
+  DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
-  const auto chosen = [&](const std::array<std::int64_t, 4>& shape, bool dependent) {
-    const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
-    return choose(tensors.problem({.dependent_launch = dependent}), device).name();
-  };
-  EXPECT_EQ(chosen({256, 500, 250, 32}, false), "touched_rows_once/128 threads");
-  EXPECT_EQ(chosen({256, 500, 250, 32}, true), "touched_rows_once/256 threads");
-  EXPECT_EQ(chosen({64, 4096, 1024, 32}, true), "touched_rows_once/128 threads");  // few targets among many samples
+  const Tensors tensors({{64, 600, 600, 128}, DType::bf16, DType::f32, Interpolation::cubic, ""});
+  const ResampleOptions cubic{.interpolation = Interpolation::cubic};
+  EXPECT_EQ(choose(tensors.problem(cubic), device).name(), "curve_window_walk");
+  device.multiprocessors = 160;  // 38,400 targets are fewer than 256 for each
+  EXPECT_EQ(choose(tensors.problem(cubic), device).name(), "curve_window");
 }
 
 TEST(ResampleSelect, modes_over_an_interval_are_refused_on_a_gpu_by_every_variant) {

@@ -1,5 +1,5 @@
 // Which variant runs a problem when the caller names none: on the CPU the first of the table that takes it, on a GPU
-// the first of an order that depends on the problem (docs/findings/resample.md, R1 to R3, R13).
+// the first of an order that depends on the problem (docs/findings/resample.md, R1 to R3).
 #include <array>
 #include <bit>
 
@@ -8,30 +8,26 @@
 namespace tmaops::ops::resample {
 namespace {
 
-constexpr std::int64_t kShort = 8 << 20;  // bytes of output
-constexpr std::int64_t kWide = 512;       // bytes of a row
-constexpr std::int64_t kNarrow = 128;
-constexpr std::int64_t kLeastWalks = 33792;  // targets: enough strands to fill the multiprocessors
+constexpr std::int64_t kShort = 8 << 20;   // bytes of output
+constexpr std::int64_t kWide = 512;        // bytes of a row
+constexpr std::int64_t kLeastWalks = 256;  // targets for each multiprocessor: enough strands to fill it
 
 /// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory
 /// latency.
 constexpr std::array<std::string_view, 4> kWindows{"bulk_window_lane", "bulk_window_walk", "bulk_window_block",
                                                    "bulk_window"};
 /// Kernels that read only the rows they need, best first.
-constexpr std::array<std::string_view, 4> kTouched{"touched_rows_once", "touched_rows_lane", "touched_rows_block",
-                                                   "touched_rows"};
+constexpr std::array<std::string_view, 3> kTouched{"touched_rows_lane", "touched_rows_block", "touched_rows"};
 /// Kernels for rows that are not whole chunks, best first.
-constexpr std::array<std::string_view, 3> kNarrowRows{"narrow_rows_pairs", "narrow_rows_plain", "narrow_rows"};
+constexpr std::array<std::string_view, 2> kNarrowRows{"narrow_rows_plain", "narrow_rows"};
 
 /// Kernels that take the problem, but lose it to the next of their family.
-bool loses(std::string_view variant, const Problem& problem) {
+bool loses(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
   const bool long_call = problem.batch * problem.target * problem.row_bytes() >= kShort;
   if (variant == "bulk_window_lane") return long_call;
   if (variant == "bulk_window_walk") return problem.target < 4 * problem.source;
-  if (variant == "touched_rows_once") return long_call && problem.source < 3 * problem.target;
-  if (variant == "narrow_rows_pairs") return problem.target > problem.source;
   if (variant == "curve_window_walk")
-    return problem.batch * problem.target < kLeastWalks || 2 * problem.target < problem.source;
+    return problem.batch * problem.target < kLeastWalks * device.multiprocessors || 2 * problem.target < problem.source;
   return false;
 }
 
@@ -48,22 +44,15 @@ bool windows_win(const Problem& problem) {
   return problem.target >= (one_is_enough ? 1 : 2) * problem.source;
 }
 
-/// Long calls whose narrow rows serve several targets each write most of their bytes: there copies by all threads win.
-bool copies_by_all_win(const Problem& problem) {
-  return problem.batch * problem.target * problem.row_bytes() >= kShort && problem.row_bytes() <= kNarrow &&
-         problem.target >= 2 * problem.source;
-}
-
 /// Place of a GPU variant in the order for a problem; nothing for a variant that is not known here.
-std::optional<double> rank(std::string_view variant, const Problem& problem) {
+std::optional<double> rank(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
   constexpr double kLast = 100;
-  const double lost = loses(variant, problem) ? kLast : 0;
-  const bool windows = windows_win(problem) || copies_by_all_win(problem);
+  const double lost = loses(variant, problem, device) ? kLast : 0;
+  const bool windows = windows_win(problem);
   for (std::size_t i = 0; i < kWindows.size(); ++i)
     if (variant == kWindows[i]) return lost + (windows ? 10 : 20) + static_cast<double>(i);
   for (std::size_t i = 0; i < kTouched.size(); ++i)
     if (variant == kTouched[i]) return lost + (windows ? 20 : 10) + static_cast<double>(i);
-  if (variant == "async_pipeline") return copies_by_all_win(problem) ? 0 : 40;
   for (std::size_t i = 0; i < kNarrowRows.size(); ++i)
     if (variant == kNarrowRows[i]) return lost + 30 + static_cast<double>(i);
   if (variant == "warp_search") return 50;
@@ -78,7 +67,7 @@ std::optional<double> rank(std::string_view variant, const Problem& problem) {
 Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name,
                                           VariantTable<Problem, Arguments, Config> table) {
   const auto estimate = [&](const auto& variant, const Config&) -> std::optional<double> {
-    return variant.device == DeviceType::cuda ? rank(variant.name, problem) : std::nullopt;
+    return variant.device == DeviceType::cuda ? rank(variant.name, problem, device) : std::nullopt;
   };
   return name.empty() ? best_choice(table, problem, device, estimate)
                       : named_choice(table, name, problem, device, estimate);

@@ -79,7 +79,7 @@ struct ChannelRequest {
 };
 
 /// Bytes of samples asked for ahead of the target at hand (docs/findings/resample_cpu.md, Q4).
-inline constexpr std::int64_t kAheadBytes = 8192;
+inline constexpr std::int64_t kPrefetchedBytes = 8192;
 inline constexpr std::int64_t kCacheLine = 64;
 
 /// Brings memory into the L2: a fetch into the L1 would hold one of its few miss buffers until memory answers.

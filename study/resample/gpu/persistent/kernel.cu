@@ -6,6 +6,7 @@
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/window_rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/slice.cuh"
 
 namespace tmaops::ops::resample::persistent {
@@ -65,9 +66,9 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     shared.near[stage] = near;
     unsigned char* to = shared.bytes + stage * job.stage_bytes;
     producer.expect(stage, times.bytes + row_bytes_wanted);
-    if (times.bytes > 0) device::bulk_load(to, times.from, times.bytes, producer.full(stage));
+    if (times.bytes > 0) device::bulk_load(array_of(to, tile.times), times.from, times.bytes, producer.full(stage));
     if (row_bytes_wanted > 0)
-      device::bulk_load(to + tile.rows_at,
+      device::bulk_load(array_of(to, tile.rows),
                         row_bytes<Value>(call, item.b).values + static_cast<std::int64_t>(near.first) * width,
                         row_bytes_wanted, producer.full(stage));
   };
@@ -92,12 +93,14 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     const Held times = shared.times[stage];
     Place<int> at{0, missing()};
     if (active) {
-      if (of.samples > 0) at = locate(call, of, reinterpret_cast<const Time*>(held + times.shift), times.range, q);
+      if (of.samples > 0)
+        at = locate(call, of, reinterpret_cast<const Time*>(array_of(held, tile.times) + times.shift), times.range, q);
       write_valid(call, item.b, t, at.weight);
     }
     write_window_rows<Value>(
-        tile.chunks, Window{held + tile.rows_at, shared.near[stage], row_bytes<Value>(call, item.b), of.samples > 0},
-        at, t, active);
+        tile.chunks,
+        Window{array_of(held, tile.rows), shared.near[stage], row_bytes<Value>(call, item.b), of.samples > 0}, at, t,
+        active);
     __syncwarp();
     if (device::lane_index() == 0) consumer.release(stage);
     if (threadIdx.x == 0 && next < job.items) {
@@ -119,7 +122,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const Tile tile = make_tile(problem, call.longest_target, kMostStageBytes);
-  const int stage_bytes = round_up(tile.end_at, 128);
+  const int stage_bytes = round_up(tile.shared_end, 128);
   const int shared_bytes = kStages * stage_bytes + static_cast<int>(offsetof(Storage, bytes));
   const auto tiles = static_cast<std::uint32_t>((call.longest_target + tile.targets - 1) / tile.targets);
   const auto items = static_cast<std::uint32_t>(tiles * problem.batch);

@@ -26,7 +26,6 @@ const std::vector<Reason> kReasons{
     {"ms_deform_attn: {case: dec1/detr, dtype: f16, fused: softmax+reference_points}", "fused_vectors: fused steps"},
     {"ms_deform_attn: {levels: 100x167, queries: 300, channels: 30, direction: backward}",
      "warp_atomics_backward: rows of channels that are no multiple of 16 bytes"},
-    {"resample: {case: '64,4096->16384,32', dtype: bf16}", "async_pipeline: many targets per sample, narrow rows"},
     {"gemm: {mode: RC, size: 255, dtype: f16}", "wgmma_cp_async: rows that TMA cannot take"},
     {"resample: {case: '32,100->256,32', dtype: bf16, max_gap: 1}", "bulk_window: calls that are not plain"},
     {"resample: {case: '256,500->250,128', dtype: bf16, outside: nan}", "touched_rows: calls that are not plain"},

@@ -42,7 +42,7 @@ void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   const C* HWY_RESTRICT weights = tile.weight.as<C>();
   const auto row_bytes = static_cast<std::int64_t>(sizeof(Value)) * channels;
   const Value* HWY_RESTRICT coming = static_cast<const Value*>(request.coming.values);
-  const std::int64_t ahead = std::max<std::int64_t>(1, kAheadBytes / (2 * row_bytes));
+  const std::int64_t ahead = std::max<std::int64_t>(1, kPrefetchedBytes / (2 * row_bytes));
   const auto fetch = [&](const Value* sample) HWY_ATTR {  // and the one after it, or harmlessly what lies there
     fetch_ahead(sample, row_bytes);
     fetch_ahead(sample + request.row_stride, row_bytes);
