@@ -5,13 +5,14 @@
   check_variants.py SOURCE_DIR list   lines to read for each variant
   check_variants.py --self-test       show that each rule catches its violation
 
-1. What one reads to understand a GPU variant is at most 1,200 lines: its folder and the shared/ files it includes. Up to
-   three variants may have up to 1,600: CONTRIBUTING.md gives their folders below src/ops, their limits and the reasons in the
-   table "Longer variants".
+1. What one reads to understand a variant is at most 1,800 lines: its folder, the shared/ files it includes, and the .cpp of
+   those headers. Up to five variants may have up to 2,400: CONTRIBUTING.md gives their folders below src/ops, their limits and
+   the reasons in the table "Longer variants".
 2. A GPU variant has one __global__, or as many as its line says a call runs: kernels(3).
 3. A variant includes only its own folder, the shared/ of its home and of its operator, and problem.hpp; never another variant.
 4. Only select.cpp chooses.
 5. What a plan keeps has a type: no shared_ptr<const void>, and nothing is prepared aside.
+6. What a kernel has in shared memory has a type: no offset is added to the bytes of its storage by hand.
 
 A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, forward/ and others in it, or study/<operator>. A study may
 include what its operator's variants share, never the other way.
@@ -21,7 +22,7 @@ import pathlib
 import re
 import sys
 
-BUDGET, LONGEST, MOST_LONGER = 1200, 1600, 3
+BUDGET, LONGEST, MOST_LONGER = 1800, 2400, 5
 SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"((?:ops|study)/[^"]+)"', re.MULTILINE)
 FOLDER = re.compile(r"((?:ops|study)/(\w+)(?:/\w+)?)/([gc]pu)/(\w+)")  # home, operator, device, variant
@@ -29,6 +30,7 @@ LINE = re.compile(r'^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), \w+, "[^"]*"(.*)\
 CHOOSES = re.compile(r"\b(try_variant|best_choice|named_choice|first_variant|named_variant)\b")
 SELECTS = re.compile(r"(?<![\w.])select\(")
 UNTYPED = re.compile(r"shared_ptr<\s*const\s+void\s*>|\bprepared\b")
+OFFSET = re.compile(r"\bshared\.bytes\s*\+")
 LONGER = re.compile(r"^\| *`([\w/]+)` *\| *([\d,]+) *\| *(\w.*?) *\|$", re.MULTILINE)
 
 
@@ -72,7 +74,7 @@ class Tree:
             name = left.pop()
             if name in self.files and name not in seen and (FOLDER.match(name) or "/shared/" in name):
                 seen.add(name)
-                left += INCLUDE.findall(self.files[name])
+                left += [*INCLUDE.findall(self.files[name]), re.sub(r"\.(hpp|cuh)$", ".cpp", name)]
         return seen
 
     def lines(self, names):
@@ -83,7 +85,7 @@ def check_budget(tree):
     found = []
     for folder, names in tree.variants().items():
         lines, limit = tree.lines(names), tree.longer.get(folder, BUDGET)
-        if "/gpu/" in folder and lines > limit:
+        if lines > limit:
             found.append(f"{folder}: {lines} lines to read, more than {limit}")
         if folder in tree.longer and lines <= BUDGET:
             found.append(f"CONTRIBUTING.md: {folder} has {lines} lines and needs no exception")
@@ -144,6 +146,8 @@ def check_choosing(tree):
             found.append(f"{name}: {match.group(1)}, but only select.cpp chooses")
         if FOLDER.match(name) and SELECTS.search(code):
             found.append(f"{name}: a variant calls select()")
+        if name.endswith((".cu", ".cuh")) and (match := OFFSET.search(code)):
+            found.append(f"{name}: '{match.group(0)}': an array in shared memory has a type and a name")
         if match := UNTYPED.search(code):
             found.append(f"{name}: {match.group(0)}: what is kept has a type")
     return found
@@ -160,21 +164,23 @@ def self_test():
         "ops/gemm/variants.def": line,
         "ops/gemm/gpu/one/kernel.cu": kernel,
         "ops/gemm/shared/call.cuh": "\n" * 1000,
+        "ops/gemm/shared/call.cpp": "\n" * 500,
         "ops/gemm/select.cpp": "best_choice(variants());",
         "ops/gemm/cpu/two/two.cpp": '#include "ops/gemm/problem.hpp"\n',
     }
     assert check(Tree(good)) == [], check(Tree(good))
     big = "ops/gemm/shared/call.cuh"
     longer = (
-        "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,400 | two schedules |\n"
+        "### Longer variants\n| variant | lines | reason |\n|---|---|---|\n| `gemm/gpu/one` | 1,900 | two schedules |\n"
     )
     cases = [
-        ({big: "\n" * 1300}, "", "1302 lines to read, more than 1200"),
-        ({big: "\n" * 1500}, longer, "more than 1400"),
+        ({big: "\n" * 1300}, "", "1802 lines to read, more than 1800"),
+        ({"ops/gemm/cpu/two/two.cpp": "\n" * 1801}, "", "ops/gemm/cpu/two: 1801 lines to read"),
+        ({big: "\n" * 1500}, longer, "more than 1900"),
         ({}, longer, "needs no exception"),
         ({}, longer.replace("gemm/gpu/one", "gemm/gpu/none"), "there is no variant"),
-        ({}, longer + "".join(f"| `gemm/gpu/{i}` | 1300 | why |\n" for i in "abc"), "more than 3 longer variants"),
-        ({}, longer.replace("1,400", "1,700"), "or one of more than 1600"),
+        ({}, longer + "".join(f"| `gemm/gpu/{i}` | 1300 | why |\n" for i in "abcde"), "more than 5 longer variants"),
+        ({}, longer.replace("1,900", "2,700"), "or one of more than 2400"),
         ({"ops/gemm/gpu/one/more.cuh": "__global__ void other();\n"}, "", "2 kernels, its line says 1"),
         ({"ops/gemm/variants.def": line.replace("regs", "kernels(2), regs")}, "", "1 kernels, its line says 2"),
         ({"ops/gemm/gpu/one/kernel.cu": "// __global__\n"}, "", "0 kernels"),
@@ -188,6 +194,7 @@ def self_test():
         ({"ops/gemm/api.cpp": "first_variant(table);"}, "", "only select.cpp chooses"),
         ({"ops/gemm/cpu/two/two.cpp": "const auto choice = select(problem, device);"}, "", "calls select"),
         ({"ops/gemm/cpu/two/two.cpp": "std::shared_ptr<const void> kept;"}, "", "has a type"),
+        ({"ops/gemm/gpu/one/kernel.cu": kernel + "load(shared.bytes + job.rows_at);\n"}, "", "has a type and a name"),
     ]
     for change, contributing, expected in cases:
         found = check(Tree({**good, **change}, contributing))

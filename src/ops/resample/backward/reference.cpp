@@ -10,7 +10,7 @@
 
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/options.hpp"
-#include "ops/resample/shared/data_checks.hpp"
+#include "ops/resample/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
 

@@ -24,7 +24,7 @@
 #include <limits>
 
 #include "ops/resample/options.hpp"
-#include "ops/resample/shared/data_checks.hpp"
+#include "ops/resample/data_checks.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
 

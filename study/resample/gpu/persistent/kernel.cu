@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     const auto row_bytes_wanted = static_cast<std::uint32_t>(near.count * width);
     shared.times[stage] = {times.held, times.shift};
     shared.near[stage] = near;
-    unsigned char* to = shared.bytes + stage * job.stage_bytes;
+    unsigned char* to = array_of(shared.bytes, SharedArray<unsigned char>{stage * job.stage_bytes});
     producer.expect(stage, times.bytes + row_bytes_wanted);
     if (times.bytes > 0) device::bulk_load(array_of(to, tile.times), times.from, times.bytes, producer.full(stage));
     if (row_bytes_wanted > 0)
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     Time q{};
     if (active) q = target_time<Time>(call.line, item.b, t);
     const int stage = consumer.acquire();
-    const unsigned char* held = shared.bytes + stage * job.stage_bytes;
+    const unsigned char* held = array_of(shared.bytes, SharedArray<unsigned char>{stage * job.stage_bytes});
     const Held times = shared.times[stage];
     Place<int> at{0, missing()};
     if (active) {

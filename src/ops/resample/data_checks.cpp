@@ -1,4 +1,4 @@
-#include "ops/resample/shared/data_checks.hpp"
+#include "ops/resample/data_checks.hpp"
 
 #include <algorithm>
 #include <cmath>
