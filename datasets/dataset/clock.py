@@ -1,6 +1,7 @@
 """Timestamps as int64 nanoseconds, and the regular targets of episodes."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -270,7 +271,7 @@ class Grid:
         if self._plain:
             return frames(first, counts, self.hz), counts
         spans = self._spans(first, last)
-        parts = [origin + _offsets_from(self.hz, low, high - low) for origin, low, high in spans]
+        parts = [origin + _offsets(self.hz, low, high - low) for origin, low, high in spans]
         return np.concatenate([np.empty(0, np.int64), *parts]), counts
 
     def counts(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -289,21 +290,17 @@ class Grid:
     def _plain(self) -> bool:
         return self.start is None and self.end is None and not self.align
 
-    def _spans(self, first: np.ndarray, last: np.ndarray) -> list[tuple[int, int, int]]:
+    def _spans(self, first: np.ndarray, last: np.ndarray) -> Iterator[tuple[int, int, int]]:
         """Of each episode the origin of its targets, the index of the first one, and that behind the last."""
-        return [self._span(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
-
-    def _span(self, first: int, last: int) -> tuple[int, int, int]:
-        origin = 0 if self.align else first if self.start is None else self.start
-        early = first - self.snap if self.align or self.start is not None else first
-        low = early if self.start is None else max(early, self.start)
-        high = last + self.snap if self.end is None else min(last + self.snap, self.end)
         period = 10**9 / self.hz
-        index = [
-            -(-(2 * (at - origin) + end) * period.denominator // (2 * period.numerator))
-            for at, end in ((low, -1), (high, 1))
-        ]
-        return origin, index[0], max(index)
+        for begin, end in zip(first.tolist(), last.tolist(), strict=True):
+            origin = 0 if self.align else begin if self.start is None else self.start
+            low = begin - self.snap if self.align or self.start is not None else begin
+            low = low if self.start is None else max(low, self.start)
+            high = end + self.snap if self.end is None else min(end + self.snap, self.end)
+            twice = 2 * (low - origin) - 1, 2 * (high - origin) + 1  # to the points that are rounded to the ends
+            index = [-(-at * period.denominator // (2 * period.numerator)) for at in twice]
+            yield origin, index[0], max(index)
 
     def evaluated(self, times: np.ndarray, rows: np.ndarray, targets: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The times at which targets take their values: those within `snap` of a sample take its time, of two that are equally
@@ -329,7 +326,7 @@ def targets_in_each(first: np.ndarray, last: np.ndarray, hz: Fraction) -> np.nda
 
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
     """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
-    return np.repeat(first, rows) + _offsets(fps, int(rows.max(initial=0)))[places(rows)]
+    return np.repeat(first, rows) + _offsets(fps, 0, int(rows.max(initial=0)))[places(rows)]
 
 
 def places(counts: np.ndarray) -> np.ndarray:
@@ -338,22 +335,7 @@ def places(counts: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) - np.repeat(begins, counts)
 
 
-_KEPT = 1 << 20  # offsets of a rate that are kept
-_known: dict[Fraction, np.ndarray] = {}
-
-
-def _offsets(hz: Fraction, count: int) -> np.ndarray:
-    """i / hz for i = 0, 1, ..., count - 1 (nanoseconds), rounded."""
-    known = _known.get(hz)
-    if known is not None and known.size >= count:
-        return known[:count]
-    offsets = _offsets_from(hz, 0, count)
-    if count <= _KEPT:
-        _known[hz] = offsets
-    return offsets
-
-
-def _offsets_from(hz: Fraction, index: int, count: int) -> np.ndarray:
+def _offsets(hz: Fraction, index: int, count: int) -> np.ndarray:
     """i / hz for so many i from `index` on (nanoseconds), rounded."""
     period = 10**9 / hz
     whole, rest = divmod(2 * index * period.numerator + period.denominator, 2 * period.denominator)

@@ -22,7 +22,7 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import name_in, opened
-from tmaops.dataset.rules import Decided, Known, Rules, decide, find_time
+from tmaops.dataset.rules import Known, Rules, decide_of_streams, find_time
 from tmaops.dataset.tables import FIRST_ROWS
 
 FIRST_BYTES = 4 << 20  # of a dataset by which its rule is decided
@@ -220,7 +220,8 @@ class Demonstration:
         """Its streams, for inspect()."""
         found = {stream.path: formats.Stream(self.label, stream.path, stream.times) for stream in self.streams}
         real = {path: stream for path, stream in self.sampled().items() if self.datasets[path].dtype.kind == "f"}
-        rules = _decided({path: known_of(path, self.datasets[path], FIRST_ROWS) for path in real}, Options("1")).rules
+        known = [known_of(path, self.datasets[path], FIRST_ROWS) for path in real]
+        rules = decide_of_streams(known, {}).rules
         for path, stream in real.items():
             columns = found[stream.path].columns
             columns[path] = self.datasets[path][()].reshape(stream.times.size, -1)
@@ -338,7 +339,7 @@ class Hdf5(Format):
                 plan.units.append(self.unit_of(path, name, list(kept.values()), demos=list(kept), units=units))
             plan.episodes += len(kept)
         if plan.units:
-            plan.add(_decided(known, options))
+            plan.add(decide_of_streams(list(known.values()), options.modes))
             options.check_streams(sorted(names))
         return plan
 
@@ -376,18 +377,6 @@ class Hdf5(Format):
                     if seen:
                         yield seen
         unreadable |= failed
-
-
-def _decided(known: dict[str, Known], options: Options) -> Decided:
-    """The rules of datasets; those with fewer rows go on with their last one."""
-    rows = max((len(each.values) for each in known.values() if each.values is not None), default=1)
-    longer = [
-        each
-        if each.values is None
-        else each._replace(values=each.values[np.minimum(np.arange(rows), len(each.values) - 1)])
-        for each in known.values()
-    ]
-    return decide(longer, options.modes, rows=rows)
 
 
 def _copy_attributes(source: h5py.Group | h5py.Dataset, target: h5py.Group | h5py.Dataset) -> None:

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,7 +24,7 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint
-from tmaops.dataset.rules import Decided, Part, Rule, Rules, decide
+from tmaops.dataset.rules import Part, Rule, Rules, decide_of_streams
 from tmaops.dataset.tables import FIRST_ROWS, channels_of, known_of, real_numbers, write_table
 from tmaops.dataset.topics import SIMULATED, Recording, Stream, read
 
@@ -78,7 +79,9 @@ class Recordings(Format):
                     pickle.dump(recording, file, protocol=5)
                 del recording  # run_unit() reads it again
         if plan.units:
-            plan.add(_decided(known, quaternions, options))
+            names = {name: ["qx", "qy", "qz", "qw"] for name in quaternions}
+            columns = (known_of(pa.table({name: column}), names=names) for name, column in known.items())
+            plan.add(decide_of_streams([*chain(*columns)], options.modes))
             plan.columns |= held
             options.check_streams(sorted(topics))
         plan.episodes = len(plan.units)
@@ -165,14 +168,6 @@ def _table_name(name: str, taken: set[str]) -> str:
 def _held(stream: Stream, data: pa.Array) -> Rule:
     count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
     return Rule((Part(0, channels_of(data) or 1, "previous"),), f"held: {count}")
-
-
-def _decided(columns: dict[str, pa.Array], quaternions: set[str], options: Options) -> Decided:
-    """The rules of columns by the first rows of each; of those with fewer rows the last one goes on."""
-    rows = np.arange(max(len(column) for column in columns.values()))
-    longer = {n: column.take(pa.array(np.minimum(rows, len(column) - 1))) for n, column in columns.items()}
-    names = {name: ["qx", "qy", "qz", "qw"] for name in quaternions}
-    return decide(known_of(pa.table(longer), names=names), options.modes, rows=rows.size)
 
 
 def _targets(recording: Recording, options: Options, where: str) -> tuple[np.ndarray, list[str]]:

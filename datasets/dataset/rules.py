@@ -175,6 +175,16 @@ def decide(
     return Decided(_rules(known, places, found, whole), found.time, notes, warnings)
 
 
+def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
+    """The rules of columns of several streams: those with fewer rows go on with their last one."""
+    rows = np.arange(max((len(each.values) for each in known if each.values is not None), default=1))
+    longer = [
+        each if each.values is None else each._replace(values=each.values[np.minimum(rows, len(each.values) - 1)])
+        for each in known
+    ]
+    return decide(longer, asked, rows=rows.size)
+
+
 def find_time(arrays: dict[str, np.ndarray], name: str | None, unit: str | None) -> dict[str, Any] | None:
     """The time among arrays of one dimension: of this name, or of a usual one; None where there is none. As Decided has it."""
     if name is not None and name not in arrays:

@@ -8,7 +8,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -33,8 +33,9 @@ ENDS = "meta/episode_ends"
 
 @dataclass
 class Array:
-    """What an array says of itself."""
+    """What an array says of itself, and its values, which `open` decodes."""
 
+    open: Callable[[str], zarr.Array]
     path: str
     file: str  # the name of its file of JSON
     shape: tuple[int, ...]
@@ -48,6 +49,9 @@ class Array:
         if not all(type(n) is int and type(c) is int and n >= 0 and c > 0 for n, c in sizes):
             raise ValueError(f"shape {self.shape} in chunks {self.chunks}")
 
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self.open(self.path)[rows]
+
     def key(self, chunk: tuple[int, ...]) -> str:
         """The file of a chunk, below the array."""
         return f"{self.prefix}{self.separator.join(map(str, chunk))}"
@@ -59,11 +63,11 @@ class Array:
         return list(product(*(range(-(-extent // chunk)) for extent, chunk in ends)))
 
 
-def _array(path: str, file: str, said: dict[str, Any]) -> Array | None:
+def _array(open: Callable[[str], zarr.Array], path: str, file: str, said: dict[str, Any]) -> Array | None:
     """An array by its JSON; None where that is of a group."""
     shape, separator = tuple(said.get("shape", ())), said.get("dimension_separator", ".")
     if file == ".zarray":
-        return Array(path, file, shape, tuple(said["chunks"]), _dtype(said["dtype"]), "", separator)
+        return Array(open, path, file, shape, tuple(said["chunks"]), _dtype(said["dtype"]), "", separator)
     if said["node_type"] != "array":
         return None
     encoding = said["chunk_key_encoding"]
@@ -71,7 +75,7 @@ def _array(path: str, file: str, said: dict[str, Any]) -> Array | None:
     separator = encoding.get("configuration", {}).get("separator", "/")
     grid = tuple(said["chunk_grid"]["configuration"]["chunk_shape"])
     prefix = None if sharded or encoding["name"] != "default" else f"c{separator}"
-    return Array(path, file, shape, grid, _dtype(said["data_type"]), prefix, separator)
+    return Array(open, path, file, shape, grid, _dtype(said["data_type"]), prefix, separator)
 
 
 def _dtype(text: Any) -> np.dtype:
@@ -122,8 +126,7 @@ class Buffer:
         found = json.loads(self.read(key) or b"{}")
         return found if isinstance(found, dict) else {}
 
-    def array(self, path: str) -> zarr.Array:
-        """An array whose values are decoded."""
+    def _decoded(self, path: str) -> zarr.Array:
         try:
             store = zarr.storage.ZipStore(str(self.place), mode="r") if self._zip else str(self.place)
             return zarr.open_group(store, mode="r", use_consolidated=False)[path]
@@ -136,7 +139,7 @@ class Buffer:
             if name not in (".zarray", "zarr.json"):
                 continue
             try:
-                array = _array(path, name, self.json(key))
+                array = _array(self._decoded, path, name, self.json(key))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 said = str(error) or type(error).__name__
                 raise Refused(f"{self.place}/{key}", said, "the JSON of an array") from error
@@ -151,7 +154,7 @@ class Buffer:
             raise Refused(str(self.place), f"no {ENDS}", needed)
         if ends.dtype.kind not in "iu":
             raise Refused(f"{self.place}/{ENDS}", str(ends.dtype), "whole numbers")
-        ends = self.array(ENDS)[:].astype(np.int64)
+        ends = ends[:].astype(np.int64)
         rows = np.diff(ends, prepend=0)
         if (rows <= 0).any():
             at = int(np.argmax(rows <= 0))
@@ -162,7 +165,7 @@ class Buffer:
     def _times(self) -> tuple[str | None, str | None, str | None, str]:
         """The array of times and its unit, or the rate, and how they were found."""
         known = {
-            path.removeprefix("data/"): self.array(path)[:FIRST_ROWS]
+            path.removeprefix("data/"): array[:FIRST_ROWS]
             for path, array in self.sampled.items()
             if len(array.shape) == 1 and array.dtype.kind in "iufM"
         }
@@ -185,7 +188,7 @@ class Buffer:
         if self.time is None:
             return clock.frames(np.zeros(which.size, np.int64), self.rows[which], clock.rate(self.rate))
         low = int(self.first[which].min())
-        values = self.array(self.time)[low : int((self.first + self.rows)[which].max())][self.taken(which) - low]
+        values = self.arrays[self.time][low : int((self.first + self.rows)[which].max())][self.taken(which) - low]
         return clock.nanoseconds(pa.chunked_array([pa.array(values)]), self.unit, self.time)
 
     def timed(self, which: np.ndarray) -> tuple[Episodes, np.ndarray]:
@@ -199,9 +202,7 @@ class Buffer:
         """The rules of arrays by the rows of the first episodes."""
         ends = self.first + self.rows
         most = max(int(ends[0]), int(ends[ends <= FIRST_ROWS][-1:].sum()))
-        known = [
-            known_of(p, _Lazy(self, a), most, len(a.shape) <= 2) for p, a in self.sampled.items() if p != self.time
-        ]
+        known = [known_of(p, a, most, len(a.shape) <= 2) for p, a in self.sampled.items() if p != self.time]
         offsets = np.append(self.first[ends <= most], most)
         return decide(known, self.options.modes, offsets=offsets, rows=most)
 
@@ -216,14 +217,14 @@ class Buffer:
         if not rule.taken:
             numbers = {}
             for name in rules.partners(array.path):
-                values = self.array(name)[:]
+                values = self.arrays[name][:]
                 numbers[name] = native(values.reshape(len(values), -1)[taken])
             made = compute_columns(numbers, rules, episodes, self.options.device)[array.path]
             _open_new(place)[...] = made.reshape(targets, *array.shape[1:])
             return
         rows = taken[episodes.taken(rule.taken)]
         if array.chunks[0] != 1 or array.prefix is None:
-            copy_rows(self.array(array.path), _open_new(place), rows, array.chunks[0])
+            copy_rows(array, _open_new(place), rows, array.chunks[0])
             return
         inner = array.inner
         for target, row in enumerate(rows.tolist()):
@@ -262,16 +263,6 @@ class Buffer:
             return json.dumps(said, indent=4).encode()
         except (ValueError, AttributeError, TypeError):
             return data
-
-
-class _Lazy:
-    """An array that is decoded where its values are looked at."""
-
-    def __init__(self, buffer: Buffer, array: Array):
-        self._buffer, self._path, self.shape, self.dtype = buffer, array.path, array.shape, array.dtype
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        return self._buffer.array(self._path)[rows]
 
 
 def _write(place: Path, data: bytes) -> None:
@@ -374,5 +365,5 @@ class Zarr(Format):
             real = [p for p, rule in rules.columns.items() if buffer.sampled[p].dtype.kind == "f" and not rule.taken]
             quaternions = {path: rules.quaternions_in(path) for path in real}
             for number, (first, rows) in enumerate(zip(buffer.first.tolist(), buffer.rows.tolist(), strict=True)):
-                columns = {p: buffer.array(p)[first : first + rows].reshape(rows, -1) for p in real}
+                columns = {p: buffer.arrays[p][first : first + rows].reshape(rows, -1) for p in real}
                 yield [Stream(str(number), "", buffer.stored(np.array([number])), columns, quaternions)]
