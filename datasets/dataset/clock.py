@@ -1,7 +1,6 @@
 """Timestamps as int64 nanoseconds, and the regular targets of episodes."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -267,40 +266,29 @@ class Grid:
 
     def of(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The targets of N episodes from their first to their last sample, one after the other, and their counts (N)."""
-        counts = self.counts(first, last, samples)
-        if self._plain:
-            return frames(first, counts, self.hz), counts
-        spans = self._spans(first, last)
-        parts = [origin + _offsets(self.hz, low, high - low) for origin, low, high in spans]
-        return np.concatenate([np.empty(0, np.int64), *parts]), counts
+        origin, index, counts = self._points(first, last, samples)
+        return np.repeat(origin, counts) + _rounded(np.repeat(index, counts) + places(counts), self.hz), counts
 
     def counts(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> np.ndarray:
         """How many targets each of N episodes has."""
-        if self._plain:
-            counts = targets_in_each(first, last + self.snap, self.hz)
-        else:
-            counts = np.array([high - low for _, low, high in self._spans(first, last)], np.int64)
+        return self._points(first, last, samples)[2]
+
+    def _points(
+        self, first: np.ndarray, last: np.ndarray, samples: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each episode (N) the origin of its targets, the index of the first one, and their count."""
+        low, high = first, last + self.snap if self.end is None else np.minimum(last + self.snap, self.end)
+        origin = first
+        if self.align or self.start is not None:
+            origin = np.full_like(first, 0 if self.align else self.start)
+            low = first - self.snap if self.start is None else np.maximum(first - self.snap, self.start)
+        index = _reached(low - origin, self.hz)
+        counts = np.maximum(_reached(high - origin + 1, self.hz) - index, 0)
         if counts.sum() > MANY_TARGETS and (counts > MOST_PER_SAMPLE * samples).any():
             worst = int(np.argmax(counts / samples))
             what = f"{counts[worst]} targets for {samples[worst]} samples"
             raise Refused("hz", what, f"at most {MOST_PER_SAMPLE} targets for each sample: {UNIT}, or another rate")
-        return counts
-
-    @property
-    def _plain(self) -> bool:
-        return self.start is None and self.end is None and not self.align
-
-    def _spans(self, first: np.ndarray, last: np.ndarray) -> Iterator[tuple[int, int, int]]:
-        """Of each episode the origin of its targets, the index of the first one, and that behind the last."""
-        period = 10**9 / self.hz
-        for begin, end in zip(first.tolist(), last.tolist(), strict=True):
-            origin = 0 if self.align else begin if self.start is None else self.start
-            low = begin - self.snap if self.align or self.start is not None else begin
-            low = low if self.start is None else max(low, self.start)
-            high = end + self.snap if self.end is None else min(end + self.snap, self.end)
-            twice = 2 * (low - origin) - 1, 2 * (high - origin) + 1  # to the points that are rounded to the ends
-            index = [-(-at * period.denominator // (2 * period.numerator)) for at in twice]
-            yield origin, index[0], max(index)
+        return origin, index, counts
 
     def evaluated(self, times: np.ndarray, rows: np.ndarray, targets: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The times at which targets take their values: those within `snap` of a sample take its time, of two that are equally
@@ -316,17 +304,9 @@ class Grid:
         return np.where(np.abs(nearest - targets) <= self.snap, nearest, targets)
 
 
-def targets_in_each(first: np.ndarray, last: np.ndarray, hz: Fraction) -> np.ndarray:
-    """How many of first + i / hz (i = 0, 1, ...), rounded, are at most `last` (nanoseconds) in each of N episodes."""
-    period = 10**9 / hz
-    fits = 2 * (int((last - first).max(initial=0)) + 1) * period.denominator < 2**62
-    twice = 2 * (last - first).astype(np.int64 if fits else object) + 1
-    return (-(-twice * period.denominator // (2 * period.numerator))).astype(np.int64)
-
-
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
     """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
-    return np.repeat(first, rows) + _offsets(fps, 0, int(rows.max(initial=0)))[places(rows)]
+    return np.repeat(first, rows) + _rounded(places(rows), fps)
 
 
 def places(counts: np.ndarray) -> np.ndarray:
@@ -335,13 +315,27 @@ def places(counts: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) - np.repeat(begins, counts)
 
 
-def _offsets(hz: Fraction, index: int, count: int) -> np.ndarray:
-    """i / hz for so many i from `index` on (nanoseconds), rounded."""
+def _rounded(index: np.ndarray, hz: Fraction) -> np.ndarray:
+    """index / hz (nanoseconds), rounded."""
     period = 10**9 / hz
-    whole, rest = divmod(2 * index * period.numerator + period.denominator, 2 * period.denominator)
-    fits = 2 * count * period.numerator + rest < 2**62
-    more = np.arange(count, dtype=np.int64 if fits else object)
-    return (whole + (2 * more * period.numerator + rest) // (2 * period.denominator)).astype(np.int64)
+    whole, rest = _divided(index, period.denominator, period)
+    part = (2 * period.numerator * rest + period.denominator) // (2 * period.denominator)
+    return (whole * period.numerator + part).astype(np.int64)
+
+
+def _reached(times: np.ndarray, hz: Fraction) -> np.ndarray:
+    """The index of the first of index / hz, rounded, that is not before each time (nanoseconds)."""
+    period = 10**9 / hz
+    whole, rest = _divided(times, period.numerator, period)
+    part = -((1 - 2 * rest) * period.denominator // (2 * period.numerator))
+    return (whole * period.denominator + part).astype(np.int64)
+
+
+def _divided(values: np.ndarray, by: int, period: Fraction) -> tuple[np.ndarray, np.ndarray]:
+    """Quotients and remainders; as Python's integers where products of the remainders are beyond 64 bits."""
+    fits = 2 * period.numerator * period.denominator < 2**62
+    whole = (values if fits else values.astype(object)) // by
+    return whole, values - whole * by
 
 
 def frame_times(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tmaops.dataset import clock
+from tmaops.dataset import clock, tables
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.columns import check_gaps, list_array, resample_episodes
 from tmaops.dataset.errors import Refused
@@ -20,27 +20,7 @@ from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import name_in
 from tmaops.dataset.rules import Decided, Known, Rules, decide
-from tmaops.dataset.tables import (
-    BATCH_ROWS,
-    Runs,
-    a_repeated,
-    channels_of,
-    columns_of,
-    first_rows,
-    flat,
-    is_list,
-    joined,
-    known_of,
-    map_runs,
-    packed,
-    parquet,
-    read_column,
-    read_runs,
-    real_numbers,
-    runs_of,
-    starts_of,
-    unpacked,
-)
+from tmaops.dataset.tables import Runs, flat, is_list, known_of, parquet, runs_of
 
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
 
@@ -101,7 +81,7 @@ class Layout:
         names = self.lists or file.schema_arrow.names
         if self.time is not None:
             return self.time if self.time in names else names[0]
-        chunks = [c for c in columns_of(file.metadata) if c.path_in_schema.split(".")[0] in names]
+        chunks = [c for c in tables.columns_of(file.metadata) if c.path_in_schema.split(".")[0] in names]
         return min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else names[0]
 
     def with_steps(self, row: pa.Table, steps: pa.Table) -> pa.Table:
@@ -138,7 +118,7 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
         first, _ = layout.steps(pa.Table.from_batches([row]), named)
         known, note = known_of(first), f"episodes: a row each, whose steps are in {', '.join(layout.lists)}"
     else:
-        first = first_rows(file)
+        first = tables.first_rows(file)
         known, note = known_of(first, file.metadata), "episodes: each file is one"
     if layout.episode:
         known, note = [each for each in known if each.name != layout.episode], f"episodes: column '{layout.episode}'"
@@ -180,9 +160,9 @@ def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> 
         names = pa.array([f"{name}:{row}" for row in range(rows)], pa.string())
         return Runs(names, np.arange(rows), np.ones(rows, np.int64))
     if layout.episode:
-        return runs_of(read_column(path, layout.episode), f"{path}: column '{layout.episode}'")
+        return runs_of(tables.read_column(path, layout.episode), f"{path}: column '{layout.episode}'")
     if layout.first_flags:
-        return starts_of(read_column(path, layout.first_flags), name)
+        return tables.starts_of(tables.read_column(path, layout.first_flags), name)
     names = pa.array([name][: min(rows, 1)], pa.string())
     return Runs(names, np.zeros(len(names), np.int64), np.full(len(names), rows))
 
@@ -260,16 +240,16 @@ class ParquetTables(Format):
                 elif self.one_schema and not file.schema_arrow.equals(schema):
                     raise Refused(str(path), "another schema than that of the first file", "files of one schema")
                 runs, parts = episodes_of(file, path, name, layout).without(left_out), []
-                most = 0 if layout.lists else BATCH_ROWS
-                for group, rows in read_runs(file, name, runs, most, [layout.counting_column(file)]):
+                most = 0 if layout.lists else tables.BATCH_ROWS
+                for group, rows in tables.read_runs(file, name, runs, most, [layout.counting_column(file)]):
                     parts += self._accepted(group, rows, layout, schema, options, plan)
                 if parts:
-                    found.append((name, path, joined(parts)))
+                    found.append((name, path, tables.joined(parts)))
         if len(found) > 1 and layout.episode:
             self._check_once(found, plan)
         for name, path, runs in found:
             task = {"layout": asdict(layout), "rules": decided.rules.json()}
-            task["runs"] = packed({"first": runs.first, "rows": runs.rows, "targets": runs.targets})
+            task["runs"] = tables.packed({"first": runs.first, "rows": runs.rows, "targets": runs.targets})
             plan.units.append(self.unit_of(path, name, runs.names, **task))
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
@@ -310,7 +290,7 @@ class ParquetTables(Format):
 
     def _check_once(self, found: list[tuple[str, Path, Runs]], plan: Plan) -> None:
         """Refuses, or leaves out of all but the first, an episode in several files."""
-        if a_repeated(pa.concat_arrays([runs.names for _, _, runs in found])) is None:
+        if tables.a_repeated(pa.concat_arrays([runs.names for _, _, runs in found])) is None:
             return
         seen: dict[object, str] = {}
         for place, (name, path, runs) in enumerate(found):
@@ -331,9 +311,9 @@ class ParquetTables(Format):
     ) -> dict[str, Any]:
         """Writes the episodes of a unit by a resampler, which looks at these or all columns."""
         path = source if source.is_file() else source / unit.task["file"]
-        facts = unpacked(unit.task["runs"])
+        facts = tables.unpacked(unit.task["runs"])
         runs = Runs(unit.episodes, facts["first"], facts["rows"])
-        map_runs(path, target, runs, resampler, columns)
+        tables.map_runs(path, target, runs, resampler, columns)
         return {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
@@ -343,7 +323,7 @@ class ParquetTables(Format):
                 file = parquet(path)
                 layout, decided = self.look(source, file, path, options)
                 runs = episodes_of(file, path, name_in(source, path), layout)
-                for run, rows in read_runs(file, str(path), runs, 0):
+                for run, rows in tables.read_runs(file, str(path), runs, 0):
                     label = str(run.names[0])
                     try:
                         yield [_stream(label, *layout.steps(rows, run), layout, decided.rules)]
@@ -358,7 +338,7 @@ def _stream(label: str, steps: pa.Table, rows: np.ndarray, layout: Layout, rules
     stream = Stream(label, "", layout.stored(steps, rows, f"episode {label}"))
     steps = flat(steps)
     for name, column in zip(steps.column_names, steps.columns, strict=True):
-        if name in rules.columns and channels_of(column) is not None and rules[name].taken is None:
-            stream.columns[name] = real_numbers(column.drop_null() if column.null_count else column, name)
+        if name in rules.columns and tables.channels_of(column) is not None and rules[name].taken is None:
+            stream.columns[name] = tables.real_numbers(column.drop_null() if column.null_count else column, name)
             stream.quaternions[name] = rules.quaternions_in(name)
     return stream

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tmaops._recording import reads_text
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.formats import readable
 from tmaops.dataset.places import opened
 from tmaops.dataset.rules import Known
 
@@ -19,6 +20,7 @@ ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
 BATCH_BYTES = 4 << 20  # of Arrow data that are decoded together
 FIRST_ROWS = 8192  # by which the rules of a data set are decided
+BROKEN = (pa.ArrowException,)  # what Arrow raises at a file that cannot be read, beside OSError
 BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than its data
 
 
@@ -59,25 +61,16 @@ def joined(parts: list[Runs]) -> Runs:
     return Runs(pa.concat_arrays([part.names for part in parts]), *map(np.concatenate, columns))
 
 
-def readable(error: Exception, name: str) -> Refused:
-    """What Arrow raises at a file that it cannot read, by the file's name."""
-    return Refused(name, str(error).split("\n")[0], "a readable Parquet file")
-
-
 def parquet(path: Path) -> pq.ParquetFile:
     """Opens a file for streaming; refuses by name what is no Parquet file."""
-    try:
+    with readable(str(path), BROKEN):
         return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise readable(error, str(path)) from error
 
 
 def read_column(path: Path, name: str) -> pa.ChunkedArray:
     """A column of a whole file; refuses by name what cannot be read."""
-    try:
+    with readable(str(path), BROKEN):
         return pq.ParquetFile(opened(path)).read(columns=[name], use_threads=False).column(0)
-    except (pa.ArrowException, OSError) as error:
-        raise readable(error, str(path)) from error
 
 
 def runs_of(column: pa.ChunkedArray, where: str) -> Runs:
@@ -118,7 +111,7 @@ def starts_of(flags: pa.ChunkedArray, name: str) -> Runs:
 
 def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
     """A file in batches: whole row groups where these are small. Refuses by name what cannot be read."""
-    try:
+    with readable(name, BROKEN):
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             if group.total_byte_size <= ROW_GROUP_BYTES and group.num_rows <= BATCH_ROWS:
@@ -126,8 +119,6 @@ def batches_of(file: pq.ParquetFile, name: str, columns: list[str] | None) -> It
             else:
                 rows = min(BATCH_ROWS, BATCH_BYTES * group.num_rows // group.total_byte_size)
                 yield from file.iter_batches(max(rows, 1), row_groups=[number], columns=columns, use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise readable(error, name) from error
 
 
 def read_runs(
