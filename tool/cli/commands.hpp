@@ -30,6 +30,7 @@ void add_bench_command(CLI::App& app, Globals& globals);
 void add_verify_command(CLI::App& app, Globals& globals);
 void add_resample_command(CLI::App& app, Globals& globals);
 void add_tensormap_command(CLI::App& app, Globals& globals);
+void add_wgmma_command(CLI::App& app, Globals& globals);
 void add_probe_command(CLI::App& app, Globals& globals);
 void add_explain_command(CLI::App& app, Globals& globals);
 void add_completion_command(CLI::App& app, Globals& globals);

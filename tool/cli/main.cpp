@@ -29,6 +29,7 @@ void add_commands(CLI::App& app, Globals& globals) {
   add_verify_command(app, globals);
   add_resample_command(app, globals);
   add_tensormap_command(app, globals);
+  add_wgmma_command(app, globals);
   add_probe_command(app, globals);
   add_explain_command(app, globals);
   add_completion_command(app, globals);
