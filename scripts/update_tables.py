@@ -179,12 +179,13 @@ def read_rows(spec):
     path, *filters = spec.split()
     wanted = dict(item.split("=", 1) for item in filters)
     options = {key: wanted.pop(key, "").split(",") for key in ("show", "columns", "ratios", "rows")}
-    cases = [case.replace("_", " ") for case in wanted.pop("cases", "").split("|") if case]
+    cases = [case for case in wanted.pop("cases", "").split("|") if case]
     document = json.loads((ROOT / path).read_text(encoding="utf-8"))
     rows = [
         row
         for row in document["rows"]
-        if all(str(row.get(key)) == value for key, value in wanted.items()) and (not cases or row["case"] in cases)
+        if all(str(row.get(key)) == value for key, value in wanted.items())
+        and (not cases or row["case"].replace(" ", "_") in cases)
     ]
     if not rows:
         raise SystemExit(f"{path}: no row with {wanted}")
