@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tmaops/export.hpp"
+#include "tmaops/options.h"
 #include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
@@ -17,12 +18,10 @@ namespace tmaops {
 enum class GemmMode : std::uint8_t { RC, CR, RR, CC };
 
 /// Applied element by element to alpha * A B + beta * C + bias, in f32.
-/// gelu is the exact form x/2 (1 + erf(x / sqrt 2)); silu is x / (1 + exp(-x)).
-enum class Activation : std::uint8_t { none, relu, gelu, silu };
+enum class Activation : std::uint8_t { TMAOPS_WORDS_activation(TMAOPS_ENUMERATOR) };
 
-/// Which index of D the bias vector runs along: `column` has N elements (one per column of D, as in a linear layer),
-/// `row` has M elements (one per row).
-enum class BiasAxis : std::uint8_t { column, row };
+/// Which index of D the bias vector runs along.
+enum class BiasAxis : std::uint8_t { TMAOPS_WORDS_bias_axis(TMAOPS_ENUMERATOR) };
 
 /// "RC", "CR", "RR", "CC"; "none", "relu", "gelu", "silu"; "column", "row".
 TMAOPS_API std::string_view to_string(GemmMode mode);

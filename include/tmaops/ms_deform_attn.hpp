@@ -7,6 +7,7 @@
 
 #include "tmaops/allocator.hpp"
 #include "tmaops/export.hpp"
+#include "tmaops/options.h"
 #include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
@@ -22,7 +23,7 @@ struct LevelShape {
 /// `nearest` is the 'discrete' method of RT-DETRv2: column floor(x * width + 1/2), row floor(y * height + 1/2), clamped
 /// to the level (there is no outside). That is half a pixel off the nearest pixel of torch's grid_sample, as the model
 /// was trained with.
-enum class Sampling : std::uint8_t { bilinear, nearest };
+enum class Sampling : std::uint8_t { TMAOPS_WORDS_sampling(TMAOPS_ENUMERATOR) };
 
 struct MsDeformAttnOptions {
   /// Start of each level in S; empty: the levels lie one after the other.

@@ -10,37 +10,21 @@
 
 #include "tmaops/allocator.hpp"
 #include "tmaops/export.hpp"
+#include "tmaops/options.h"
 #include "tmaops/plan.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops {
 
 /// How the value of a target is found: between the two samples around it, or, from mean on, over its interval of time.
-/// The interval of sum, min, max, any and count begins after the target before and ends with the target itself; the
-/// first target has all that is before it too, and the last one all that is after it, so that nothing is lost. That of
-/// mean and lowpass lies around the target, from halfway to the one before to halfway to the one after. The target
-/// before is the one before in time, whatever the order of the array. docs/resample.md has the formulas.
-enum class Interpolation : std::uint8_t {
-  linear,
-  previous,  // the last sample at or before the target (zero-order hold)
-  next,      // the first sample at or after the target
-  nearest,   // the closer one; the earlier one when both are equally far
-  cubic,  // PCHIP: monotone piecewise cubic Hermite (Fritsch and Butland 1984, as scipy.interpolate.PchipInterpolator)
-  slerp,  // unit quaternions, 4 channels each, along the shortest arc
-  mean,   // of the straight lines between the samples, by time
-  sum,    // of the samples; one stands for the time since the sample before it, and counts by the part in the interval
-  min,    // of the samples in the interval; without one, as previous
-  max,
-  any,     // 1 where a sample in the interval is neither 0 nor NaN, else 0; without a sample, as previous
-  count,   // of the samples in the interval that are not NaN
-  lowpass  // windowed sinc with its cut-off at half the rate of the targets, in f64
-};
+/// options.h says what each does, docs/resample.md has the formulas.
+enum class Interpolation : std::uint8_t { TMAOPS_WORDS_interpolation(TMAOPS_ENUMERATOR) };
 
 /// What a target before the first or after the last sample gets.
-enum class Outside : std::uint8_t { hold, nan, extrapolate, error };
+enum class Outside : std::uint8_t { TMAOPS_WORDS_outside(TMAOPS_ENUMERATOR) };
 
-/// What two samples with the same time mean: an error, or a step where the later sample wins.
-enum class Duplicates : std::uint8_t { error, last };
+/// What two samples with the same time mean.
+enum class Duplicates : std::uint8_t { TMAOPS_WORDS_duplicates(TMAOPS_ENUMERATOR) };
 
 /// A run of neighbouring channels and how they are interpolated.
 struct ChannelGroup {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "tmaops/export.hpp"
+#include "tmaops/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,42 +149,68 @@ typedef struct tmaops_allocator {
 //   tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
 //   options.interpolation = tmaops_interpolation_cubic;
 //
-// or fill them with zeros, which is every default but gemm's alpha, and set size. Fields that this library does not
-// know must be 0. Where options may be null, that means the defaults. All take:
+// or fill them with zeros, which is every default but gemm's alpha and attention's offset_scale, and set size. Fields
+// that this library does not know must be 0. Where options may be null, that means the defaults. All take:
 //   variant           name of a variant ("portable"), or of one of its configurations ("wgmma_latency/64x32"); null or
 //                     empty: the best for the problem. Fails with unknown_variant, or with variant_refuses, which says
 //                     why.
 //   dependent_launch  GPU: programmatic dependent launch. The kernel may start before the one in front of it on the
 //                     stream has ended, and waits for it before it reads or writes.
 // and those of calls that may need device memory:
-//   allocator           GPU: where that comes from; null: the library's pool. A plan takes it on the default stream
-//   when
+//   allocator         GPU: where that comes from; null: the library's pool. A plan takes it on the default stream when
 //                     it is made, and gives it back when it is destroyed: runs on a stream that does not wait for the
 //                     default stream must come after what that stream was doing.
+//
+// Which options there are and what they mean stands in tmaops/options.h. An option of several words is one of the
+// constants below: tmaops_activation_gelu, tmaops_outside_nan.
+
+#define TMAOPS_CONSTANT(kind, word) tmaops_##kind##_##word,
+enum { TMAOPS_WORDS_activation(TMAOPS_CONSTANT) };
+enum { TMAOPS_WORDS_bias_axis(TMAOPS_CONSTANT) };
+enum { TMAOPS_WORDS_sampling(TMAOPS_CONSTANT) };
+enum { TMAOPS_WORDS_interpolation(TMAOPS_CONSTANT) };
+enum { TMAOPS_WORDS_outside(TMAOPS_CONSTANT) };
+enum { TMAOPS_WORDS_duplicates(TMAOPS_CONSTANT) };
+#undef TMAOPS_CONSTANT
+
+/// A time or a length of time, in the unit of the call's times: `seconds` beside f32 and f64 times, `nanoseconds`
+/// beside i64 times. The other one is 0 (bad_parameter).
+typedef struct tmaops_time {
+  double seconds;
+  int64_t nanoseconds;
+} tmaops_time;
+
+/// A run of neighbouring channels and how they are interpolated.
+typedef struct tmaops_channel_group {
+  int64_t first;
+  int64_t count;
+  int32_t interpolation;
+} tmaops_channel_group;
+
+// The fields that an option makes, and its default.
+#define TMAOPS_FIELD(kind, name, torch, ...) TMAOPS_FIELD_##kind(name)
+#define TMAOPS_INITIAL(kind, name, torch, ...) , __VA_ARGS__
+#define TMAOPS_FIELD_f32(name) float name;
+#define TMAOPS_FIELD_f64(name) double name;
+#define TMAOPS_FIELD_i32(name) int32_t name;
+#define TMAOPS_FIELD_flag(name) int32_t name;
+#define TMAOPS_FIELD_word(name) int32_t name;
+#define TMAOPS_FIELD_count(name) int64_t name;
+#define TMAOPS_FIELD_text(name) const char* name;
+#define TMAOPS_FIELD_tensor(name) const tmaops_tensor* name;
+#define TMAOPS_FIELD_time(name) tmaops_time name;
+#define TMAOPS_FIELD_allocator(name) const tmaops_allocator* name;
+#define TMAOPS_FIELD_i64_list(name) const int64_t* name;
+#define TMAOPS_FIELD_i32_list(name) const int32_t* name;
+#define TMAOPS_FIELD_group_list(name) const tmaops_channel_group* name;
 
 // --- gemm ------------------------------------------------------------------------------------------------------------
 
-/// Applied element by element, in f32. gelu is x/2 (1 + erf(x / sqrt 2)), silu is x / (1 + exp(-x)).
-enum { tmaops_activation_none, tmaops_activation_relu, tmaops_activation_gelu, tmaops_activation_silu };
-/// Which index of D the bias runs along: N elements, one per column, or M, one per row.
-enum { tmaops_bias_axis_column, tmaops_bias_axis_row };
-
 typedef struct tmaops_gemm_options {
   size_t size;
-  float alpha;
-  float beta;                 // 0: c is not read
-  const tmaops_tensor* c;     // optional unless beta is not 0: shape of d, f16, bf16 or f32; may be d itself
-  const tmaops_tensor* bias;  // optional: (N) or (M), f16, bf16 or f32
-  int32_t bias_axis;
-  int32_t activation;
-  int32_t dependent_launch;
-  const char* variant;
-  const char* tuning;  // GPU: file of measured choices; "off": none; null: the user's own where there is one
-  int32_t version;     // GPU: number of a variant in the ladder, instead of its name; 0: none
-  const char* impl;    // "wgmma": kernels of the ladder; null or empty: any
+  TMAOPS_GEMM_OPTION_LIST(TMAOPS_FIELD)
 } tmaops_gemm_options;
-
-#define TMAOPS_GEMM_OPTIONS {sizeof(tmaops_gemm_options), 1.0F, 0.0F, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL}
+#define TMAOPS_GEMM_OPTIONS {sizeof(tmaops_gemm_options) TMAOPS_GEMM_OPTION_LIST(TMAOPS_INITIAL)}
 
 /// D = activation(alpha * A B + beta * C + bias).
 ///
@@ -208,38 +235,12 @@ typedef struct tmaops_level_shape {
   int64_t width;
 } tmaops_level_shape;
 
-/// How a value is read at a fractional location: between the four pixels around it, zero outside; or the 'discrete' way
-/// of RT-DETRv2, the pixel at column floor(x * width + 1/2) and row floor(y * height + 1/2), clamped to the level.
-enum { tmaops_sampling_bilinear, tmaops_sampling_nearest };
-
 typedef struct tmaops_ms_deform_attn_options {
   size_t size;
-  const int64_t* level_start_index;  // optional: L starts in S; null: the levels lie one after the other
-  /// Optional: L numbers of points. Then sampling_locations is (N, Lq, M, sum, 2) and attention_weights (N, Lq, M,
-  /// sum).
-  const int32_t* points_per_level;
-  int32_t sampling;
-  int32_t softmax;  // forward: attention_weights are logits; their softmax over a query's and head's points weighs
-  /// Forward, optional: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64. Then sampling_locations are offsets:
-  ///   location = reference + offset / (width, height)                        with points (x, y)
-  ///   location = reference xy + offset / points of the level * (w, h) * offset_scale   with boxes (x, y, w, h)
-  const tmaops_tensor* reference_points;
-  const tmaops_tensor* padding_mask;  // forward, optional: (N, S) u8 or bool; pixels that are not 0 in it count as 0
-  int32_t bordered_value;             // forward: every level of value lies in a border of one pixel that means 0
-  int32_t deterministic;              // backward on a GPU: the same bits from run to run; on the host always so
-  int32_t dependent_launch;
-  const char* variant;
-  double offset_scale;  // of boxes
-  /// Optional, instead of levels (null, 0 of them) and level_start_index: contiguous i64 tensors (L, 2) of heights and
-  /// widths, and (L), on the device of value. Nothing waits for those on a GPU, which only variants that take
-  /// everything read; a level that does not lie in S then makes every output NaN, and its points' gradients 0.
-  const tmaops_tensor* spatial_shapes;
-  const tmaops_tensor* level_starts;  // optional beside spatial_shapes
-  const tmaops_allocator* allocator;
+  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_FIELD)
 } tmaops_ms_deform_attn_options;
-
 #define TMAOPS_MS_DEFORM_ATTN_OPTIONS \
-  {sizeof(tmaops_ms_deform_attn_options), NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0.5, NULL, NULL, NULL}
+  {sizeof(tmaops_ms_deform_attn_options) TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_INITIAL)}
 
 /// output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
 ///                      sample(value[n, level l, m, :], sampling_locations[n, q, m, l, p, :])
@@ -299,38 +300,6 @@ TMAOPS_API int tmaops_ms_deform_attn_backward_workspace(const tmaops_tensor* val
 
 // --- resampling ------------------------------------------------------------------------------------------------------
 
-/// How the value between two samples is found: linear; the last sample at or before the target; the first at or after
-/// it; the closer one; PCHIP; unit quaternions (x, y, z, w) along the shortest arc, 4 channels each. Over the interval
-/// of the target, on the CPU alone: mean by time, sum, smallest, largest, whether one is not 0, number of samples that
-/// are not NaN, and a windowed sinc with its cut-off at half the rate of the targets. docs/resample.md has the
-/// intervals.
-enum {
-  tmaops_interpolation_linear,
-  tmaops_interpolation_previous,
-  tmaops_interpolation_next,
-  tmaops_interpolation_nearest,
-  tmaops_interpolation_cubic,
-  tmaops_interpolation_slerp,
-  tmaops_interpolation_mean,
-  tmaops_interpolation_sum,
-  tmaops_interpolation_min,
-  tmaops_interpolation_max,
-  tmaops_interpolation_any,
-  tmaops_interpolation_count,
-  tmaops_interpolation_lowpass
-};
-/// What a target before the first or after the last sample gets. error: the call fails (on a GPU: NaN).
-enum { tmaops_outside_hold, tmaops_outside_nan, tmaops_outside_extrapolate, tmaops_outside_error };
-/// What two samples at one time mean: an error, or a step where the later sample wins.
-enum { tmaops_duplicates_error, tmaops_duplicates_last };
-
-/// A time or a length of time, in the unit of the call's times: `seconds` beside f32 and f64 times, `nanoseconds`
-/// beside i64 times. The other one is 0 (bad_parameter).
-typedef struct tmaops_time {
-  double seconds;
-  int64_t nanoseconds;
-} tmaops_time;
-
 /// Targets start, start + period, ..., count of them, the same for every trajectory. The period is above 0.
 typedef struct tmaops_uniform_grid {
   tmaops_time start;
@@ -338,43 +307,11 @@ typedef struct tmaops_uniform_grid {
   int64_t count;
 } tmaops_uniform_grid;
 
-/// A run of neighbouring channels and how they are interpolated.
-typedef struct tmaops_channel_group {
-  int64_t first;
-  int64_t count;
-  int32_t interpolation;
-} tmaops_channel_group;
-
 typedef struct tmaops_resample_options {
   size_t size;
-  int32_t interpolation;  // of all channels, unless there are groups
-  int32_t outside;
-  int32_t duplicates;
-  int32_t dependent_launch;
-  const tmaops_channel_group* channel_groups;  // optional: groups that cover every channel once, in order
-  int64_t channel_group_count;
-  tmaops_time max_gap;  // samples further apart have nothing between them: NaN, invalid; 0: no limit
-  /// Packed trajectories, optional: B + 1 offsets, on the host, from 0 to the number of rows. values is then (rows, D)
-  /// and source_times (rows); with target_offsets target_times is (rows) and output (rows, D).
-  const int64_t* source_offsets;
-  int64_t source_offset_count;
-  const int64_t* target_offsets;
-  int64_t target_offset_count;
-  const tmaops_tensor* valid;  // optional output: (B, T) or (rows), u8 or bool; 0 where output is NaN by policy, else 1
-  const char* variant;
-  const tmaops_allocator* allocator;
-  /// Instead of source_offsets or target_offsets: contiguous i64 tensors (B + 1) on the device of values. On a GPU
-  /// nothing waits for them, and only variants that take everything do. Where one of the two does not begin at 0,
-  /// decreases somewhere or does not end at the number of rows, every output is NaN and invalid, and every gradient is
-  /// NaN. A plan keeps a copy of those on the host. Those on a GPU are read by each run, and tmaops_plan_rebind takes
-  /// them; runs of such a plan must follow one another.
-  const tmaops_tensor* source_offset_tensor;
-  const tmaops_tensor* target_offset_tensor;
-  const tmaops_tensor* values;  // backward of min and max alone: the values of the forward pass, shape of grad_values
+  TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_FIELD)
 } tmaops_resample_options;
-
-#define TMAOPS_RESAMPLE_OPTIONS \
-  {sizeof(tmaops_resample_options), 0, 0, 0, 0, NULL, 0, {0.0, 0}, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL}
+#define TMAOPS_RESAMPLE_OPTIONS {sizeof(tmaops_resample_options) TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_INITIAL)}
 
 /// output[b, t, :] = values[b, :, :] at target_times[b, t].
 ///
@@ -590,6 +527,19 @@ typedef struct tmaops_variant {
 /// Variants of an operator, best first, reference last; null too for an unknown operator (unknown_variant is then the
 /// last error).
 TMAOPS_API const tmaops_variant* tmaops_variant_at(const char* op, int64_t index);
+
+/// An option of an operator: a line of tmaops/options.h.
+typedef struct tmaops_option {
+  const char* name;
+  const char* kind;          // "f32", "word", ...
+  const char* torch;         // "none", "forward", "backward", "both"
+  const char* const* words;  // of a word: what it may be, in the order of its numbers, then null
+  int64_t offset;            // of its field
+  double initial;            // of a number: its default
+} tmaops_option;
+
+/// Options of "gemm", "ms_deform_attn" or "resample", in the order of their struct; null too for another operator.
+TMAOPS_API const tmaops_option* tmaops_option_at(const char* op, int64_t index);
 
 /// An element type of tensors by its name: "f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool".
 typedef struct tmaops_named_dtype {

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import inspect
 import threading
+from collections.abc import Callable
 from ctypes import byref, c_void_p
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from tmaops import _arrays as arrays
 from tmaops._errors import invalid_value
-from tmaops._library import check, library
+from tmaops._library import OPTIONS, STRUCTS, check, choice, library
+from tmaops._types import ArrayLike, Stream
 
 Tensors = dict[str, arrays.Array | None]
+Given = dict[str, Any]  # the arguments of a public function by name: its locals() when it begins
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Call:
@@ -67,13 +75,13 @@ class Call:
             raise invalid_value(where, arrays.layout(new), arrays.layout(old) + ", as when the plan was made")
         return new
 
-    def run(self, stream: Any) -> Any:
+    def run(self, stream: Stream) -> Any:
         address = arrays.stream_of(self.first.source, stream)
         check(getattr(library, f"tmaops_{self.name}")(*self.arguments, address))
         return self.results(address)
 
 
-class Plan:
+class Plan(Generic[T]):
     """A call whose checks and host work are done. `run()` does it again with what then lies in the same arrays.
 
     A plan keeps the arrays that it was made of; `rebind()` gives it others. Runs on the host by several threads follow one
@@ -90,7 +98,7 @@ class Plan:
         self._lock = threading.Lock()
         check(getattr(library, f"tmaops_plan_{call.name}")(*call.arguments, byref(self._handle)))
 
-    def run(self, stream: Any = None) -> Any:
+    def run(self, stream: Stream = None) -> T:
         """Runs the plan on `stream`, by default the current one of the arrays' library. Returns `output`."""
         call = self._call
         if call is None:
@@ -101,9 +109,10 @@ class Plan:
         else:
             with self._lock:
                 check(library.tmaops_plan_run(self._handle, address))
-        return call.results(address)
+        result: T = call.results(address)
+        return result
 
-    def rebind(self, **tensors: Any) -> Plan:
+    def rebind(self, **tensors: ArrayLike) -> Plan[T]:
         """Lets the plan read and write other arrays from its next run on, in less time than a new plan takes.
 
         Args:
@@ -131,7 +140,7 @@ class Plan:
         return self
 
     @property
-    def output(self) -> Any:
+    def output(self) -> T | None:
         """What `run` writes and returns: an array, or a tuple of arrays."""
         return self._call.results() if self._call else None
 
@@ -150,7 +159,7 @@ class Plan:
         if handle:
             library.tmaops_plan_destroy(handle)
 
-    def __enter__(self) -> Plan:
+    def __enter__(self) -> Plan[T]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,6 +172,64 @@ class Plan:
     def __repr__(self) -> str:
         name = self._call.name if self._call else "closed"
         return f"<tmaops plan of {name}: {self.variant}{' ' + self.config if self.config else ''}>"
+
+
+def plan_of(function: Callable[P, T], prepare: Callable[[Given], Call], note: str = "") -> Callable[P, Plan[T]]:
+    """The function that plans a call of `function`, whose arguments it has; `prepare` makes the call of them."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def plan(*args: P.args, **kwargs: P.kwargs) -> Plan[T]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return Plan(prepare(bound.arguments))
+
+    name = function.__name__
+    plan.__name__ = plan.__qualname__ = f"plan_{name}"
+    plan.__doc__ = f"A plan of the same call: `run()` reads what then lies in these arrays. Arguments and errors as for `{name}`{note}."
+    del plan.__wrapped__  # type: ignore[attr-defined]
+    plan.__signature__ = signature.replace(return_annotation="Plan")  # type: ignore[attr-defined]
+    return plan
+
+
+class Options:
+    """Makes the C struct of an operator's options from the arguments of the Python functions, where they have the same names.
+
+    What is a list in C, or not as in C, the operator's own module sets.
+    """
+
+    def __init__(self, operator: str) -> None:
+        self._struct = STRUCTS[operator]
+        initial = self._struct(ctypes.sizeof(self._struct))
+        self._usual: list[tuple[str, object, str, tuple[str, ...]]] = []
+        for option in OPTIONS[operator]:
+            usual: object = None
+            if option.kind in ("f32", "f64", "i32", "flag"):
+                usual = option.initial
+                setattr(initial, option.name, usual if option.kind in ("f32", "f64") else int(option.initial))
+            elif option.kind == "word":
+                usual = option.words[0]
+            elif option.kind not in ("text", "tensor", "time"):
+                continue
+            self._usual.append((option.name, usual, option.kind, option.words))
+        self._initial = bytes(initial)
+
+    def of(self, name: str, given: Given, address: int | None) -> tuple[Any, dict[str, arrays.Array]]:
+        """The options of a call of the function `name`, and those that are tensors."""
+        made, tensors = self._struct.from_buffer_copy(self._initial), {}
+        for option, usual, kind, words in self._usual:
+            value = given.get(option, usual)
+            if value is usual:
+                continue
+            if kind == "word":
+                value = choice(f"{name}: {option}", value, words)
+            elif kind == "text":
+                value = value.encode()
+            elif kind == "tensor":
+                tensors[option] = arrays.read(f"{name}: {option}", value, address)
+                value = arrays.reference(tensors[option])
+            setattr(made, option, value)
+        return made, tensors
 
 
 def output(where: str, given: Any, like: arrays.Array, shape: tuple[int, ...], dtype: str, stream: Any) -> arrays.Array:

@@ -2,88 +2,34 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
-from typing import Any, get_args
+from ctypes import byref
+from typing import Any
 
 from tmaops import _arrays as arrays
 from tmaops import _jax
-from tmaops._calls import Call, Plan, output
-from tmaops._errors import invalid_value
-from tmaops._library import GemmOptions, encoded
-from tmaops._types import Activation, BiasAxis
+from tmaops._calls import Call, Given, Options, output, plan_of
+from tmaops._types import A, Activation, ArrayLike, BiasAxis, DType, Stream
 
-_ACTIVATIONS = get_args(Activation)
-_AXES = get_args(BiasAxis)
-
-
-def choice(operator: str, argument: str, value: str, known: tuple[str, ...]) -> int:
-    """The number of a name, as the C interface counts them."""
-    if value not in known:
-        raise invalid_value(f"{operator}: {argument}", repr(value), "one of " + ", ".join(known))
-    return known.index(value)
-
-
-def _call(
-    a: Any,
-    b: Any,
-    c: Any,
-    bias: Any,
-    alpha: float,
-    beta: float | None,
-    bias_axis: BiasAxis,
-    activation: Activation,
-    out: Any,
-    out_dtype: Any,
-    dependent_launch: bool,
-    variant: str | None,
-    tuning: str | None,
-    stream: Any,
-) -> Call:
-    address = arrays.stream_of(a, stream)
-    left = arrays.read("gemm: a", a, address)
-    right = arrays.read("gemm: b", b, address)
-    added = None if c is None else arrays.read("gemm: c", c, address)
-    offset = None if bias is None else arrays.read("gemm: bias", bias, address)
-    shape = tuple(left.shape[:-1]) + tuple(right.shape[-1:])
-    if len(right.shape) == 3 and len(left.shape) == 2:
-        shape = right.shape[:1] + shape
-    dtype = left.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
-    result = output("gemm: d", out, left, shape, dtype or "float32", stream)
-    options = GemmOptions(
-        size=ctypes.sizeof(GemmOptions),
-        alpha=alpha,
-        beta=(0.0 if c is None else 1.0) if beta is None else beta,
-        c=arrays.reference(added),
-        bias=arrays.reference(offset),
-        bias_axis=choice("gemm", "bias_axis", bias_axis, _AXES),
-        activation=choice("gemm", "activation", activation, _ACTIVATIONS),
-        dependent_launch=dependent_launch,
-        variant=encoded(variant),
-        tuning=encoded(tuning),
-    )
-    arguments = (arrays.reference(left), arrays.reference(right), arrays.reference(result), ctypes.byref(options))
-    tensors = {"a": left, "b": right, "out": result, "c": added if options.beta != 0 else None, "bias": offset}
-    return Call("gemm", arguments, tensors, "a", {"out": out}, options)
+_OPTIONS = Options("gemm")
 
 
 def gemm(
-    a: Any,
-    b: Any,
+    a: A,
+    b: ArrayLike,
     *,
-    c: Any = None,
-    bias: Any = None,
+    c: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
     alpha: float = 1.0,
     beta: float | None = None,
     bias_axis: BiasAxis = "column",
     activation: Activation = "none",
-    out: Any = None,
-    out_dtype: Any = None,
+    out: A | None = None,
+    out_dtype: DType = None,
     dependent_launch: bool = False,
     variant: str | None = None,
     tuning: str | None = None,
-    stream: Any = None,
-) -> Any:
+    stream: Stream = None,
+) -> A:
     """D = activation(alpha * A B + beta * C + bias), accumulated in f32 and rounded once.
 
     Args:
@@ -107,50 +53,38 @@ def gemm(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (these are TypeErrors), E014 strides, E015 overlap,
             E018 parameter, E024 and E025 variant (ValueErrors), E080 and E081 memory (MemoryErrors), E07x GPU (RuntimeErrors).
     """
-    operands = {"a": a, "b": b, "c": c, "bias": bias}
-    if any(map(arrays.is_traced, operands.values())):
-        run = functools.partial(
-            gemm,
-            alpha=alpha,
-            beta=beta,
-            bias_axis=bias_axis,
-            activation=activation,
-            out_dtype=out_dtype,
-            variant=variant,
-            tuning=tuning,
-        )
-        result = functools.partial(_traced_result, out_dtype)
-        return _jax.call("gemm", run, operands, result, {"out": out, "stream": stream})
-    return _call(
-        a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, stream
-    ).run(stream)
+    given = locals()
+    if _jax.traced(a, b, c, bias):
+        return _jax.call("gemm", gemm, given, ("a", "b", "c", "bias"), _traced_result)
+    return _prepare(given).run(stream)
 
 
-def _traced_result(out_dtype: Any, a: Any, b: Any, **_: Any) -> tuple[tuple[int, ...], str]:
-    shape = tuple(a.shape[:-1]) + tuple(b.shape[-1:])
-    shape = tuple(b.shape[:1]) + shape if len(b.shape) == 3 and len(a.shape) == 2 else shape
-    return shape, arrays.dtype_name(a.dtype if out_dtype is None else out_dtype)
-
-
-def plan_gemm(
-    a: Any,
-    b: Any,
-    *,
-    c: Any = None,
-    bias: Any = None,
-    alpha: float = 1.0,
-    beta: float | None = None,
-    bias_axis: BiasAxis = "column",
-    activation: Activation = "none",
-    out: Any = None,
-    out_dtype: Any = None,
-    dependent_launch: bool = False,
-    variant: str | None = None,
-    tuning: str | None = None,
-) -> Plan:
-    """A plan of the same call: `run()` reads what then lies in these arrays. Arguments and errors as for `gemm`."""
-    return Plan(
-        _call(
-            a, b, c, bias, alpha, beta, bias_axis, activation, out, out_dtype, dependent_launch, variant, tuning, None
-        )
+def _prepare(given: Given) -> Call:
+    a, out, out_dtype = given["a"], given["out"], given["out_dtype"]
+    address = arrays.stream_of(a, given["stream"])
+    left = arrays.read("gemm: a", a, address)
+    right = arrays.read("gemm: b", given["b"], address)
+    if given["beta"] is None:
+        given["beta"] = 0.0 if given["c"] is None else 1.0
+    options, tensors = _OPTIONS.of("gemm", given, address)
+    dtype = left.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
+    result = output("gemm: d", out, left, _shape(left, right), dtype or "float32", given["stream"])
+    if options.beta == 0:
+        tensors.pop("c", None)
+    arguments = (byref(left.tensor), byref(right.tensor), byref(result.tensor), byref(options))
+    return Call(
+        "gemm", arguments, {"a": left, "b": right, "out": result, **tensors}, "a", {"out": out}, (options, tensors)
     )
+
+
+def _shape(a: Any, b: Any) -> tuple[int, ...]:
+    shape = tuple(a.shape[:-1]) + tuple(b.shape[-1:])
+    return tuple(b.shape[:1]) + shape if len(b.shape) == 3 and len(a.shape) == 2 else shape
+
+
+def _traced_result(given: Given) -> tuple[tuple[int, ...], str]:
+    dtype = given["out_dtype"]
+    return _shape(given["a"], given["b"]), arrays.dtype_name(given["a"].dtype if dtype is None else dtype)
+
+
+plan_gemm = plan_of(gemm, _prepare)

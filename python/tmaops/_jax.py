@@ -10,60 +10,69 @@ from collections.abc import Callable
 from typing import Any
 
 from tmaops._arrays import is_traced
+from tmaops._calls import Given
 from tmaops._errors import invalid_value
 
 Result = tuple[tuple[int, ...], str]  # shape and dtype
 
 
+_UNTRACED = ("out", "valid", "stream")  # no memory exists yet
+
+
+def traced(*arrays: object) -> bool:
+    return "jax" in sys.modules and any(map(is_traced, arrays))
+
+
 def call(
     name: str,
     run: Callable[..., Any],
-    arrays: dict[str, Any],
-    result: Callable[..., Result],
-    known: dict[str, Any],
-    gradients: Callable[..., tuple[Any, ...]] | None = None,
+    given: Given,
+    operands: tuple[str, ...],
+    result: Callable[[Given], Result],
+    gradients: Callable[[Any, Given], tuple[Any, ...]] | None = None,
 ) -> Any:
-    """run(**arrays) as an operation of the program that JAX traces.
+    """run(**given) as an operation of the program that JAX traces.
 
     Args:
-        arrays: the operands by name, None for none. result: shape and dtype of run(**arrays).
-        known: options that JAX must not trace; "out", "valid" and "stream" must be None, since no memory exists yet.
-        gradients: of the operands, in their order, from the gradient of the result and the operands; None for one without.
+        given: the arguments, of which JAX traces the `operands`. result: shape and dtype of run(**given).
+        gradients: of the operands, from the gradient of the result and all arguments; None for one without.
     """
     import numpy
 
     jax = sys.modules["jax"]
-    for option, given in known.items():
-        if is_traced(given):
+    for option, value in given.items():
+        if option not in operands and is_traced(value):
             raise invalid_value(f"{name}: {option}", "a tracer of JAX", "what is known before jax.jit compiles")
-        if option in ("out", "valid", "stream") and given is not None:
-            raise invalid_value(f"{name}: {option}", type(given).__name__, "None inside jax.jit, jax.grad and jax.vmap")
-    names = [what for what, array in arrays.items() if array is not None]
-    operands = [jax.numpy.asarray(arrays[what]) for what in names]
+        if option in _UNTRACED and value is not None:
+            raise invalid_value(f"{name}: {option}", type(value).__name__, "None inside jax.jit, jax.grad and jax.vmap")
+    names = [what for what in operands if given[what] is not None]
 
-    def called(function: Callable[..., Any], shaped: Any, *given: Any) -> Any:
-        ranks = [array.ndim for array in given]
-        return jax.pure_callback(_one_by_one(function, ranks), shaped, *given, vmap_method="expand_dims")
+    def named(parts: tuple[Any, ...]) -> Given:
+        return {**given, **dict(zip(names, parts))}
 
-    def forward(*given: Any) -> Any:
-        shape, dtype = result(**dict(zip(names, given)))
+    def called(function: Callable[..., Any], shaped: Any, *parts: Any) -> Any:
+        ranks = [array.ndim for array in parts]
+        return jax.pure_callback(_one_by_one(function, ranks), shaped, *parts, vmap_method="expand_dims")
+
+    def forward(*parts: Any) -> Any:
+        shape, dtype = result(named(parts))
         shaped = jax.ShapeDtypeStruct(shape, _dtype(dtype))
-        return called(lambda *parts: (run(**dict(zip(names, parts))),), (shaped,), *given)[0]
+        return called(lambda *parts: (run(**named(parts)),), (shaped,), *parts)[0]
 
-    def backward(given: Any, grad: Any) -> Any:
+    def backward(parts: Any, grad: Any) -> Any:
         if gradients is None:
             raise NotImplementedError(f"tmaops.{name} has no gradient in JAX: call tmaops.{name}_backward, or stop it")
-        shaped = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype) for array in given)
+        shaped = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype) for array in parts)
 
         def all_gradients(grad: Any, *parts: Any) -> tuple[Any, ...]:
-            found = gradients(grad, **dict(zip(names, parts)))
+            found = gradients(grad, named(parts))
             return tuple(numpy.zeros_like(part) if made is None else made for part, made in zip(parts, found))
 
-        return called(all_gradients, shaped, grad, *given)
+        return called(all_gradients, shaped, grad, *parts)
 
     operation = jax.custom_vjp(forward)
-    operation.defvjp(lambda *given: (forward(*given), given), backward)
-    return operation(*operands)
+    operation.defvjp(lambda *parts: (forward(*parts), parts), backward)
+    return operation(*(jax.numpy.asarray(given[what]) for what in names))
 
 
 def _dtype(name: str) -> Any:

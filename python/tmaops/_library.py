@@ -6,6 +6,7 @@ The environment variable TMAOPS_LIBRARY names another library than the one in th
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import pathlib
 from ctypes import (
@@ -23,6 +24,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from typing import NamedTuple
 
 from tmaops._errors import Error, class_of, invalid_value
 from tmaops._version import __version__
@@ -49,40 +51,6 @@ class Tensor(Structure):
     ]
 
 
-class GemmOptions(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("alpha", c_float),
-        ("beta", c_float),
-        ("c", POINTER(Tensor)),
-        ("bias", POINTER(Tensor)),
-        ("bias_axis", c_int32),
-        ("activation", c_int32),
-        ("dependent_launch", c_int32),
-        ("variant", c_char_p),
-        ("tuning", c_char_p),
-    ]
-
-
-class MsDeformAttnOptions(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("level_start_index", POINTER(c_int64)),
-        ("points_per_level", POINTER(c_int32)),
-        ("sampling", c_int32),
-        ("softmax", c_int32),
-        ("reference_points", POINTER(Tensor)),
-        ("padding_mask", POINTER(Tensor)),
-        ("bordered_value", c_int32),
-        ("deterministic", c_int32),
-        ("dependent_launch", c_int32),
-        ("variant", c_char_p),
-        ("offset_scale", c_double),
-        ("spatial_shapes", POINTER(Tensor)),
-        ("level_starts", POINTER(Tensor)),
-    ]
-
-
 class MsDeformAttnGradients(Structure):
     _fields_ = [
         ("value", POINTER(Tensor)),
@@ -103,29 +71,6 @@ class ChannelGroup(Structure):
     _fields_ = [("first", c_int64), ("count", c_int64), ("interpolation", c_int32)]
 
 
-class ResampleOptions(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("interpolation", c_int32),
-        ("outside", c_int32),
-        ("duplicates", c_int32),
-        ("dependent_launch", c_int32),
-        ("channel_groups", POINTER(ChannelGroup)),
-        ("channel_group_count", c_int64),
-        ("max_gap", Time),
-        ("source_offsets", POINTER(c_int64)),
-        ("source_offset_count", c_int64),
-        ("target_offsets", POINTER(c_int64)),
-        ("target_offset_count", c_int64),
-        ("valid", POINTER(Tensor)),
-        ("variant", c_char_p),
-        ("allocator", c_void_p),
-        ("source_offset_tensor", POINTER(Tensor)),
-        ("target_offset_tensor", POINTER(Tensor)),
-        ("values", POINTER(Tensor)),
-    ]
-
-
 class ErrorParts(Structure):
     _fields_ = [("code", c_int)] + [
         (name, c_char_p) for name in ("number", "name", "where", "got", "needed", "mend", "message")
@@ -136,6 +81,15 @@ class Variant(Structure):
     _fields_ = [(name, c_char_p) for name in ("name", "description", "arch", "missing")] + [
         ("device_type", c_int32),
         ("version", c_int32),
+    ]
+
+
+class _OptionParts(Structure):
+    _fields_ = [
+        *((name, c_char_p) for name in ("name", "kind", "torch")),
+        ("words", POINTER(c_char_p)),
+        ("offset", c_int64),
+        ("initial", c_double),
     ]
 
 
@@ -162,15 +116,66 @@ def _load() -> ctypes.CDLL:
     return library
 
 
+library = _load()
+
+
+class Option(NamedTuple):
+    """An option of an operator, as include/tmaops/options.h lists it."""
+
+    name: str
+    kind: str  # what it is in C, a key of _FIELDS
+    torch: str  # the torch operators that take it: "none", "forward", "backward", "both"
+    words: tuple[str, ...]  # of a word: what it may be, in the order of the numbers
+    initial: float  # of a number: its default
+
+
+_FIELDS = {
+    "f32": c_float,
+    "f64": c_double,
+    "i32": c_int32,
+    "flag": c_int32,
+    "word": c_int32,
+    "count": c_int64,
+    "text": c_char_p,
+    "tensor": POINTER(Tensor),
+    "time": Time,
+    "allocator": c_void_p,
+    "i64_list": POINTER(c_int64),
+    "i32_list": POINTER(c_int32),
+    "group_list": POINTER(ChannelGroup),
+}
+
+
+def _options_of(operator: str) -> tuple[Option, ...]:
+    library.tmaops_option_at.argtypes = [c_char_p, c_int64]
+    library.tmaops_option_at.restype = POINTER(_OptionParts)
+    found: list[Option] = []
+    while entry := library.tmaops_option_at(operator.encode(), len(found)):
+        line = entry.contents
+        words = itertools.takewhile(lambda word: word is not None, line.words or ())
+        name, kind, torch = (text.decode() for text in (line.name, line.kind, line.torch))
+        found.append(Option(name, kind, torch, tuple(word.decode() for word in words), line.initial))
+    return tuple(found)
+
+
+def _struct_of(operator: str) -> type[Structure]:
+    fields = [("size", c_size_t), *((option.name, _FIELDS[option.kind]) for option in OPTIONS[operator])]
+    return type(f"tmaops_{operator}_options", (Structure,), {"_fields_": fields})
+
+
+OPTIONS = {operator: _options_of(operator) for operator in ("gemm", "ms_deform_attn", "resample")}
+STRUCTS = {operator: _struct_of(operator) for operator in OPTIONS}
+
+
 def _declare(library: ctypes.CDLL) -> None:
     tensor, stream, plan = POINTER(Tensor), c_void_p, POINTER(c_void_p)
     attention = [tensor, c_void_p, c_int64, tensor, tensor, tensor]
     operators = {
-        "gemm": [tensor, tensor, tensor, POINTER(GemmOptions)],
-        "ms_deform_attn": [*attention, POINTER(MsDeformAttnOptions)],
-        "ms_deform_attn_backward": [*attention, POINTER(MsDeformAttnGradients), POINTER(MsDeformAttnOptions)],
-        "resample": [tensor, tensor, tensor, POINTER(UniformGrid), tensor, POINTER(ResampleOptions)],
-        "resample_backward": [tensor, tensor, POINTER(UniformGrid), tensor, tensor, POINTER(ResampleOptions)],
+        "gemm": [tensor, tensor, tensor, POINTER(STRUCTS["gemm"])],
+        "ms_deform_attn": [*attention, POINTER(STRUCTS["ms_deform_attn"])],
+        "ms_deform_attn_backward": [*attention, POINTER(MsDeformAttnGradients), POINTER(STRUCTS["ms_deform_attn"])],
+        "resample": [tensor, tensor, tensor, POINTER(UniformGrid), tensor, POINTER(STRUCTS["resample"])],
+        "resample_backward": [tensor, tensor, POINTER(UniformGrid), tensor, tensor, POINTER(STRUCTS["resample"])],
     }
     for name, arguments in operators.items():
         getattr(library, f"tmaops_{name}").argtypes = [*arguments, stream]
@@ -180,7 +185,7 @@ def _declare(library: ctypes.CDLL) -> None:
         tensor,
         POINTER(UniformGrid),
         tensor,
-        POINTER(ResampleOptions),
+        POINTER(STRUCTS["resample"]),
         stream,
     ]
     library.tmaops_last_error.restype = POINTER(ErrorParts)
@@ -200,7 +205,6 @@ def _declare(library: ctypes.CDLL) -> None:
     library.tmaops_set_num_threads.argtypes = [c_int]
 
 
-library = _load()
 _declare(library)
 
 
@@ -216,6 +220,13 @@ def error_of(code: int) -> Error:
     texts = {name: getattr(parts, name).decode("utf-8", "replace") for name, _ in ErrorParts._fields_[1:]}
     message = texts.pop("message")
     return class_of(code)(message, code=code, **texts)
+
+
+def choice(where: str, value: str, words: tuple[str, ...]) -> int:
+    """The number of a word, as the C interface counts them."""
+    if value not in words:
+        raise invalid_value(where, repr(value), "one of " + ", ".join(words))
+    return words.index(value)
 
 
 def encoded(text: str | None) -> bytes | None:

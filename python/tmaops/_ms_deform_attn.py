@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import operator
 from collections.abc import Iterable, Sequence
-from ctypes import c_int32, c_int64
-from typing import Any, NamedTuple, get_args
+from ctypes import byref, c_int32, c_int64
+from typing import Any, NamedTuple
 
 from tmaops import _arrays as arrays
 from tmaops import _jax
-from tmaops._calls import Call, Plan, output
+from tmaops._calls import Call, Given, Options, output, plan_of
 from tmaops._errors import invalid_value
-from tmaops._gemm import choice
-from tmaops._library import MsDeformAttnGradients, MsDeformAttnOptions, encoded, integers
-from tmaops._types import Sampling
+from tmaops._library import MsDeformAttnGradients, integers
+from tmaops._types import A, ArrayLike, B, C, DType, Sampling, Stream
 
-_SAMPLING = get_args(Sampling)
+_OPTIONS = Options("ms_deform_attn")
+_OPERANDS = ("value", "sampling_locations", "attention_weights", "reference_points", "padding_mask")
 
 
 def flat_levels(name: str, levels: Any) -> list[int]:
@@ -67,121 +65,41 @@ def _read_levels(name: str, levels: Any, level_start_index: Any, synchronize: bo
     return _Levels(flat_levels(name, levels), integers(f"{name}: level_start_index", level_start_index, c_int64))
 
 
-def _options(
-    name: str,
-    levels: _Levels,
-    points_per_level: Any,
-    sampling: Sampling,
-    dependent_launch: bool,
-    variant: str | None,
-    offset_scale: float = 0.5,
-    **more: Any,
-) -> MsDeformAttnOptions:
-    points = integers(f"{name}: points_per_level", points_per_level, c_int32)
-    for what, given in (("level_start_index", levels.starts), ("points_per_level", points)):
-        if given is not None and len(given) != levels.count:
-            raise invalid_value(f"{name}: {what}", f"{len(given)} numbers", f"{levels.count}, one for each level")
-    return MsDeformAttnOptions(
-        size=ctypes.sizeof(MsDeformAttnOptions),
-        level_start_index=levels.starts,
-        points_per_level=points,
-        sampling=choice(name, "sampling", sampling, _SAMPLING),
-        dependent_launch=dependent_launch,
-        variant=encoded(variant),
-        offset_scale=offset_scale,
-        spatial_shapes=arrays.reference(levels.shapes_there),
-        level_starts=arrays.reference(levels.starts_there),
-        **more,
-    )
-
-
-def _call(
-    value: Any,
-    levels: Any,
-    sampling_locations: Any,
-    attention_weights: Any,
-    level_start_index: Any,
-    points_per_level: Any,
-    sampling: Sampling,
-    softmax: bool,
-    reference_points: Any,
-    offset_scale: float,
-    padding_mask: Any,
-    bordered_value: bool,
-    out: Any,
-    out_dtype: Any,
-    synchronize: bool,
-    dependent_launch: bool,
-    variant: str | None,
-    stream: Any,
-) -> Call:
-    address = arrays.stream_of(value, stream)
-    values = arrays.read("ms_deform_attn: value", value, address)
-    locations = arrays.read("ms_deform_attn: sampling_locations", sampling_locations, address)
-    weights = arrays.read("ms_deform_attn: attention_weights", attention_weights, address)
-    references = (
-        None if reference_points is None else arrays.read("ms_deform_attn: reference_points", reference_points, address)
-    )
-    mask = None if padding_mask is None else arrays.read("ms_deform_attn: padding_mask", padding_mask, address)
-    level_shapes = _read_levels("ms_deform_attn", levels, level_start_index, synchronize, address)
-    shape: tuple[int, ...] = ()
-    if len(values.shape) == 4 and len(locations.shape) > 1:
-        shape = (values.shape[0], locations.shape[1], values.shape[2] * values.shape[3])
-    dtype = values.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
-    result = output("ms_deform_attn: output", out, values, shape, dtype or "float32", stream)
-    options = _options(
-        "ms_deform_attn",
-        level_shapes,
-        points_per_level,
-        sampling,
-        dependent_launch,
-        variant,
-        offset_scale,
-        softmax=softmax,
-        reference_points=arrays.reference(references),
-        padding_mask=arrays.reference(mask),
-        bordered_value=bordered_value,
-    )
-    arguments = (
-        arrays.reference(values),
-        *level_shapes.arguments(),
-        arrays.reference(locations),
-        arrays.reference(weights),
-        arrays.reference(result),
-        ctypes.byref(options),
-    )
-    tensors = {
-        "value": values,
-        "sampling_locations": locations,
-        "attention_weights": weights,
-        "out": result,
-        "reference_points": references,
-        "padding_mask": mask,
-    }
-    return Call("ms_deform_attn", arguments, tensors, "value", {"out": out}, (level_shapes, options))
+def _options(name: str, given: Given, levels: _Levels, address: int | None) -> tuple[Any, dict[str, arrays.Array]]:
+    options, tensors = _OPTIONS.of(name, given, address)
+    points = integers(f"{name}: points_per_level", given["points_per_level"], c_int32)
+    for what, numbers in (("level_start_index", levels.starts), ("points_per_level", points)):
+        if numbers is not None:
+            if len(numbers) != levels.count:
+                raise invalid_value(f"{name}: {what}", f"{len(numbers)} numbers", f"{levels.count}, one for each level")
+            setattr(options, what, numbers)
+    if levels.shapes_there is not None:
+        options.spatial_shapes = arrays.reference(levels.shapes_there)
+        options.level_starts = arrays.reference(levels.starts_there)
+    return options, tensors
 
 
 def ms_deform_attn(
-    value: Any,
-    levels: Sequence[tuple[int, int]] | Any,
-    sampling_locations: Any,
-    attention_weights: Any,
+    value: A,
+    levels: Sequence[Sequence[int]] | ArrayLike,
+    sampling_locations: ArrayLike,
+    attention_weights: ArrayLike,
     *,
-    level_start_index: Any = None,
-    points_per_level: Sequence[int] | None = None,
+    level_start_index: Sequence[int] | ArrayLike | None = None,
+    points_per_level: Sequence[int] | ArrayLike | None = None,
     sampling: Sampling = "bilinear",
     softmax: bool = False,
-    reference_points: Any = None,
+    reference_points: ArrayLike | None = None,
     offset_scale: float = 0.5,
-    padding_mask: Any = None,
+    padding_mask: ArrayLike | None = None,
     bordered_value: bool = False,
-    out: Any = None,
-    out_dtype: Any = None,
+    out: A | None = None,
+    out_dtype: DType = None,
     synchronize: bool = True,
     dependent_launch: bool = False,
     variant: str | None = None,
-    stream: Any = None,
-) -> Any:
+    stream: Stream = None,
+) -> A:
     """Multi-scale deformable attention: each query and head adds up weighted samples of the feature levels.
 
     output[n, q, m, :] = sum over levels l and points p of attention_weights[n, q, m, l, p] *
@@ -215,199 +133,68 @@ def ms_deform_attn(
         tmaops.Error: E010 wrong shape, E020 to E023 levels and points, E011 and E012 element types (TypeErrors), E014, E015,
             E018, E024, E025 (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
-    operands = {
-        "value": value,
-        "sampling_locations": sampling_locations,
-        "attention_weights": attention_weights,
-        "reference_points": reference_points,
-        "padding_mask": padding_mask,
-    }
-    if any(map(arrays.is_traced, operands.values())):
-        options: dict[str, Any] = {
-            "level_start_index": level_start_index,
-            "points_per_level": points_per_level,
-            "sampling": sampling,
-        }
-        fused = {
-            "softmax": softmax,
-            "offset_scale": offset_scale,
-            "bordered_value": bordered_value,
-            "out_dtype": out_dtype,
-            "variant": variant,
-        }
-        return _jax.call(
-            "ms_deform_attn",
-            functools.partial(ms_deform_attn, levels=levels, **options, **fused),
-            operands,
-            functools.partial(_traced_result, out_dtype),
-            {"levels": levels, "level_start_index": level_start_index, "out": out, "stream": stream},
-            None
-            if softmax or reference_points is not None or padding_mask is not None
-            else functools.partial(_traced_gradients, levels=levels, **options),
-        )
-    return _call(
-        value,
-        levels,
-        sampling_locations,
-        attention_weights,
-        level_start_index,
-        points_per_level,
-        sampling,
-        softmax,
-        reference_points,
-        offset_scale,
-        padding_mask,
-        bordered_value,
-        out,
-        out_dtype,
-        synchronize,
-        dependent_launch,
-        variant,
-        stream,
-    ).run(stream)
+    given = locals()
+    if _jax.traced(*map(given.get, _OPERANDS)):
+        plain = not softmax and reference_points is None and padding_mask is None
+        gradients = _traced_gradients if plain else None
+        return _jax.call("ms_deform_attn", ms_deform_attn, given, _OPERANDS, _traced_result, gradients)
+    return _prepare(given).run(stream)
 
 
-def _traced_result(out_dtype: Any, value: Any, sampling_locations: Any, **_: Any) -> tuple[tuple[int, ...], str]:
-    if len(value.shape) != 4 or len(sampling_locations.shape) < 2:
-        raise invalid_value("ms_deform_attn: value", f"{len(value.shape)} dimensions", "(N, S, M, D)")
-    shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
-    return shape, arrays.dtype_name(value.dtype if out_dtype is None else out_dtype)
-
-
-def _traced_gradients(grad: Any, value: Any, sampling_locations: Any, attention_weights: Any, **options: Any) -> Any:
-    return ms_deform_attn_backward(
-        value=value,
-        sampling_locations=sampling_locations,
-        attention_weights=attention_weights,
-        grad_output=grad,
-        **options,
-    )
-
-
-def plan_ms_deform_attn(
-    value: Any,
-    levels: Sequence[tuple[int, int]] | Any,
-    sampling_locations: Any,
-    attention_weights: Any,
-    *,
-    level_start_index: Any = None,
-    points_per_level: Sequence[int] | None = None,
-    sampling: Sampling = "bilinear",
-    softmax: bool = False,
-    reference_points: Any = None,
-    offset_scale: float = 0.5,
-    padding_mask: Any = None,
-    bordered_value: bool = False,
-    out: Any = None,
-    out_dtype: Any = None,
-    synchronize: bool = True,
-    dependent_launch: bool = False,
-    variant: str | None = None,
-) -> Plan:
-    """A plan of the same call. Arguments and errors as for `ms_deform_attn`."""
-    return Plan(
-        _call(
-            value,
-            levels,
-            sampling_locations,
-            attention_weights,
-            level_start_index,
-            points_per_level,
-            sampling,
-            softmax,
-            reference_points,
-            offset_scale,
-            padding_mask,
-            bordered_value,
-            out,
-            out_dtype,
-            synchronize,
-            dependent_launch,
-            variant,
-            None,
-        )
-    )
-
-
-def _backward_call(
-    value: Any,
-    levels: Any,
-    sampling_locations: Any,
-    attention_weights: Any,
-    grad_output: Any,
-    level_start_index: Any,
-    points_per_level: Any,
-    sampling: Sampling,
-    needed: Sequence[bool],
-    out: Sequence[Any] | None,
-    deterministic: bool,
-    synchronize: bool,
-    dependent_launch: bool,
-    variant: str | None,
-    stream: Any,
-) -> Call:
-    name = "ms_deform_attn_backward"
-    address = arrays.stream_of(value, stream)
-    inputs = [
-        arrays.read(f"{name}: {what}", array, address)
-        for what, array in (
-            ("value", value),
-            ("sampling_locations", sampling_locations),
-            ("attention_weights", attention_weights),
-            ("grad_output", grad_output),
-        )
-    ]
-    level_shapes = _read_levels(name, levels, level_start_index, synchronize, address)
-    given = (None, None, None) if out is None else tuple(out)
-    if len(given) != 3 or len(needed) != 3:
-        raise invalid_value(f"{name}: needed and out", f"{len(needed)} and {len(given)} entries", "3 of each")
-    gradients: list[arrays.Array | None] = []
-    for what, source, wanted, array in zip(("value", "sampling_locations", "attention_weights"), inputs, needed, given):
-        where = f"{name}: gradient of {what}"
-        gradients.append(
-            output(where, array, source, source.shape, source.dtype or "float32", stream) if wanted else None
-        )
-    written = MsDeformAttnGradients(*(arrays.reference(gradient) for gradient in gradients))
-    options = _options(
-        name, level_shapes, points_per_level, sampling, dependent_launch, variant, deterministic=deterministic
-    )
-    first, locations, weights, grad = (arrays.reference(array) for array in inputs)
+def _prepare(given: Given) -> Call:
+    name, out, out_dtype = "ms_deform_attn", given["out"], given["out_dtype"]
+    address = arrays.stream_of(given["value"], given["stream"])
+    inputs = {what: arrays.read(f"{name}: {what}", given[what], address) for what in _OPERANDS[:3]}
+    value, locations, weights = inputs.values()
+    levels = _read_levels(name, given["levels"], given["level_start_index"], given["synchronize"], address)
+    shape: tuple[int, ...] = ()
+    if len(value.shape) == 4 and len(locations.shape) > 1:
+        shape = (value.shape[0], locations.shape[1], value.shape[2] * value.shape[3])
+    dtype = value.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
+    result = output(f"{name}: output", out, value, shape, dtype or "float32", given["stream"])
+    options, tensors = _options(name, given, levels, address)
     arguments = (
-        first,
-        *level_shapes.arguments(),
-        locations,
-        weights,
-        grad,
-        ctypes.byref(written),
-        ctypes.byref(options),
+        byref(value.tensor),
+        *levels.arguments(),
+        byref(locations.tensor),
+        byref(weights.tensor),
+        byref(result.tensor),
+        byref(options),
     )
-    names = ("grad_value", "grad_sampling_locations", "grad_attention_weights")
-    tensors = dict(
-        zip(("value", "sampling_locations", "attention_weights", "grad_output", *names), [*inputs, *gradients])
-    )
-    return Call(
-        name, arguments, tensors, "value", dict(zip(names, given)), (written, level_shapes, options), single=False
-    )
+    return Call(name, arguments, {**inputs, "out": result, **tensors}, "value", {"out": out}, (levels, options))
+
+
+def _traced_result(given: Given) -> tuple[tuple[int, ...], str]:
+    value, dtype = given["value"], given["out_dtype"]
+    if len(value.shape) != 4 or len(given["sampling_locations"].shape) < 2:
+        raise invalid_value("ms_deform_attn: value", f"{len(value.shape)} dimensions", "(N, S, M, D)")
+    shape = (value.shape[0], given["sampling_locations"].shape[1], value.shape[2] * value.shape[3])
+    return shape, arrays.dtype_name(value.dtype if dtype is None else dtype)
+
+
+def _traced_gradients(grad: Any, given: Given) -> Any:
+    names = (*_OPERANDS[:3], "levels", "level_start_index", "points_per_level", "sampling")
+    return ms_deform_attn_backward(grad_output=grad, **{what: given[what] for what in names})
 
 
 def ms_deform_attn_backward(
-    value: Any,
-    levels: Sequence[tuple[int, int]] | Any,
-    sampling_locations: Any,
-    attention_weights: Any,
-    grad_output: Any,
+    value: A,
+    levels: Sequence[Sequence[int]] | ArrayLike,
+    sampling_locations: B,
+    attention_weights: C,
+    grad_output: ArrayLike,
     *,
-    level_start_index: Any = None,
-    points_per_level: Sequence[int] | None = None,
+    level_start_index: Sequence[int] | ArrayLike | None = None,
+    points_per_level: Sequence[int] | ArrayLike | None = None,
     sampling: Sampling = "bilinear",
     needed: Sequence[bool] = (True, True, True),
-    out: Sequence[Any] | None = None,
+    out: Sequence[ArrayLike | None] | None = None,
     deterministic: bool = False,
     synchronize: bool = True,
     dependent_launch: bool = False,
     variant: str | None = None,
-    stream: Any = None,
-) -> tuple[Any, Any, Any]:
+    stream: Stream = None,
+) -> tuple[A | None, B | None, C | None]:
     """Gradients of `ms_deform_attn` to value, sampling_locations and attention_weights.
 
     Args:
@@ -424,59 +211,33 @@ def ms_deform_attn_backward(
     Raises:
         tmaops.Error: as `ms_deform_attn`.
     """
-    return _backward_call(
-        value,
-        levels,
-        sampling_locations,
-        attention_weights,
-        grad_output,
-        level_start_index,
-        points_per_level,
-        sampling,
-        needed,
-        out,
-        deterministic,
-        synchronize,
-        dependent_launch,
-        variant,
-        stream,
-    ).run(stream)
+    return _prepare_backward(locals()).run(stream)
 
 
-def plan_ms_deform_attn_backward(
-    value: Any,
-    levels: Sequence[tuple[int, int]] | Any,
-    sampling_locations: Any,
-    attention_weights: Any,
-    grad_output: Any,
-    *,
-    level_start_index: Any = None,
-    points_per_level: Sequence[int] | None = None,
-    sampling: Sampling = "bilinear",
-    needed: Sequence[bool] = (True, True, True),
-    out: Sequence[Any] | None = None,
-    deterministic: bool = False,
-    synchronize: bool = True,
-    dependent_launch: bool = False,
-    variant: str | None = None,
-) -> Plan:
-    """A plan of the same call. Arguments and errors as for `ms_deform_attn_backward`."""
-    return Plan(
-        _backward_call(
-            value,
-            levels,
-            sampling_locations,
-            attention_weights,
-            grad_output,
-            level_start_index,
-            points_per_level,
-            sampling,
-            needed,
-            out,
-            deterministic,
-            synchronize,
-            dependent_launch,
-            variant,
-            None,
+def _prepare_backward(given: Given) -> Call:
+    name, needed = "ms_deform_attn_backward", given["needed"]
+    address = arrays.stream_of(given["value"], given["stream"])
+    sources = _OPERANDS[:3]
+    inputs = {what: arrays.read(f"{name}: {what}", given[what], address) for what in (*sources, "grad_output")}
+    levels = _read_levels(name, given["levels"], given["level_start_index"], given["synchronize"], address)
+    written = (None, None, None) if given["out"] is None else tuple(given["out"])
+    if len(written) != 3 or len(needed) != 3:
+        raise invalid_value(f"{name}: needed and out", f"{len(needed)} and {len(written)} entries", "3 of each")
+    gradients: dict[str, arrays.Array | None] = {}
+    for what, wanted, array in zip(sources, needed, written):
+        where, source = f"{name}: gradient of {what}", inputs[what]
+        made = (
+            output(where, array, source, source.shape, source.dtype or "float32", given["stream"]) if wanted else None
         )
-    )
+        gradients[f"grad_{what}"] = made
+    pointers = MsDeformAttnGradients(*map(arrays.reference, gradients.values()))
+    options, _ = _options(name, given, levels, address)
+    value, *others = (byref(array.tensor) for array in inputs.values())
+    arguments = (value, *levels.arguments(), *others, byref(pointers), byref(options))
+    keep = (pointers, levels, options)
+    outputs = dict(zip(gradients, written))
+    return Call(name, arguments, {**inputs, **gradients}, "value", outputs, keep, single=False)
+
+
+plan_ms_deform_attn = plan_of(ms_deform_attn, _prepare)
+plan_ms_deform_attn_backward = plan_of(ms_deform_attn_backward, _prepare_backward)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
 from collections.abc import Sequence
-from ctypes import c_int64
-from typing import Any, NamedTuple, get_args
+from ctypes import byref, c_int64
+from typing import Any, NamedTuple
 
 from tmaops import _arrays as arrays
 from tmaops import _jax
-from tmaops._calls import Call, Plan, Tensors, output
+from tmaops._calls import Call, Given, Options, Tensors, output, plan_of
 from tmaops._errors import invalid_value
-from tmaops._gemm import choice
-from tmaops._library import ChannelGroup, ResampleOptions, Time, UniformGrid, check, encoded, integers, library
-from tmaops._types import Duplicates, Interpolation, Outside
+from tmaops._library import OPTIONS, ChannelGroup, Time, UniformGrid, check, choice, integers, library
+from tmaops._types import A, ArrayLike, Duplicates, Interpolation, Moment, Outside, R, Stream
 
-_INTERPOLATIONS = get_args(Interpolation)
-_OUTSIDE = get_args(Outside)
-_DUPLICATES = get_args(Duplicates)
+_OPTIONS = Options("resample")
+_INTERPOLATIONS = next(option.words for option in OPTIONS["resample"] if option.name == "interpolation")
+_OPERANDS = ("values", "source_times", "target_times")
 EXTREMES = frozenset(("min", "max"))  # modes whose gradient depends on the values
 _VIOLATIONS = (
     "source_not_finite",
@@ -67,21 +64,27 @@ class _Problem(NamedTuple):
     times: arrays.Array
     targets: arrays.Array | None
     grid: UniformGrid | None
-    options: ResampleOptions
+    options: Any
     count: int  # targets of a trajectory, or rows of packed ones
     source_offsets: _Offsets
     target_offsets: _Offsets
+    tensors: dict[str, arrays.Array]  # of the options
 
     @property
-    def offset_tensors(self) -> Tensors:
+    def inputs(self) -> Tensors:
+        return {"source_times": self.times, "target_times": self.targets}
+
+    @property
+    def option_tensors(self) -> Tensors:
         """Those that a plan reads in every run."""
-        return {"source_offsets": self.source_offsets.there, "target_offsets": self.target_offsets.there}
+        there = {"source_offsets": self.source_offsets.there, "target_offsets": self.target_offsets.there}
+        return {**self.tensors, **there}
 
     def arguments(self) -> tuple:
         return (
-            ctypes.byref(self.times.tensor),
-            None if self.targets is None else ctypes.byref(self.targets.tensor),
-            None if self.grid is None else ctypes.byref(self.grid),
+            byref(self.times.tensor),
+            None if self.targets is None else byref(self.targets.tensor),
+            None if self.grid is None else byref(self.grid),
         )
 
 
@@ -102,162 +105,91 @@ def _time(where: str, value: Any, whole: bool) -> Time:
     return Time(nanoseconds=nanoseconds)
 
 
-def _groups(groups: Any) -> Any:
-    if groups is None:
-        return None
-    made = [
-        ChannelGroup(int(first), int(count), choice("resample", "groups", mode, _INTERPOLATIONS))
-        for first, count, mode in groups
-    ]
-    return (ChannelGroup * len(made))(*made)
-
-
-def _problem(
-    name: str,
-    source_times: Any,
-    target_times: Any,
-    grid: Any,
-    interpolation: Interpolation,
-    groups: Any,
-    outside: Outside,
-    duplicates: Duplicates,
-    max_gap: Any,
-    source_offsets: Any,
-    target_offsets: Any,
-    valid: arrays.Array | None,
-    dependent_launch: bool,
-    variant: str | None,
-    address: int | None,
-) -> _Problem:
-    times = arrays.read(f"{name}: source_times", source_times, address)
+def _problem(name: str, given: Given, address: int | None) -> _Problem:
+    times = arrays.read(f"{name}: source_times", given["source_times"], address)
     whole = times.dtype == "int64"
+    target_times, grid = given["target_times"], given["grid"]
     targets, uniform, count = None, None, 0
     if (target_times is None) == (grid is None):
-        raise invalid_value(
-            f"{name}: target_times and grid", "both" if grid is not None else "neither", "one of the two"
-        )
+        what = "both" if grid is not None else "neither"
+        raise invalid_value(f"{name}: target_times and grid", what, "one of the two")
     if target_times is not None:
         targets = arrays.read(f"{name}: target_times", target_times, address)
-        count = targets.shape[-1] if targets.shape else 0
+        count = targets.tensor.shape[targets.tensor.ndim - 1] if targets.tensor.ndim else 0
     else:
         start, period, count = grid
         where = f"{name}: grid"
         uniform = UniformGrid(_time(where, start, whole), _time(where, period, whole), int(count))
-    channels = _groups(groups)
-    source = _offsets(f"{name}: source_offsets", source_offsets, address)
-    target = _offsets(f"{name}: target_offsets", target_offsets, address)
-    # What is zero by itself is not set: ctypes takes as long for each field as the call does for ten samples.
-    options = ResampleOptions(
-        ctypes.sizeof(ResampleOptions),
-        choice(name, "interpolation", interpolation, _INTERPOLATIONS),
-        choice(name, "outside", outside, _OUTSIDE),
-        choice(name, "duplicates", duplicates, _DUPLICATES),
-        dependent_launch,
-    )
-    if channels is not None:
-        options.channel_groups, options.channel_group_count = channels, len(channels)
-    if max_gap is not None:
-        options.max_gap = _time(f"{name}: max_gap", max_gap, whole)
-    for what, offsets in (("source", source), ("target", target)):
+    if given.get("max_gap") is not None:
+        given["max_gap"] = _time(f"{name}: max_gap", given["max_gap"], whole)
+    options, tensors = _OPTIONS.of(name, given, address)
+    groups = given.get("groups")
+    if groups is not None:
+        made = [ChannelGroup(int(a), int(b), choice("resample: groups", c, _INTERPOLATIONS)) for a, b, c in groups]
+        options.channel_groups, options.channel_group_count = (ChannelGroup * len(made))(*made), len(made)
+    packed = []
+    for side in ("source", "target"):
+        offsets = _offsets(f"{name}: {side}_offsets", given[f"{side}_offsets"], address)
         if offsets.known is not None:
-            setattr(options, f"{what}_offsets", offsets.known)
-            setattr(options, f"{what}_offset_count", len(offsets.known))
-        if offsets.there is not None:
-            setattr(options, f"{what}_offset_tensor", arrays.reference(offsets.there))
-    if valid is not None:
-        options.valid = arrays.reference(valid)
-    if variant is not None:
-        options.variant = encoded(variant)
-    return _Problem(times, targets, uniform, options, int(count), source, target)
+            setattr(options, f"{side}_offsets", offsets.known)
+            setattr(options, f"{side}_offset_count", len(offsets.known))
+        elif offsets.there is not None:
+            setattr(options, f"{side}_offset_tensor", arrays.reference(offsets.there))
+        packed.append(offsets)
+    return _Problem(times, targets, uniform, options, int(count), *packed, tensors)
 
 
 def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
     """Shape of the output."""
-    channels = values.shape[-1:] or (0,)
+    shape = values.shape
+    channels = shape[-1:] or (0,)
     if problem.target_offsets.given:
         return (problem.count, *channels)
-    batch = problem.source_offsets.trajectories if problem.source_offsets.given else (values.shape or (0,))[0]
+    batch = problem.source_offsets.trajectories if problem.source_offsets.given else (shape or (0,))[0]
     return (batch, problem.count, *channels)
 
 
-def _call(
-    values: Any,
-    source_times: Any,
-    target_times: Any,
-    grid: Any,
-    interpolation: Interpolation,
-    groups: Any,
-    outside: Outside,
-    duplicates: Duplicates,
-    max_gap: Any,
-    source_offsets: Any,
-    target_offsets: Any,
-    out: Any,
-    valid: Any,
-    dependent_launch: bool,
-    variant: str | None,
-    stream: Any,
-) -> Call:
+def _prepare(given: Given) -> Call:
+    # Those of options have another meaning there.
+    values, valid, out, stream = given.pop("values"), given.pop("valid"), given["out"], given["stream"]
     address = arrays.stream_of(values, stream)
     source = arrays.read("resample: values", values, address)
-    problem = _problem(
-        "resample",
-        source_times,
-        target_times,
-        grid,
-        interpolation,
-        groups,
-        outside,
-        duplicates,
-        max_gap,
-        source_offsets,
-        target_offsets,
-        None,
-        dependent_launch,
-        variant,
-        address,
-    )
+    problem = _problem("resample", given, address)
     shape = _shape(source, problem)
     result = output("resample: output", out, source, shape, source.dtype or "float32", stream)
-    tensors: Tensors = {"values": source, "source_times": problem.times, "target_times": problem.targets, "out": result}
+    tensors: Tensors = {"values": source, **problem.inputs, "out": result}
     outputs = {"out": out}
     if valid is not None and valid is not False:
-        given = None if valid is True else valid
-        mask = output("resample: valid", given, source, shape[:-1], "bool", stream)
+        outputs["valid"] = None if valid is True else valid
+        mask = output("resample: valid", outputs["valid"], source, shape[:-1], "bool", stream)
         problem.options.valid = arrays.reference(mask)
         tensors["valid"] = mask
-        outputs["valid"] = given
-    tensors.update(problem.offset_tensors)
-    arguments = (
-        ctypes.byref(source.tensor),
-        *problem.arguments(),
-        ctypes.byref(result.tensor),
-        ctypes.byref(problem.options),
-    )
+    tensors.update(problem.option_tensors)
+    arguments = (byref(source.tensor), *problem.arguments(), byref(result.tensor), byref(problem.options))
     return Call("resample", arguments, tensors, "values", outputs, problem, single=len(outputs) == 1)
 
 
 def resample(
-    values: Any,
-    source_times: Any = None,
-    target_times: Any = None,
+    values: R,
+    source_times: ArrayLike | None = None,
+    target_times: ArrayLike | None = None,
     *,
-    grid: tuple[Any, Any, int] | None = None,
+    grid: tuple[Moment, Moment, int] | None = None,
     interpolation: Interpolation = "linear",
     groups: Sequence[tuple[int, int, Interpolation]] | None = None,
     outside: Outside = "hold",
     duplicates: Duplicates = "error",
-    max_gap: Any = None,
-    source_offsets: Any = None,
-    target_offsets: Any = None,
-    out: Any = None,
-    valid: Any = None,
+    max_gap: Moment | None = None,
+    source_offsets: Sequence[int] | ArrayLike | None = None,
+    target_offsets: Sequence[int] | ArrayLike | None = None,
+    out: ArrayLike | None = None,
+    valid: ArrayLike | bool | None = None,
     dependent_launch: bool = False,
     variant: str | None = None,
-    stream: Any = None,
+    stream: Stream = None,
     axis: int | None = None,
     **columns: Any,
-) -> Any:
+) -> R:
     """Values of trajectories with irregular timestamps at other times: output[b, t, :] = values[b] at target_times[b, t].
 
     A dictionary of arrays, a pandas or a polars frame goes to `resample_columns` with its arguments.
@@ -291,6 +223,7 @@ def resample(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (TypeErrors), E014, E015, E018, E024, E025, E030 to E039
             about times, quaternions and offsets (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
+    given = locals()
     if not arrays.is_array(values) or hasattr(values, "columns"):
         from tmaops._columns import is_recording, resample_columns
 
@@ -300,49 +233,14 @@ def resample(
             named = {"outside": (outside, "hold"), "duplicates": (duplicates, "error"), "max_gap": (max_gap, None)}
             columns.update({name: given for name, (given, default) in named.items() if given != default})
             return resample_columns(values, **columns)
-    if columns:
+    if given.pop("columns"):
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
     if arrays.is_array(values) and lies_along_axis(values, axis, source_offsets, target_offsets):
-        options: dict[str, Any] = {
-            "interpolation": interpolation,
-            "groups": groups,
-            "outside": outside,
-            "duplicates": duplicates,
-            "max_gap": max_gap,
-            "dependent_launch": dependent_launch,
-            "variant": variant,
-            "stream": stream,
-        }
-        return _along_axis(values, axis, out, valid, source_times, target_times, grid=grid, **options)
-    if arrays.is_traced(values) or arrays.is_traced(source_times) or arrays.is_traced(target_times):
-        plain = {"interpolation": interpolation, "outside": outside, "duplicates": duplicates, "max_gap": max_gap}
-        known = {"source_offsets": source_offsets, "target_offsets": target_offsets, "grid": grid}
-        return _jax.call(
-            "resample",
-            functools.partial(resample, groups=groups, variant=variant, **plain, **known),  # type: ignore[arg-type]
-            {"values": values, "source_times": source_times, "target_times": target_times},
-            functools.partial(_traced_result, **known),
-            {**known, "max_gap": max_gap, "out": out, "valid": valid, "stream": stream},
-            None if groups else functools.partial(_traced_gradients, **plain, **known),
-        )
-    return _call(
-        values,
-        source_times,
-        target_times,
-        grid,
-        interpolation,
-        groups,
-        outside,
-        duplicates,
-        max_gap,
-        source_offsets,
-        target_offsets,
-        out,
-        valid,
-        dependent_launch,
-        variant,
-        stream,
-    ).run(stream)
+        return _along_axis(given)
+    del given["axis"]
+    if _jax.traced(values, source_times, target_times):
+        return _jax.call("resample", resample, given, _OPERANDS, _traced_result, None if groups else _traced_gradients)
+    return _prepare(given).run(stream)
 
 
 def lies_along_axis(values: Any, axis: int | None, source_offsets: Any, target_offsets: Any) -> bool:
@@ -362,8 +260,9 @@ def axis_of(values: Any, axis: int | None) -> int:
     return axis % rank
 
 
-def _along_axis(values: Any, axis: int | None, out: Any, valid: Any, *times: Any, **options: Any) -> Any:
+def _along_axis(given: Given) -> Any:
     """One trajectory whose channels are all other dimensions."""
+    values, axis, out, valid = given.pop("values"), given.pop("axis"), given.pop("out"), given.pop("valid")
     place, rank = axis_of(values, axis), len(values.shape)
     order = [place, *(dim for dim in range(rank) if dim != place)]
     first = values if place == 0 else _permuted(values, order)
@@ -372,7 +271,7 @@ def _along_axis(values: Any, axis: int | None, out: Any, valid: Any, *times: Any
         raise invalid_value("resample: out", "an array beside axis", "nothing: a new array is made")
     written = None if out is None else out[None] if rank == 2 else out[None, :, None]
     mask = valid if valid is None or isinstance(valid, bool) else valid[None]
-    made = resample(first.reshape((1, first.shape[0], math.prod(others))), *times, out=written, valid=mask, **options)
+    made = resample(first.reshape((1, first.shape[0], math.prod(others))), out=written, valid=mask, **given)
     result = made[0] if isinstance(made, tuple) else made
     result = result.reshape((result.shape[1], *others)) if out is None else out
     result = _permuted(result, [order.index(dim) for dim in range(rank)]) if place else result
@@ -385,141 +284,50 @@ def _permuted(array: Any, order: list[int]) -> Any:
     return array.permute(*order) if hasattr(array, "permute") else array.transpose(order)
 
 
-def _traced_result(
-    values: Any, target_times: Any = None, *, grid: Any, source_offsets: Any, target_offsets: Any, **_: Any
-) -> tuple[tuple[int, ...], str]:
-    count = grid[2] if target_times is None else target_times.shape[-1]
+def _traced_result(given: Given) -> tuple[tuple[int, ...], str]:
+    values, target_times, source_offsets = given["values"], given["target_times"], given["source_offsets"]
+    count = given["grid"][2] if target_times is None else target_times.shape[-1]
     shape: tuple[int, ...] = (count, values.shape[-1])
-    if target_offsets is None:
+    if given["target_offsets"] is None:
         shape = (values.shape[0] if source_offsets is None else len(source_offsets) - 1, *shape)
     return shape, arrays.dtype_name(values.dtype)
 
 
-def _traced_gradients(grad: Any, values: Any, **given: Any) -> tuple[Any, ...]:
+def _traced_gradients(grad: Any, given: Given) -> tuple[Any, ...]:
     """To the values; times have none."""
-    return resample_backward(grad, samples=values.shape[-2], **given), None, None
+    values = given["values"]
+    options = {what: value for what, value in given.items() if what not in ("values", "out", "valid", "groups")}
+    extreme = values if given["interpolation"] in EXTREMES else None
+    return resample_backward(grad, samples=values.shape[-2], values=extreme, **options), None, None
 
 
-def plan_resample(
-    values: Any,
-    source_times: Any,
-    target_times: Any = None,
-    *,
-    grid: tuple[Any, Any, int] | None = None,
-    interpolation: Interpolation = "linear",
-    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
-    outside: Outside = "hold",
-    duplicates: Duplicates = "error",
-    max_gap: Any = None,
-    source_offsets: Any = None,
-    target_offsets: Any = None,
-    out: Any = None,
-    valid: Any = None,
-    dependent_launch: bool = False,
-    variant: str | None = None,
-) -> Plan:
-    """A plan of the same call, of arrays. Arguments and errors as for `resample`; errors about times come with `run()`."""
-    return Plan(
-        _call(
-            values,
-            source_times,
-            target_times,
-            grid,
-            interpolation,
-            groups,
-            outside,
-            duplicates,
-            max_gap,
-            source_offsets,
-            target_offsets,
-            out,
-            valid,
-            dependent_launch,
-            variant,
-            None,
-        )
-    )
-
-
-def _backward_call(
-    grad_output: Any,
-    source_times: Any,
-    target_times: Any,
-    samples: int | None,
-    values: Any,
-    grid: Any,
-    interpolation: Interpolation,
-    groups: Any,
-    outside: Outside,
-    duplicates: Duplicates,
-    max_gap: Any,
-    source_offsets: Any,
-    target_offsets: Any,
-    out: Any,
-    dependent_launch: bool,
-    variant: str | None,
-    stream: Any,
-) -> Call:
-    name = "resample_backward"
-    address = arrays.stream_of(grad_output, stream)
-    grad = arrays.read(f"{name}: grad_output", grad_output, address)
-    problem = _problem(
-        name,
-        source_times,
-        target_times,
-        grid,
-        interpolation,
-        groups,
-        outside,
-        duplicates,
-        max_gap,
-        source_offsets,
-        target_offsets,
-        None,
-        dependent_launch,
-        variant,
-        address,
-    )
-    given = None if values is None else arrays.read(f"{name}: values", values, address)
-    problem.options.values = arrays.reference(given)
-    rows = samples if samples is not None else (problem.times.shape or (0,))[-1]
-    batch = () if problem.source_offsets.given else grad.shape[:1]
-    result = output(
-        f"{name}: grad_values", out, grad, (*batch, rows, *grad.shape[-1:]), grad.dtype or "float32", stream
-    )
-    arguments = (*problem.arguments(), arrays.reference(grad), arrays.reference(result), ctypes.byref(problem.options))
-    tensors: Tensors = {
-        "source_times": problem.times,
-        "target_times": problem.targets,
-        "grad_output": grad,
-        "out": result,
-    }
-    if EXTREMES.intersection([interpolation] if groups is None else [mode for *_, mode in groups]):
-        tensors["values"] = given
-    tensors.update(problem.offset_tensors)
-    return Call(name, arguments, tensors, "grad_output", {"out": out}, (problem, given))
+def _prepare_plan(given: Given) -> Call:
+    for what in ("axis", "columns"):
+        if given.pop(what, None):
+            raise invalid_value(f"plan_resample: {what}", "one", "none: a plan is of (B, S, D) or packed arrays")
+    return _prepare(given)
 
 
 def resample_backward(
-    grad_output: Any,
-    source_times: Any,
-    target_times: Any = None,
+    grad_output: A,
+    source_times: ArrayLike,
+    target_times: ArrayLike | None = None,
     *,
     samples: int | None = None,
-    values: Any = None,
-    grid: tuple[Any, Any, int] | None = None,
+    values: ArrayLike | None = None,
+    grid: tuple[Moment, Moment, int] | None = None,
     interpolation: Interpolation = "linear",
     groups: Sequence[tuple[int, int, Interpolation]] | None = None,
     outside: Outside = "hold",
     duplicates: Duplicates = "error",
-    max_gap: Any = None,
-    source_offsets: Any = None,
-    target_offsets: Any = None,
-    out: Any = None,
+    max_gap: Moment | None = None,
+    source_offsets: Sequence[int] | ArrayLike | None = None,
+    target_offsets: Sequence[int] | ArrayLike | None = None,
+    out: A | None = None,
     dependent_launch: bool = False,
     variant: str | None = None,
-    stream: Any = None,
-) -> Any:
+    stream: Stream = None,
+) -> A:
     """Gradient of `resample` to the values, for all modes but "cubic", "slerp", "any" and "count".
 
     Args:
@@ -537,79 +345,34 @@ def resample_backward(
     Raises:
         tmaops.Error: as `resample`; E018 for "cubic", "slerp", "any" and "count", and for "min" and "max" without `values`.
     """
-    return _backward_call(
-        grad_output,
-        source_times,
-        target_times,
-        samples,
-        values,
-        grid,
-        interpolation,
-        groups,
-        outside,
-        duplicates,
-        max_gap,
-        source_offsets,
-        target_offsets,
-        out,
-        dependent_launch,
-        variant,
-        stream,
-    ).run(stream)
+    return _prepare_backward(locals()).run(stream)
 
 
-def plan_resample_backward(
-    grad_output: Any,
-    source_times: Any,
-    target_times: Any = None,
-    *,
-    samples: int | None = None,
-    values: Any = None,
-    grid: tuple[Any, Any, int] | None = None,
-    interpolation: Interpolation = "linear",
-    groups: Sequence[tuple[int, int, Interpolation]] | None = None,
-    outside: Outside = "hold",
-    duplicates: Duplicates = "error",
-    max_gap: Any = None,
-    source_offsets: Any = None,
-    target_offsets: Any = None,
-    out: Any = None,
-    dependent_launch: bool = False,
-    variant: str | None = None,
-) -> Plan:
-    """A plan of the same call. Arguments and errors as for `resample_backward`."""
-    return Plan(
-        _backward_call(
-            grad_output,
-            source_times,
-            target_times,
-            samples,
-            values,
-            grid,
-            interpolation,
-            groups,
-            outside,
-            duplicates,
-            max_gap,
-            source_offsets,
-            target_offsets,
-            out,
-            dependent_launch,
-            variant,
-            None,
-        )
-    )
+def _prepare_backward(given: Given) -> Call:
+    name, out = "resample_backward", given["out"]
+    address = arrays.stream_of(given["grad_output"], given["stream"])
+    grad = arrays.read(f"{name}: grad_output", given["grad_output"], address)
+    problem = _problem(name, given, address)
+    rows = given["samples"] if given["samples"] is not None else (problem.times.shape or (0,))[-1]
+    shape = (*(() if problem.source_offsets.given else grad.shape[:1]), rows, *grad.shape[-1:])
+    result = output(f"{name}: grad_values", out, grad, shape, grad.dtype or "float32", given["stream"])
+    arguments = (*problem.arguments(), byref(grad.tensor), byref(result.tensor), byref(problem.options))
+    tensors = {**problem.inputs, "grad_output": grad, "out": result, **problem.option_tensors}
+    groups = given["groups"]
+    if not EXTREMES.intersection([given["interpolation"]] if groups is None else [mode for *_, mode in groups]):
+        tensors.pop("values", None)
+    return Call(name, arguments, tensors, "grad_output", {"out": out}, problem)
 
 
 def resample_violations(
-    source_times: Any,
-    target_times: Any = None,
+    source_times: ArrayLike,
+    target_times: ArrayLike | None = None,
     *,
-    grid: tuple[Any, Any, int] | None = None,
+    grid: tuple[Moment, Moment, int] | None = None,
     outside: Outside = "hold",
     duplicates: Duplicates = "error",
-    source_offsets: Any = None,
-    target_offsets: Any = None,
+    source_offsets: Sequence[int] | ArrayLike | None = None,
+    target_offsets: Sequence[int] | ArrayLike | None = None,
     variant: str | None = None,
 ) -> dict[str, int]:
     """How often times break the rules of `resample`, counted where they lie. On a GPU it waits for the counts.
@@ -625,28 +388,14 @@ def resample_violations(
     Raises:
         tmaops.Error: E010, E011 and E012 (TypeErrors), E018, E024, E025, E039 (ValueErrors), E07x (RuntimeErrors).
     """
+    given = locals()
     address = arrays.stream_of(source_times, None)
-    problem = _problem(
-        "resample_violations",
-        source_times,
-        target_times,
-        grid,
-        "linear",
-        None,
-        outside,
-        duplicates,
-        None,
-        source_offsets,
-        target_offsets,
-        None,
-        False,
-        variant,
-        address,
-    )
+    problem = _problem("resample_violations", given, address)
     counts = arrays.read("counts", arrays.new(problem.times, (len(_VIOLATIONS),), "int64"))
-    check(
-        library.tmaops_resample_violations(
-            *problem.arguments(), arrays.reference(counts), ctypes.byref(problem.options), address
-        )
-    )
+    arguments = (*problem.arguments(), byref(counts.tensor), byref(problem.options), address)
+    check(library.tmaops_resample_violations(*arguments))
     return dict(zip(_VIOLATIONS, counts.source.tolist()))
+
+
+plan_resample = plan_of(resample, _prepare_plan, ", for arrays without `axis`; errors about times come with `run()`")
+plan_resample_backward = plan_of(resample_backward, _prepare_backward)

@@ -1,5 +1,6 @@
 #include "tmaops/gemm.hpp"
 
+#include "c_api/options.hpp"
 #include "c_api/plan.hpp"
 
 namespace tmaops::c_api {
@@ -7,20 +8,11 @@ namespace {
 
 constexpr std::string_view kGemm = "gemm";
 
-GemmOptions gemm_options(const Arguments& arguments, const tmaops_gemm_options* given, Stream stream) {
-  const tmaops_gemm_options options = arguments.options<tmaops_gemm_options>(given, TMAOPS_GEMM_OPTIONS);
-  return {.alpha = options.alpha,
-          .beta = options.beta,
-          .c = arguments.optional_tensor("c", options.c),
-          .bias = arguments.optional_tensor("bias", options.bias),
-          .bias_axis = arguments.enumerator<BiasAxis>("bias_axis", options.bias_axis),
-          .activation = arguments.enumerator<Activation>("activation", options.activation),
-          .dependent_launch = options.dependent_launch != 0,
-          .variant = text(options.variant),
-          .tuning = text(options.tuning),
-          .stream = stream,
-          .version = options.version,
-          .impl = text(options.impl)};
+GemmOptions gemm_options(const Arguments& read, const tmaops_gemm_options* given, Stream stream) {
+  const auto options = read.options<tmaops_gemm_options>(given, TMAOPS_GEMM_OPTIONS);
+  GemmOptions made{.stream = stream};
+  TMAOPS_GEMM_OPTION_LIST(TMAOPS_READ)
+  return made;
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // What the library has: its version, operators, variants and element types; and the threads of calls on the host.
+#include <cstddef>
 #include <map>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "c_api/plan.hpp"
@@ -31,6 +34,49 @@ const std::map<std::string_view, std::vector<tmaops_variant>>& listing() {
     return new std::map<std::string_view, std::vector<tmaops_variant>>(std::move(made));
   }();
   return *all;
+}
+
+/// What an option of this name may be, then null; null where it is not one of several words.
+const char* const* words_of(std::string_view option) {
+#define TMAOPS_WORDS(kind)                                                                   \
+  static constexpr const char* kWords_##kind[] = {TMAOPS_WORDS_##kind(TMAOPS_TEXT) nullptr}; \
+  if (option == #kind) return kWords_##kind;
+  TMAOPS_WORDS(activation)
+  TMAOPS_WORDS(bias_axis)
+  TMAOPS_WORDS(sampling)
+  TMAOPS_WORDS(interpolation)
+  TMAOPS_WORDS(outside)
+  TMAOPS_WORDS(duplicates)
+  return nullptr;
+}
+
+template <class Field>
+double number(const Field& field) {
+  if constexpr (std::is_arithmetic_v<Field>) return static_cast<double>(field);
+  return 0;
+}
+
+#define TMAOPS_TOLD(kind, name, torch, ...) \
+  {#name, #kind, #torch, words_of(#name), offsetof(std::remove_const_t<decltype(initial)>, name), number(initial.name)},
+
+/// The options of an operator, made once.
+std::span<const tmaops_option> options_of(std::string_view op) {
+  if (op == "gemm") {
+    static constexpr tmaops_gemm_options initial = TMAOPS_GEMM_OPTIONS;
+    static const tmaops_option all[] = {TMAOPS_GEMM_OPTION_LIST(TMAOPS_TOLD)};
+    return all;
+  }
+  if (op == "ms_deform_attn") {
+    static constexpr tmaops_ms_deform_attn_options initial = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
+    static const tmaops_option all[] = {TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_TOLD)};
+    return all;
+  }
+  if (op == "resample") {
+    static constexpr tmaops_resample_options initial = TMAOPS_RESAMPLE_OPTIONS;
+    static const tmaops_option all[] = {TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_TOLD)};
+    return all;
+  }
+  return {};
 }
 
 /// The entry of that index; null behind the last one.
@@ -65,6 +111,8 @@ const tmaops_variant* tmaops_variant_at(const char* op, int64_t index) {
   });
   return variant;
 }
+
+const tmaops_option* tmaops_option_at(const char* op, int64_t index) { return entry(options_of(text(op)), index); }
 
 const tmaops_named_dtype* tmaops_dtype_at(int64_t index) { return entry(named_dtypes(), index); }
 

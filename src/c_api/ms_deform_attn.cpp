@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "c_api/options.hpp"
 #include "c_api/plan.hpp"
 
 namespace tmaops::c_api {
@@ -19,21 +20,9 @@ std::vector<LevelShape> level_shapes(const Arguments& read, const tmaops_level_s
 MsDeformAttnOptions attention_options(const Arguments& read, const tmaops_ms_deform_attn_options* given,
                                       std::int64_t level_count, Stream stream) {
   const auto options = read.options<tmaops_ms_deform_attn_options>(given, TMAOPS_MS_DEFORM_ATTN_OPTIONS);
-  const TensorView shapes = read.optional_tensor("spatial_shapes", options.spatial_shapes);
-  if (options.spatial_shapes != nullptr && shapes.rank > 0) level_count = shapes.shape[0];
-  MsDeformAttnOptions made{.spatial_shapes = shapes,
-                           .level_starts = read.optional_tensor("level_starts", options.level_starts),
-                           .sampling = read.enumerator<Sampling>("sampling", options.sampling),
-                           .softmax = options.softmax != 0,
-                           .reference_points = read.optional_tensor("reference_points", options.reference_points),
-                           .offset_scale = options.offset_scale,
-                           .padding_mask = read.optional_tensor("padding_mask", options.padding_mask),
-                           .bordered_value = options.bordered_value != 0,
-                           .variant = text(options.variant),
-                           .deterministic = options.deterministic != 0,
-                           .dependent_launch = options.dependent_launch != 0,
-                           .stream = stream,
-                           .allocator = Arguments::allocator(options.allocator)};
+  MsDeformAttnOptions made{.stream = stream};
+  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_READ)
+  if (made.spatial_shapes.rank > 0) level_count = made.spatial_shapes.shape[0];
   if (options.level_start_index != nullptr)
     made.level_start_index = read.list("level_start_index", options.level_start_index, level_count);
   if (options.points_per_level != nullptr)

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "c_api/options.hpp"
 #include "c_api/plan.hpp"
 
 namespace tmaops::c_api {
@@ -19,28 +20,19 @@ struct ResampleArguments {
 
 ResampleArguments resample_options(const Arguments& read, const tmaops_resample_options* given, Stream stream) {
   const auto options = read.options<tmaops_resample_options>(given, TMAOPS_RESAMPLE_OPTIONS);
-  ResampleArguments made;
+  ResampleArguments all;
+  ResampleOptions& made = all.options;
+  made.stream = stream;
+  TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_READ)
   for (const auto& [first, count, interpolation] :
        read.list("channel_groups", options.channel_groups, options.channel_group_count)) {
-    const std::string argument = "channel_groups[" + std::to_string(made.groups.size()) + "].interpolation";
-    made.groups.push_back({first, count, read.enumerator<Interpolation>(argument, interpolation)});
+    const std::string argument = "channel_groups[" + std::to_string(all.groups.size()) + "].interpolation";
+    all.groups.push_back({first, count, read.enumerator<Interpolation>(argument, interpolation)});
   }
-  made.options = {.interpolation = read.enumerator<Interpolation>("interpolation", options.interpolation),
-                  .channel_groups = made.groups,
-                  .outside = read.enumerator<Outside>("outside", options.outside),
-                  .duplicates = read.enumerator<Duplicates>("duplicates", options.duplicates),
-                  .max_gap = read.time("max_gap", options.max_gap),
-                  .source_offsets = read.list("source_offsets", options.source_offsets, options.source_offset_count),
-                  .target_offsets = read.list("target_offsets", options.target_offsets, options.target_offset_count),
-                  .valid = read.optional_tensor("valid", options.valid),
-                  .source_offset_tensor = read.optional_tensor("source_offset_tensor", options.source_offset_tensor),
-                  .target_offset_tensor = read.optional_tensor("target_offset_tensor", options.target_offset_tensor),
-                  .values = read.optional_tensor("values", options.values),
-                  .variant = text(options.variant),
-                  .dependent_launch = options.dependent_launch != 0,
-                  .stream = stream,
-                  .allocator = Arguments::allocator(options.allocator)};
-  return made;
+  made.channel_groups = all.groups;
+  made.source_offsets = read.list("source_offsets", options.source_offsets, options.source_offset_count);
+  made.target_offsets = read.list("target_offsets", options.target_offsets, options.target_offset_count);
+  return all;
 }
 
 /// Calls call(targets) with the target times or the grid, whichever is given.

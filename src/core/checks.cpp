@@ -81,6 +81,11 @@ void ArgumentChecks::views(std::initializer_list<std::pair<std::string_view, Con
   for (const auto& [argument, tensor] : arguments) view(argument, tensor);
 }
 
+void ArgumentChecks::no_enumerator(std::string_view argument, std::size_t value,
+                                   std::initializer_list<std::string_view> names) const {
+  fail(ErrorCode::bad_parameter, argument, std::to_string(value), "one of " + joined(names));
+}
+
 void ArgumentChecks::rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
                           std::string_view needed) const {
   if (std::find(allowed.begin(), allowed.end(), layout.rank) == allowed.end())

@@ -34,6 +34,12 @@ class ArgumentChecks {
     if (static_cast<std::size_t>(value) >= count)
       fail(ErrorCode::bad_parameter, argument, std::to_string(static_cast<std::size_t>(value)), std::string(needed));
   }
+  /// `value` is one of the enumerators of these names.
+  template <class Enum>
+  void enumerator(std::string_view argument, Enum value, std::initializer_list<std::string_view> names) const {
+    if (static_cast<std::size_t>(value) >= names.size())
+      no_enumerator(argument, static_cast<std::size_t>(value), names);
+  }
 
   /// Number of dimensions; `needed` is the shape in words, for example "(N, S, M, D)".
   void rank(std::string_view argument, const Layout& layout, std::initializer_list<int> allowed,
@@ -60,6 +66,9 @@ class ArgumentChecks {
                          std::string mend = {}) const;
 
  private:
+  [[noreturn]] void no_enumerator(std::string_view argument, std::size_t value,
+                                  std::initializer_list<std::string_view> names) const;
+
   std::string_view op_;
 };
 

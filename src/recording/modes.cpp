@@ -13,10 +13,10 @@
 namespace tmaops::recording {
 namespace {
 
-constexpr std::array kModes{Interpolation::linear, Interpolation::previous, Interpolation::next, Interpolation::nearest,
-                            Interpolation::cubic,  Interpolation::slerp,    Interpolation::mean, Interpolation::sum,
-                            Interpolation::min,    Interpolation::max,      Interpolation::any,  Interpolation::count,
-                            Interpolation::lowpass};
+#define TMAOPS_MODE(kind, word) Interpolation::word,
+constexpr std::array kModes{TMAOPS_WORDS_interpolation(TMAOPS_MODE)};
+#define TMAOPS_LISTED(kind, word) #word ", "
+constexpr const char* kModeNames = TMAOPS_WORDS_interpolation(TMAOPS_LISTED) "angle, angle:rad or angle:deg";
 // Norms of a quaternion beyond these give a warning, because slerp uses the direction only.
 constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;
 
@@ -327,12 +327,8 @@ class ModePlanner {
     if (text == "angle") return {Interpolation::linear, true, 0};
     if (text == "angle:rad") return {Interpolation::linear, true, 2 * std::numbers::pi};
     if (text == "angle:deg") return {Interpolation::linear, true, 360};
-    for (const Interpolation mode : kModes)
-      if (ops::resample::name_of(mode) == text) return {mode};
-    usage(
-        "'" + display_text(text) + "'",
-        "linear, previous, next, nearest, cubic, slerp, mean, sum, min, max, any, count, lowpass, angle, angle:rad or "
-        "angle:deg");
+    if (const auto mode = ops::resample::parse_interpolation(text)) return {*mode};
+    usage("'" + display_text(text) + "'", kModeNames);
   }
   void summarise(std::size_t column, ModePlan& plan) const {
     const auto& assigned = assigned_[column];

@@ -3,6 +3,10 @@
 
 #include <cstddef>
 #include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "c_api/arguments.hpp"
 #include "c_api/c_tensors.hpp"
@@ -18,22 +22,6 @@ using test::expect_error;
 const c_api::Arguments kOptions("gemm");
 
 // Programs are compiled against these numbers: a struct may grow at its end, and nothing else may change.
-static_assert(offsetof(tmaops_gemm_options, bias) == 24 && offsetof(tmaops_gemm_options, dependent_launch) == 40);
-static_assert(offsetof(tmaops_gemm_options, variant) == 48 && offsetof(tmaops_gemm_options, tuning) == 56);
-static_assert(offsetof(tmaops_gemm_options, version) == 64 && offsetof(tmaops_gemm_options, impl) == 72);
-static_assert(offsetof(tmaops_ms_deform_attn_options, softmax) == 28);
-static_assert(offsetof(tmaops_ms_deform_attn_options, padding_mask) == 40);
-static_assert(offsetof(tmaops_ms_deform_attn_options, dependent_launch) == 56);
-static_assert(offsetof(tmaops_ms_deform_attn_options, variant) == 64);
-static_assert(offsetof(tmaops_ms_deform_attn_options, offset_scale) == 72);
-static_assert(offsetof(tmaops_ms_deform_attn_options, level_starts) == 88);
-static_assert(offsetof(tmaops_resample_options, dependent_launch) == 20);
-static_assert(offsetof(tmaops_resample_options, channel_group_count) == 32);
-static_assert(offsetof(tmaops_resample_options, max_gap) == 40 &&
-              offsetof(tmaops_resample_options, source_offsets) == 56);
-static_assert(offsetof(tmaops_resample_options, valid) == 88 && offsetof(tmaops_resample_options, variant) == 96);
-static_assert(offsetof(tmaops_resample_options, source_offset_tensor) == 112 &&
-              offsetof(tmaops_resample_options, target_offset_tensor) == 120);
 static_assert(sizeof(tmaops_uniform_grid) == 40 && sizeof(tmaops_channel_group) == 24);
 static_assert(sizeof(tmaops_level_shape) == 16 && sizeof(tmaops_ms_deform_attn_gradients) == 24);
 static_assert(offsetof(tmaops_error, number) == 8 && offsetof(tmaops_error, message) == 56);
@@ -42,6 +30,77 @@ static_assert(offsetof(tmaops_named_dtype, dtype) == 8);
 
 tmaops_gemm_options read(const tmaops_gemm_options* given) {
   return kOptions.options<tmaops_gemm_options>(given, TMAOPS_GEMM_OPTIONS);
+}
+
+TEST(COptions, stand_where_programs_that_were_compiled_before_expect_them) {
+  using Offsets = std::vector<std::pair<std::string, std::int64_t>>;
+  const std::map<std::string, Offsets> known = {{"gemm",
+                                                 {{"alpha", 8},
+                                                  {"beta", 12},
+                                                  {"c", 16},
+                                                  {"bias", 24},
+                                                  {"bias_axis", 32},
+                                                  {"activation", 36},
+                                                  {"dependent_launch", 40},
+                                                  {"variant", 48},
+                                                  {"tuning", 56},
+                                                  {"version", 64},
+                                                  {"impl", 72}}},
+                                                {"ms_deform_attn",
+                                                 {{"level_start_index", 8},
+                                                  {"points_per_level", 16},
+                                                  {"sampling", 24},
+                                                  {"softmax", 28},
+                                                  {"reference_points", 32},
+                                                  {"padding_mask", 40},
+                                                  {"bordered_value", 48},
+                                                  {"deterministic", 52},
+                                                  {"dependent_launch", 56},
+                                                  {"variant", 64},
+                                                  {"offset_scale", 72},
+                                                  {"spatial_shapes", 80},
+                                                  {"level_starts", 88},
+                                                  {"allocator", 96}}},
+                                                {"resample",
+                                                 {{"interpolation", 8},
+                                                  {"outside", 12},
+                                                  {"duplicates", 16},
+                                                  {"dependent_launch", 20},
+                                                  {"channel_groups", 24},
+                                                  {"channel_group_count", 32},
+                                                  {"max_gap", 40},
+                                                  {"source_offsets", 56},
+                                                  {"source_offset_count", 64},
+                                                  {"target_offsets", 72},
+                                                  {"target_offset_count", 80},
+                                                  {"valid", 88},
+                                                  {"variant", 96},
+                                                  {"allocator", 104},
+                                                  {"source_offset_tensor", 112},
+                                                  {"target_offset_tensor", 120},
+                                                  {"values", 128}}}};
+  for (const auto& [op, wanted] : known) {
+    Offsets found;
+    for (std::int64_t i = 0; const tmaops_option* option = tmaops_option_at(op.c_str(), i); ++i)
+      found.emplace_back(option->name, option->offset);
+    ASSERT_GE(found.size(), wanted.size());
+    found.resize(wanted.size());  // new ones stand behind them
+    EXPECT_EQ(found, wanted) << op;
+  }
+  EXPECT_EQ(tmaops_option_at("resample_backward", 0), nullptr);
+}
+
+TEST(COptions, are_told_with_their_words_and_defaults) {
+  const tmaops_option* alpha = tmaops_option_at("gemm", 0);
+  EXPECT_STREQ(alpha->kind, "f32");
+  EXPECT_STREQ(alpha->torch, "none");
+  EXPECT_EQ(alpha->initial, 1);
+  EXPECT_EQ(alpha->words, nullptr);
+  const tmaops_option* interpolation = tmaops_option_at("resample", 0);
+  EXPECT_STREQ(interpolation->kind, "word");
+  EXPECT_STREQ(interpolation->torch, "both");
+  EXPECT_STREQ(interpolation->words[tmaops_interpolation_lowpass], "lowpass");
+  EXPECT_EQ(interpolation->words[tmaops_interpolation_lowpass + 1], nullptr);
 }
 
 TEST(COptions, null_means_the_defaults_and_the_initialisers_are_those) {

@@ -87,7 +87,7 @@ GemmConfig read_gemm(const Settings& problem) {
   config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
   config.bias = problem.word("bias", "none", {"none", "column", "row"});
   if (problem.has("impl")) config.impl = "wgmma";  // of the operator's own choice; CuTe's kernels are peers
-  config.activation = *parse_activation(problem.word("activation", "none", {"none", "relu", "gelu", "silu"}));
+  config.activation = *parse_activation(problem.word("activation", "none", {TMAOPS_WORDS_activation(TMAOPS_TEXT)}));
   return config;
 }
 

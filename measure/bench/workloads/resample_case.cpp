@@ -54,9 +54,7 @@ ResampleCase read_resample_case(const Settings& problem) {
   made.dtype = problem.dtype("dtype", DType::f32, {DType::f16, DType::bf16, DType::f32, DType::f64});
   made.time_dtype = problem.dtype("times", DType::f32, {DType::f32, DType::f64, DType::i64});
   made.interpolation =
-      static_cast<Interpolation>(problem.choice("interpolation", "linear",
-                                                {"linear", "previous", "next", "nearest", "cubic", "slerp", "mean",
-                                                 "sum", "min", "max", "any", "count", "lowpass"}));
+      static_cast<Interpolation>(problem.choice("interpolation", "linear", {TMAOPS_WORDS_interpolation(TMAOPS_TEXT)}));
   made.outside = static_cast<Outside>(problem.choice("outside", "hold", {"hold", "nan", "extrapolate"}));
   made.max_gap = problem.number("max_gap", 0, 0, 1e9);
   made.backward = problem.choice("direction", "forward", {"forward", "backward"}) == 1;

@@ -13,8 +13,8 @@ namespace tmaops {
 namespace {
 
 constexpr std::array<std::string_view, 4> kModes{"RC", "CR", "RR", "CC"};
-constexpr std::array<std::string_view, 4> kActivations{"none", "relu", "gelu", "silu"};
-constexpr std::array<std::string_view, 2> kAxes{"column", "row"};
+constexpr std::string_view kActivations[] = {TMAOPS_WORDS_activation(TMAOPS_TEXT)};
+constexpr std::string_view kAxes[] = {TMAOPS_WORDS_bias_axis(TMAOPS_TEXT)};
 
 }  // namespace
 
@@ -140,8 +140,8 @@ std::string Problem::text() const {
 Problem make_problem(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
                      const GemmOptions& options) {
   const ArgumentChecks check("gemm");
-  check.enumerator("activation", options.activation, kActivations.size(), "none, relu, gelu or silu");
-  check.enumerator("bias_axis", options.bias_axis, kAxes.size(), "column or row");
+  check.enumerator("activation", options.activation, {TMAOPS_WORDS_activation(TMAOPS_TEXT)});
+  check.enumerator("bias_axis", options.bias_axis, {TMAOPS_WORDS_bias_axis(TMAOPS_TEXT)});
   check.views({{"a", a}, {"b", b}, {"d", d}, {"c", options.c}, {"bias", options.bias}});
 
   check.rank("d", d, {2, 3}, "(M, N) or (batch, M, N)");

@@ -265,7 +265,7 @@ Problem make_input_problem(std::string_view op, const ConstTensorView& value, st
   checks.list("levels", levels);
   checks.list("level_start_index", options.level_start_index);
   checks.list("points_per_level", options.points_per_level);
-  checks.enumerator("sampling", options.sampling, 2, "bilinear or nearest");
+  checks.enumerator("sampling", options.sampling, {TMAOPS_WORDS_sampling(TMAOPS_TEXT)});
   checks.rank("value", value, {4}, "(N, S, M, D)");
   Problem problem;
   problem.batch = value.shape[0];

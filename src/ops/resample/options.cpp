@@ -4,52 +4,21 @@
 #include <cmath>
 #include <string>
 
+#include "core/enum_name.hpp"
+
 namespace tmaops::ops::resample {
 
-std::string_view name_of(Interpolation interpolation) {
-  switch (interpolation) {
-    case Interpolation::linear:
-      return "linear";
-    case Interpolation::previous:
-      return "previous";
-    case Interpolation::next:
-      return "next";
-    case Interpolation::nearest:
-      return "nearest";
-    case Interpolation::cubic:
-      return "cubic";
-    case Interpolation::slerp:
-      return "slerp";
-    case Interpolation::mean:
-      return "mean";
-    case Interpolation::sum:
-      return "sum";
-    case Interpolation::min:
-      return "min";
-    case Interpolation::max:
-      return "max";
-    case Interpolation::any:
-      return "any";
-    case Interpolation::count:
-      return "count";
-    case Interpolation::lowpass:
-      return "lowpass";
-  }
-  return "";
-}
+namespace {
 
-std::string_view name_of(Outside outside) {
-  switch (outside) {
-    case Outside::hold:
-      return "hold";
-    case Outside::nan:
-      return "nan";
-    case Outside::extrapolate:
-      return "extrapolate";
-    case Outside::error:
-      return "error";
-  }
-  return "";
+constexpr std::string_view kInterpolations[] = {TMAOPS_WORDS_interpolation(TMAOPS_TEXT)};
+constexpr std::string_view kOutside[] = {TMAOPS_WORDS_outside(TMAOPS_TEXT)};
+
+}  // namespace
+
+std::string_view name_of(Interpolation interpolation) { return enum_name(kInterpolations, interpolation); }
+std::string_view name_of(Outside outside) { return enum_name(kOutside, outside); }
+std::optional<Interpolation> parse_interpolation(std::string_view name) {
+  return parse_enum<Interpolation>(kInterpolations, name);
 }
 
 double as_double(const std::variant<double, std::int64_t>& number) {
@@ -144,8 +113,7 @@ std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int6
                   "a group that starts at channel " + std::to_string(next) + " and ends by channel " +
                       std::to_string(channels));
     checks.enumerator(options.channel_groups.empty() ? "interpolation" : argument + ".interpolation",
-                      group.interpolation, 13,
-                      "linear, previous, next, nearest, cubic, slerp, mean, sum, min, max, any, count or lowpass");
+                      group.interpolation, {TMAOPS_WORDS_interpolation(TMAOPS_TEXT)});
     if (group.interpolation == Interpolation::slerp && group.count != 4)
       checks.fail(ErrorCode::bad_quaternion, options.channel_groups.empty() ? "interpolation" : argument,
                   "slerp over " + std::to_string(group.count) + " channels", "4 channels x, y, z, w");
@@ -159,8 +127,8 @@ std::vector<ChannelGroup> checked_groups(const ArgumentChecks& checks, std::int6
 }
 
 void check_policies(const ArgumentChecks& checks, DType times, const ResampleOptions& options) {
-  checks.enumerator("outside", options.outside, 4, "hold, nan, extrapolate or error");
-  checks.enumerator("duplicates", options.duplicates, 2, "error or last");
+  checks.enumerator("outside", options.outside, {TMAOPS_WORDS_outside(TMAOPS_TEXT)});
+  checks.enumerator("duplicates", options.duplicates, {TMAOPS_WORDS_duplicates(TMAOPS_TEXT)});
   if (const auto* seconds = std::get_if<double>(&options.max_gap); seconds && !(*seconds >= 0))
     checks.fail(ErrorCode::bad_parameter, "max_gap", std::to_string(*seconds), "0 or more");
   if (const auto* whole = std::get_if<std::int64_t>(&options.max_gap); whole && *whole < 0)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -12,9 +13,10 @@
 
 namespace tmaops::ops::resample {
 
-/// As in configurations and on the command line; empty for a value that is none of them.
+/// As in configurations and on the command line; "?" for a value that is none of them.
 std::string_view name_of(Interpolation interpolation);
 std::string_view name_of(Outside outside);
+std::optional<Interpolation> parse_interpolation(std::string_view name);
 
 /// Whether a mode has a derivative to the values that resample_backward() computes.
 constexpr bool has_gradient(Interpolation interpolation) {
