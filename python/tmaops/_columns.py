@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tmaops import _errors, _recording
+from tmaops._types import R, Recording
 
 _log = logging.getLogger("tmaops")
 
@@ -31,11 +32,11 @@ class Report:
     """
 
     modes: list[tuple[str, str]]
-    time: dict[str, Any]
+    time: dict[str, object]
     quaternions: list[dict[str, str]]
     warnings: list[str]
     notes: list[str]
-    json: dict[str, Any] = field(repr=False)
+    json: dict[str, object] = field(repr=False)
 
 
 def is_recording(value: Any) -> bool:
@@ -284,11 +285,11 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
 
 
 def resample_columns(
-    recording: Any,
+    recording: R,
     *,
     hz: float | None = None,
-    times: Any = None,
-    like: Any = None,
+    times: object = None,
+    like: Recording | None = None,
     mode: None | str | list[str] | dict[str, str] = None,
     columns: str | None = None,
     time: str | None = None,
@@ -306,7 +307,7 @@ def resample_columns(
     sort: bool = False,
     strict: bool = False,
     report: bool = False,
-) -> Any:
+) -> R:
     """A recording of named columns at other times, every column by the rule for its name and type.
 
     The rules are those of ``tmaops resample`` (docs/resample_command.md): real numbers are linear, quaternions slerp,

@@ -188,7 +188,7 @@ def resample(
     variant: str | None = None,
     stream: Stream = None,
     axis: int | None = None,
-    **columns: Any,
+    **columns: object,
 ) -> R:
     """Values of trajectories with irregular timestamps at other times: output[b, t, :] = values[b] at target_times[b, t].
 
@@ -232,7 +232,7 @@ def resample(
                 columns["times"] = source_times
             named = {"outside": (outside, "hold"), "duplicates": (duplicates, "error"), "max_gap": (max_gap, None)}
             columns.update({name: given for name, (given, default) in named.items() if given != default})
-            return resample_columns(values, **columns)
+            return resample_columns(values, **columns)  # type: ignore[arg-type]
     if given.pop("columns"):
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")
     if arrays.is_array(values) and lies_along_axis(values, axis, source_offsets, target_offsets):

@@ -34,7 +34,7 @@ class _Frame(Protocol):
 
 
 ArrayLike: TypeAlias = _DLPackArray | _CudaArray | _HostArray  # of NumPy, torch, CuPy, JAX, ...
-Recording: TypeAlias = Mapping[str, ArrayLike] | _Frame  # columns by name: a dictionary of arrays, a frame
+Recording: TypeAlias = Mapping[str, object] | _Frame  # columns by name: a dictionary of arrays, a frame
 A = TypeVar("A", bound=ArrayLike)  # the caller's kind of array, which a new result has too
 B = TypeVar("B", bound=ArrayLike)
 C = TypeVar("C", bound=ArrayLike)

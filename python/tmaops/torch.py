@@ -31,24 +31,48 @@ from torch import Tensor
 
 from tmaops import _gemm, _ms_deform_attn, _resample, _torch_definitions
 from tmaops._errors import Error, invalid_type, invalid_value
-from tmaops._library import error_of, library
+from tmaops._library import OPTIONS, error_of, library
 from tmaops._types import Activation, Duplicates, Interpolation, Outside, Sampling
 
 _library = torch.library.Library("tmaops", "FRAGMENT")
+_ARGUMENTS = {
+    "word": "str {name}='{word}'",
+    "flag": "bool {name}=False",
+    "i32": "int {name}=0",
+    "f32": "float {name}={initial}",
+    "f64": "float {name}={initial}",
+    "time": "float? {name}=None",
+    "tensor": "Tensor? {name}=None",
+    "i64_list": "SymInt[]? {name}=None",
+    "i32_list": "int[]? {name}=None",
+}
+
+
+def _options_of(operator: str, direction: str = "forward") -> str:
+    """Those options of options.h that torch's operator takes, as arguments of its schema."""
+    return "".join(
+        ", "
+        + _ARGUMENTS[option.kind].format(
+            name=option.name, word=option.words[:1] and option.words[0], initial=option.initial
+        )
+        for option in OPTIONS[operator]
+        if option.torch in ("both", direction)
+    )
+
+
 _SCHEMAS = {
-    "ms_deform_attn": "(Tensor value, SymInt[] levels, Tensor sampling_locations, Tensor attention_weights, "
-    "SymInt[]? level_start_index=None, int[]? points_per_level=None, str sampling='bilinear', Tensor? spatial_shapes=None, "
-    "Tensor? level_starts=None, ScalarType? out_dtype=None) -> Tensor",
+    "ms_deform_attn": "(Tensor value, SymInt[] levels, Tensor sampling_locations, Tensor attention_weights"
+    + _options_of("ms_deform_attn")
+    + ", ScalarType? out_dtype=None) -> Tensor",
     "ms_deform_attn_backward": "(Tensor grad_output, Tensor value, SymInt[] levels, Tensor sampling_locations, "
-    "Tensor attention_weights, SymInt[]? level_start_index, int[]? points_per_level, str sampling, int needed, bool deterministic, "
-    "Tensor? spatial_shapes=None, Tensor? level_starts=None) -> (Tensor, Tensor, Tensor)",
-    "resample": "(Tensor values, Tensor source_times, Tensor target_times, str interpolation='linear', str outside='hold', "
-    "str duplicates='error', float? max_gap=None, int[]? source_offsets=None, int[]? target_offsets=None, "
-    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None) -> Tensor",
-    "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples, str interpolation, "
-    "str outside, str duplicates, float? max_gap, int[]? source_offsets, int[]? target_offsets, "
-    "Tensor? source_offset_tensor=None, Tensor? target_offset_tensor=None, Tensor? values=None) -> Tensor",
-    "gemm": "(Tensor a, Tensor b, Tensor? bias=None, str activation='none', ScalarType? out_dtype=None) -> Tensor",
+    "Tensor attention_weights, int needed"
+    + _options_of("ms_deform_attn", "backward")
+    + ") -> (Tensor, Tensor, Tensor)",
+    "resample": "(Tensor values, Tensor source_times, Tensor target_times" + _options_of("resample") + ") -> Tensor",
+    "resample_backward": "(Tensor grad_output, Tensor source_times, Tensor target_times, SymInt samples"
+    + _options_of("resample", "backward")
+    + ") -> Tensor",
+    "gemm": "(Tensor a, Tensor b" + _options_of("gemm") + ", ScalarType? out_dtype=None) -> Tensor",
 }
 # Beside each operator stands another, named ..._kernel, which asks for no gradient: compiled graphs hold it, and call no Python.
 for _name, _schema in _SCHEMAS.items():
@@ -86,11 +110,13 @@ def _register(name: str, kernel: object) -> None:
 
 
 def _register_fake(name: str) -> Callable:
-    """A decorator: the function gives the operator's outputs without values."""
+    """A decorator: the function gives the operator's outputs without values, from its arguments by name."""
 
     def register(fake: Callable) -> None:
         for operator in (name, f"{name}_kernel"):
-            torch.library.register_fake(f"tmaops::{operator}", fake)
+            torch.library.register_fake(
+                f"tmaops::{operator}", lambda *args, **kwargs: fake(**{**_named(name, args), **kwargs})
+            )
 
     return register
 
@@ -109,28 +135,44 @@ _defaults = {
     name: tuple(argument.default_value for argument in operator._schema.arguments if argument.has_default_value())
     for name, operator in _operators.items()
 }
+_names = {name: [argument.name for argument in operator._schema.arguments] for name, operator in _operators.items()}
 _functions: dict[str, Any] = {}  # the autograd.Function of each operator with a gradient
 _forward_ad = torch.autograd.forward_ad
 _functorch_level = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
 
 
-def _call(name: str, arguments: tuple[Any, ...], options: tuple[object, ...]) -> Tensor:
-    """The operator, with its errors as tmaops.Error. `options` are all arguments that have a default."""
-    operator = _operators[name]
+def _named(name: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """The arguments of an operator by name; those that are left out are at their defaults."""
+    names, defaults = _names[name], _defaults[name]
+    given = dict(zip(names[len(names) - len(defaults) :], defaults))
+    given.update(zip(names, arguments))
+    return given
+
+
+def _ordered(name: str, given: dict[str, Any]) -> list[Any]:
+    """The arguments of an operator in its order; those that are not given are at their defaults."""
+    all_given = {**_named(name, ()), **given}
+    return [all_given[what] for what in _names[name]]
+
+
+def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tensor:
+    """The operator, with its errors as tmaops.Error. `given` are options by name; the others are at their defaults."""
+    operator, defaults = _operators[name], _defaults[name]
+    options = tuple([given.get(what, usual) for what, usual in zip(_names[name][len(arguments) :], defaults)])
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         if torch.onnx.is_in_onnx_export():
             return _definition(name)(*arguments, *options)
         return operator(*arguments, *options)
-    usual = options == _defaults[name]  # torch needs time to convert each of them
-    given = arguments if usual else arguments + options
+    usual = options == defaults  # torch needs time to convert each of them
+    passed = arguments if usual else arguments + options
     try:
         if _watched():
-            return operator(*given)
+            return operator(*passed)
         # torch's way to `kernel` takes longer
-        if _needs_gradient(given):
+        if _needs_gradient(passed):
             return _functions[name].apply(*arguments, *options)
-        return _kernels[name](*given)
+        return _kernels[name](*passed)
     except (Error, RuntimeError, TypeError, ValueError) as error:
         named = _named_error(name, arguments + options, error)
         if named is None:
@@ -278,72 +320,28 @@ def _batch_of(arguments: Sequence[Any], in_dims: Sequence[int | None], names: Se
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
 
 
-def _pairs(levels: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(levels[::2], levels[1::2]))
+def _with_levels(given: dict[str, Any]) -> dict[str, Any]:
+    """The levels of an operator as those of the function over ctypes."""
+    shapes, starts = given.pop("spatial_shapes"), given.pop("level_starts")
+    if shapes is not None:
+        return {**given, "levels": shapes, "level_start_index": starts, "synchronize": False}
+    return {**given, "levels": list(zip(given["levels"][::2], given["levels"][1::2]))}
 
 
 @torch.no_grad()
-def _attention_by(
-    function,
-    value,
-    levels,
-    sampling_locations,
-    attention_weights,
-    level_start_index=None,
-    points_per_level=None,
-    sampling="bilinear",
-    spatial_shapes=None,
-    level_starts=None,
-    out_dtype=None,
-):
-    on_host = spatial_shapes is None
-    return function(
-        value,
-        _pairs(levels) if on_host else spatial_shapes,
-        sampling_locations,
-        attention_weights,
-        level_start_index=level_start_index if on_host else level_starts,
-        points_per_level=points_per_level,
-        sampling=sampling,
-        out_dtype=out_dtype,
-        synchronize=on_host,
-    )
+def _attention_by(function, *arguments):
+    return function(**_with_levels(_named("ms_deform_attn", arguments)))
 
 
 _attention = functools.partial(_attention_by, _ms_deform_attn.ms_deform_attn)
 
 
 @torch.no_grad()
-def _attention_backward(
-    grad_output,
-    value,
-    levels,
-    sampling_locations,
-    attention_weights,
-    level_start_index,
-    points_per_level,
-    sampling,
-    needed,
-    deterministic,
-    spatial_shapes=None,
-    level_starts=None,
-):
-    inputs = (value, sampling_locations, attention_weights)
-    on_host = spatial_shapes is None
-    wanted = [bool(needed >> index & 1) for index in range(3)]
-    gradients = _ms_deform_attn.ms_deform_attn_backward(
-        value,
-        _pairs(levels) if on_host else spatial_shapes,
-        sampling_locations,
-        attention_weights,
-        grad_output,
-        level_start_index=level_start_index if on_host else level_starts,
-        points_per_level=points_per_level,
-        sampling=sampling,
-        needed=wanted,
-        deterministic=deterministic,
-        synchronize=on_host,
-    )
+def _attention_backward(*arguments):
+    given = _named("ms_deform_attn_backward", arguments)
+    inputs = (given["value"], given["sampling_locations"], given["attention_weights"])
+    given["needed"] = [bool(given["needed"] >> index & 1) for index in range(3)]
+    gradients = _ms_deform_attn.ms_deform_attn_backward(**_with_levels(given))
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
 
@@ -351,74 +349,44 @@ _register("ms_deform_attn", _attention)
 _register("ms_deform_attn_backward", _attention_backward)
 
 
-def _attention_fake(
-    value,
-    levels,
-    sampling_locations,
-    attention_weights,
-    level_start_index=None,
-    points_per_level=None,
-    sampling="bilinear",
-    spatial_shapes=None,
-    level_starts=None,
-    out_dtype=None,
-):
+@_register_fake("ms_deform_attn")
+def _(value, sampling_locations, out_dtype, **_):
     shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
 
-_register_fake("ms_deform_attn")(_attention_fake)
-
-
 @_register_fake("ms_deform_attn_backward")
-def _(
-    grad_output,
-    value,
-    levels,
-    sampling_locations,
-    attention_weights,
-    level_start_index,
-    points_per_level,
-    sampling,
-    needed,
-    deterministic,
-    spatial_shapes=None,
-    level_starts=None,
-):
+def _(value, sampling_locations, attention_weights, needed, **_):
     inputs = (value, sampling_locations, attention_weights)
     return tuple(like.new_empty(like.shape if needed >> index & 1 else (0,)) for index, like in enumerate(inputs))
 
 
+def _save(ctx, given: dict[str, Any]) -> None:
+    """Keeps arguments for the backward pass."""
+    ctx.names = [what for what, value in given.items() if isinstance(value, Tensor)]
+    ctx.given = {what: value for what, value in given.items() if not isinstance(value, Tensor)}
+    ctx.save_for_backward(*(given[what] for what in ctx.names))
+
+
+def _saved(ctx) -> dict[str, Any]:
+    return {**ctx.given, **dict(zip(ctx.names, ctx.saved_tensors))}
+
+
 def _attention_context(ctx, inputs, output) -> None:
-    value, ctx.levels, locations, weights, ctx.starts, ctx.points, ctx.sampling, shapes, starts, _ = inputs
-    ctx.save_for_backward(value, locations, weights, shapes, starts)
+    _save(ctx, _named("ms_deform_attn", inputs))
 
 
 def _attention_gradient(ctx, grad):
-    value, locations, weights, shapes, starts = ctx.saved_tensors
-    needs = ctx.needs_input_grad
+    given, needs = _saved(ctx), ctx.needs_input_grad
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
-    needed = [needs[0], needs[2] and ctx.sampling != "nearest", needs[3]]
-    if grad.dtype not in (value.dtype, torch.float32):
-        grad = grad.to(value.dtype)
-    gradients = torch.ops.tmaops.ms_deform_attn_backward(
-        grad,
-        value,
-        ctx.levels,
-        locations,
-        weights,
-        ctx.starts,
-        ctx.points,
-        ctx.sampling,
-        sum(wanted << index for index, wanted in enumerate(needed)),
-        torch.are_deterministic_algorithms_enabled(),
-        shapes,
-        starts,
-    )
-    grad_value, grad_locations, grad_weights = (
-        gradient if wanted else None for gradient, wanted in zip(gradients, needed)
-    )
-    return grad_value, None, grad_locations, grad_weights, *(None,) * 6
+    needed = [needs[0], needs[2] and given["sampling"] != "nearest", needs[3]]
+    if grad.dtype not in (given["value"].dtype, torch.float32):
+        grad = grad.to(given["value"].dtype)
+    given["grad_output"], given["deterministic"] = grad, torch.are_deterministic_algorithms_enabled()
+    given["needed"] = sum(wanted << index for index, wanted in enumerate(needed))
+    gradients = _operators["ms_deform_attn_backward"](*_ordered("ms_deform_attn_backward", given))
+    value, locations, weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
+    return value, None, locations, weights, *(None,) * len(_defaults["ms_deform_attn"])
 
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
@@ -521,87 +489,37 @@ def ms_deform_attn(
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
     if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()
-    return _call(
-        "ms_deform_attn",
-        (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights),
-        (
-            None if there else level_start_index,
-            points_per_level,
-            sampling,
-            levels if there else None,
-            level_start_index if there else None,
-            out_dtype,
-        ),
-    )
+    options: dict[str, Any] = {"points_per_level": points_per_level, "sampling": sampling, "out_dtype": out_dtype}
+    if there:
+        options["spatial_shapes"], options["level_starts"] = levels, level_start_index
+    else:
+        options["level_start_index"] = level_start_index
+    flat = [] if there else _flat_levels(levels)
+    return _call("ms_deform_attn", (value, flat, sampling_locations, attention_weights), options)
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
 
 
-def _one_of(offsets, tensor):
-    return offsets if tensor is None else tensor
+def _with_offsets(given: dict[str, Any]) -> dict[str, Any]:
+    """The offsets of an operator as those of the function over ctypes."""
+    for side in ("source", "target"):
+        there = given.pop(f"{side}_offset_tensor")
+        given[f"{side}_offsets"] = given[f"{side}_offsets"] if there is None else there
+    return given
 
 
 @torch.no_grad()
-def _resampled_by(
-    function,
-    values,
-    source_times,
-    target_times,
-    interpolation="linear",
-    outside="hold",
-    duplicates="error",
-    max_gap=None,
-    source_offsets=None,
-    target_offsets=None,
-    source_offset_tensor=None,
-    target_offset_tensor=None,
-):
-    return function(
-        values,
-        source_times,
-        target_times,
-        interpolation=interpolation,
-        outside=outside,
-        duplicates=duplicates,
-        max_gap=max_gap,
-        source_offsets=_one_of(source_offsets, source_offset_tensor),
-        target_offsets=_one_of(target_offsets, target_offset_tensor),
-    )
+def _resampled_by(function, *arguments):
+    return function(**_with_offsets(_named("resample", arguments)))
 
 
 _resampled = functools.partial(_resampled_by, _resample.resample)
 
 
 @torch.no_grad()
-def _resampled_backward(
-    grad_output,
-    source_times,
-    target_times,
-    samples,
-    interpolation,
-    outside,
-    duplicates,
-    max_gap,
-    source_offsets,
-    target_offsets,
-    source_offset_tensor=None,
-    target_offset_tensor=None,
-    values=None,
-):
-    return _resample.resample_backward(
-        grad_output,
-        source_times,
-        target_times,
-        samples=samples,
-        values=values,
-        interpolation=interpolation,
-        outside=outside,
-        duplicates=duplicates,
-        max_gap=max_gap,
-        source_offsets=_one_of(source_offsets, source_offset_tensor),
-        target_offsets=_one_of(target_offsets, target_offset_tensor),
-    )
+def _resampled_backward(*arguments):
+    return _resample.resample_backward(**_with_offsets(_named("resample_backward", arguments)))
 
 
 _register("resample", _resampled)
@@ -609,19 +527,7 @@ _register("resample_backward", _resampled_backward)
 
 
 @_register_fake("resample")
-def _(
-    values,
-    source_times,
-    target_times,
-    interpolation="linear",
-    outside="hold",
-    duplicates="error",
-    max_gap=None,
-    source_offsets=None,
-    target_offsets=None,
-    source_offset_tensor=None,
-    target_offset_tensor=None,
-):
+def _(values, target_times, source_offsets, source_offset_tensor, target_offsets, target_offset_tensor, **_):
     targets = target_times.shape[-1]
     if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
@@ -633,38 +539,23 @@ def _(
 
 
 @_register_fake("resample_backward")
-def _(
-    grad_output,
-    source_times,
-    target_times,
-    samples,
-    interpolation,
-    outside,
-    duplicates,
-    max_gap,
-    source_offsets,
-    target_offsets,
-    source_offset_tensor=None,
-    target_offset_tensor=None,
-    values=None,
-):
+def _(grad_output, samples, source_offsets, source_offset_tensor, **_):
     batch = grad_output.shape[:1] if source_offsets is None and source_offset_tensor is None else ()
     return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
 
 
 def _resample_context(ctx, inputs, output) -> None:
-    values, source_times, target_times, *ctx.options, source_offsets, target_offsets = inputs
-    ctx.samples = values.shape[-2]
-    needed = values if ctx.options[0] in _resample.EXTREMES else None
-    ctx.save_for_backward(source_times, target_times, needed, source_offsets, target_offsets)
+    given = _named("resample", inputs)
+    given["samples"] = given["values"].shape[-2]
+    if given["interpolation"] not in _resample.EXTREMES:
+        del given["values"]
+    _save(ctx, given)
 
 
 def _resample_gradient(ctx, grad):
-    source_times, target_times, values, *offsets = ctx.saved_tensors
-    gradient = torch.ops.tmaops.resample_backward(
-        grad, source_times, target_times, ctx.samples, *ctx.options, *offsets, values
-    )
-    return (gradient,) + (None,) * 10
+    given = {**_saved(ctx), "grad_output": grad}
+    gradient = _operators["resample_backward"](*_ordered("resample_backward", given))
+    return gradient, *(None,) * (len(_names["resample"]) - 1)
 
 
 def _listed(offsets, values):
@@ -704,35 +595,29 @@ def resample(
     Raises:
         tmaops.Error: as tmaops.resample. NotImplementedError in forward mode, and for second derivatives.
     """
+    options: dict[str, Any] = {
+        "interpolation": interpolation,
+        "outside": outside,
+        "duplicates": duplicates,
+        "max_gap": max_gap,
+    }
     if isinstance(values, Tensor) and _resample.lies_along_axis(values, axis, source_offsets, target_offsets):
         place = _resample.axis_of(values, axis)
         first = values.movedim(place, 0)
         rows = first.reshape(1, first.shape[0], math.prod(first.shape[1:]))
-        made = resample(
-            rows,
-            source_times,
-            target_times,
-            interpolation=interpolation,
-            outside=outside,
-            duplicates=duplicates,
-            max_gap=max_gap,
-        )
+        made = resample(rows, source_times, target_times, **options)
         return made.view(-1, *first.shape[1:]).movedim(0, place)
-    source, source_tensor = _listed(source_offsets, values)
-    target, target_tensor = _listed(target_offsets, values)
-    return _call(
-        "resample",
-        (values, source_times, target_times),
-        (interpolation, outside, duplicates, max_gap, source, target, source_tensor, target_tensor),
-    )
+    options["source_offsets"], options["source_offset_tensor"] = _listed(source_offsets, values)
+    options["target_offsets"], options["target_offset_tensor"] = _listed(target_offsets, values)
+    return _call("resample", (values, source_times, target_times), options)
 
 
 # --- matrix multiplication -------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def _product_by(function, a, b, bias=None, activation="none", out_dtype=None):
-    return function(a, b, bias=bias, activation=activation, out_dtype=out_dtype)
+def _product_by(function, *arguments):
+    return function(**_named("gemm", arguments))
 
 
 _product = functools.partial(_product_by, _gemm.gemm)
@@ -741,7 +626,7 @@ _register("gemm", _product)
 
 
 @_register_fake("gemm")
-def _(a, b, bias=None, activation="none", out_dtype=None):
+def _(a, b, out_dtype, **_):
     shape = (*a.shape[:-1], b.shape[-1])
     if b.dim() == 3 and a.dim() == 2:
         shape = (b.shape[0], *shape)
@@ -749,42 +634,51 @@ def _(a, b, bias=None, activation="none", out_dtype=None):
 
 
 def _gemm_context(ctx, inputs, output) -> None:
-    a, b, bias, ctx.activation, _ = inputs
-    ctx.bias_dtype = None if bias is None else bias.dtype
-    ctx.save_for_backward(a, b, bias)
+    _save(ctx, _named("gemm", inputs))
 
 
-def _activation_gradient(activation: Activation, sums: Tensor, grad: Tensor) -> Tensor:
-    """grad times the derivative of the activation at `sums`, in f32."""
-    if activation == "relu":
-        return torch.where(sums > 0, grad, 0)
-    if activation == "gelu":
-        return grad * (
-            0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi)
-        )
+def _gelu_gradient(sums: Tensor, grad: Tensor) -> Tensor:
+    bell = torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi)
+    return grad * (0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * bell)
+
+
+def _silu_gradient(sums: Tensor, grad: Tensor) -> Tensor:
     share = torch.sigmoid(sums)
     return grad * share * (1 + sums * (1 - share))
 
 
+# grad times the derivative of the activation at the sums, in f32.
+_ACTIVATION_GRADIENTS: dict[Activation, Callable[[Tensor, Tensor], Tensor]] = {
+    "relu": lambda sums, grad: torch.where(sums > 0, grad, 0),
+    "gelu": _gelu_gradient,
+    "silu": _silu_gradient,
+}
+
+
 def _gemm_gradient(ctx, grad):
-    a, b, bias = ctx.saved_tensors
-    if ctx.activation != "none":  # computed again, since the output does not tell them
-        sums = torch.ops.tmaops.gemm(a, b, bias, "none", torch.float32)
-        grad = _activation_gradient(ctx.activation, sums, grad.float())
+    given = _saved(ctx)
+    a, b, bias, activation = (given[what] for what in ("a", "b", "bias", "activation"))
+    if activation != "none":  # computed again, since the output does not tell them
+        if activation not in _ACTIVATION_GRADIENTS:
+            raise NotImplementedError(f"tmaops::gemm has no gradient of {activation}")
+        plain = {**given, "activation": "none", "out_dtype": torch.float32}
+        sums = _operators["gemm"](*_ordered("gemm", plain))
+        grad = _ACTIVATION_GRADIENTS[activation](sums, grad.float())
     rounded = grad.to(a.dtype)
     needs = ctx.needs_input_grad
     grad_a = grad_b = grad_bias = None
     if needs[0]:
-        grad_a = torch.ops.tmaops.gemm(rounded, b.transpose(-1, -2), None, "none", a.dtype)
+        grad_a = _operators["gemm"](rounded, b.transpose(-1, -2), out_dtype=a.dtype)
         grad_a = grad_a if grad_a.dim() == a.dim() else grad_a.sum(0)
     if needs[1]:
         if b.dim() == 2 and a.dim() == 3:
-            grad_b = torch.ops.tmaops.gemm(a.flatten(0, 1).t(), rounded.flatten(0, 1), None, "none", b.dtype)
+            grad_b = _operators["gemm"](a.flatten(0, 1).t(), rounded.flatten(0, 1), out_dtype=b.dtype)
         else:
-            grad_b = torch.ops.tmaops.gemm(a.transpose(-1, -2), rounded, None, "none", b.dtype)
+            grad_b = _operators["gemm"](a.transpose(-1, -2), rounded, out_dtype=b.dtype)
     if bias is not None and needs[2]:
-        grad_bias = grad.flatten(0, -2).float().sum(0).to(ctx.bias_dtype)
-    return grad_a, grad_b, grad_bias, None, None
+        grad_bias = grad.flatten(0, -2).float().sum(0).to(bias.dtype)
+    gradients = {"a": grad_a, "b": grad_b, "bias": grad_bias}
+    return tuple(gradients.get(what) for what in _names["gemm"])
 
 
 def gemm(
@@ -807,7 +701,7 @@ def gemm(
     Raises:
         tmaops.Error: as tmaops.gemm. NotImplementedError in forward mode.
     """
-    return _call("gemm", (a, b), (bias, activation, out_dtype))
+    return _call("gemm", (a, b), {"bias": bias, "activation": activation, "out_dtype": out_dtype})
 
 
 def linear(

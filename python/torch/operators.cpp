@@ -129,44 +129,70 @@ Tensor empty(const Tensor& like, std::span<const int64_t> shape, std::optional<S
   return Tensor(made);
 }
 
+// --- options ---------------------------------------------------------------------------------------------------------
+// The options of options.h that torch's operators take: as parameters of a function, and from there into the C struct
+// `options`. They point into the arguments, which must stay.
+
+#define TMAOPS_FORWARD_none(...)
+#define TMAOPS_FORWARD_backward(...)
+#define TMAOPS_FORWARD_forward(...) __VA_ARGS__
+#define TMAOPS_FORWARD_both(...) __VA_ARGS__
+#define TMAOPS_BACKWARD_none(...)
+#define TMAOPS_BACKWARD_forward(...)
+#define TMAOPS_BACKWARD_backward(...) __VA_ARGS__
+#define TMAOPS_BACKWARD_both(...) __VA_ARGS__
+
+#define TMAOPS_FORWARD(kind, name, torch, ...) TMAOPS_FORWARD_##torch(, TMAOPS_TYPE_##kind name)
+#define TMAOPS_BACKWARD(kind, name, torch, ...) TMAOPS_BACKWARD_##torch(, TMAOPS_TYPE_##kind name)
+#define TMAOPS_TYPE_f32 double
+#define TMAOPS_TYPE_f64 double
+#define TMAOPS_TYPE_i32 int64_t
+#define TMAOPS_TYPE_flag bool
+#define TMAOPS_TYPE_word const Text&
+#define TMAOPS_TYPE_time std::optional<double>
+#define TMAOPS_TYPE_tensor const std::optional<Tensor>&
+#define TMAOPS_TYPE_i64_list const std::optional<Integers>&
+#define TMAOPS_TYPE_i32_list const std::optional<Integers>&
+
+#define TMAOPS_SET_FORWARD(kind, name, torch, ...) TMAOPS_FORWARD_##torch(TMAOPS_SET_##kind(name))
+#define TMAOPS_SET_BACKWARD(kind, name, torch, ...) TMAOPS_BACKWARD_##torch(TMAOPS_SET_##kind(name))
+#define TMAOPS_SET_f32(name) options.name = static_cast<float>(name);
+#define TMAOPS_SET_f64(name) options.name = name;
+#define TMAOPS_SET_i32(name) options.name = static_cast<int32_t>(name);
+#define TMAOPS_SET_flag(name) options.name = name;
+#define TMAOPS_SET_word(name) options.name = number_of(name, {TMAOPS_WORDS_##name(TMAOPS_TEXT)}, #name);
+#define TMAOPS_SET_time(name) options.name = time_of(name, source_times);
+#define TMAOPS_SET_tensor(name)         \
+  const OptionalView name##_view(name); \
+  options.name = name##_view.pointer;
+#define TMAOPS_SET_i64_list(name) options.name = name ? name->data() : nullptr;
+#define TMAOPS_SET_i32_list(name)                                                                              \
+  const auto name##_narrow = name ? std::vector<int32_t>(name->begin(), name->end()) : std::vector<int32_t>(); \
+  options.name = name ? name##_narrow.data() : nullptr;
+
+tmaops_time time_of(std::optional<double> given, const Tensor& times) {
+  if (!given) return {};
+  return times.scalar_type() == ScalarType::Long ? tmaops_time{0, std::llround(*given)} : tmaops_time{*given, 0};
+}
+
 // --- multi-scale deformable attention --------------------------------------------------------------------------------
 
-/// Options and levels. They point into the arguments, which must stay.
-struct Attention {
-  Attention(const Integers& levels, const std::optional<Integers>& level_starts, const std::optional<Integers>& points,
-            const Text& sampling, const std::optional<Tensor>& spatial_shapes,
-            const std::optional<Tensor>& starts_tensor)
-      : shapes(reinterpret_cast<const tmaops_level_shape*>(levels.data())),
-        count(static_cast<int64_t>(levels.size() / 2)),
-        shapes_there(spatial_shapes),
-        starts_there(starts_tensor) {
-    if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
-    options.sampling = number_of(sampling, {"bilinear", "nearest"}, "sampling");
-    options.spatial_shapes = shapes_there.pointer;
-    options.level_starts = starts_there.pointer;
-    if (level_starts) {
-      if (static_cast<int64_t>(level_starts->size()) != count) fail("level_start_index: not one number for each level");
-      options.level_start_index = level_starts->data();
-    }
-    if (points) {
-      counts.assign(points->begin(), points->end());
-      const int64_t there = spatial_shapes && spatial_shapes->dim() > 0 ? spatial_shapes->size(0) : 0;
-      if (static_cast<int64_t>(counts.size()) != (spatial_shapes ? there : count))
-        fail("points_per_level: not one number for each level");
-      options.points_per_level = counts.data();
-    }
-  }
-  Attention(const Attention&) = delete;
-  Attention& operator=(const Attention&) = delete;
+static_assert(sizeof(tmaops_level_shape) == 2 * sizeof(int64_t));
+const tmaops_level_shape* shapes_in(const Integers& levels) {
+  if (levels.size() % 2 != 0) fail("levels: an odd number of sides");
+  return reinterpret_cast<const tmaops_level_shape*>(levels.data());
+}
 
-  static_assert(sizeof(tmaops_level_shape) == 2 * sizeof(int64_t));
-  const tmaops_level_shape* shapes;
-  int64_t count;
-  std::vector<int32_t> counts{};
-  OptionalView shapes_there;
-  OptionalView starts_there;
-  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-};
+/// Lists with one number for each level; a tensor of levels counts instead of the list of them.
+void check_lists(const Integers& levels, const std::optional<Tensor>& spatial_shapes,
+                 const std::optional<Integers>& level_start_index, const std::optional<Integers>& points_per_level) {
+  const auto count = static_cast<int64_t>(levels.size() / 2);
+  const int64_t there = spatial_shapes ? spatial_shapes->dim() > 0 ? spatial_shapes->size(0) : 0 : count;
+  if (level_start_index && static_cast<int64_t>(level_start_index->size()) != count)
+    fail("level_start_index: not one number for each level");
+  if (points_per_level && static_cast<int64_t>(points_per_level->size()) != there)
+    fail("points_per_level: not one number for each level");
+}
 
 Tensor attend(const Tensor& value, const tmaops_level_shape* levels, int64_t count, const Tensor& sampling_locations,
               const Tensor& attention_weights, const tmaops_ms_deform_attn_options& options,
@@ -183,13 +209,13 @@ Tensor attend(const Tensor& value, const tmaops_level_shape* levels, int64_t cou
 }
 
 Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
-                      const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
-                      const std::optional<Integers>& points_per_level, const Text& sampling,
-                      const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts,
+                      const Tensor& attention_weights TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_FORWARD),
                       std::optional<ScalarType> out_dtype) {
-  const Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
-  return attend(value, attention.shapes, attention.count, sampling_locations, attention_weights, attention.options,
-                out_dtype);
+  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
+  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_SET_FORWARD)
+  check_lists(levels, spatial_shapes, level_start_index, points_per_level);
+  return attend(value, shapes_in(levels), static_cast<int64_t>(levels.size() / 2), sampling_locations,
+                attention_weights, options, out_dtype);
 }
 
 /// With every option at its default, and the levels as a tensor (L, 2) on the host: torch takes longer to convert a
@@ -206,12 +232,11 @@ Tensor ms_deform_attn_eager(const Tensor& value, const Tensor& levels, const Ten
 
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
     const Tensor& grad_output, const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
-    const Tensor& attention_weights, const std::optional<Integers>& level_start_index,
-    const std::optional<Integers>& points_per_level, const Text& sampling, int64_t needed, bool deterministic,
-    const std::optional<Tensor>& spatial_shapes, const std::optional<Tensor>& level_starts) {
+    const Tensor& attention_weights, int64_t needed TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_BACKWARD)) {
   TMAOPS_FUNCTION(ms_deform_attn_backward);
-  Attention attention(levels, level_start_index, points_per_level, sampling, spatial_shapes, level_starts);
-  attention.options.deterministic = deterministic;
+  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
+  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_SET_BACKWARD)
+  check_lists(levels, spatial_shapes, level_start_index, points_per_level);
   const auto gradient = [&](const Tensor& input, int64_t bit) {
     static constexpr int64_t kNothing[] = {0};
     return empty(input,
@@ -224,70 +249,34 @@ std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
   const tmaops_tensor written[] = {view(grad_value), view(grad_locations), view(grad_weights)};
   const auto wanted = [&](int index) { return (needed >> index & 1) != 0 ? &written[index] : nullptr; };
   const tmaops_ms_deform_attn_gradients gradients{wanted(0), wanted(1), wanted(2)};
-  check(ms_deform_attn_backward(&values, attention.shapes, attention.count, &locations, &weights, &grad, &gradients,
-                                &attention.options, stream_of(value)));
+  check(ms_deform_attn_backward(&values, shapes_in(levels), static_cast<int64_t>(levels.size() / 2), &locations,
+                                &weights, &grad, &gradients, &options, stream_of(value)));
   return {grad_value, grad_locations, grad_weights};
 }
 
 // --- resampling ------------------------------------------------------------------------------------------------------
 
-/// Offsets of packed rows as a list or a tensor.
-struct Offsets {
-  Offsets(const std::optional<Integers>& given, const std::optional<Tensor>& tensor)
-      : list(given),
-        view(tensor),
-        trajectories(tensor  ? (tensor->dim() == 0 ? 0 : tensor->size(0)) - 1
-                     : given ? static_cast<int64_t>(given->size()) - 1
-                             : 0) {}
-  explicit operator bool() const { return list || view.pointer != nullptr; }
+int64_t last_extent(const Tensor& tensor) { return tensor.dim() == 0 ? 0 : tensor.size(tensor.dim() - 1); }
+int64_t first_extent(const Tensor& tensor) { return tensor.dim() == 0 ? 0 : tensor.size(0); }
 
-  const std::optional<Integers>& list;
-  OptionalView view;
-  int64_t trajectories;
-};
-
-tmaops_resample_options resample_options(const Tensor& times, const Text& interpolation, const Text& outside,
-                                         const Text& duplicates, std::optional<double> max_gap, const Offsets& source,
-                                         const Offsets& target) {
-  tmaops_resample_options options{};
-  options.size = sizeof options;
-  options.interpolation = number_of(interpolation,
-                                    {"linear", "previous", "next", "nearest", "cubic", "slerp", "mean", "sum", "min",
-                                     "max", "any", "count", "lowpass"},
-                                    "interpolation");
-  options.outside = number_of(outside, {"hold", "nan", "extrapolate", "error"}, "outside");
-  options.duplicates = number_of(duplicates, {"error", "last"}, "duplicates");
-  if (max_gap && times.scalar_type() == ScalarType::Long)
-    options.max_gap.nanoseconds = std::llround(*max_gap);
-  else if (max_gap)
-    options.max_gap.seconds = *max_gap;
-  if (source.list) {
-    options.source_offsets = source.list->data();
-    options.source_offset_count = static_cast<int64_t>(source.list->size());
-  }
-  if (target.list) {
-    options.target_offsets = target.list->data();
-    options.target_offset_count = static_cast<int64_t>(target.list->size());
-  }
-  options.source_offset_tensor = source.view.pointer;
-  options.target_offset_tensor = target.view.pointer;
-  return options;
+void set_counts(tmaops_resample_options& options, const std::optional<Integers>& source_offsets,
+                const std::optional<Integers>& target_offsets) {
+  if (source_offsets) options.source_offset_count = static_cast<int64_t>(source_offsets->size());
+  if (target_offsets) options.target_offset_count = static_cast<int64_t>(target_offsets->size());
 }
 
-int64_t last_extent(const Tensor& tensor) { return tensor.dim() == 0 ? 0 : tensor.size(tensor.dim() - 1); }
-
-Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& target_times, const Text& interpolation,
-                const Text& outside, const Text& duplicates, std::optional<double> max_gap,
-                const std::optional<Integers>& source_offsets, const std::optional<Integers>& target_offsets,
-                const std::optional<Tensor>& source_offset_tensor, const std::optional<Tensor>& target_offset_tensor) {
+Tensor resample(const Tensor& values, const Tensor& source_times,
+                const Tensor& target_times TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_FORWARD)) {
   TMAOPS_FUNCTION(resample);
-  const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
-  const auto options =
-      resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
+  tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
+  TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_SET_FORWARD)
+  set_counts(options, source_offsets, target_offsets);
   Integers shape{last_extent(target_times), last_extent(values)};
-  if (!of_target) {
-    const int64_t batch = of_source ? of_source.trajectories : values.dim() == 0 ? 0 : values.size(0);
-    shape.insert(shape.begin(), batch < 0 ? 0 : batch);
+  if (!target_offsets && !target_offset_tensor) {
+    const int64_t batch = source_offset_tensor ? first_extent(*source_offset_tensor) - 1
+                          : source_offsets     ? static_cast<int64_t>(source_offsets->size()) - 1
+                                               : first_extent(values);
+    shape.insert(shape.begin(), std::max<int64_t>(batch, 0));
   }
   const Tensor output = empty(values, shape);
   const tmaops_tensor source = view(values), times = view(source_times), targets = view(target_times),
@@ -297,18 +286,13 @@ Tensor resample(const Tensor& values, const Tensor& source_times, const Tensor& 
 }
 
 Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, const Tensor& target_times,
-                         int64_t samples, const Text& interpolation, const Text& outside, const Text& duplicates,
-                         std::optional<double> max_gap, const std::optional<Integers>& source_offsets,
-                         const std::optional<Integers>& target_offsets,
-                         const std::optional<Tensor>& source_offset_tensor,
-                         const std::optional<Tensor>& target_offset_tensor, const std::optional<Tensor>& values) {
+                         int64_t samples TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_BACKWARD)) {
   TMAOPS_FUNCTION(resample_backward);
-  const Offsets of_source(source_offsets, source_offset_tensor), of_target(target_offsets, target_offset_tensor);
-  auto options = resample_options(source_times, interpolation, outside, duplicates, max_gap, of_source, of_target);
-  const OptionalView of_values(values);
-  options.values = of_values.pointer;
+  tmaops_resample_options options = TMAOPS_RESAMPLE_OPTIONS;
+  TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_SET_BACKWARD)
+  set_counts(options, source_offsets, target_offsets);
   Integers shape{samples, last_extent(grad_output)};
-  if (!of_source) shape.insert(shape.begin(), grad_output.dim() == 0 ? 0 : grad_output.size(0));
+  if (!source_offsets && !source_offset_tensor) shape.insert(shape.begin(), first_extent(grad_output));
   const Tensor gradient = empty(grad_output, shape);
   const tmaops_tensor grad = view(grad_output), times = view(source_times), targets = view(target_times),
                       result = view(gradient);
@@ -318,17 +302,15 @@ Tensor resample_backward(const Tensor& grad_output, const Tensor& source_times, 
 
 // --- matrix multiplication -------------------------------------------------------------------------------------------
 
-Tensor gemm(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias, const Text& activation,
+Tensor gemm(const Tensor& a, const Tensor& b TMAOPS_GEMM_OPTION_LIST(TMAOPS_FORWARD),
             std::optional<ScalarType> out_dtype) {
   TMAOPS_FUNCTION(gemm);
   Integers shape(a.sizes().begin(), a.sizes().end());
   if (!shape.empty()) shape.back() = last_extent(b);
   if (b.dim() == 3 && a.dim() == 2) shape.insert(shape.begin(), b.size(0));
   const Tensor output = empty(a, shape, out_dtype);
-  const OptionalView added(bias);
   tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;
-  options.bias = added.pointer;
-  options.activation = number_of(activation, {"none", "relu", "gelu", "silu"}, "activation");
+  TMAOPS_GEMM_OPTION_LIST(TMAOPS_SET_FORWARD)
   const tmaops_tensor left = view(a), right = view(b), result = view(output);
   check(gemm(&left, &right, &result, &options, stream_of(a)));
   return output;

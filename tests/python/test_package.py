@@ -6,11 +6,12 @@ import pickle
 import subprocess
 import sys
 import threading
+import typing
 
 import numpy as np
 import pytest
 import tmaops
-from tmaops import _library
+from tmaops import _library, _types
 
 
 def test_errors_have_parts_and_python_classes():
@@ -182,3 +183,23 @@ def test_every_public_function_is_documented_and_typed():
             for parameter in signature.parameters.values():
                 assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
     assert os.path.exists(os.path.join(os.path.dirname(tmaops.__file__), "py.typed"))
+
+
+def test_types_and_defaults_are_those_of_the_list_of_options():
+    """Words of `Literal` types, and the defaults of Python's functions, against include/tmaops/options.h."""
+    functions = {
+        "gemm": [tmaops.gemm],
+        "ms_deform_attn": [tmaops.ms_deform_attn, tmaops.ms_deform_attn_backward],
+        "resample": [tmaops.resample, tmaops.resample_backward, tmaops.resample_violations],
+    }
+    for operator, options in _library.OPTIONS.items():
+        for option in options:
+            if option.kind == "word":
+                literal = getattr(_types, "".join(part.capitalize() for part in option.name.split("_")))
+                assert typing.get_args(literal) == option.words
+            for function in functions[operator]:
+                parameter = inspect.signature(function).parameters.get(option.name)
+                if parameter is None or parameter.default in (None, parameter.empty):
+                    continue
+                initial = option.words[0] if option.words else option.initial
+                assert parameter.default == initial, (function, option)

@@ -1,6 +1,7 @@
 """The wheel itself: what it asks of a system, its size, and what is not in it. Needs TMAOPS_WHEEL, which scripts/python_tests.sh sets."""
 
 import importlib.metadata
+import inspect
 import os
 import pathlib
 import re
@@ -101,33 +102,79 @@ def test_pip_install_of_the_sources_gives_the_same_package():
     assert package and not [file for file in package if not (pathlib.Path(folder) / file).exists()]
 
 
-def test_a_client_passes_a_strict_type_check(tmp_path):
+CLIENT = """\
+import numpy as np
+import numpy.typing as npt
+import tmaops
+import tmaops.torch as ops
+import torch
+from tmaops import Error, Plan
+
+Floats = npt.NDArray[np.float32]
+a: Floats = np.ones((4, 4), np.float32)
+times = np.arange(4.0)
+
+def product(a: Floats, b: torch.Tensor) -> Floats:
+    try:
+        return tmaops.gemm(a, b, activation="relu", bias_axis="row")
+    except Error as error:
+        number: int = error.code
+        raise SystemExit(number)
+
+tensor: torch.Tensor = tmaops.gemm(torch.ones(4, 4), a)
+plan: Plan[Floats] = tmaops.plan_gemm(a, a, activation="gelu")
+again: Floats = plan.rebind(a=a).run()
+variant: str = plan.variant
+names: list[str] = [variant.name for variant in tmaops.variants("gemm")]
+counts: dict[str, int] = tmaops.resample_violations(times, times, outside="error")
+moved: Floats = tmaops.resample(a[None], times, times, interpolation="cubic", max_gap=np.timedelta64(5, "ns"))
+columns: dict[str, Floats] = tmaops.resample({"time": a, "x": a}, hz=10)
+planned: Floats = tmaops.plan_resample(a[None], times, grid=(0, 0.1, 5), duplicates="last").run(stream=None)
+attended: torch.Tensor = tmaops.ms_deform_attn(tensor, [(2, 2)], tensor, a, sampling="nearest")
+gradient = tmaops.ms_deform_attn_backward(tensor, a, a, tensor, a)[1]
+assert gradient is not None
+kind: Floats = gradient
+summed: torch.Tensor = ops.resample(tensor, tensor, tensor, outside="nan") + ops.gemm(tensor, tensor, activation="silu")
+"""
+# Each is refused by the type checker.
+WRONG = (
+    "number: int = tmaops.plan_gemm(a, a).variant",
+    "tmaops.gemm(a, a, activation='tanh')",
+    "tmaops.gemm(a, a, bias_axis='columns')",
+    "tmaops.gemm([[1.0]], a)",
+    "tmaops.gemm(a, a, activatoin='relu')",
+    "tmaops.plan_gemm(a, a, activation='tanh')",
+    "tmaops.ms_deform_attn(a, [(2, 2)], a, a, sampling='linear')",
+    "tmaops.resample(a, a, a, interpolation='lin')",
+    "tmaops.resample(a, a, a, outside='wrap')",
+    "tmaops.plan_resample_backward(a, a, a, duplicates='first')",
+    "text: str = tmaops.resample(a, a, a)",
+    "ops.gemm(tensor, tensor, activation='tanh')",
+    "ops.resample(tensor, tensor, tensor, interpolation='lin')",
+)
+
+
+def test_a_client_passes_a_strict_type_check_and_wrong_words_do_not(tmp_path):
     pytest.importorskip("mypy")
     client = tmp_path / "client.py"
-    client.write_text(
-        "import tmaops\n"
-        "from tmaops import Error, Plan\n"
-        "\n"
-        "def product(a: object, b: object) -> object:\n"
-        "    try:\n"
-        "        return tmaops.gemm(a, b, activation='relu')\n"
-        "    except Error as error:\n"
-        "        number: int = error.code\n"
-        "        raise SystemExit(number)\n"
-        "\n"
-        "plan: Plan = tmaops.plan_gemm(1, 2)\n"
-        "variant: str = plan.variant\n"
-        "names: list[str] = [variant.name for variant in tmaops.variants('gemm')]\n"
-        "counts: dict[str, int] = tmaops.resample_violations(1, 2)\n",
-        encoding="utf-8",
-    )
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "import tmaops\n\nnumber: int = tmaops.plan_gemm(1, 2).variant\ntmaops.gemm(1, 2, activation=3)\n",
-        encoding="utf-8",
-    )
+    client.write_text(CLIENT + "\n".join(WRONG) + "\n", encoding="utf-8")
     check = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
     run = subprocess.run([*check, str(client)], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
-    run = subprocess.run([*check, str(wrong)], capture_output=True, text=True)
-    assert run.returncode == 1 and run.stdout.count("error:") == 2, run.stdout
+    first = CLIENT.count("\n") + 1
+    refused = {int(line.split(":")[1]) for line in run.stdout.splitlines() if ": error:" in line}
+    assert refused == set(range(first, first + len(WRONG))), run.stdout
+
+
+def test_no_public_signature_says_any():
+    import tmaops.torch
+
+    for module in (tmaops, tmaops.torch):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            functions = [thing] if inspect.isfunction(thing) else vars(thing).values() if inspect.isclass(thing) else []
+            for function in filter(inspect.isfunction, functions):
+                if function.__name__.startswith("_") and function.__name__ != "__init__":
+                    continue
+                parts = inspect.signature(function)
+                shown = [*parts.parameters.values(), parts.return_annotation]
+                assert not [part for part in shown if re.search(r"\bAny\b", str(part))], (name, parts)
