@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 #: Options that do not go into a file of rules: the rate, and what is no property of the data set.
 NOT_SAVED = ("hz", "device", "strict", "copy")
 
+#: Words for the command line that are longer than a line.
+MODES = "linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), "
+MODES += "a type (type:int*) or have channels (state[3:7])"
+GAPS = "targets strictly between two samples further apart are null; STREAM may be a pattern"
+LATE = "how late the timestamps of a stream are; STREAM may be a pattern"
+TOPICS = "of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)"
 
-def _option(usual: Any, words: str, **argument: Any) -> Any:
+
+def _option(usual: Any, words: str, metavar: str | None = None, **argument: Any) -> Any:
     """An option with its words for the command line, and what else argparse is told of it."""
-    metadata = {"help": words} | argument
+    metadata = {"help": words} | ({"metavar": metavar} if metavar else {}) | argument
     if isinstance(usual, (dict, list)):
         return field(default_factory=type(usual), metadata=metadata)
     return field(default=usual, metadata=metadata)
@@ -35,53 +42,25 @@ class Options:
     """What was asked for; the same options and input give the same bytes."""
 
     hz: str = _option(MISSING, "targets per second: 30, 29.97, 30000/1001", required=True)
-    modes: dict[str, str] = _option(
-        {},
-        "linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), a type (type:int*) "
-        "or have channels (state[3:7])",
-        action="append",
-        metavar="COLUMN=MODE",
-    )
-    max_gap: Any = _option(
-        None,  # seconds, or stream (or pattern) -> seconds; then a dictionary
-        "targets strictly between two samples further apart are null",
-        action="append",
-        metavar="[STREAM=]SECONDS",
-    )
-    latency: dict[str, float] = _option(
-        {},
-        "how late the timestamps of a stream are; STREAM may be a pattern",
-        action="append",
-        metavar="STREAM=SECONDS",
-    )
-    episode_column: str | None = _option(None, "of tables", metavar="NAME")
-    time_column: str | None = _option(
-        None, "as --time, also of a column that is called header or record", metavar="NAME"
-    )
+    modes: dict[str, str] = _option({}, MODES, "COLUMN=MODE", action="append")
+    max_gap: Any = _option(None, GAPS, "[STREAM=]SECONDS", action="append")  # seconds, or stream -> seconds
+    latency: dict[str, float] = _option({}, LATE, "STREAM=SECONDS", action="append")
+    episode_column: str | None = _option(None, "of tables", "NAME")
+    time_column: str | None = _option(None, "as --time, also of a column that is called header or record", "NAME")
     time_unit: str | None = _option(None, "of the times", choices=list(clock.NANOSECONDS))
     input_hz: str | None = _option(None, "samples per second of episodes without timestamps")
-    topics: list[str] = _option(
-        [],
-        "of recordings: those to take (patterns); with a leading - those to leave out (--topics=-/tf,-/camera/*)",
-        metavar="A,B",
-    )
-    times: str = _option("header", "of recordings: header, or record, the time of recording")
-    offset: float = _option(0.0, "added to all timestamps", type=float, metavar="SECONDS")
+    topics: list[str] = _option([], TOPICS, "A,B")
+    times: str = _option("header", "of recordings: stamps, or the time of recording", choices=["header", "record"])
+    offset: float = _option(0.0, "added to all timestamps", "SECONDS", type=float)
     sort: bool = _flag("samples of an episode into the order of their times")
-    duplicates: str = _option(
-        "error", "of equal timestamps: refuse, or the last sample wins", choices=["error", "last"]
-    )
-    snap: float = _option(
-        0.0, "a target at most this far from a sample takes that sample", type=float, metavar="SECONDS"
-    )
-    start: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", metavar="TIME")
-    end: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", metavar="TIME")
+    duplicates: str = _option("error", "of equal timestamps: refuse, or the last one wins", choices=["error", "last"])
+    snap: float = _option(0.0, "a target at most this far from a sample takes that sample", "SECONDS", type=float)
+    start: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", "TIME")
+    end: str | None = _option(None, "seconds of the recording's clock, or an ISO 8601 time", "TIME")
     align: bool = _flag("targets at multiples of the period")
     strict: bool = _flag("a warning is an error")
     copy: bool = _flag("copy videos, which are otherwise linked to the source's")
-    device: str = _option(
-        "cpu", "where numbers are computed; a GPU needs torch", choices=["cpu", "cuda", "auto"], default="cpu"
-    )
+    device: str = _option("cpu", "where numbers are computed; a GPU needs torch", choices=["cpu", "cuda", "auto"])
 
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
@@ -96,10 +75,10 @@ class Options:
             raise Refused("max_gap", repr(self.max_gap), "seconds above 0")
         if self.snap < 0:
             raise Refused("snap", repr(self.snap), "seconds from 0")
-        units = (None, *clock.NANOSECONDS)
-        for what, known in (("time_unit", units), ("duplicates", ("error", "last")), ("times", ("header", "record"))):
-            if getattr(self, what) not in known:
-                raise Refused(what, repr(getattr(self, what)), "one of " + ", ".join(filter(None, known)))
+        for option in fields(self):
+            value, known = getattr(self, option.name), option.metadata.get("choices")
+            if known and value is not None and value not in known:
+                raise Refused(option.name, repr(value), "one of " + ", ".join(known))
         if isinstance(self.topics, str):
             self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
@@ -153,8 +132,6 @@ def _device(asked: str) -> str:
     """ "cpu" or "cuda"; "auto" is "cuda" where torch finds a GPU."""
     if asked == "cpu":
         return asked
-    if asked not in ("auto", "cuda"):
-        raise Refused("device", repr(asked), "cpu, cuda or auto")
     try:
         import torch
 
