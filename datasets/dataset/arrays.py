@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tmaops.dataset import clock
-from tmaops.dataset.formats import RATES
+from tmaops.dataset.formats import RATES, rate_in
 from tmaops.dataset.options import Options
 from tmaops.dataset.rules import Known
 
@@ -63,8 +63,8 @@ def new_rate(attributes: dict[str, Any], options: Options, old: float | None = N
     """Attributes that say the rate, with the new one. old: samples per second; what says another rate stays."""
     made = {}
     for name, value in attributes.items():
-        number = np.ndim(value) == 0 and np.array(value).dtype.kind in "iuf"
-        if name in RATES and number and (old is None or abs(float(value) - old) <= 0.02 * old):
+        rate = rate_in(value) if name in RATES else None
+        if rate is not None and (old is None or abs(rate - old) <= 0.02 * old):
             made[name] = options.rate
         elif name == "env_args":
             with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,9 +151,16 @@ def rate_of(options: Options, groups: Iterable[Mapping[str, Any]]) -> tuple[str,
             found = json.loads(attributes["env_args"])["env_kwargs"]["control_freq"]
             return str(clock.rate(found)), "control_freq of env_args"
         for name in RATES:
-            value = attributes.get(name)
-            if value is not None and np.ndim(value) == 0 and np.array(value).dtype.kind in "iuf":
-                return str(clock.rate(np.array(value).item())), f"attribute {name}"
+            if (rate := rate_in(attributes.get(name))) is not None:
+                return str(rate), f"attribute {name}"
+    return None
+
+
+def rate_in(value: Any) -> Fraction | None:
+    """The rate that an attribute says: a number, or text of one; None for anything else."""
+    if isinstance(value, str) or np.ndim(value) == 0 and np.array(value).dtype.kind in "iuf":
+        with contextlib.suppress(Refused):
+            return clock.rate(value if isinstance(value, str) else np.array(value).item())
     return None
 
 
