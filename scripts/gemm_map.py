@@ -73,15 +73,16 @@ def distribution(found: dict[Product, dict[str, float]]) -> Iterator[str]:
             yield from report(f"{peer}, {temperature}, squares", [one for one in ratios if square(one[1])])
 
 
-def kept(found: dict[Product, dict[str, float]]) -> str:
-    """A line per product with the time of every choice."""
-    lines: list[Any] = []
+def kept(found: dict[Product, dict[str, float]], document: dict[str, Any]) -> str:
+    """The machine and the revision of a result file, and a line per product with the time of every choice."""
+    head = {key: document[key] for key in ("schema", "status", "machine", "revision")}
+    head["config"] = {key: value for key, value in document["config"].items() if key != "problems"}
+    lines = []
     for (case, dtype, temperature), times in found.items():
         rounded = {name: float(f"{us:.4g}") for name, us in sorted(times.items(), key=lambda one: one[1])}
-        lines.append(
-            json.dumps({"case": case, "dtype": dtype, "temperature": temperature, "us": rounded}, separators=(",", ":"))
-        )
-    return '{"products": [\n' + ",\n".join(lines) + "\n]}\n"
+        product = {"case": case, "dtype": dtype, "temperature": temperature, "us": rounded}
+        lines.append("    " + json.dumps(product, separators=(",", ":")))
+    return json.dumps(head, indent=2)[:-2] + ',\n  "products": [\n' + ",\n".join(lines) + "\n  ]\n}\n"
 
 
 def main() -> None:
@@ -95,7 +96,7 @@ def main() -> None:
             found.setdefault(product, {}).update(times)
     print("\n".join(distribution(found)))
     if arguments.keep:
-        Path(arguments.keep).write_text(kept(found))
+        Path(arguments.keep).write_text(kept(found, json.loads(Path(arguments.results[0]).read_text())))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ int cuda_device_count();
 const DeviceInfo& cuda_device_info(Device device);
 
 /// For tests of what is chosen: while one lives, every CUDA device is this one, in every thread, and counts as one that
-/// the kernels were compiled for if they can be.
+/// the kernels were compiled for if they can be. A build without kernels chooses as if it had them.
 class PretendedDevice {
  public:
   explicit PretendedDevice(const DeviceInfo& device);

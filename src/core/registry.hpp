@@ -115,11 +115,13 @@ std::string compiled_for();
 /// shared memory of a block.
 Support fits_device(std::string_view arch, const VariantAttributes& attributes, const DeviceInfo& device);
 
-/// Whether a variant takes a problem on a device: built, right device, what the line asks of it, supports().
+/// Whether a variant takes a problem on a device: built (for a pretended device, its supports() is enough), right
+/// device, what the line asks of it, supports().
 template <class Problem, class Arguments, class Config>
 Support try_variant(const Variant<Problem, Arguments, Config>& variant, const Problem& problem,
                     const DeviceInfo& device) {
-  if (!variant.built()) return Support::no(std::string(variant.missing));
+  const bool pretended = variant.supports != nullptr && PretendedDevice::exists();
+  if (!variant.built() && !pretended) return Support::no(std::string(variant.missing));
   if (variant.device != device.device.type)
     return Support::no(variant.device == DeviceType::cuda ? "runs on a GPU, the tensors are on the CPU"
                                                           : "runs on the CPU, the tensors are on a GPU");

@@ -30,4 +30,11 @@ __device__ __forceinline__ void store_matrices(void* row, const std::uint32_t (&
                : "memory");
 }
 
+/// The same, each transposed.
+__device__ __forceinline__ void store_matrices_transposed(void* row, const std::uint32_t (&from)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+               "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+               : "memory");
+}
+
 }  // namespace tmaops::device

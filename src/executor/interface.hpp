@@ -78,7 +78,7 @@ void wgmma_commit();
 void wgmma_wait(int groups);
 void multiply_add(float* sums, const std::uint32_t* a, const std::uint32_t* b, bool bf16);
 void load_matrices(std::uint32_t* to, const void* row, bool transposed);
-void store_matrices(void* row, const std::uint32_t* from);
+void store_matrices(void* row, const std::uint32_t* from, bool transposed);
 
 // --- programs of one's own ------------------------------------------------------------------------------------------
 struct ProgramLaunch {

@@ -303,7 +303,7 @@ void load_matrices(std::uint32_t* to, const void* row, bool transposed) {
   });
 }
 
-void store_matrices(void* row, const std::uint32_t* from) {
+void store_matrices(void* row, const std::uint32_t* from, bool transposed) {
   const Entry entry;
   const void* const place = TMAOPS_PLACE;
   access(row, 16, {.writes = true}, place);
@@ -313,8 +313,11 @@ void store_matrices(void* row, const std::uint32_t* from) {
       Matrix matrix;
       for (std::size_t lane = 0; lane < 32; ++lane) {
         const std::uint32_t word = static_cast<const MatrixRow*>(all.operands[lane])->registers[m];
-        matrix[lane / 4][lane % 4 * 2] = half_of(word, 0);
-        matrix[lane / 4][lane % 4 * 2 + 1] = half_of(word, 1);
+        for (std::size_t i = 0; i < 2; ++i) {
+          const std::size_t r = lane / 4;
+          const std::size_t c = lane % 4 * 2 + i;
+          (transposed ? matrix[c][r] : matrix[r][c]) = half_of(word, static_cast<int>(i));
+        }
       }
       for (std::size_t r = 0; r < 8; ++r)
         std::memcpy(static_cast<const MatrixRow*>(all.operands[m * 8 + r])->row, matrix[r].data(), 16);

@@ -100,22 +100,21 @@ std::vector<double> values_of(const Problem& problem) {
   return values;
 }
 
-/// Runs every variant on the problems that it takes. Each must take one.
-void expect_kernels_keep_the_rules(std::string_view op, const std::vector<Problem>& problems) {
+/// Runs ways to compute problems under every schedule. Each must take one of them.
+void expect_kernels_keep_the_rules(std::string_view op, const std::vector<Problem>& problems,
+                                   const std::vector<std::string>& ways) {
   const std::string reference(variants(op).back().name);
   std::vector<std::vector<double>> wanted;
   for (const Problem& problem : problems) {
     problem.call({}, reference);
     wanted.push_back(values_of(problem));
   }
-  for (const VariantInfo& variant : variants(op)) {
-    if (variant.device != DeviceType::cuda || variant.study) continue;
+  for (const std::string& name : ways) {
     int ran = 0;
     std::string refusals;
     for (std::size_t p = 0; p < problems.size(); ++p) {
       const Problem& problem = problems[p];
       for (const Schedule schedule : {Schedule::random, Schedule::lazy, Schedule::starving}) {
-        const std::string name(variant.name);
         set_options({.seed = 1, .schedule = schedule});
         try {
           problem.call(kExecutor, name);
@@ -141,9 +140,17 @@ void expect_kernels_keep_the_rules(std::string_view op, const std::vector<Proble
           }
       }
     }
-    EXPECT_GT(ran, 0) << variant.name << " takes none of the problems:\n" << refusals;
+    EXPECT_GT(ran, 0) << name << " takes none of the problems:\n" << refusals;
   }
   set_options({});
+}
+
+/// Every variant of an operator that can be chosen.
+std::vector<std::string> kernels_of(std::string_view op) {
+  std::vector<std::string> names;
+  for (const VariantInfo& variant : variants(op))
+    if (variant.device == DeviceType::cuda && !variant.study) names.emplace_back(variant.name);
+  return names;
 }
 
 TEST(executor_kernels, of_gemm_keep_the_rules) {
@@ -161,7 +168,9 @@ TEST(executor_kernels, of_gemm_keep_the_rules) {
                           Case{128, 384, 200, true, false, DType::f16, DType::f16, Activation::gelu},
                           Case{512, 144, 200, true, false, DType::f16, DType::f16},
                           Case{768, 384, 64, true, false, DType::f16, DType::f16},
-                          Case{70, 45, 33, true, true, DType::f16, DType::f16, Activation::relu}}) {
+                          Case{70, 45, 33, true, true, DType::f16, DType::f16, Activation::relu},
+                          Case{72, 200, 1096, true, false, DType::f16, DType::f16},
+                          Case{9, 136, 2056, true, true, DType::f16, DType::f16}}) {
     const auto layout = [](std::int64_t rows, std::int64_t columns, bool row_major) {
       return Layout::strided({rows, columns}, {row_major ? columns : 1, row_major ? 1 : rows});
     };
@@ -177,7 +186,12 @@ TEST(executor_kernels, of_gemm_keep_the_rules) {
                         {d},
                         one.out == DType::f32 ? 1e-5 : 2e-3});
   }
-  expect_kernels_keep_the_rules("gemm", problems);
+  std::vector<std::string> ways = kernels_of("gemm");
+  for (const char* tile : {"128x256t", "128x192c2", "128x192c2t", "128x160c2t"})
+    ways.push_back(std::string("wgmma_persistent/") + tile);
+  for (const char* tile : {"64x16t", "64x16k8t", "64x64k4", "64x128k4t", "128x96k2t", "128x128k4"})
+    ways.push_back(std::string("wgmma_split_k/") + tile);
+  expect_kernels_keep_the_rules("gemm", problems, ways);
 }
 
 const std::vector<LevelShape> kLevels{{12, 16}, {6, 8}, {3, 4}, {2, 2}};
@@ -212,9 +226,11 @@ TEST(executor_kernels, of_ms_deform_attn_keep_the_rules) {
                    half.output.on(device),
                    {.softmax = true, .reference_points = half.references.on(device), .variant = variant});
   };
-  expect_kernels_keep_the_rules("ms_deform_attn", {{"f16, 8 heads of 32", plain(half), {&half.output}, 4e-3},
-                                                   {"f32, 2 heads of 20", plain(single), {&single.output}, 1e-4},
-                                                   {"softmax and references", fused, {&half.output}, 4e-3}});
+  expect_kernels_keep_the_rules("ms_deform_attn",
+                                {{"f16, 8 heads of 32", plain(half), {&half.output}, 4e-3},
+                                 {"f32, 2 heads of 20", plain(single), {&single.output}, 1e-4},
+                                 {"softmax and references", fused, {&half.output}, 4e-3}},
+                                kernels_of("ms_deform_attn"));
 }
 
 TEST(executor_kernels, of_ms_deform_attn_backward_keep_the_rules) {
@@ -230,8 +246,10 @@ TEST(executor_kernels, of_ms_deform_attn_backward_keep_the_rules) {
     };
   };
   const std::vector<const Tensor*> gradients{&on.of_value, &on.of_locations, &on.of_weights};
-  expect_kernels_keep_the_rules("ms_deform_attn_backward", {{"any order", call(false), gradients, 1e-4},
-                                                            {"deterministic", call(true), gradients, 1e-4}});
+  expect_kernels_keep_the_rules(
+      "ms_deform_attn_backward",
+      {{"any order", call(false), gradients, 1e-4}, {"deterministic", call(true), gradients, 1e-4}},
+      kernels_of("ms_deform_attn_backward"));
 }
 
 /// Times that rise by `step` on average.
@@ -282,7 +300,7 @@ TEST(executor_kernels, of_resample_keep_the_rules) {
              long_rows.output.on(device), {.channel_groups = quaternions, .variant = variant});
   };
   problems.push_back({"64 quaternions", rotate, {&long_rows.output}, 2e-2});
-  expect_kernels_keep_the_rules("resample", problems);
+  expect_kernels_keep_the_rules("resample", problems, kernels_of("resample"));
 }
 
 TEST(executor_kernels, of_resample_backward_keep_the_rules) {
@@ -291,7 +309,8 @@ TEST(executor_kernels, of_resample_backward_keep_the_rules) {
     resample_backward(on.times.on(device), on.wanted.on(device), on.gradient.on(device), on.of_values.on(device),
                       {.variant = variant});
   };
-  expect_kernels_keep_the_rules("resample_backward", {{"60 rows of 128 bytes", call, {&on.of_values}, 1e-4}});
+  expect_kernels_keep_the_rules("resample_backward", {{"60 rows of 128 bytes", call, {&on.of_values}, 1e-4}},
+                                kernels_of("resample_backward"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ops/gemm/estimate.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "ops/gemm/shared/waves.hpp"
 
@@ -13,6 +14,22 @@ constexpr double kL2Lines = 100e3;
 /// What a last wave takes whose tiles are cut, of what a whole one takes: A is read as often.
 constexpr double kCutWave = 0.5;
 constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
+/// Part of the L2 that a call finds filled with its inputs when they are larger than half of it.
+constexpr double kKeptPart = 0.45;
+/// Part of the shorter of products and reads from memory that does not overlap with the longer one.
+constexpr double kOverlapLoss = 0.15;
+
+/// Bytes that the memory gives in a microsecond.
+double memory_rate(const DeviceInfo& device) { return device.name.starts_with("NVIDIA H200") ? 4.3e6 : 3.1e6; }
+
+/// Time to read what a call with the same inputs as the last one does not find in the L2.
+double memory_time(const Problem& problem, const DeviceInfo& device) {
+  const auto cache = static_cast<double>(device.l2_bytes);
+  const auto [m, n, k] =
+      std::tuple{static_cast<double>(problem.m), static_cast<double>(problem.n), static_cast<double>(problem.k)};
+  const double bytes = 2 * static_cast<double>(problem.batch) * (m * k + k * n + m * n);
+  return bytes > cache / 2 ? std::max(0.0, bytes - kKeptPart * cache) / memory_rate(device) : 0;
+}
 
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
 int lines_per_row(const MatrixLayout& layout) {
@@ -20,21 +37,47 @@ int lines_per_row(const MatrixLayout& layout) {
   return aligned ? 1 : 2;
 }
 
+/// A line of costs.inc.
+struct KnownCost {
+  std::string_view variant;
+  int rows, columns, cluster, splits;
+  bool swapped;
+  TileCost cost;
+};
+constexpr KnownCost kKnownCosts[] = {
+#include "ops/gemm/costs.inc"
+};
+
 }  // namespace
 
-std::optional<double> estimate(const Config& config, const Problem& problem, const DeviceInfo& device) {
-  const TileCost& cost = config.cost;
-  if (cost.step <= 0) return std::nullopt;
+std::optional<TileCost> cost_of(std::string_view variant, const Config& config) {
+  for (const KnownCost& one : kKnownCosts)
+    if (one.columns == config.columns && one.rows == config.rows && one.cluster == config.cluster &&
+        one.splits == config.splits && one.swapped == config.swapped && one.variant == variant)
+      return one.cost;
+  return std::nullopt;
+}
+
+std::optional<double> estimate(std::string_view variant, const Config& config, const Problem& given,
+                               const DeviceInfo& device) {
+  const std::optional<TileCost> cost = cost_of(variant, config);
+  if (!cost) return std::nullopt;
+  const Problem problem = config.swapped ? transposed(given) : given;
   const std::int64_t all = tile_count(config, problem);
-  const std::int64_t at_once = std::max(device.multiprocessors, 1);
+  // Larger clusters lie within one of the chip's parts and leave a few multiprocessors idle.
+  const std::int64_t most = std::max(device.multiprocessors, 1);
+  const std::int64_t at_once = config.cluster * config.splits > 2 ? std::max<std::int64_t>(most * 10 / 11, 1) : most;
   const std::int64_t rest = all % at_once;
-  const bool cut = cost.cuts > 1 && rest > 0 && rest * cost.cuts <= at_once;
+  const bool cut = config.cuts > 1 && rest > 0 && rest * config.cuts <= at_once;
   const double waves = static_cast<double>(ceil_div(all, at_once)) - (cut ? 1 - kCutWave : 0);
   const auto steps = static_cast<double>(ceil_div(problem.k, kStep)) / config.splits;
   const double lines = config.rows * lines_per_row(problem.a) +
                        static_cast<double>(config.columns) / config.cluster * lines_per_row(problem.b);
   const double from_l2 = lines * static_cast<double>(std::min(all, at_once)) / kL2Lines;
-  return cost.start + waves * (cost.finish + steps * std::max(cost.step, from_l2));
+  const bool edges = problem.m % config.rows != 0 || problem.n % config.columns != 0;
+  const double work = (waves - 1) * cost->finish + waves * steps * std::max(cost->step, from_l2);
+  const double memory = cost->stream * memory_time(problem, device);
+  return cost->start + (edges ? cost->edge : 0) + std::max(work, memory) + kOverlapLoss * std::min(work, memory);
 }
 
 }  // namespace tmaops::ops::gemm

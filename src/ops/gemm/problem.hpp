@@ -83,24 +83,16 @@ struct Arguments {
   bool dependent_launch = false;
 };
 
-/// What a tile of a variant costs on a GPU, in microseconds; see estimate().
-struct TileCost {
-  double start = 0;   // before the first product and after the last one, per launch
-  double finish = 0;  // per tile, while the tensor cores stand still
-  double step = 0;    // per 64 of k of a tile; 0: nothing is known of the variant
-  int cuts = 1;       // parts along N of each tile of the last wave, where all of those then run at once
-  friend bool operator==(const TileCost&, const TileCost&) = default;
-};
-
 /// How a GPU variant cuts D into tiles. A variant with a single way leaves it empty.
 struct Config {
   int rows = 0;
   int columns = 0;
-  int cluster = 1;  // blocks that fetch one tile of B together (multicast): c2, c8
-  int splits = 1;   // blocks that share a tile's K (split-K): k2
-  TileCost cost{};
+  int cluster = 1;       // blocks that fetch one tile of B together (multicast): c2, c8
+  int splits = 1;        // blocks that share a tile's K (split-K): k2
+  bool swapped = false;  // tiles of D^T = B^T A^T, whose rows are columns of D: t
+  int cuts = 1;          // parts along N of each tile of the last wave, where all of those then run at once
 
-  /// "64x128", "128x256c2", "64x64k2"; empty for a variant with a single way.
+  /// "64x128", "128x256c2", "64x64k2", "128x160t"; empty for a variant with a single way.
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };
@@ -136,7 +128,7 @@ Choice select(const Problem& problem, const DeviceInfo& device, std::string_view
 /// What the options ask for by `variant`, `version`, `impl` and `tuning`. Throws Error bad_parameter too.
 Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options);
 
-/// Every variant of the device with each of its tiles for a problem.
+/// Every variant of the device that may be chosen, with each of its tiles for a problem.
 std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& device);
 
 VariantTable<Problem, Arguments, Config> variants();

@@ -18,6 +18,7 @@ DeviceInfo hopper() {
   info.compute_capability = 90;
   info.multiprocessors = 132;
   info.shared_memory_per_block = 227 << 10;
+  info.l2_bytes = 50 << 20;
   return info;
 }
 
@@ -49,46 +50,49 @@ Problem with_b(Problem made, Order order) {
 }
 
 class GemmSelect : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!variants().front().built()) GTEST_SKIP() << variants().front().missing;
-  }
+  const PretendedDevice pretended_{hopper()};
 };
 
 TEST_F(GemmSelect, large_products_run_persistent) {
-  EXPECT_EQ(select(problem(4096, 4096, 4096), hopper(), "").variant->name, "wgmma_persistent");
-  EXPECT_EQ(select(problem(8192, 8192, 8192), hopper(), "").variant->name, "wgmma_persistent");
+  for (const Order b : {Order::row, Order::column})
+    for (const std::int64_t size : {4096, 8192})
+      EXPECT_EQ(select(with_b(problem(size, size, size), b), hopper(), "").variant->name, "wgmma_persistent");
 }
 
 TEST_F(GemmSelect, one_wave_does_not) {
   EXPECT_EQ(select(problem(2048, 2048, 2048), hopper(), "").variant->name, "wgmma_specialized");
 }
 
-TEST_F(GemmSelect, one_wave_has_the_width_that_fills_it) {
-  const auto square = [](std::int64_t size, Order b) { return with_b(problem(size, size, size), b); };
-  EXPECT_EQ(tile(square(1408, Order::column)), "128x128");
-  EXPECT_EQ(tile(square(1536, Order::column)), "128x144");
-  EXPECT_EQ(tile(square(1664, Order::column)), "128x176");
-  EXPECT_EQ(tile(square(1792, Order::column)), "128x208");
-  EXPECT_EQ(tile(square(1920, Order::column)), "128x256");
-  EXPECT_EQ(tile(square(1536, Order::row)), "128x192");
+TEST_F(GemmSelect, one_wave_may_have_widths_that_fill_it) {
+  const auto has = [](const Problem& product, const std::string& name) {
+    return std::ranges::any_of(every_choice(product, hopper()), [&](const Choice& one) { return one.name() == name; });
+  };
+  const auto square = [](std::int64_t size) { return with_b(problem(size, size, size), Order::column); };
+  EXPECT_TRUE(has(square(1536), "wgmma_specialized/128x144"));
+  EXPECT_FALSE(has(square(1664), "wgmma_specialized/128x144"));
+  EXPECT_TRUE(has(square(1664), "wgmma_specialized/128x176"));
+  EXPECT_TRUE(has(square(1792), "wgmma_specialized/128x208"));
 }
 
-TEST_F(GemmSelect, warpgroups_take_turns_where_the_last_wave_or_a_short_k_decides) {
-  for (const Order b : {Order::row, Order::column}) EXPECT_EQ(tile(with_b(problem(4096, 4096, 4096), b)), "128x128");
-  EXPECT_EQ(tile(with_b(problem(8192, 8192, 8192), Order::row)), "128x192c2");
-  EXPECT_EQ(tile(with_b(problem(8192, 8192, 8192), Order::column)), "128x176");
-  EXPECT_EQ(tile(with_b(problem(4096, 24576, 1536), Order::column)), "128x176");
-  EXPECT_EQ(tile(with_b(problem(4096, 24576, 1536), Order::row)), "128x192c2");
+TEST_F(GemmSelect, few_rows_are_computed_as_columns) {
+  for (const std::int64_t m : {1, 8, 16}) {
+    const Problem product = with_b(problem(m, 28672, 4096), Order::column);
+    EXPECT_EQ(named("wgmma_split_k", product).config.columns, 16) << m;
+    EXPECT_TRUE(named("wgmma_split_k", product).config.swapped) << m;
+  }
 }
 
 /// 128 x 192: 31.03 waves of 4096 x 24576, whose last one is cut, and 5.33 of 4096 x 4096, whose last one has room for
 /// its pieces; 2.5 waves stay whole.
 TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
   const Config config = named("wgmma_persistent/128x192c2", problem(4096, 4096, 4096)).config;
+  DeviceInfo device = hopper();
+  device.l2_bytes = std::int64_t{1} << 40;  // nothing comes from memory
+  const TileCost cost = cost_of("wgmma_persistent", config).value();
   const auto waves = [&](const Problem& product) {
-    return (*estimate(config, product, hopper()) - config.cost.start) /
-           (config.cost.finish + static_cast<double>((product.k + 63) / 64) * config.cost.step);
+    const double edge = product.n % config.columns != 0 ? cost.edge : 0;
+    return (*estimate("wgmma_persistent", config, product, device) - cost.start - edge + cost.finish) /
+           (cost.finish + static_cast<double>((product.k + 63) / 64) * cost.step);
   };
   EXPECT_DOUBLE_EQ(waves(problem(4096, 24576, 1536)), 31.5);
   EXPECT_DOUBLE_EQ(waves(problem(4096, 4096, 1024)), 5.5);
@@ -96,33 +100,38 @@ TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
 }
 
 TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
+  const auto widest = [](const Problem& product) {
+    int columns = 0;
+    for (const Choice& one : every_choice(product, hopper()))
+      if (one.variant->name == "wgmma_persistent" && one.config.columns != 256)
+        columns = std::max(columns, one.config.columns);
+    return columns;
+  };
   Problem product = with_b(problem(4096, 24576, 1536), Order::column);
-  EXPECT_EQ(tile(product), "128x176");
+  EXPECT_EQ(widest(product), 192);
   product.activation = Activation::relu;
-  EXPECT_NE(select(product, hopper(), "").config.columns, 176);
+  EXPECT_EQ(widest(product), 128);
   product.activation = Activation::none;
   product.d.dtype = DType::f32;
-  EXPECT_NE(select(product, hopper(), "").config.columns, 176);
+  EXPECT_EQ(widest(product), 128);
 }
 
-TEST_F(GemmSelect, small_products_and_few_rows_get_small_tiles) {
-  EXPECT_EQ(chosen(problem(256, 256, 256)), "wgmma_unrolled_k/64x16");
+TEST_F(GemmSelect, small_products_get_small_tiles) {
+  EXPECT_EQ(select(problem(256, 256, 256), hopper(), "", "off").variant->name, "wgmma_unrolled_k");
   EXPECT_EQ(chosen(problem(704, 256, 256)), "wgmma_unrolled_k/64x32") << "64 x 16 would be two waves";
   EXPECT_EQ(chosen(problem(512, 512, 512)), "wgmma_unrolled_k/64x32");
-  EXPECT_EQ(chosen(problem(768, 768, 768)), "wgmma_deep_stages/64x128");
   EXPECT_EQ(chosen(problem(1024, 1024, 1024)), "wgmma_unrolled_tma/64x128");
-  EXPECT_EQ(chosen(problem(64, 4096, 7168)), "wgmma_deep_stages/64x64k2");
 }
 
 TEST_F(GemmSelect, unrolled_kernels_are_for_whole_tiles_of_plain_products) {
   Problem product = problem(512, 512, 512);
   product.activation = Activation::relu;
-  EXPECT_EQ(chosen(product), "wgmma_latency/64x32");
+  EXPECT_FALSE(chosen(product).starts_with("wgmma_unrolled"));
   product = problem(1024, 1024, 1024);
   product.alpha = 2;
-  EXPECT_EQ(chosen(product), "wgmma_deep_stages/64x128");
-  EXPECT_EQ(chosen(problem(320, 512, 512)), "wgmma_latency/64x32") << "not four tiles one below the other";
-  EXPECT_EQ(chosen(problem(256, 256, 248)), "wgmma_latency/64x32") << "a K that no kernel knows";
+  EXPECT_FALSE(chosen(product).starts_with("wgmma_unrolled"));
+  EXPECT_FALSE(chosen(problem(320, 512, 512)).starts_with("wgmma_unrolled")) << "not four tiles one below the other";
+  EXPECT_FALSE(chosen(problem(256, 256, 248)).starts_with("wgmma_unrolled")) << "a K that no kernel knows";
 }
 
 TEST_F(GemmSelect, rows_across_lines_share_columns_in_clusters) {
@@ -171,7 +180,9 @@ TEST_F(GemmSelect, mma_sync_is_expected_to_take_longer_than_the_wgmma_that_takes
           Problem product = problem(m, n, k);
           product.a.alignment = product.b.alignment = alignment;
           const Config mma = named("mma_sync", product).config;
-          EXPECT_LT(*estimate(wgmma, product, hopper()), *estimate(mma, product, hopper())) << product.text();
+          EXPECT_LT(*estimate("wgmma_cp_async", wgmma, product, hopper()),
+                    *estimate("mma_sync", mma, product, hopper()))
+              << product.text();
         }
 }
 
@@ -209,7 +220,7 @@ TEST_F(GemmSelect, more_work_never_takes_less_time) {
   const auto least = [](const auto& variant, const Problem& product) {
     double time = 1e30;
     for (const Config& config : variant.configs(product, hopper()))
-      time = std::min(time, estimate(config, product, hopper()).value());
+      time = std::min(time, estimate(variant.name, config, product, hopper()).value());
     return time;
   };
   for (const auto& variant : variants())
@@ -232,8 +243,8 @@ TEST_F(GemmSelect, a_version_is_a_variant_and_wgmma_is_all_of_the_ladder) {
 }
 
 TEST_F(GemmSelect, a_tile_of_which_nothing_is_known_has_no_estimate) {
-  EXPECT_EQ(estimate({}, problem(64, 64, 64), hopper()), std::nullopt);
-  EXPECT_EQ(estimate({.rows = 64, .columns = 64}, problem(64, 64, 64), hopper()), std::nullopt);
+  EXPECT_EQ(estimate("wgmma_tma", {}, problem(64, 64, 64), hopper()), std::nullopt);
+  EXPECT_EQ(estimate("wgmma_tma", {.rows = 64, .columns = 64}, problem(64, 64, 64), hopper()), std::nullopt);
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&to)[4],
   executor::load_matrices(to, executor::shared_pointer(shared_row), true);
 }
 __device__ __forceinline__ void store_matrices(void* row, const std::uint32_t (&from)[4]) {
-  executor::store_matrices(row, from);
+  executor::store_matrices(row, from, false);
+}
+__device__ __forceinline__ void store_matrices_transposed(void* row, const std::uint32_t (&from)[4]) {
+  executor::store_matrices(row, from, true);
 }
 
 }  // namespace tmaops::device

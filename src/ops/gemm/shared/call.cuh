@@ -39,6 +39,14 @@ struct Epilogue {
 struct RowMajorCall : RowMajorForm {
   using RowMajorForm::RowMajorForm;
 
+  /// The same product as D^T = B^T A^T: D is then column-major.
+  RowMajorCall swapped() const {
+    RowMajorCall made = *this;
+    made.problem = transposed(problem);
+    std::swap(made.arguments.a, made.arguments.b);
+    return made;
+  }
+
   Epilogue epilogue() const {
     Epilogue made{.d = arguments.d,
                   .d_row_stride = problem.d.row_stride,

@@ -46,6 +46,7 @@ struct SpecializedJob {
   Epilogue epilogue;
   int k_tiles = 0;
   bool tensor_store = false;
+  StoreOrder order = StoreOrder::rows;  // of the tensor store
 };
 
 /// What one load of A and of B brings: rows or columns, and k.
@@ -64,17 +65,17 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   MappedOperand a = map_a(call, boxes.a_extent, boxes.a_depth);
   MappedOperand b = map_b(call, boxes.b_extent, boxes.b_depth);
   a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
-  const bool tensor_store = has_plain_rows(call.problem);
+  const bool columns = call.problem.d.order == Order::column;
+  const bool tensor_store = has_plain_rows(columns ? transposed(call.problem) : call.problem);
   return {.map_a = tma::encode_valid(a.spec, device),
           .map_b = tma::encode_valid(b.spec, device),
-          .map_d = tensor_store
-                       ? tma::encode_valid(map_d(call, StorePieces<n>::columns, StorePieces<n>::swizzled), device)
-                       : tma::TensorMap{},
+          .map_d = tensor_store ? tma::encode_valid(map_d<n>(call), device) : tma::TensorMap{},
           .a = a.operand,
           .b = b.operand,
           .epilogue = call.epilogue(),
           .k_tiles = call.k_tiles(),
-          .tensor_store = tensor_store};
+          .tensor_store = tensor_store,
+          .order = columns ? StoreOrder::columns : StoreOrder::rows};
 }
 
 }  // namespace tmaops::ops::gemm

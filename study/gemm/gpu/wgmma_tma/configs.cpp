@@ -9,8 +9,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 }
 
 std::vector<Config> configs(const Problem&, const DeviceInfo&) {
-  return {{.rows = 64, .columns = 128, .cost = {.start = 1.5, .finish = 0.5, .step = 0.28}},
-          {.rows = 128, .columns = 128, .cost = {.start = 1.5, .finish = 1.0, .step = 0.37}}};
+  return {{.rows = 64, .columns = 128}, {.rows = 128, .columns = 128}};
 }
 
 }  // namespace tmaops::ops::gemm::wgmma_tma

@@ -7,7 +7,7 @@ namespace tmaops::ops::gemm::wgmma_cluster8 {
 namespace {
 
 /// Its step is what enters a multiprocessor from rows that lie in two lines.
-constexpr Config kTile{.rows = 64, .columns = 144, .cluster = 8, .cost = {.start = 1.5, .finish = 0.8, .step = 0.28}};
+constexpr Config kTile{.rows = 64, .columns = 144, .cluster = 8};
 
 }  // namespace
 

@@ -165,7 +165,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config&) {
   Job job;
   job.parts = {.map_a = tma::encode_valid(a.spec, device),
                .map_b = tma::encode_valid(b.spec, device),
-               .map_d = tma::encode_valid(map_d(call, StorePieces<kColumns>::columns, false), device),
+               .map_d = tma::encode_valid(map_d<kColumns>(call), device),
                .a = a.operand,
                .b = b.operand,
                .epilogue = call.epilogue(),

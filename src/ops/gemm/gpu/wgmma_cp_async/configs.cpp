@@ -5,8 +5,6 @@ namespace tmaops::ops::gemm::wgmma_cp_async {
 
 Support supports(const Problem& problem, const DeviceInfo&) { return supports_any_batch(problem); }
 
-std::vector<Config> configs(const Problem&, const DeviceInfo&) {
-  return {{.rows = 64, .columns = 128, .cost = {.start = 1.5, .finish = 0.4, .step = 0.28}}};
-}
+std::vector<Config> configs(const Problem&, const DeviceInfo&) { return {{.rows = 64, .columns = 128}}; }
 
 }  // namespace tmaops::ops::gemm::wgmma_cp_async

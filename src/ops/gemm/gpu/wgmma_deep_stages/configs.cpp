@@ -10,12 +10,12 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 }
 
 std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
-  std::vector<Config> made{{.rows = 64, .columns = 128, .cost = {.start = 1.5, .finish = 0.5, .step = 0.19}}};
-  // For a long K, and so for cold operands: the step is what the memory needs for a wave of blocks, and the exchange of
-  // the accumulators is in `finish`.
+  std::vector<Config> made{{.rows = 64, .columns = 128}};
+  // For a long K and whole tiles: at an edge each element of the first stage is copied by itself.
   constexpr std::int64_t kLeastK = 2048;
-  const Config split{.rows = 64, .columns = 64, .splits = 2, .cost = {.start = 1.5, .finish = 0.7, .step = 0.27}};
-  if (problem.k >= kLeastK && is_one_wave(split, row_major_form(problem), device)) made.push_back(split);
+  const Config split{.rows = 64, .columns = 64, .splits = 2};
+  const bool whole = problem.m % split.rows == 0 && problem.n % split.columns == 0;
+  if (whole && problem.k >= kLeastK && is_one_wave(split, row_major_form(problem), device)) made.push_back(split);
   return made;
 }
 

@@ -8,8 +8,6 @@ Support supports(const Problem& problem, const DeviceInfo&) {
   return supports_grid(problem, 64, 32);
 }
 
-std::vector<Config> configs(const Problem&, const DeviceInfo&) {
-  return {{.rows = 64, .columns = 32, .cost = {.start = 1.4, .finish = 0.1, .step = 0.16}}};
-}
+std::vector<Config> configs(const Problem&, const DeviceInfo&) { return {{.rows = 64, .columns = 32}}; }
 
 }  // namespace tmaops::ops::gemm::wgmma_latency

@@ -13,26 +13,30 @@ Support supports(const Problem& problem, const DeviceInfo&) {
   return Support::yes();
 }
 
+namespace {
+
+/// The tiles for a product, as it is or as D^T = B^T A^T, whose D TMA stores if `plain`.
+void add_tiles(std::vector<Config>& made, const Problem& product, bool plain, bool swapped) {
+  const bool k_major = product.b.order == Order::column;
+  for (const int columns : {256, 128, 160, 176, 192}) {
+    // 256: both warpgroups share a tile. Other tiles wider than 128 leave no registers for the general epilogue, and
+    // rows along N come in panels of 64.
+    if (columns != 256 && columns != 128 && !(plain && (k_major || columns == 192))) continue;
+    for (const int cluster : {1, 2})
+      made.push_back(
+          {.rows = 128, .columns = columns, .cluster = cluster, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
+  }
+}
+
+}  // namespace
+
 std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
   const Problem row_major = row_major_form(problem);
-  std::vector<Config> made{
-      // Both warpgroups share a tile. Fitted with idle gaps between bursts, as bench has them: clocks are then equal,
-      // so
-      // cycles decide. Under a power limit a wide tile needs less power and clocks higher (docs/findings/gemm_large.md,
-      // P2 and P8).
-      {.rows = 128, .columns = 256, .cluster = 2, .cost = {.start = 2.9, .finish = 0.85, .step = 0.719}},
-      // Ping-pong: the tensor cores never wait, so it is what the last wave wastes that decides between widths.
-      {.rows = 128, .columns = 128, .cost = {.start = 2.6, .finish = 0.05, .step = 0.3655}},
-      {.rows = 128, .columns = 128, .cluster = 2, .cost = {.start = 2.9, .finish = 0.05, .step = 0.365}}};
-  // Wider tiles leave no registers for the general epilogue.
-  if (!has_plain_rows(row_major)) return made;
-  if (row_major.b.order == Order::column) {
-    made.push_back({.rows = 128, .columns = 176, .cost = {.start = 2.6, .finish = 0.05, .step = 0.497}});
-    made.push_back({.rows = 128, .columns = 176, .cluster = 2, .cost = {.start = 2.9, .finish = 0.05, .step = 0.497}});
-  } else if (row_major.b.order == Order::row) {
-    made.push_back(
-        {.rows = 128, .columns = 192, .cluster = 2, .cost = {.start = 2.9, .finish = 0.05, .step = 0.545, .cuts = 3}});
-  }
+  std::vector<Config> made;
+  const bool plain = has_plain_rows(row_major);
+  add_tiles(made, row_major, plain, false);
+  // D^T is written by TMA alone.
+  if (plain) add_tiles(made, transposed(row_major), plain, true);
   return made;
 }
 

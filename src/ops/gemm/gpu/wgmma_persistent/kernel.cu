@@ -2,7 +2,7 @@
 // blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a third
 // off the bytes that leave the L2. Two schedules:
 // cooperative, where both consumer warpgroups share a tile of 128 x 256, which moves the fewest bytes; and ping-pong,
-// where each has a tile of its own of 128 x 128, 176 or 192 and one multiplies while the other writes, so that the
+// where each has a tile of its own of 128 x 128 to 192 and one multiplies while the other writes, so that the
 // tensor cores wait for no epilogue. That decides where K is short or where no wave is lost. A last wave of few wide
 // tiles is cut into pieces.
 #include <algorithm>
@@ -32,21 +32,21 @@ inline constexpr int kReaders = kPingPong<n> ? kConsumerWarps / kConsumers : kCo
 
 template <int n>
 struct Storage {
-  static constexpr int stages = n == 256 || n == 192 ? 4 : n == 176 ? 5 : 6;  // 160, 190 and 192 KiB
   struct Stage {
     unsigned char a[kSpecializedRows * kRowBytes];
     unsigned char b[n * kRowBytes];
   };
+  static constexpr int stages = std::min(6, (192 << 10) / static_cast<int>(sizeof(Stage)));
   alignas(1024) Stage stage[stages];
   WarpStaging staging[kConsumerWarps];
   device::Ring<stages> ring;
   device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
 };
 
-/// 176 and 192 accumulators a thread leave no registers for the general epilogue: such tiles are for a D that TMA
+/// 160 accumulators a thread and more leave no registers for the general epilogue: such tiles are for a D that TMA
 /// stores.
 template <int n>
-inline constexpr bool kTensorStoreOnly = n == 176 || n == 192;
+inline constexpr bool kTensorStoreOnly = n > 128 && kPingPong<n>;
 
 /// How two blocks share the loads of B: half of the columns each, or half of the depth where B is contiguous along N
 /// and half of the columns are no whole panels of 64.
@@ -148,7 +148,11 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, Accumulat
   };
 #pragma unroll
   for (int half = 0; half < Accumulators<n>::parts; ++half) {
-    if (kTensorStoreOnly<n> || job.tensor_store)
+    if ((kTensorStoreOnly<n> || job.tensor_store) && job.order == StoreOrder::columns)
+      store_tile<columns, kBuffers, StoreOrder::columns>(job.map_d, job.epilogue,
+                                                         first_accumulators<columns>(accumulators.part[half]), buffer,
+                                                         row + 64 * half, column, batch);
+    else if (kTensorStoreOnly<n> || job.tensor_store)
       store_tile<columns, kBuffers>(job.map_d, job.epilogue, first_accumulators<columns>(accumulators.part[half]),
                                     buffer, row + 64 * half, column, batch);
     else if constexpr (!kTensorStoreOnly<n>)
@@ -236,10 +240,10 @@ template <class Fn>
 void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
   with_kernel_types(call, [&]<class T, Major a, Major b>() {
     if constexpr (b == Major::k) {
+      if (columns == 160) return fn.template operator()<T, 160, a, b>();
       if (columns == 176) return fn.template operator()<T, 176, a, b>();
-    } else {
-      if (columns == 192) return fn.template operator()<T, 192, a, b>();
     }
+    if (columns == 192) return fn.template operator()<T, 192, a, b>();
     if (columns == 256) return fn.template operator()<T, 256, a, b>();
     fn.template operator()<T, 128, a, b>();
   });
@@ -248,7 +252,8 @@ void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
 }  // namespace
 
 Work plan(const Problem& given, const Arguments& arguments, const Config& config) {
-  const RowMajorCall call(given, arguments);
+  const RowMajorCall row_major(given, arguments);
+  const RowMajorCall call = config.swapped ? row_major.swapped() : row_major;
   const CurrentDevice current(given.device.index);
   Work work(kSite, given.device);
   with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
@@ -265,7 +270,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     const int resident = resident_clusters(kSite.where, shape, reinterpret_cast<const void*>(&kernel<T, n, a, b>));
     if constexpr (kMayCut<n>) {
       cut_last_wave(job.walk, resident, n / kPieceColumns);
-      const MappedOperand piece = map_b(call, kPieceColumns, Shared::depth);
+      const MappedOperand piece =
+          map_b(call, Shared::by_depth ? kPieceColumns : kPieceColumns / cluster, Shared::depth);
       job.map_piece = tma::encode_valid(piece.spec, given.device.index);
     }
     shape.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps));

@@ -8,10 +8,9 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
   const auto k = static_cast<int>(problem.k);
   std::vector<Config> made;
-  const Config narrow{.rows = 64, .columns = 16, .cost = {.start = 1.1, .finish = 0.1, .step = 0.16}};
+  const Config narrow{.rows = 64, .columns = 16};
   if (k == 256 && cuts_whole(row_major, 16, k) && is_one_wave(narrow, row_major, device)) made.push_back(narrow);
-  if ((k == 256 || k == 512) && cuts_whole(row_major, 32, k))
-    made.push_back({.rows = 64, .columns = 32, .cost = {.start = 1.4, .finish = 0.1, .step = 0.16}});
+  if ((k == 256 || k == 512) && cuts_whole(row_major, 32, k)) made.push_back({.rows = 64, .columns = 32});
   return made;
 }
 
