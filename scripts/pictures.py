@@ -113,9 +113,37 @@ LINES = {
 }
 
 
+def gemm_ratios(peer):
+    """Of each product of models in use: M, N, K, and how many times as long as the shipped choice the peer takes."""
+    table = (ROOT / "src" / "ops" / "gemm" / "measured.inc").read_text(encoding="utf-8")
+    chosen = dict(re.findall(r'{"([^"]+)", "([^"]+)"}', table))
+    found = []
+    document = json.loads((ROOT / "results" / "h100" / "gemm_choices.json").read_text(encoding="utf-8"))
+    for product in document["products"]:
+        extents = [int(number) for number in re.findall(r"\d+", product["case"])]
+        us = product["us"]
+        found.append([*(extents * 3 if len(extents) == 1 else extents), us[peer] / us[chosen[product["case"]]]])
+    return found
+
+
+def gemm_distribution():
+    peers = (("cublaslt", "fastest of cuBLASLt's algorithms"), ("cublas", "cublasGemmEx"))
+    curves = [(name, sorted(one[3] for one in gemm_ratios(peer))) for peer, name in peers]
+    return "share of the products (%)", "times as long as tmaops", curves
+
+
+def gemm_extents():
+    panels = [(name, [(one[i], one[3]) for one in gemm_ratios("cublaslt")]) for i, name in enumerate("MNK")]
+    return "fastest of cuBLASLt, times as long as tmaops", panels
+
+
+CURVES = {"gemm_distribution": gemm_distribution}
+PANELS = {"gemm_extents": gemm_extents}
+
+
 def digests():
     """What identifies the numbers of every picture."""
-    made = {name: make() for name, make in (BARS | LINES).items()}
+    made = {name: make() for name, make in (BARS | LINES | CURVES | PANELS).items()}
     return {name: hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16] for name, value in made.items()}
 
 
@@ -207,6 +235,38 @@ def draw_lines(plot, across, up, points):
     return figure
 
 
+def ratio_axis(axes):
+    axes.axhline(1, color="#444444", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_yticks([0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3], ["0.7", "0.8", "0.9", "1", "1.25", "1.5", "2", "3"])
+    axes.minorticks_off()
+    axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
+
+
+def draw_curves(plot, across, up, curves):
+    """Values in rising order, over the share that they make up."""
+    figure, axes = plot.subplots(figsize=(6.4, 3.6))
+    for i, (name, values) in enumerate(curves):
+        shares = [100 * (place + 0.5) / len(values) for place in range(len(values))]
+        axes.plot(shares, values, color=(OURS, "#c46a1b")[i], linewidth=1.6, label=name)
+    ratio_axis(axes)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def draw_panels(plot, up, panels):
+    figure, row = plot.subplots(1, len(panels), figsize=(9.6, 3.2), sharey=True)
+    for axes, (name, points) in zip(row, panels, strict=True):
+        axes.scatter(*zip(*points, strict=True), s=9, color=OURS, alpha=0.6, linewidths=0)
+        axes.set_xscale("log", base=2)
+        ratio_axis(axes)
+        axes.set_xlabel(name)
+    row[0].set_ylabel(up, fontsize=8)
+    return figure
+
+
 def draw():
     (IMAGES / "barrier_phases.svg").write_text(barrier_phases(), encoding="utf-8")
     import matplotlib
@@ -217,7 +277,8 @@ def draw():
 
     made = digests()
     for name in made:
-        figure = draw_bars(plot, *BARS[name]()) if name in BARS else draw_lines(plot, *LINES[name]())
+        kinds = ((BARS, draw_bars), (LINES, draw_lines), (CURVES, draw_curves), (PANELS, draw_panels))
+        [figure] = [draw_one(plot, *makers[name]()) for makers, draw_one in kinds if name in makers]
         metadata = {"Date": None, "Creator": None, "Source": f"rows {made[name]}"}
         figure.savefig(IMAGES / f"{name}.svg", bbox_inches="tight", metadata=metadata)
         plot.close(figure)
