@@ -433,6 +433,8 @@ def _called_directly(
         or not type(value) is type(locations) is type(weights) is Tensor
         or _watched()
         or value.is_meta
+        or value.is_cuda
+        and value.stride()[-1:] != (1,)
         or (value.requires_grad or locations.requires_grad or weights.requires_grad)
         and torch.is_grad_enabled()
     ):
@@ -446,6 +448,20 @@ def _called_directly(
         RuntimeError,
     ):  # lists cannot be keys; for errors `_call` has the words
         return None
+
+
+# Pixels read per pixel of a head from which a copy costs less than kernels that read channels one by one, on a GPU: between
+# decoders, which read one or two, and encoders, which read more than ten (scripts/bench_layouts.py --device cuda).
+_READS_THAT_PAY = 2.0
+
+
+def _copy_pays(value: Tensor, locations: Tensor) -> bool:
+    """Whether a value whose channels lie apart is to be copied first. A backward pass reads and writes it once more."""
+    if value.dim() != 4 or value.stride(3) == 1 or not isinstance(locations, Tensor) or locations.dim() < 4:
+        return False
+    if torch.is_grad_enabled() and (value.requires_grad or locations.requires_grad):
+        return True
+    return 4 * locations.shape[1] * math.prod(locations.shape[3:-1]) >= _READS_THAT_PAY * value.shape[1]
 
 
 def ms_deform_attn(
@@ -486,6 +502,8 @@ def ms_deform_attn(
             output = _called_directly(value, levels, sampling_locations, attention_weights)
             if output is not None:
                 return output
+    if isinstance(value, Tensor) and value.is_cuda and _copy_pays(value, sampling_locations):
+        value = value.contiguous()
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
     if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()

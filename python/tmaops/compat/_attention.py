@@ -47,11 +47,51 @@ def pairs(shapes: Any) -> list[Any]:
     return shapes.tolist() if isinstance(shapes, Tensor) else list(shapes)
 
 
+def _joined(levels: Sequence[Tensor]) -> Tensor:
+    """Levels (N, M, D, H * W) or (N, M, D, H, W) as one value (N, S, M, D)."""
+    levels = [level.flatten(3) for level in levels]
+    plain = not torch.compiler.is_compiling() and not ops._watched() and all(type(level) is Tensor for level in levels)
+    if plain and _one_after_another(levels):
+        return _InPlace.apply(*levels)
+    return torch.cat(levels, -1).permute(0, 3, 1, 2)
+
+
+def _one_after_another(levels: Sequence[Tensor]) -> bool:
+    """Whether the levels are the parts of one tensor, in order, as `split` gives them."""
+    first = levels[0]
+    if first.device.type not in ("cpu", "cuda"):
+        return False
+    place, memory = first.storage_offset(), first.untyped_storage().data_ptr()
+    for level in levels:
+        if (level.shape[:3], level.stride(), level.dtype) != (first.shape[:3], first.stride(), first.dtype):
+            return False
+        if level.storage_offset() != place or level.untyped_storage().data_ptr() != memory:
+            return False
+        place += level.shape[3] * level.stride(3)
+    return True
+
+
+class _InPlace(torch.autograd.Function):
+    """The value (N, S, M, D) that lies where its levels lie."""
+
+    @staticmethod
+    def forward(ctx: Any, *levels: Tensor) -> Tensor:
+        first, ctx.pixels = levels[0], [level.shape[3] for level in levels]
+        batch, heads, channels, _ = first.shape
+        step = first.stride()
+        return first.detach().as_strided(
+            (batch, sum(ctx.pixels), heads, channels), (step[0], step[3], step[1], step[2]), first.storage_offset()
+        )
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        return tuple(part.permute(0, 2, 3, 1) for part in grad.split(ctx.pixels, 1))
+
+
 def pixels_first(value: Tensor | Sequence[Tensor], levels: list[Any], heads: int) -> Tensor:
     """A value as (N, S, M, D), from that or (N, M, D, S), or from levels of (N, M, D, H * W) or (N, M, D, H, W)."""
     if not isinstance(value, Tensor):
-        value = torch.cat([level.flatten(3) for level in value], -1)
-        return value.permute(0, 3, 1, 2)
+        return _joined(value)
     pixels = sum(height * width for height, width in levels)
     first = value.shape[1] == pixels and value.shape[2] == heads
     last = value.shape[1] == heads and value.shape[3] == pixels

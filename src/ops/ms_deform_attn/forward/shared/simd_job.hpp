@@ -70,5 +70,8 @@ struct HeadRange {
 void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads);
 
+/// The whole call, whatever the strides of the value.
+void run(const ForwardJob& job);
+
 }  // namespace simd
 }  // namespace tmaops::ops::ms_deform_attn

@@ -28,7 +28,7 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
-#include "ops/ms_deform_attn/forward/cpu/simd/simd_copy.hpp"
+#include "ops/ms_deform_attn/forward/shared/simd_copy.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
 
@@ -284,6 +284,16 @@ void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
       RowsOf<Stored, float>(job, order, begin, end, heads);
     else
       RowsOf<Stored, Stored>(job, order, begin, end, heads);
+  });
+}
+
+/// Pixels [begin, end) of image n and head m into `map`, (S, D).
+void CopyHead(const ForwardJob& job, std::int64_t n, std::int64_t m, std::int64_t begin, std::int64_t end, void* map) {
+  with_short_type(job.problem.value_dtype, [&]<class Stored>(Stored*) {
+    using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;
+    const Layout& layout = job.arguments.value;
+    const auto* from = static_cast<const Bits*>(job.arguments.value.data) + value_offset(layout, n, 0, m);
+    CopyPixels(from, layout.strides[1], layout.strides[3], job.problem.channels, begin, end, static_cast<Bits*>(map));
   });
 }
 

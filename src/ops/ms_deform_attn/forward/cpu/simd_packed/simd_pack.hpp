@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/packed_job.hpp"
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
+#include "ops/ms_deform_attn/forward/shared/simd_copy.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
@@ -46,6 +48,30 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
   const HeadMapLayout& layout = image.job.layout;
   const std::int64_t channels = problem.channels;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::vector<Bits> turned;  // the pixels of a row and head whose channels lie apart
+  const auto put = [&](const HeadMapLayout::Row& row, std::int64_t m, std::int64_t j, const Bits* pixel,
+                       bool left_out) {
+    auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + (j + 1) * row.step) * channels);
+    if (left_out) {
+      std::fill_n(to, row.step * channels, Bits{});
+      return;
+    }
+    if constexpr (sizeof(Stored) == 2) {
+      if (row.step != 1 || image.job.form.coded) {
+        largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
+        if (row.step != 1)
+          StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
+        else
+          StorePairs(pixel, channels, to);
+        return;
+      }
+    }
+    for (std::int64_t c = 0; c < channels; c += lanes) {
+      const auto bits = hn::LoadU(d, pixel + c);
+      largest = hn::Max(largest, hn::And(bits, exponent));
+      hn::Stream(bits, d, to + c);
+    }
+  };
   for (std::int64_t r = begin; r < end; ++r) {
     const HeadMapLayout::Row& row = layout.rows[static_cast<std::size_t>(r)];
     for (std::int64_t m = 0; m < problem.heads; ++m) {
@@ -53,33 +79,24 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
       std::fill_n(to, (row.source < 0 ? row.pitch : row.step) * channels, Stored{});
     }
     if (row.source < 0) continue;
-    // All heads of a pixel at once: they lie in one run of the tensor.
-    for (std::int64_t j = 1; j * row.step < row.pitch; ++j) {
-      const bool left_out = masked(problem, image.job.direct.arguments, image.image, row.source + j - 1);
-      for (std::int64_t m = 0; m < problem.heads; ++m) {
-        const auto* pixel =
-            reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j - 1, m));
-        auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j * row.step) * channels);
-        if (left_out) {
-          std::fill_n(to, row.step * channels, Bits{});
-          continue;
-        }
-        if constexpr (sizeof(Stored) == 2) {
-          if (row.step != 1 || image.job.form.coded) {
-            largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
-            if (row.step != 1)
-              StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
-            else
-              StorePairs(pixel, channels, to);
-            continue;
-          }
-        }
-        for (std::int64_t c = 0; c < channels; c += lanes) {
-          const auto bits = hn::LoadU(d, pixel + c);
-          largest = hn::Max(largest, hn::And(bits, exponent));
-          hn::Stream(bits, d, to + c);
-        }
+    const std::int64_t count = row.pitch / row.step - 1;
+    if (problem.dense_channels) {  // all heads of a pixel at once: they lie in one run of the tensor
+      for (std::int64_t j = 0; j < count; ++j) {
+        const bool left_out = masked(problem, image.job.direct.arguments, image.image, row.source + j);
+        for (std::int64_t m = 0; m < problem.heads; ++m)
+          put(row, m, j, reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j, m)),
+              left_out);
       }
+      continue;
+    }
+    turned.resize(static_cast<std::size_t>(count * channels));
+    for (std::int64_t m = 0; m < problem.heads; ++m) {
+      simd::HWY_NAMESPACE::CopyPixels(
+          reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source, m)), value.strides[1],
+          value.strides[3], channels, 0, count, turned.data());
+      for (std::int64_t j = 0; j < count; ++j)
+        put(row, m, j, turned.data() + j * channels,
+            masked(problem, image.job.direct.arguments, image.image, row.source + j));
     }
   }
   hwy::FlushStream();

@@ -202,7 +202,6 @@ constexpr std::int64_t kQueriesPerChunk = 1024;
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support direct = simd::supports(problem, device); !direct) return direct;
-  if (!problem.dense_channels) return Support::no("needs channels that lie next to each other");
   if (Support same_type = supports_value_output(problem); !same_type) return same_type;
   if (problem.sampling != Sampling::bilinear) return Support::no("samples bilinearly only");
   if (problem.channels % kChannelBlock != 0)
@@ -225,6 +224,7 @@ void run(const PackedJob& job) {
                  [&](std::int64_t begin, std::int64_t end) {
                    if (!pack(image, maps, begin, end)) finite.store(false, std::memory_order_relaxed);
                  });
+    if (!finite && !problem.dense_channels) return simd::run(job.direct);
     if (!finite) {
       parallel_for(problem.queries, kQueriesPerChunk, [&](std::int64_t begin, std::int64_t end) {
         const std::int64_t first = n * problem.queries;
