@@ -145,6 +145,8 @@ def check(name, model, given, dtype, training, exact, options):
             run = model if mode == "eager" else compiled(model, mode, calls)
             with running_on(implementation, model, calls if mode == "eager" else None):
                 error, masked = distance(step(model, run, given, DTYPES[dtype], training), exact)
+            if options.device != "cpu":
+                torch.cuda.empty_cache()  # for the models that compile beside this one
             found[mode, implementation] = {"run": run, "error": error, "calls": sum(calls), "ms": [], "mib": []}
             if implementation == "own":
                 own_error, own_masked = error, masked
@@ -209,8 +211,9 @@ def with_patience(function, *given):
     for attempt in range(8):
         try:
             return function(*given)
-        except torch.OutOfMemoryError:
-            if attempt == 7:
+        except RuntimeError as error:
+            full = isinstance(error, torch.OutOfMemoryError) or "ALLOC_FAILED" in str(error)
+            if not full or attempt == 7:
                 raise
         gc.collect()
         torch.cuda.empty_cache()
@@ -243,6 +246,8 @@ def work(pipe, name, batch, training, options):
             torch.cuda.empty_cache()
         pipe.send(("ready", None))
         pipe.recv()
+        gc.collect()
+        gc.freeze()  # what torch.compile left on the heap would be looked through again and again
         rows = []
         for dtype, found in ready.items():
             take_turns(found, model, given, dtype, training, options)
@@ -289,7 +294,6 @@ def measured(tasks, options):
     for _, process, pipe in workers:
         pipe.send("go")
         yield heard(pipe, process, "rows", 600) or []
-        process.join(20)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # what torch.compile started
 
@@ -326,7 +330,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument(
-        "--models", default=",".join(models.WHOLE), help="names, with a batch of their own if wanted: rt_detr_v2@8"
+        "--models",
+        default=",".join(models.WHOLE),
+        help="names, with a batch and a step of their own if wanted: rt_detr_v2@8/training",
     )
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="models that compile at the same time")
@@ -357,10 +363,12 @@ def main():
     )
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
-    options.models = [
-        (name, int(batch or options.batch))
-        for name, _, batch in (one.partition("@") for one in options.models.split(","))
-    ]
+    steps = []
+    for wanted in options.models.split(","):
+        name, _, step = wanted.partition("/")
+        name, _, batch = name.partition("@")
+        trainings = [step == "training"] if step else options.steps
+        steps += [(name, int(batch or options.batch), training) for training in trainings]
     options.dtypes = options.dtypes or (["f32", "bf16"] if options.device == "cpu" else ["f32", "f16"])
     if options.output is None:
         found = (
@@ -373,7 +381,6 @@ def main():
     options.failed = []
     if options.jobs > 1:  # each process has others that compile kernels
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(2, 2 * (os.cpu_count() or 1) // options.jobs)))
-    steps = [(name, batch, training) for name, batch in options.models for training in options.steps]
     document = {
         "schema": 1,
         "status": "incomplete",
