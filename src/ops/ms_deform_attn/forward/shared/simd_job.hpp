@@ -70,6 +70,9 @@ struct HeadRange {
 void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads);
 
+/// Copies pixels [begin, end) of image n and head m so that the channels of a pixel lie next to each other.
+void copy_pixels(const ForwardJob& job, std::int64_t n, std::int64_t m, std::int64_t begin, std::int64_t end, void* to);
+
 /// The whole call, whatever the strides of the value.
 void run(const ForwardJob& job);
 

@@ -28,7 +28,7 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
-#include "ops/ms_deform_attn/forward/shared/simd_copy.hpp"
+#include "ops/ms_deform_attn/forward/cpu/simd/simd_copy.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
 
@@ -287,13 +287,12 @@ void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
   });
 }
 
-/// Pixels [begin, end) of image n and head m into `map`, (S, D).
-void CopyHead(const ForwardJob& job, std::int64_t n, std::int64_t m, std::int64_t begin, std::int64_t end, void* map) {
+void CopyHead(const ForwardJob& job, std::int64_t n, std::int64_t m, std::int64_t begin, std::int64_t end, void* to) {
   with_short_type(job.problem.value_dtype, [&]<class Stored>(Stored*) {
     using Bits = hwy::UnsignedFromSize<sizeof(Stored)>;
     const Layout& layout = job.arguments.value;
-    const auto* from = static_cast<const Bits*>(job.arguments.value.data) + value_offset(layout, n, 0, m);
-    CopyPixels(from, layout.strides[1], layout.strides[3], job.problem.channels, begin, end, static_cast<Bits*>(map));
+    const auto* from = static_cast<const Bits*>(job.arguments.value.data) + value_offset(layout, n, begin, m);
+    CopyPixels(from, layout.strides[1], layout.strides[3], job.problem.channels, end - begin, static_cast<Bits*>(to));
   });
 }
 
@@ -325,9 +324,9 @@ ForwardJob on_map(const ForwardJob& job, const void* map) {
 
 void run_by_heads(const ForwardJob& job, const QueryOrder& order) {
   const Problem& problem = job.problem;
-  const auto copy = HWY_DYNAMIC_DISPATCH(CopyHead);
   const std::int64_t items = problem.batch * problem.heads;
-  const auto bytes = static_cast<std::size_t>(problem.length * problem.channels) * size_of(problem.value_dtype);
+  const auto pixel_bytes = problem.channels * static_cast<std::int64_t>(size_of(problem.value_dtype));
+  const auto bytes = static_cast<std::size_t>(problem.length * pixel_bytes);
   const int threads = forward_threads(problem);
   if (items < threads) {
     AlignedBuffer<unsigned char> memory(bytes);
@@ -335,8 +334,9 @@ void run_by_heads(const ForwardJob& job, const QueryOrder& order) {
     const ForwardJob own = on_map(job, map);
     for (std::int64_t i = 0; i < items; ++i) {
       const std::int64_t n = i / problem.heads, m = i % problem.heads;
-      parallel_for(problem.length, kPixelsPerChunk, threads,
-                   [&](std::int64_t begin, std::int64_t end) { copy(job, n, m, begin, end, map); });
+      parallel_for(problem.length, kPixelsPerChunk, threads, [&](std::int64_t begin, std::int64_t end) {
+        copy_pixels(job, n, m, begin, end, map + begin * pixel_bytes);
+      });
       parallel_for(problem.queries, kQueriesPerChunk, threads, [&](std::int64_t begin, std::int64_t end) {
         forward(own, order.queries, n * problem.queries + begin, n * problem.queries + end, {m, m + 1});
       });
@@ -348,7 +348,7 @@ void run_by_heads(const ForwardJob& job, const QueryOrder& order) {
     const ForwardJob own = on_map(job, map.data());
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t n = i / problem.heads, m = i % problem.heads;
-      copy(job, n, m, 0, problem.length, map.data());
+      copy_pixels(job, n, m, 0, problem.length, map.data());
       forward(own, order.queries, n * problem.queries, (n + 1) * problem.queries, {m, m + 1});
     }
   });
@@ -367,6 +367,11 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 void forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads) {
   HWY_DYNAMIC_DISPATCH(Forward)(job, order, begin, end, heads);
+}
+
+void copy_pixels(const ForwardJob& job, std::int64_t n, std::int64_t m, std::int64_t begin, std::int64_t end,
+                 void* to) {
+  HWY_DYNAMIC_DISPATCH(CopyHead)(job, n, m, begin, end, to);
 }
 
 void run(const ForwardJob& job) {

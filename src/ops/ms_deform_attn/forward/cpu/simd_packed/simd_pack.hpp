@@ -17,7 +17,6 @@
 
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/packed_job.hpp"
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
-#include "ops/ms_deform_attn/forward/shared/simd_copy.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
@@ -43,8 +42,9 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
   const auto exponent = hn::Set(d, kExponent);
   auto largest = hn::Zero(d);
   const Problem& problem = image.job.direct.problem;
-  const Layout& value = image.job.direct.arguments.value;
-  const auto* from = static_cast<const Stored*>(image.job.direct.arguments.value.data);
+  const Arguments& arguments = image.job.direct.arguments;
+  const Layout& value = arguments.value;
+  const auto* from = static_cast<const Stored*>(arguments.value.data);
   const HeadMapLayout& layout = image.job.layout;
   const std::int64_t channels = problem.channels;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -80,23 +80,17 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
     }
     if (row.source < 0) continue;
     const std::int64_t count = row.pitch / row.step - 1;
-    if (problem.dense_channels) {  // all heads of a pixel at once: they lie in one run of the tensor
-      for (std::int64_t j = 0; j < count; ++j) {
-        const bool left_out = masked(problem, image.job.direct.arguments, image.image, row.source + j);
-        for (std::int64_t m = 0; m < problem.heads; ++m)
-          put(row, m, j, reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source + j, m)),
-              left_out);
+    const auto left_out = [&](std::int64_t j) { return masked(problem, arguments, image.image, row.source + j); };
+    // All heads of a pixel at once: they lie in one run of the tensor.
+    for (std::int64_t j = 0; problem.dense_channels && j < count; ++j)
+      for (std::int64_t m = 0; m < problem.heads; ++m) {
+        const auto* pixel = from + value_offset(value, image.image, row.source + j, m);
+        put(row, m, j, reinterpret_cast<const Bits*>(pixel), left_out(j));
       }
-      continue;
-    }
     turned.resize(static_cast<std::size_t>(count * channels));
-    for (std::int64_t m = 0; m < problem.heads; ++m) {
-      simd::HWY_NAMESPACE::CopyPixels(
-          reinterpret_cast<const Bits*>(from + value_offset(value, image.image, row.source, m)), value.strides[1],
-          value.strides[3], channels, 0, count, turned.data());
-      for (std::int64_t j = 0; j < count; ++j)
-        put(row, m, j, turned.data() + j * channels,
-            masked(problem, image.job.direct.arguments, image.image, row.source + j));
+    for (std::int64_t m = 0; !problem.dense_channels && m < problem.heads; ++m) {
+      simd::copy_pixels(image.job.direct, image.image, m, row.source, row.source + count, turned.data());
+      for (std::int64_t j = 0; j < count; ++j) put(row, m, j, turned.data() + j * channels, left_out(j));
     }
   }
   hwy::FlushStream();

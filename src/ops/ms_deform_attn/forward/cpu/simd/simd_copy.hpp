@@ -15,15 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Copies pixels [begin, end) of one head so that the channels of a pixel lie next to each other.
+/// Copies pixels [0, end) of one head so that the channels of a pixel lie next to each other.
 template <class Bits>
 void CopyPixels(const Bits* HWY_RESTRICT from, std::int64_t pixel_stride, std::int64_t channel_stride,
-                std::int64_t channels, std::int64_t begin, std::int64_t end, Bits* HWY_RESTRICT to) {
+                std::int64_t channels, std::int64_t end, Bits* HWY_RESTRICT to) {
   const auto one_by_one = [&](std::int64_t s, std::int64_t last, std::int64_t c) {
     for (; s < last; ++s)
       for (std::int64_t k = c; k < channels; ++k) to[s * channels + k] = from[s * pixel_stride + k * channel_stride];
   };
-  std::int64_t s = begin;
+  std::int64_t s = 0;
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
   // kSide pixels and the channels of a vector are turned in registers, each 16 bytes of the vectors by themselves.
   constexpr std::int64_t kSide = 16 / sizeof(Bits);
