@@ -3,8 +3,9 @@
 # Prints its path.
 #   OBJECTS_FROM=build  take the compiled variants of that build folder (of the same sources) instead of compiling them;
 #                       kernels are not compressed there, which makes the installed package larger, the wheel hardly
-#   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3;
-#                       without torch the half is left out, and tmaops.torch does its work in Python
+#   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3.
+#                       Without it the headers are fetched from PyPI; where that fails the half is left out, and tmaops.torch does
+#                       its work in Python
 #   INSTALL_TO=FOLDER   runs `pip install .` into that folder too, in the same build folder
 #   CUDA=0, CUDA=1      as for scripts/setup.sh; without GPU kernels the wheel is for the CPU
 set -eu
@@ -24,6 +25,9 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$parts" ]; then
 fi
 torch=$("${TORCH_FROM:-python3}" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null || true)
 [ -f "$torch/include/torch/csrc/stable/ops.h" ] || torch=""
+if [ -z "$torch" ] && [ -z "${TORCH_FROM:-}" ]; then
+  torch=$(sh scripts/torch_headers.sh "$environment/bin/python") || torch=""
+fi
 
 cuda=OFF
 if [ -n "$nvcc" ]; then
@@ -56,7 +60,8 @@ python -m auditwheel repair --exclude libtorch_cpu.so --wheel-dir dist "$made"/t
 wheel=$(echo dist/tmaops-*.whl)
 [ "$(stat -c %s "$wheel")" -le 20000000 ] || { say "wheel: $wheel is larger than 20 MB"; exit 2; }
 say "$(du -k "$wheel" | cut -f 1) KiB: $wheel"
-[ -n "$torch" ] || say "wheel: without the native half of tmaops.torch, which then makes its calls over ctypes: ${TORCH_FROM:-python3} has no torch of 2.10 or newer.
+[ -n "$torch" ] || say "wheel: without the native half of tmaops.torch, which then makes its calls over ctypes: ${TORCH_FROM:-python3} has no torch of 2.10 or newer${TORCH_FROM:+,
+       and TORCH_FROM keeps its headers from being fetched}.
        To have it: python3 -m venv .venv/torch && .venv/torch/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
                    TORCH_FROM=.venv/torch/bin/python make wheel"
 echo "$wheel"
