@@ -11,6 +11,9 @@ struct SharedArray {
   int at = 0;  // bytes behind Storage::bytes
 };
 
+/// The bytes that stand first.
+inline constexpr SharedArray<unsigned char> kFirstArray{};
+
 /// Lays arrays out one behind the other.
 class SharedLayout {
  public:

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     shared.near[stage] = near;
     unsigned char* to = array_of(shared.bytes, SharedArray<unsigned char>{stage * job.stage_bytes});
     producer.expect(stage, times.bytes + row_bytes_wanted);
-    if (times.bytes > 0) device::bulk_load(array_of(to, tile.times), times.from, times.bytes, producer.full(stage));
+    if (times.bytes > 0) device::bulk_load(array_of(to, kFirstArray), times.from, times.bytes, producer.full(stage));
     if (row_bytes_wanted > 0)
       device::bulk_load(array_of(to, tile.rows),
                         row_bytes<Value>(call, item.b).values + static_cast<std::int64_t>(near.first) * width,
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     Place<int> at{0, missing()};
     if (active) {
       if (of.samples > 0)
-        at = locate(call, of, reinterpret_cast<const Time*>(array_of(held, tile.times) + times.shift), times.range, q);
+        at = locate(call, of, reinterpret_cast<const Time*>(array_of(held, kFirstArray) + times.shift), times.range, q);
       write_valid(call, item.b, t, at.weight);
     }
     write_window_rows<Value>(

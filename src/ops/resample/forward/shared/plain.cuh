@@ -59,10 +59,10 @@ __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
 }
 
 /// Fetches the block's share; one thread.
-__device__ __forceinline__ void fetch_share(const PlainTile& tile, const Ahead& ahead, device::CacheHint hint) {
+__device__ __forceinline__ void fetch_share(const Ahead& ahead, device::CacheHint hint) {
   const std::uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
   const std::uint32_t from = block * ahead.share;
-  if (block < tile.ahead_blocks && from < ahead.units)
+  if (block < kMostAheadBlocks && from < ahead.units)
     device::bulk_prefetch(ahead.from + static_cast<std::int64_t>(from) * 16, min(ahead.share, ahead.units - from) * 16,
                           hint);
 }
@@ -73,7 +73,7 @@ __device__ __forceinline__ void fetch_share(const PlainTile& tile, const Ahead& 
 /// Three threads of the second warp, which has time.
 __device__ __forceinline__ void fetch_ahead(const PlainTile& tile) {
   const std::uint32_t which = threadIdx.x - device::kWarpThreads;
-  if (which < std::size(tile.ahead)) fetch_share(tile, tile.ahead[which], device::CacheHint::evict_normal);
+  if (which < std::size(tile.ahead)) fetch_share(tile.ahead[which], device::CacheHint::evict_normal);
 }
 
 /// Issues the copy of the timestamps; one thread. The tensor's end behind its last multiple of 16 bytes is not copied,

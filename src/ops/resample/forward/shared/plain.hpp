@@ -44,6 +44,7 @@ struct Ahead {
   std::uint32_t units = 0;
   std::uint32_t share = 0;  // 0: nothing is fetched
 };
+inline constexpr std::uint32_t kMostAheadBlocks = 528;
 inline constexpr std::int64_t kAheadBytes = 4 << 20;  // of each tensor
 
 /// Whether a kernel copies a window of rows to shared memory, or reads those it needs from global memory.
@@ -70,9 +71,8 @@ struct PlainTile : PlainCall {
   int time_bytes, row_capacity;  // of the windows: bytes, samples
   SharedArray<unsigned char> times_held, rows_held;
   int shared_end;
-  std::uint32_t ahead_blocks;  // those that fetch ahead: as many as run at a time
-  Ahead ahead[3];              // times, target times, first values
-  Ahead burst;                 // values, behind the block's own copies
+  Ahead ahead[3];  // times, target times, first values
+  Ahead burst;     // values, behind the block's own copies
 };
 
 /// How a plain call is to be cut.

@@ -21,7 +21,8 @@ Tile make_tile(const Problem& problem, std::int64_t longest_target, int most_byt
   tile.time_capacity =
       window_capacity(problem, longest_target, tile.targets, tile.time_margin, kMostTimeBytes / time_bytes - 4);
   SharedLayout layout;
-  tile.times = layout.add<unsigned char>(slice_bytes(tile.time_capacity, time_bytes));
+  tile.time_bytes = slice_bytes(tile.time_capacity, time_bytes);
+  layout.add<unsigned char>(tile.time_bytes);
   tile.rows = layout.add<unsigned char>(0);
   tile.row_capacity = window_capacity(problem, longest_target, tile.targets, tile.row_margin,
                                       (most_bytes - tile.rows.at) / problem.row_bytes());

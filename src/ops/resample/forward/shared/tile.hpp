@@ -17,7 +17,8 @@ struct Tile {
   int targets_per_warp;  // at most 32
   int time_margin, row_margin;
   int time_capacity, row_capacity;  // samples
-  SharedArray<unsigned char> times, rows;
+  int time_bytes;                   // of the largest copy
+  SharedArray<unsigned char> rows;  // behind the times, which stand first
   int shared_end;
 };
 

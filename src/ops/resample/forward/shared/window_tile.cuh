@@ -41,7 +41,7 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
   const Range near = guess(of.pace, begin, of.samples, tile.row_margin, tile.row_capacity);
   if (leader) {
     const Slice times = time_slice(call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.time_capacity));
-    load_slice(array_of(shared.bytes, tile.times), times, shared.times_ready);
+    load_slice(array_of(shared.bytes, kFirstArray), times, shared.times_ready);
     load_rows(b, near, rows, array_of(shared.bytes, tile.rows));
     shared.times = {times.held, times.shift};
   }
@@ -52,7 +52,7 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
   device::wait(shared.times_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    const auto* window = reinterpret_cast<const Time*>(array_of(shared.bytes, tile.times) + held.shift);
+    const auto* window = reinterpret_cast<const Time*>(array_of(shared.bytes, kFirstArray) + held.shift);
     if (of.samples > 0) at = locate(call, of, window, held.range, q);
     write_valid(call, b, t, at.weight);
   }

@@ -35,6 +35,9 @@ struct Storage {
   alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, timestamps, gradients, strips
 };
 
+/// The parts stand first in shared memory.
+constexpr SharedArray<Part> kParts{};
+
 struct Job {
   Call call;  // values: grad_values, written; output: grad_output, read
   Pace pace;  // targets per sample
@@ -48,7 +51,6 @@ struct Job {
   int margin;        // targets
   int window;        // targets
   int row_capacity;  // gradients in shared memory
-  SharedArray<Part> parts;
   SharedArray<int> bounds;
   SharedArray<unsigned char> times, rows, strips;
   int strip_bytes, shared_end;
@@ -98,7 +100,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
   const Pace pace = packed ? pace_of(tile.targets, tile.samples) : job.pace;
   const unsigned char* gradients = static_cast<const unsigned char*>(call.output.data) +
                                    call.output.first(tile.b) * static_cast<std::int64_t>(sizeof(Value));
-  Part* parts = array_of(shared.bytes, job.parts);
+  Part* parts = array_of(shared.bytes, kParts);
   int* bounds = array_of(shared.bytes, job.bounds);
   void* source_times = array_of(shared.bytes, job.times);
   const Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
@@ -275,7 +277,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
       std::min<std::int64_t>(std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
   job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.samples_per_warp * job.width + 31) / 16 * 16;
   SharedLayout layout;
-  job.parts = layout.add<Part>(std::max(job.window, 1));
+  layout.add<Part>(std::max(job.window, 1));
   job.bounds = layout.add<int>(tile + 2);
   job.times = layout.add<unsigned char>((tile + 2) * static_cast<int>(size_of(problem.times)));
   job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));

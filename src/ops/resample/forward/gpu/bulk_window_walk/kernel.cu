@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ Pl
   float q{};
   if (target < block.targets) q = plain_target<float>(tile, block, target);
   if (threadIdx.x == 0) fetch_windows(tile, block, shared);
-  if (threadIdx.x == device::kWarpThreads) fetch_share(tile, tile.burst, device::CacheHint::evict_last);
+  if (threadIdx.x == device::kWarpThreads) fetch_share(tile.burst, device::CacheHint::evict_last);
   __syncthreads();  // barriers are initialised
 
   // Search.

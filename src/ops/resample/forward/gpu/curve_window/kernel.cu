@@ -26,6 +26,9 @@ struct Storage {
   alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, timestamps, rows, strips: as much as the tile needs
 };
 
+/// The spots stand first in shared memory.
+constexpr SharedArray<CurveSpot> kSpots{};
+
 struct Job {
   Call call;
   Pieces pieces;
@@ -33,7 +36,6 @@ struct Job {
   int channels, width;  // values and bytes of a row
   int targets_per_warp, time_margin, row_margin;
   int time_capacity, row_capacity;
-  SharedArray<CurveSpot> spots;
   SharedArray<Piece> kinds;
   SharedArray<unsigned char> times, rows, strips;
   int strip_bytes, shared_end;
@@ -77,7 +79,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const int row = at.row - held.first;
   const int lowest = row - (two && around.before >= 0.0f ? 1 : 0);
   const int highest = row + (two ? 1 : 0) + (two && around.after >= 0.0f ? 1 : 0);
-  array_of(shared.bytes, job.spots)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
+  array_of(shared.bytes, kSpots)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
 }
 
 template <class Value, RowsAre rows_are>
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   constexpr int values = Unpacked<Value>::count;
   const Held near = shared.rows;
   const unsigned char* held = array_of(shared.bytes, job.rows) + near.shift;
-  const CurveSpot* spots = array_of(shared.bytes, job.spots);
+  const CurveSpot* spots = array_of(shared.bytes, kSpots);
   const int first = device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, targets - first);
   unsigned char* output = rows.output + static_cast<std::int64_t>(begin + first) * job.width;
@@ -159,7 +161,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
   job.row_capacity = window_capacity(problem, call.longest_target, tile, job.row_margin, kMostRows / job.width);
   job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.targets_per_warp * job.width + 31) / 16 * 16;
   SharedLayout layout;
-  job.spots = layout.add<CurveSpot>(tile);
+  layout.add<CurveSpot>(tile);
   job.kinds = layout.add<Piece>(job.chunks.count);
   job.times = layout.add<unsigned char>(slice_bytes(job.time_capacity, time_bytes));
   job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
     const Slice time_copy = time_slice(call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.time_capacity));
     const Slice row_copy =
         row_slice(call, rows.values, width, guess(of.pace, begin, of.samples, cut.row_margin, cut.row_capacity));
-    load_slice(array_of(shared.bytes, cut.times), time_copy, shared.times_ready);
+    load_slice(array_of(shared.bytes, kFirstArray), time_copy, shared.times_ready);
     load_slice(array_of(shared.bytes, cut.rows), row_copy, shared.rows_ready);
     shared.times = {time_copy.held, time_copy.shift};
     shared.rows = {row_copy.held, row_copy.shift};
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
   device::wait(shared.times_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    const auto* held = reinterpret_cast<const Time*>(array_of(shared.bytes, cut.times) + times.shift);
+    const auto* held = reinterpret_cast<const Time*>(array_of(shared.bytes, kFirstArray) + times.shift);
     if (of.samples > 0) at = locate(call, of, held, times.range, q);
     write_valid(call, b, t, at.weight);
   }

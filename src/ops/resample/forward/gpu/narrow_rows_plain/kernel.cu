@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   if (active) q = device::load_now(reinterpret_cast<const float*>(job.targets) + (b + inside) * job.target_stride + t);
   if (thread == 0) {
     device::arrive_expect_bytes(shared.times_ready, static_cast<std::uint32_t>(cut.time_bytes));
-    device::bulk_load(array_of(shared.bytes, cut.times), time_copy, static_cast<std::uint32_t>(cut.time_bytes),
+    device::bulk_load(array_of(shared.bytes, kFirstArray), time_copy, static_cast<std::uint32_t>(cut.time_bytes),
                       shared.times_ready);
     device::arrive_expect_bytes(shared.rows_ready, static_cast<std::uint32_t>(cut.copied_row_bytes));
     device::bulk_load(array_of(shared.bytes, cut.rows), row_copy, static_cast<std::uint32_t>(cut.copied_row_bytes),
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
     const int held = time_unit * 4 - (zero + base);  // the trajectory's sample that the window begins with
     const int from = max(held, 0);
     const int until = min(held + cut.time_bytes / 4, job.samples);
-    const auto* window = reinterpret_cast<const float*>(array_of(shared.bytes, cut.times)) + (from - held);
+    const auto* window = reinterpret_cast<const float*>(array_of(shared.bytes, kFirstArray)) + (from - held);
     at = place_in(job.interpolation, find_interval(times, job.samples, window, Range{from, until - from}, q), q);
   }
 
