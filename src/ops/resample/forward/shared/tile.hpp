@@ -1,7 +1,6 @@
 // A tile of targets of a general call, and the windows of times and 16-byte rows that it needs.
 #pragma once
 
-#include "ops/resample/shared/shared_layout.hpp"
 #include "ops/resample/shared/sizes.hpp"
 
 namespace tmaops::ops::resample::gpu {
@@ -10,7 +9,7 @@ inline constexpr int kTileThreads = 128;
 /// Shared memory of a tile. More leaves too few blocks per multiprocessor to hide the latency.
 inline constexpr int kMostTileBytes = 64 * 1024;
 
-/// Fixed on the host.
+/// Fixed on the host. Shared memory: times, rows.
 struct Tile {
   Chunks chunks;
   int targets;           // per block
@@ -18,8 +17,7 @@ struct Tile {
   int time_margin, row_margin;
   int time_capacity, row_capacity;  // samples
   int time_bytes;                   // of the largest copy
-  SharedArray<unsigned char> rows;  // behind the times, which stand first
-  int shared_end;
+  int rows_at, end_at;
 };
 
 /// Targets per warp, so that a lane has about eight chunks to make.
