@@ -19,6 +19,8 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+thread_local int loaded_device = -1;  // the device that load_driver() was last called for
+
 [[noreturn]] void refuse(const TensorMapSpec& spec, Report report) {
   std::string mend;
   if (report.proposal) mend = report.proposal->change + " is valid:\n          " + report.proposal->spec.text();
@@ -66,6 +68,7 @@ TensorMap encode(const TensorMapSpec& spec, int device_index) {
     if (spec.address == 0)
       fail(ErrorCode::null_pointer, "tensor map: address", "0", "the address of the tensor in GPU memory");
     load_driver(device_index);
+    loaded_device = device_index;
     const int capability = device_info({DeviceType::cuda, device_index}).compute_capability;
     if (Report report = check(spec, capability); !report.valid()) refuse(spec, std::move(report));
     TensorMap map;
@@ -76,9 +79,8 @@ TensorMap encode(const TensorMapSpec& spec, int device_index) {
 }
 
 TensorMap encode_valid(const TensorMapSpec& spec, int device_index) {
-  thread_local int loaded = -1;  // the device whose driver was looked at
-  if (loaded != device_index) load_driver(device_index);
-  loaded = device_index;
+  if (loaded_device != device_index) load_driver(device_index);
+  loaded_device = device_index;
   TensorMap map;
   return encode_unchecked(spec, map).accepted() ? map : encode(spec, device_index);  // which says what is wrong
 }

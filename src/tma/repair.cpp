@@ -47,8 +47,10 @@ Change pad_pitch(TensorMapSpec& spec, const Findings&) {
   const std::vector<std::int64_t> before = spec.strides;
   for (std::size_t i = 0; i < spec.strides.size(); ++i) {
     if (spec.strides[i] < 0 || spec.strides[i] >= (std::int64_t{1} << 40)) return {};
-    // Keeps the ratio to the stride below, so that dense dimensions stay dense.
-    if (i > 0 && before[i - 1] > 0 && before[i] % before[i - 1] == 0 && before[i] / before[i - 1] < (1 << 20))
+    // Keeps the ratio to the stride below, so that dense dimensions stay dense. The stride of one element means
+    // nothing.
+    if (i > 0 && i < spec.dims.size() && spec.dims[i] > 1 && before[i - 1] > 0 && before[i] % before[i - 1] == 0 &&
+        before[i] / before[i - 1] < (1 << 20))
       spec.strides[i] = before[i] / before[i - 1] * spec.strides[i - 1];
     spec.strides[i] = rounded_up(spec.strides[i], multiple);
   }
@@ -84,7 +86,20 @@ std::int64_t part_of(std::int64_t value, std::int64_t most) {
   return 1;
 }
 
+Change split_channels(TensorMapSpec& spec) {
+  const std::int64_t before = spec.channels_per_pixel;
+  if (spec.interleave != Interleave::none || spec.swizzle == Swizzle::none || is_packed(spec.dtype)) return {};
+  const std::int64_t most = span_of(spec.swizzle) * 8 / bits_of(spec.dtype);
+  if (before <= most || before > (1 << 20)) return {};
+  spec.channels_per_pixel = part_of(before, most);
+  if (spec.channels_per_pixel * 8 < most) spec.channels_per_pixel = most;  // as for a box
+  const std::int64_t loads = (before + spec.channels_per_pixel - 1) / spec.channels_per_pixel;
+  return "channels_per_pixel " + std::to_string(spec.channels_per_pixel) + ", " + std::to_string(loads) +
+         " loads instead of one";
+}
+
 Change split_box(TensorMapSpec& spec, const Findings&) {
+  if (spec.mode == Mode::im2col) return split_channels(spec);
   if (spec.mode != Mode::tiled || spec.box.empty()) return {};
   std::int64_t loads = 1;
   for (std::size_t i = 0; i < spec.box.size(); ++i) {

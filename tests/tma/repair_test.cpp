@@ -116,5 +116,29 @@ TEST(Repair, every_proposal_keeps_the_rules_and_differs_from_what_was_asked) {
   EXPECT_GT(proposals, 4000);
 }
 
+TEST(Repair, an_im2col_map_keeps_its_swizzle_and_takes_two_loads) {
+  TensorMapSpec spec;
+  spec.mode = Mode::im2col;
+  spec.dims = {128, 32, 16, 4};
+  spec.strides = dense_strides(spec.dtype, spec.dims);
+  spec.lower_corner = spec.upper_corner = {-1, -1};
+  spec.channels_per_pixel = 128;
+  spec.pixels_per_column = 64;
+  spec.swizzle = Swizzle::b128;
+  const Report report = check(spec);
+  ASSERT_TRUE(report.proposal);
+  EXPECT_EQ(report.proposal->change, "channels_per_pixel 64, 2 loads instead of one");
+  EXPECT_EQ(report.proposal->spec.swizzle, Swizzle::b128);
+  EXPECT_EQ(report.proposal->spec.channels_per_pixel, 64);
+}
+
+TEST(Repair, the_stride_of_a_dimension_of_one_element_moves_no_other) {
+  TensorMapSpec spec = tiled_spec(ElementType::bf16, {64, 16, 1, 1000}, {64, 16, 1, 1});  // one head of keys
+  spec.strides = {128, 2, 4096};
+  const Report report = check(spec);
+  ASSERT_TRUE(report.proposal);
+  EXPECT_EQ(report.proposal->spec.strides, (std::vector<std::int64_t>{128, 16, 4096}));
+}
+
 }  // namespace
 }  // namespace tmaops::tma
