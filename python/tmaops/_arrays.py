@@ -45,10 +45,7 @@ class Array(NamedTuple):
     source: Any  # the caller's array
     dtype: str  # "float32"; "" for one that tmaops does not have
     owner: Any  # what keeps the memory alive
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.tensor.shape[: self.tensor.ndim])
+    shape: tuple[int, ...]
 
     @property
     def on_gpu(self) -> bool:
@@ -92,15 +89,28 @@ def lies_on_gpu(array: Any) -> bool:
     return hasattr(array, "__cuda_array_interface__")
 
 
-def _make(data: int, device: tuple[int, int], shape: Any, strides: Any, code: tuple[int, int]) -> Tensor:
+def _make(data: int, device: tuple[int, int], shape: tuple[int, ...], strides: Any, code: tuple[int, int]) -> Tensor:
+    filled, lists = _layout(device, shape, None if strides is None else tuple(strides), code)
+    tensor = Tensor.from_buffer_copy(filled)
+    tensor.data = data
+    tensor.lists = lists  # stay as long as the tensor, which points to them
+    return tensor
+
+
+@functools.lru_cache(4096)
+def _layout(
+    device: tuple[int, int], shape: tuple[int, ...], strides: tuple[int, ...] | None, code: tuple[int, int]
+) -> tuple[bytes, tuple[Any, Any]]:
+    """A tensor without data, as bytes: ctypes takes longer to fill the fields than to copy them."""
     rank = len(shape)
     if rank > 8:
         raise invalid_value("an array", f"{rank} dimensions", "at most 8")
     ints = _INTS[rank]
-    tensor = Tensor(data, *device, rank, DType(*code, 1), ints(*shape))
+    lists = (ints(*shape), None if strides is None else ints(*strides))
+    tensor = Tensor(None, *device, rank, DType(*code, 1), lists[0])
     if strides is not None:
-        tensor.strides = ints(*strides)
-    return tensor
+        tensor.strides = lists[1]
+    return bytes(tensor), lists
 
 
 def _from_numpy(where: str, array: Any) -> Array:
@@ -121,7 +131,7 @@ def _from_numpy(where: str, array: Any) -> Array:
         strides = None
     else:
         strides = [stride // size for stride in array.strides]
-    return Array(_make(array.ctypes.data, (CPU, 0), array.shape, strides, kind), array, name, array)
+    return Array(_make(array.ctypes.data, (CPU, 0), array.shape, strides, kind), array, name, array, array.shape)
 
 
 def _from_torch(where: str, tensor: Any) -> Array:
@@ -142,7 +152,8 @@ def _from_torch(where: str, tensor: Any) -> Array:
     if device.type not in ("cpu", "cuda"):
         raise invalid_value(where, f"a torch tensor on {device}", "one on cpu or cuda")
     place = (CPU, 0) if device.type == "cpu" else (CUDA, device.index or 0)
-    return Array(_make(tensor.data_ptr(), place, tensor.shape, tensor.stride(), kind), tensor, name, tensor)
+    shape = tuple(tensor.shape)
+    return Array(_make(tensor.data_ptr(), place, shape, tensor.stride(), kind), tensor, name, tensor, shape)
 
 
 def _from_interface(where: str, array: Any, described: dict) -> Array:
@@ -154,7 +165,8 @@ def _from_interface(where: str, array: Any, described: dict) -> Array:
     if strides is not None:
         strides = [stride * 8 // kind[1] for stride in strides]
     index = getattr(getattr(array, "device", None), "id", 0)
-    return Array(_make(described["data"][0] or 0, (CUDA, index), described["shape"], strides, kind), array, name, array)
+    shape = tuple(described["shape"])
+    return Array(_make(described["data"][0] or 0, (CUDA, index), shape, strides, kind), array, name, array, shape)
 
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -169,7 +181,7 @@ def _from_dlpack(where: str, array: Any, stream: int | None) -> Array:
     # The capsule, which nobody takes over, gives the memory back when it goes.
     tensor = Tensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     name = _NAMES.get((tensor.dtype.code, tensor.dtype.bits), "")
-    return Array(tensor, array, name, capsule)
+    return Array(tensor, array, name, capsule, tuple(tensor.shape[: tensor.ndim]))
 
 
 def read(where: str, array: Any, stream: int | None = None) -> Array:
