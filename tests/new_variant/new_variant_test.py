@@ -138,15 +138,20 @@ def home_of(room, op):
     return room / part if (room / part).is_dir() else room
 
 
-def leave_out_gpu_variants(room):
+def leave_out_variants(room, kept):
+    """Takes away the variants of which kept(name, device) is false."""
     definitions = room / "variants.def"
     text = definitions.read_text(encoding="utf-8")
     for line in LINE.finditer(text):
         op, name, device = line.groups()
-        if device == "cuda":
+        if not kept(name, device):
             text = text.replace(line.group(0), "")
-            shutil.rmtree(home_of(room, op) / "gpu" / name)
+            shutil.rmtree(home_of(room, op) / ("gpu" if device == "cuda" else "cpu") / name)
     definitions.write_text(text, encoding="utf-8")
+
+
+def leave_out_gpu_variants(room):
+    leave_out_variants(room, lambda name, device: device == "cpu")
 
 
 def add(room, folder, file, content, line):
