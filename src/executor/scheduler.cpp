@@ -200,9 +200,9 @@ void report_deadlock() {
   const auto ended = std::ranges::count(launch->threads, Thread::State::ended, &Thread::state);
   if (ended > 0)
     text += "; " + std::to_string(ended) + " of " + std::to_string(launch->threads.size()) + " threads have ended";
-  for (const auto& [words, threads] : kinds)
+  for (const auto& [reason, threads] : kinds)
     text += "\n    " + std::to_string(threads.first) + (threads.first == 1 ? " thread" : " threads, the first") + " (" +
-            name_of(*threads.second) + "), waiting for " + words;
+            name_of(*threads.second) + "), waiting for " + reason;
   report(Rule::never_completes, text, kinds.empty() ? nullptr : kinds.begin()->second.second->place);
 }
 
