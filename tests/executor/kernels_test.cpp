@@ -1,5 +1,5 @@
-// Every kernel that can be chosen, on small problems of its family: no finding under any schedule, and the results of
-// the reference.
+// Tiles of gemm that its choice takes on larger problems: no finding under any schedule, and the results of the
+// reference. Every kernel with the tile of its choice runs by `tmaops verify` (every_kernel.py).
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -16,9 +16,7 @@
 #include "executor/findings.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/gemm.hpp"
-#include "tmaops/ms_deform_attn.hpp"
 #include "tmaops/registry.hpp"
-#include "tmaops/resample.hpp"
 
 namespace tmaops::executor {
 namespace {
@@ -145,15 +143,7 @@ void expect_kernels_keep_the_rules(std::string_view op, const std::vector<Proble
   set_options({});
 }
 
-/// Every variant of an operator that can be chosen.
-std::vector<std::string> kernels_of(std::string_view op) {
-  std::vector<std::string> names;
-  for (const VariantInfo& variant : variants(op))
-    if (variant.device == DeviceType::cuda && !variant.study) names.emplace_back(variant.name);
-  return names;
-}
-
-TEST(executor_kernels, of_gemm_keep_the_rules) {
+TEST(executor_kernels, of_gemm_keep_the_rules_with_other_tiles) {
   struct Case {
     std::int64_t m, n, k;
     bool a_row_major, b_row_major;
@@ -186,131 +176,12 @@ TEST(executor_kernels, of_gemm_keep_the_rules) {
                         {d},
                         one.out == DType::f32 ? 1e-5 : 2e-3});
   }
-  std::vector<std::string> ways = kernels_of("gemm");
+  std::vector<std::string> ways;
   for (const char* tile : {"128x256t", "128x192c2", "128x192c2t", "128x160c2t"})
     ways.push_back(std::string("wgmma_persistent/") + tile);
   for (const char* tile : {"64x16t", "64x16k8t", "64x64k4", "64x128k4t", "128x96k2t", "128x128k4"})
     ways.push_back(std::string("wgmma_split_k/") + tile);
   expect_kernels_keep_the_rules("gemm", problems, ways);
-}
-
-const std::vector<LevelShape> kLevels{{12, 16}, {6, 8}, {3, 4}, {2, 2}};
-constexpr std::int64_t kPixels = 12 * 16 + 6 * 8 + 3 * 4 + 2 * 2;
-
-/// The tensors of an attention: one image, four levels.
-struct Attention {
-  Attention(std::int64_t queries, std::int64_t heads, std::int64_t channels, DType dtype)
-      : value(dtype, Layout::contiguous({1, kPixels, heads, channels}), numbers(-1, 1, 3)),
-        locations(DType::f32, Layout::contiguous({1, queries, heads, 4, 4, 2}), numbers(-0.1, 1.1, 4)),
-        weights(DType::f32, Layout::contiguous({1, queries, heads, 4, 4}), numbers(0, 1, 5)),
-        references(DType::f32, Layout::contiguous({1, queries, 4, 2}), numbers(0, 1, 6)),
-        output(dtype, Layout::contiguous({1, queries, heads * channels})),
-        gradient(DType::f32, Layout::contiguous({1, queries, heads * channels}), numbers(-1, 1, 7)),
-        of_value(DType::f32, Layout::contiguous({1, kPixels, heads, channels})),
-        of_locations(DType::f32, Layout::contiguous({1, queries, heads, 4, 4, 2})),
-        of_weights(DType::f32, Layout::contiguous({1, queries, heads, 4, 4})) {}
-  Tensor value, locations, weights, references, output, gradient, of_value, of_locations, of_weights;
-};
-
-TEST(executor_kernels, of_ms_deform_attn_keep_the_rules) {
-  const Attention half(40, 8, 32, DType::f16);
-  const Attention single(20, 2, 20, DType::f32);
-  const auto plain = [](const Attention& on) {
-    return [&on](Device device, const std::string& variant) {
-      ms_deform_attn(on.value.on(device), kLevels, on.locations.on(device), on.weights.on(device), on.output.on(device),
-                     {.variant = variant});
-    };
-  };
-  const auto fused = [&half](Device device, const std::string& variant) {
-    ms_deform_attn(half.value.on(device), kLevels, half.locations.on(device), half.weights.on(device),
-                   half.output.on(device),
-                   {.softmax = true, .reference_points = half.references.on(device), .variant = variant});
-  };
-  expect_kernels_keep_the_rules("ms_deform_attn",
-                                {{"f16, 8 heads of 32", plain(half), {&half.output}, 4e-3},
-                                 {"f32, 2 heads of 20", plain(single), {&single.output}, 1e-4},
-                                 {"softmax and references", fused, {&half.output}, 4e-3}},
-                                kernels_of("ms_deform_attn"));
-}
-
-TEST(executor_kernels, of_ms_deform_attn_backward_keep_the_rules) {
-  const Attention on(20, 2, 32, DType::f32);
-  const auto call = [&on](bool deterministic) {
-    return [&on, deterministic](Device device, const std::string& variant) {
-      ms_deform_attn_backward(on.value.on(device), kLevels, on.locations.on(device), on.weights.on(device),
-                              on.gradient.on(device),
-                              {.value = on.of_value.on(device),
-                               .sampling_locations = on.of_locations.on(device),
-                               .attention_weights = on.of_weights.on(device)},
-                              {.variant = variant, .deterministic = deterministic});
-    };
-  };
-  const std::vector<const Tensor*> gradients{&on.of_value, &on.of_locations, &on.of_weights};
-  expect_kernels_keep_the_rules(
-      "ms_deform_attn_backward",
-      {{"any order", call(false), gradients, 1e-4}, {"deterministic", call(true), gradients, 1e-4}},
-      kernels_of("ms_deform_attn_backward"));
-}
-
-/// Times that rise by `step` on average.
-std::function<double()> rising(double step, std::int64_t count, unsigned seed) {
-  return [next = numbers(0.2, 1.8, seed), step, count, i = std::int64_t{0}, at = 0.0]() mutable {
-    if (i++ % count == 0) at = 0;
-    return at += step * next();
-  };
-}
-
-struct Trajectories {
-  Trajectories(std::int64_t batch, std::int64_t samples, std::int64_t targets, std::int64_t channels, DType dtype)
-      : values(dtype, Layout::contiguous({batch, samples, channels}), numbers(-1, 1, 8)),
-        times(DType::f32, Layout::contiguous({batch, samples}), rising(1, samples, 9)),
-        wanted(DType::f32, Layout::contiguous({batch, targets}),
-               rising(static_cast<double>(samples) / static_cast<double>(targets), targets, 10)),
-        output(dtype, Layout::contiguous({batch, targets, channels})),
-        gradient(dtype, Layout::contiguous({batch, targets, channels}), numbers(-1, 1, 11)),
-        of_values(DType::f32, Layout::contiguous({batch, samples, channels})) {}
-  Tensor values, times, wanted, output, gradient, of_values;
-};
-
-TEST(executor_kernels, of_resample_keep_the_rules) {
-  const Trajectories wide(2, 100, 64, 64, DType::bf16);
-  const Trajectories dense(1, 60, 500, 16, DType::bf16);
-  const Trajectories long_rows(1, 60, 300, 256, DType::bf16);
-  const Trajectories odd(4, 40, 50, 7, DType::bf16);
-  const Trajectories rotations(1, 60, 200, 4, DType::f32);
-  const auto call = [](const Trajectories& on, Interpolation interpolation) {
-    return [&on, interpolation](Device device, const std::string& variant) {
-      resample(on.values.on(device), on.times.on(device), on.wanted.on(device), on.output.on(device),
-               {.interpolation = interpolation, .variant = variant});
-    };
-  };
-  std::vector<Problem> problems;
-  for (const Interpolation interpolation : {Interpolation::linear, Interpolation::previous, Interpolation::cubic}) {
-    problems.push_back({"100 rows of 128 bytes", call(wide, interpolation), {&wide.output}, 1e-2});
-    problems.push_back({"500 targets of 60 rows", call(dense, interpolation), {&dense.output}, 1e-2});
-    problems.push_back({"rows of 14 bytes", call(odd, interpolation), {&odd.output}, 1e-2});
-  }
-  for (const Interpolation interpolation : {Interpolation::linear, Interpolation::cubic})
-    problems.push_back({"rows of 512 bytes", call(long_rows, interpolation), {&long_rows.output}, 1e-2});
-  problems.push_back({"slerp", call(rotations, Interpolation::slerp), {&rotations.output}, 2e-2});
-  std::vector<ChannelGroup> quaternions;
-  for (std::int64_t first = 0; first < 256; first += 4) quaternions.push_back({first, 4, Interpolation::slerp});
-  const auto rotate = [&](Device device, const std::string& variant) {
-    resample(long_rows.values.on(device), long_rows.times.on(device), long_rows.wanted.on(device),
-             long_rows.output.on(device), {.channel_groups = quaternions, .variant = variant});
-  };
-  problems.push_back({"64 quaternions", rotate, {&long_rows.output}, 2e-2});
-  expect_kernels_keep_the_rules("resample", problems, kernels_of("resample"));
-}
-
-TEST(executor_kernels, of_resample_backward_keep_the_rules) {
-  const Trajectories on(2, 60, 80, 32, DType::f32);
-  const auto call = [&on](Device device, const std::string& variant) {
-    resample_backward(on.times.on(device), on.wanted.on(device), on.gradient.on(device), on.of_values.on(device),
-                      {.variant = variant});
-  };
-  expect_kernels_keep_the_rules("resample_backward", {{"60 rows of 128 bytes", call, {&on.of_values}, 1e-4}},
-                                kernels_of("resample_backward"));
 }
 
 }  // namespace

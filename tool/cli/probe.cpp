@@ -10,11 +10,13 @@
 #include "bench/run/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/executor_check.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
+#include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/output_file.hpp"
 #include "probe/report.hpp"
@@ -119,6 +121,9 @@ std::string probe_text(const probe::Report& report, bool color) {
 }
 
 int run_probe(const Globals& globals, const ProbeOptions& options) {
+  if (has_executor())
+    fail(ErrorCode::usage, "probe", "a build with the executor",
+         "a GPU and its driver, which are what it asks. `tmaops probe-fault NAME` runs one fault on the executor");
   const StopOnInterrupt guard;
   std::optional<io::OutputFile> file;
   tma::load_driver(0);  // says what is missing before a file is opened
@@ -167,7 +172,7 @@ void add_probe_command(CLI::App& app, Globals& globals) {
   CLI::App* fault = app.add_subcommand("probe-fault", "")->group("");
   fault->add_option("NAME", *name)->required();
   set_run(*fault, globals, [name] {
-    print_data("outcome: " + probe::run_fault(*name) + "\n");
+    print_data(fault_text(*name));
     return 0;
   });
 }

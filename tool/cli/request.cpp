@@ -8,6 +8,7 @@
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
+#include "cli/executor_check.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "core/device_info.hpp"
@@ -115,7 +116,7 @@ void add_run_arguments(CLI::App& command, Arguments& arguments) {
       ->type_name("{" + joined(bench::workload_operators(), ",") + "}")
       ->allow_extra_args(false);
   add_given(command, arguments, "device", "Where to run (default: the configuration's, else auto)")
-      ->type_name("{auto,cpu,cuda}");
+      ->type_name("{auto,cpu,cuda,executor}");
   add_given(command, arguments, "seed", "Seed of the random data");
   add_given(command, arguments, "threads", "Threads of the CPU variants and peers");
   add_given(command, arguments, "tolerance", "Relative error that passes (default: the operator's own)");
@@ -152,6 +153,7 @@ Request read_request(const Arguments& arguments) {
 }
 
 Device resolve_device(const std::string& device, const Settings& problem) {
+  if (device == "executor") return bench::runs_on(problem, kGpu) ? kGpu : Device{};
   if (device == "cuda") {
     expect_gpu();
     return kGpu;
@@ -160,6 +162,9 @@ Device resolve_device(const std::string& device, const Settings& problem) {
 }
 
 void prepare_run(const bench::RunOptions& options) {
+  if (options.time && (options.device == "executor" || (has_executor() && options.device != "cpu")))
+    fail(ErrorCode::usage, "--device " + options.device, "a run that measures on the executor",
+         "`tmaops verify --device executor`: it checks kernels, and its times say nothing about a GPU");
   if (options.device == "cuda") expect_gpu();
   set_num_threads(static_cast<int>(options.threads));
   num_threads();  // a bad TMAOPS_NUM_THREADS is reported now

@@ -5,6 +5,7 @@
 #include "bench/run/runner.hpp"
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/executor_check.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/request.hpp"
@@ -13,8 +14,10 @@
 namespace tmaops::cli {
 namespace {
 
-int run_verify(const Globals& globals, const Arguments& arguments) {
+int run_verify(const Globals& globals, const Arguments& arguments, const ExecutorArguments& executor) {
   Request request = read_request(arguments);
+  if (request.options.device == "executor" || (has_executor() && request.options.device != "cpu"))
+    return verify_on_executor(globals, arguments, executor);
   request.options.all_variants = true;
   request.options.time = false;
   prepare_run(request.options);
@@ -38,9 +41,11 @@ int run_verify(const Globals& globals, const Arguments& arguments) {
 
 void add_verify_command(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
+  auto executor = std::make_shared<ExecutorArguments>();
   CLI::App* command = app.add_subcommand("verify", "Check every variant against the reference");
   add_run_arguments(*command, *arguments);
-  set_run(*command, globals, [&globals, arguments] { return run_verify(globals, *arguments); });
+  add_executor_arguments(*command, *executor);
+  set_run(*command, globals, [&globals, arguments, executor] { return run_verify(globals, *arguments, *executor); });
 }
 
 }  // namespace tmaops::cli

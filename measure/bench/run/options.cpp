@@ -29,12 +29,12 @@ void apply(const Settings& given, RunOptions& options) {
   if (const Setting* device = given.find("device"))
     for (const std::string_view other : {"gpu", "GPU", "cuda:", "nvidia"})
       if (device->value.starts_with(other))
-        given.fail(ErrorCode::bad_value, *device, "one of auto, cpu, cuda", "Did you mean 'cuda'?");
+        given.fail(ErrorCode::bad_value, *device, "one of auto, cpu, cuda, executor", "Did you mean 'cuda'?");
   const auto known = workload_operators();
   for (const Setting* one : given.find_all("operators"))
     if (std::ranges::find(known, one->value) == known.end())
       given.fail(ErrorCode::bad_value, *one, "one of " + joined(known), did_you_mean(one->value, known));
-  options.device = given.word("device", options.device, {"auto", "cpu", "cuda"});
+  options.device = given.word("device", options.device, {"auto", "cpu", "cuda", "executor"});
   take_words(given, "operators", options.operators);
   options.temperature = given.word("temperature", options.temperature, {"hot", "cold", "both"});
   options.samples = given.integer("samples", options.samples, kFewestSamples, 10000);

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kFewestSamples = 5;
 
 struct RunOptions {
   // Keys of a configuration, in the order of the result file.
-  std::string device = "auto";           // auto, cpu, cuda
+  std::string device = "auto";           // auto, cpu, cuda, executor
   std::vector<std::string> operators{};  // only these sections; empty: all
   std::string temperature = "hot";       // hot: inputs stay in the caches; cold: they rotate past them; both
   std::int64_t samples = 30;             // of each implementation

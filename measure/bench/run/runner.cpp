@@ -239,7 +239,10 @@ class Runner {
       error = implementation->verify(workload, 0, options_.tolerance);
       if (error.ok && workload.sets() > 1)
         error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
-    } catch (const Error& refusal) {  // of a peer that cannot go on, for example for want of memory
+    } catch (const Error& refusal) {
+      if (refusal.code() == ErrorCode::kernel_breaks_rule)
+        return add_failed(workload, *implementation, {.ok = false, .problem = refusal.details().got}, temperature);
+      // Of a peer that cannot go on, for example for want of memory
       if (implementation->kind() == Kind::variant || refusal.code() != ErrorCode::variant_refuses) throw;
       return log_.refuse(
           {workload.info(), implementation->name(), reason_of(refusal), factory_.asked_for(implementation->name()), 2});

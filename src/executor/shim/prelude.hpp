@@ -244,6 +244,10 @@ inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162
   return __halves2bfloat162(one(a.x, b.x, c.x), one(a.y, b.y, c.y));
 }
 
+inline __half2 h2floor(__half2 pair) {
+  return __halves2half2(__float2half(std::floor(__half2float(pair.x))), __float2half(std::floor(__half2float(pair.y))));
+}
+
 /// CUDA's take two numbers of different types, and of a NaN and a number the number.
 template <class A, class B>
   requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)

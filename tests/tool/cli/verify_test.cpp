@@ -27,5 +27,17 @@ TEST(Verify, the_repeating_command_is_the_same_problem) {
   EXPECT_EQ(Json::parse(first.out)["rows"], Json::parse(second.out)["rows"]) << "the same seed gives the same errors";
 }
 
+TEST(Verify, says_how_to_get_the_executor) {
+  const ToolResult result = run_tool({"verify", "executor", "--seeds", "8", "--schedule", "lazy"});
+  EXPECT_EQ(result.exit_code, 4);
+  expect_text(result.err, "E078", "make executor", "build-executor/bin/tmaops");
+}
+
+TEST(Verify, refuses_a_schedule_that_does_not_exist) {
+  const ToolResult result = run_tool({"verify", "executor", "--schedule", "fair"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_text(result.err, "--schedule", "starving");
+}
+
 }  // namespace
 }  // namespace tmaops::test

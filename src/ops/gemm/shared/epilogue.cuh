@@ -92,6 +92,7 @@ __device__ __forceinline__ void write_vectors(const Epilogue& epilogue, const Wa
     if (r >= rows) continue;
     const std::int64_t at = first + r * epilogue.d_row_stride + c;
     const float* from = staging.accumulators + staged_at(r, c);
+    const device::UnwrittenReads left_out(c + width > columns);  // what lies behind the last column is not used
     const float4 low = *reinterpret_cast<const float4*>(from);
     if (c + width > columns) {
       for (int j = 0; c + j < columns; ++j) store_float(epilogue.d, epilogue.d_dtype, at + j, from[j]);
