@@ -267,7 +267,7 @@ class Grid:
     def of(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The targets of N episodes from their first to their last sample, one after the other, and their counts (N)."""
         origin, index, counts = self._points(first, last, samples)
-        return np.repeat(origin, counts) + _rounded(np.repeat(index, counts) + places(counts), self.hz), counts
+        return np.repeat(origin, counts) + _offsets(index, counts, self.hz), counts
 
     def counts(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> np.ndarray:
         """How many targets each of N episodes has."""
@@ -306,13 +306,21 @@ class Grid:
 
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
     """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
-    return np.repeat(first, rows) + _rounded(places(rows), fps)
+    return np.repeat(first, rows) + _offsets(np.zeros_like(rows), rows, fps)
 
 
 def places(counts: np.ndarray) -> np.ndarray:
     """0, 1, ... in each of N episodes of so many rows, one after the other."""
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) - np.repeat(begins, counts)
+
+
+def _offsets(index: np.ndarray, counts: np.ndarray, hz: Fraction) -> np.ndarray:
+    """(index + i) / hz for i = 0, 1, ... (nanoseconds), rounded, of N episodes of so many rows."""
+    place = places(counts)
+    if (index == index[:1]).all():  # one table for all, since divisions take their time
+        return _rounded(index[:1] + np.arange(counts.max(initial=0)), hz)[place] if index.size else place
+    return _rounded(np.repeat(index, counts) + place, hz)
 
 
 def _rounded(index: np.ndarray, hz: Fraction) -> np.ndarray:
@@ -348,5 +356,8 @@ def frame_times(
     exact = frames(times[begins], rows, fps)
     digits = {pa.float16(): 11, pa.float32(): 24}.get(column, 53)
     resolution = np.maximum(np.abs(exact) * 2.0 ** (1 - digits), 1.0)
-    which = np.logical_and.reduceat(np.abs(times - exact) <= resolution, begins)
+    close = np.abs(times - exact) <= resolution
+    if close.all():
+        return exact, np.ones(rows.size, bool)
+    which = np.logical_and.reduceat(close, begins)
     return np.where(np.repeat(which, rows), exact, times), which
