@@ -87,8 +87,9 @@ class LeRobot(ParquetTables):
         plan.found = {}
         plan.notes.insert(0, f"rate: {info['fps']} -> {options.rate} frames per second")
         wanted, episode, index = features_with_stats(source), 0, 0
+        exact = not plan.inexact and not options.sort  # times follow from the first ones
         for unit in plan.units:
-            unit.task |= {"stats": wanted, "episode": episode, "index": index}
+            unit.task |= {"stats": wanted, "episode": episode, "index": index, "exact": exact}
             if is_v2(info):
                 unit.path = v2_path(info["data_path"], info, episode)
             counts = unpacked(unit.task["runs"])["targets"]
@@ -122,7 +123,7 @@ class LeRobot(ParquetTables):
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         schema = parquet(source / unit.task["file"]).schema_arrow
         frames = FrameResampler(unit, options, schema)
-        columns = [*frames.layout.data(schema.names), "timestamp"]
+        columns = frames.layout.data(schema.names) + ([] if unit.task["exact"] else ["timestamp"])
         result = self.mapped(source, unit, target, frames, columns)
         return result | {"described": packed(frames.described())}
 
@@ -167,6 +168,7 @@ class FrameResampler(Resampler):
         super().__init__(Layout(**unit.task["layout"]), options, Rules.of_json(unit.task["rules"]), schema)
         self._wanted = {name: keys for name, keys in unit.task["stats"].items() if name in schema.names}
         self._episode, self._index = unit.task["episode"], unit.task["index"]  # the next ones
+        self._exact = unit.task["exact"]
         self._described: list[Described] = []
 
     def __call__(self, runs: Runs, rows: pa.Table) -> pa.Table:
@@ -175,6 +177,11 @@ class FrameResampler(Resampler):
         for feature, numbers in stats_of(made, self._wanted, counts).items():
             self._described[-1] |= {f"stats/{feature}/{key}": values for key, values in numbers.items()}
         return made
+
+    def in_order(self, runs: Runs, steps: pa.Table, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        if not self._exact:
+            return super().in_order(runs, steps, counts)
+        return clock.frames(runs.facts["begins"], counts, clock.rate(self.layout.fps)), None
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         counts, first = episodes.counts, np.cumsum(episodes.counts) - episodes.counts

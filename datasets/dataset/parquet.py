@@ -182,7 +182,7 @@ class Resampler:
 
     def _together(self, runs: Runs, rows: pa.Table) -> pa.Table:
         steps, counts = self.layout.steps(rows, runs)
-        times, order, _ = self.layout.in_order(steps, counts, runs.labels, self.options)
+        times, order = self.in_order(runs, steps, counts)
         steps = steps if order is None else steps.take(pa.array(order))
         episodes = self.options.grid.episodes(times, counts, runs.labels)
         data = steps.select(self.layout.data(steps.column_names))
@@ -192,6 +192,10 @@ class Resampler:
         schema = self.schema or steps.schema
         made = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
         return self.layout.with_steps(rows, made)
+
+    def in_order(self, runs: Runs, steps: pa.Table, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The times of episodes in order, and the rows that have them."""
+        return self.layout.in_order(steps, counts, runs.labels, self.options)[:2]
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         """The columns of the times and the episodes."""
@@ -249,7 +253,7 @@ class ParquetTables(Format):
             self._check_once(found, plan)
         for name, path, runs in found:
             task = {"layout": asdict(layout), "rules": decided.rules.json()}
-            task["runs"] = tables.packed({"first": runs.first, "rows": runs.rows, "targets": runs.targets})
+            task["runs"] = tables.packed({"first": runs.first, "rows": runs.rows} | runs.facts)
             plan.units.append(self.unit_of(path, name, runs.names, **task))
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
@@ -286,7 +290,8 @@ class ParquetTables(Format):
         plan.count("", int(counts.sum()), int(targets.sum()))
         plan.inexact += odd
         if targets.any():
-            yield Runs(runs.names, runs.first, runs.rows, targets)[np.flatnonzero(targets)]
+            facts = {"targets": targets} | ({"begins": times[ends - counts]} if layout.fps else {})
+            yield Runs(runs.names, runs.first, runs.rows, facts)[np.flatnonzero(targets)]
 
     def _check_once(self, found: list[tuple[str, Path, Runs]], plan: Plan) -> None:
         """Refuses, or leaves out of all but the first, an episode in several files."""
@@ -312,7 +317,7 @@ class ParquetTables(Format):
         """Writes the episodes of a unit by a resampler, which looks at these or all columns."""
         path = source if source.is_file() else source / unit.task["file"]
         facts = tables.unpacked(unit.task["runs"])
-        runs = Runs(unit.episodes, facts["first"], facts["rows"])
+        runs = Runs(unit.episodes, facts.pop("first"), facts.pop("rows"), facts)
         tables.map_runs(path, target, runs, resampler, columns)
         return {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
 

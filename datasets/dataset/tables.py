@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +26,20 @@ BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than i
 
 @dataclass(frozen=True)
 class Runs:
-    """The episodes of one file: their names, where the rows of each begin and how many there are (N), and their targets."""
+    """The episodes of one file: their names, where the rows of each begin and how many there are (N), and more facts (N)."""
 
     names: pa.Array
     first: np.ndarray
     rows: np.ndarray
-    targets: np.ndarray | None = None
+    facts: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, which: slice | np.ndarray) -> "Runs":
         names = self.names[which] if isinstance(which, slice) else self.names.take(pa.array(which))
-        return Runs(names, self.first[which], self.rows[which], None if self.targets is None else self.targets[which])
+        facts = {name: values[which] for name, values in self.facts.items()}
+        return Runs(names, self.first[which], self.rows[which], facts)
 
     def each(self) -> "Iterator[Runs]":
         return (self[i : i + 1] for i in range(len(self)))
@@ -57,8 +58,9 @@ class Runs:
 
 def joined(parts: list[Runs]) -> Runs:
     """Runs of one file, one after the other."""
-    columns = zip(*((part.first, part.rows, part.targets) for part in parts), strict=True)
-    return Runs(pa.concat_arrays([part.names for part in parts]), *map(np.concatenate, columns))
+    first, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows"))
+    facts = {name: np.concatenate([part.facts[name] for part in parts]) for name in parts[0].facts}
+    return Runs(pa.concat_arrays([part.names for part in parts]), first, rows, facts)
 
 
 def parquet(path: Path) -> pq.ParquetFile:
