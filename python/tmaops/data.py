@@ -7,11 +7,13 @@ pipeline = [..., tmaops.data.ResampleStep(hz=30)]                 # a function o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tmaops import _columns, _recording
 from tmaops._columns import resample_columns
 from tmaops._errors import invalid_value
+
+T = TypeVar("T")
 
 
 class ResampleStep:
@@ -29,10 +31,10 @@ class ResampleStep:
         tmaops.Error: as `tmaops.resample_columns`; a name that stands in two places.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self.options = options
+    def __init__(self, **options: object) -> None:
+        self.options: dict[str, Any] = options
 
-    def __call__(self, transition: Any) -> Any:
+    def __call__(self, transition: T) -> T:
         if not isinstance(transition, Mapping):
             return resample_columns(transition, **self.options)
         places: dict[str, tuple[Any, ...]] = {}
@@ -50,11 +52,11 @@ class ResampleStep:
             (result if len(path) == 1 else result[path[0]])[path[-1]] = value
         return result
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """What makes an equal step, as JSON can hold it: `ResampleStep(**step.get_config())`."""
         return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in self.options.items()}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Nothing: the step learns nothing."""
         return {}
 
@@ -64,7 +66,7 @@ class ResampleStep:
     def reset(self) -> None:
         """Between episodes nothing is kept."""
 
-    def transform_features(self, features: Any) -> Any:
+    def transform_features(self, features: T) -> T:
         """Names, types and shapes of a row stay as they are."""
         return features
 
@@ -91,10 +93,10 @@ class Resample:
     Rows behind the end repeat the last one. Text and everything else become lists.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self.options = options
+    def __init__(self, **options: object) -> None:
+        self.options: dict[str, Any] = options
 
-    def __call__(self, batch: list[Mapping]) -> dict[str, Any]:
+    def __call__(self, batch: list[Mapping]) -> dict[str, object]:
         sources = [_columns.read(dict(item), self.options.get("time")) for item in batch]
         rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
         together = rules is not None and _alike(sources, rules.time["index"])
