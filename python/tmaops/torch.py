@@ -546,6 +546,8 @@ _register("resample_backward", _resampled_backward)
 
 @_register_fake("resample")
 def _(values, target_times, source_offsets, source_offset_tensor, target_offsets, target_offset_tensor, **_):
+    if torch.onnx.is_in_onnx_export():
+        _definition("resample")  # refuses: `_call` is told another answer where torch.export traces Python
     targets = target_times.shape[-1]
     if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
