@@ -113,11 +113,7 @@ LINES = {
 }
 
 
-# Variants whose code has changed since gemm_choices.json: README shows none of their times.
-CHANGED = ("wgmma_split_k",)
-
-
-def gemm_ratios(peer, without=()):
+def gemm_ratios(peer):
     """Of each product of models in use: M, N, K, and how many times as long as the shipped choice the peer takes."""
     table = (ROOT / "src" / "ops" / "gemm" / "measured.inc").read_text(encoding="utf-8")
     chosen = dict(re.findall(r'{"([^"]+)", "([^"]+)"}', table))
@@ -126,15 +122,13 @@ def gemm_ratios(peer, without=()):
     for product in document["products"]:
         extents = [int(number) for number in re.findall(r"\d+", product["case"])]
         us = product["us"]
-        if chosen[product["case"]].startswith(without):
-            continue
         found.append([*(extents * 3 if len(extents) == 1 else extents), us[peer] / us[chosen[product["case"]]]])
     return found
 
 
 def gemm_distribution():
     peers = (("cublaslt", "fastest of cuBLASLt's algorithms"), ("cublas", "cublasGemmEx"))
-    curves = [(name, sorted(one[3] for one in gemm_ratios(peer, CHANGED))) for peer, name in peers]
+    curves = [(name, sorted(one[3] for one in gemm_ratios(peer))) for peer, name in peers]
     return "share of the products (%)", "times as long as tmaops", curves
 
 

@@ -2,15 +2,13 @@
 // new against version 8: any power of two of blocks share a tile's K, tiles are 64 or 128 high and 16 to 128 wide, and
 // a product of few rows is computed as D^T = B^T A^T, so that its weights fill the tensor cores' 64 rows and its rows
 // cost a narrow tile. Each warpgroup's fragments of 8 columns are shared out among the blocks: a block receives those
-// that it finishes from all others through distributed shared memory and adds them to its own in their order, so the
-// bits are the same in every run. A plain D is stored by unrolled code, a plain D^T by way of shared memory
-// (docs/findings/gemm.md, G22).
+// that it finishes from all others through distributed shared memory and adds them in the order of the blocks, so the
+// bits are the same in every run. Values go to D from registers, by any epilogue.
 #include <algorithm>
 
 #include "device/cluster.cuh"
-#include "device/matrix.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
-#include "ops/gemm/shared/direct_epilogue.cuh"
+#include "ops/gemm/shared/epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
 namespace tmaops::ops::gemm::wgmma_split_k {
@@ -66,8 +64,6 @@ struct Job {
   int k_tiles = 0;                             // stages, at least one per block of a cluster
   int split_shift = 0;                         // log2 of the blocks of a cluster
   float a_evict_first = 0, b_evict_first = 0;  // parts
-  bool direct = false;                         // D is the product itself, in 16 bits and rows of whole chunks
-  bool swapped = false;
   Epilogue epilogue;
 };
 
@@ -129,45 +125,6 @@ __device__ __forceinline__ void finish_pair(const Epilogue& epilogue, float firs
     if (i < columns) store_float(epilogue.d, epilogue.d_dtype, at + i * epilogue.d_column_stride, value[i]);
 }
 
-/// Of a fragment, at (row, column) of the tile and at (row + 8, column), to a row-major D.
-__device__ __forceinline__ void store_fragment(const Epilogue& epilogue, const float* sums, int row, int column,
-                                               std::int64_t batch) {
-  if (column >= epilogue.columns) return;
-  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + column;
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-    if (row + 8 * half < epilogue.rows)
-      *reinterpret_cast<std::uint32_t*>(d + (row + 8 * half) * epilogue.d_row_stride) =
-          pack(sums[2 * half], sums[2 * half + 1], epilogue.d_dtype);
-}
-
-/// A warp's fragments from `first` on, before `end`, to a column-major D: through `staging`, where the 16 rows of a
-/// column are 32 bytes.
-template <int atoms>
-__device__ __forceinline__ void store_columns(const Epilogue& epilogue, const float* accumulators,
-                                              unsigned char* staging, int first, int end, int row, int column,
-                                              std::int64_t batch) {
-  const int lane = device::lane_index();
-  const auto place = [&](int of_column, int half) {
-    return staging + of_column * 2 * kStagedRows + ((half ^ (of_column / 4 & 1)) << 4);
-  };
-#pragma unroll
-  for (int atom = 0; atom < atoms; atom += 2) {
-    if (atom + 2 <= first || atom >= end) continue;
-    const float* low = accumulators + 4 * atom;
-    const std::uint32_t words[4] = {pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
-                                    pack(low[4], low[5], epilogue.d_dtype), pack(low[6], low[7], epilogue.d_dtype)};
-    device::store_matrices_transposed(place(8 * (atom + lane / 16) + lane % 8, lane / 8 % 2), words);
-  }
-  __syncwarp();
-  const int half = lane % 2;
-  if (row + 8 * half >= epilogue.rows) return;
-  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + row + 8 * half;
-  for (int at = 8 * first + lane / 2; at < 8 * end; at += 16)
-    if (column + at < epilogue.columns)
-      device::store_16(d + (column + at) * epilogue.d_column_stride, *reinterpret_cast<const uint4*>(place(at, half)));
-}
-
 template <class T, int rows, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::blocks)
     kernel(const __grid_constant__ Job job) {
@@ -186,9 +143,6 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   const int batch = static_cast<int>(blockIdx.z);
   const int first = job.k_tiles * rank >> job.split_shift;
   const int last = job.k_tiles * (rank + 1) >> job.split_shift;
-  const int kept = kept_atoms(Of::atoms, splits);
-  const int first_kept = min(rank * kept, Of::atoms);
-  const int end_kept = min(first_kept + kept, Of::atoms);
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = device::warp_index();
 
@@ -198,8 +152,8 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     shared.ring.init(1, Of::consumers / device::kWarpThreads);
     device::init_barrier(shared.all_received, 1);
     device::fence_barrier_init();
-    device::arrive_expect_bytes(
-        shared.all_received, static_cast<std::uint32_t>((splits - 1) * (end_kept - first_kept) * Of::consumers * 16));
+    const int kept = (Of::atoms - rank + splits - 1) >> job.split_shift;
+    device::arrive_expect_bytes(shared.all_received, (splits - 1) * kept * Of::consumers * 16);
   }
   __syncthreads();
   if (splits > 1) device::cluster_arrive_relaxed();  // the barriers are ready
@@ -227,7 +181,6 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   float accumulators[n / 2];
   device::Consumer<kStages> consumer(shared.ring);
   const int group = warp / 4;
-  const int lane = device::lane_index();
   int previous = -1;
 #pragma unroll 1
   for (int k_tile = first; k_tile < last; ++k_tile) {
@@ -238,7 +191,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
       multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half] + group * kPanelBytes,
                                              shared.stage[stage].b[half], k_tile > first || half > 0);
     device::wgmma_wait<Of::halves>();
-    if (previous >= 0 && lane == 0) consumer.release(previous);
+    if (previous >= 0 && device::lane_index() == 0) consumer.release(previous);
     previous = stage;
   }
   device::wgmma_wait<0>();
@@ -247,63 +200,49 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   if (splits > 1) {
     device::cluster_wait();
     // Barriers that count bytes, not those of the cluster: ordering by these flushes and empties the L1.
-    int owner = 0;
-    int of_owner = 0;
 #pragma unroll
     for (int atom = 0; atom < Of::atoms; ++atom) {
-      if (owner != rank) {
-        const float* sums = accumulators + 4 * atom;
-        device::store_async(&shared.from_others[(rank - (rank > owner ? 1 : 0)) * kept + of_owner][thread],
-                            make_uint4(__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
-                                       __float_as_uint(sums[3])),
-                            shared.all_received, static_cast<std::uint32_t>(owner));
-      }
-      if (++of_owner == kept) {
-        ++owner;
-        of_owner = 0;
-      }
+      const int owner = atom & (splits - 1);
+      if (owner == rank) continue;
+      const int place = (rank - (rank > owner ? 1 : 0)) * kept_atoms(Of::atoms, splits) + (atom >> job.split_shift);
+      const float* sums = accumulators + 4 * atom;
+      device::store_async(&shared.from_others[place][thread],
+                          make_uint4(__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
+                                     __float_as_uint(sums[3])),
+                          shared.all_received, static_cast<std::uint32_t>(owner));
     }
-    if (first_kept < end_kept) device::wait(shared.all_received, 0, {"the other blocks' sums"});
-#pragma unroll
-    for (int atom = 0; atom < Of::atoms; ++atom) {
-      if (atom < first_kept || atom >= end_kept) continue;
-      for (int from = 0; from < splits - 1; ++from) {
-        const uint4 sent = shared.from_others[from * kept + atom - first_kept][thread];
-        accumulators[4 * atom] += __uint_as_float(sent.x);
-        accumulators[4 * atom + 1] += __uint_as_float(sent.y);
-        accumulators[4 * atom + 2] += __uint_as_float(sent.z);
-        accumulators[4 * atom + 3] += __uint_as_float(sent.w);
-      }
-    }
+    if (rank < Of::atoms) device::wait(shared.all_received, 0, {"the other blocks' sums"});
   }
-  const int warp_row = row + warp * kStagedRows;
-  const int own_row = warp_row + lane / 4;
-  if (job.direct && job.swapped) {
-    device::sync_threads<1>(Of::consumers);  // no product reads the stages any more
-    store_columns<Of::atoms>(job.epilogue, accumulators, shared.stage[0].a[0] + warp * (n * 2 * kStagedRows),
-                             first_kept, end_kept, warp_row, column, batch);
-  } else if (job.direct && splits == 1 && n % 32 == 0) {
-    if constexpr (n % 32 == 0) store_directly<n>(job.epilogue, accumulators, warp_row, column, batch);
-  } else if (job.direct) {
+  const int lane = device::lane_index();
+  const int own_row = row + warp * kStagedRows + lane / 4;
+#pragma unroll 1
+  for (int kept = 0; kept * splits + rank < Of::atoms; ++kept) {
+    const int wanted = kept * splits + rank;
+    float own[4] = {};
 #pragma unroll
     for (int atom = 0; atom < Of::atoms; ++atom)
-      if (atom >= first_kept && atom < end_kept)
-        store_fragment(job.epilogue, accumulators + 4 * atom, own_row, column + 8 * atom + lane % 4 * 2, batch);
-  } else {
-#pragma unroll 1
-    for (int wanted = first_kept; wanted < end_kept; ++wanted) {
-      float sums[4] = {};
+      if (atom == wanted) {
 #pragma unroll
-      for (int atom = 0; atom < Of::atoms; ++atom)
-        if (atom == wanted) {
+        for (int i = 0; i < 4; ++i) own[i] = accumulators[4 * atom + i];
+      }
+    float sums[4] = {};
+    for (int from = 0; from < splits; ++from) {
+      if (from == rank) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) sums[i] = accumulators[4 * atom + i];
-        }
-      const int at = column + 8 * wanted + lane % 4 * 2;
-      if (at >= job.epilogue.columns) continue;
-      finish_pair(job.epilogue, sums[0], sums[1], own_row, at, batch);
-      finish_pair(job.epilogue, sums[2], sums[3], own_row + 8, at, batch);
+        for (int i = 0; i < 4; ++i) sums[i] += own[i];
+      } else {
+        const int place = (from - (from > rank ? 1 : 0)) * kept_atoms(Of::atoms, splits) + kept;
+        const uint4 sent = shared.from_others[place][thread];
+        sums[0] += __uint_as_float(sent.x);
+        sums[1] += __uint_as_float(sent.y);
+        sums[2] += __uint_as_float(sent.z);
+        sums[3] += __uint_as_float(sent.w);
+      }
     }
+    const int at = column + 8 * wanted + lane % 4 * 2;
+    if (at >= job.epilogue.columns) continue;
+    finish_pair(job.epilogue, sums[0], sums[1], own_row, at, batch);
+    finish_pair(job.epilogue, sums[2], sums[3], own_row + 8, at, batch);
   }
 }
 
@@ -345,8 +284,6 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                   .split_shift = config.splits == 8 ? 3 : config.splits / 2,
                   .a_evict_first = part_to_evict_first(problem, problem.a, order.tile_columns),
                   .b_evict_first = part_to_evict_first(problem, problem.b, order.tile_rows),
-                  .direct = has_plain_rows(row_major.problem),
-                  .swapped = config.swapped,
                   .epilogue = call.epilogue()};
     LaunchShape shape{.grid = order.grid(problem.batch),
                       .block = Of::threads,
