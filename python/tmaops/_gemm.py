@@ -53,7 +53,7 @@ def gemm(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (these are TypeErrors), E014 strides, E015 overlap,
             E018 parameter, E024 and E025 variant (ValueErrors), E080 and E081 memory (MemoryErrors), E07x GPU (RuntimeErrors).
     """
-    given = locals()
+    given = dict(locals())  # a copy, since a debugger writes to locals()
     if _jax.traced(a, b, c, bias):
         return _jax.call("gemm", gemm, given, ("a", "b", "c", "bias"), _traced_result)
     return _prepare(given).run(stream)

@@ -133,7 +133,7 @@ def ms_deform_attn(
         tmaops.Error: E010 wrong shape, E020 to E023 levels and points, E011 and E012 element types (TypeErrors), E014, E015,
             E018, E024, E025 (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
-    given = locals()
+    given = dict(locals())  # a copy, since a debugger writes to locals()
     if _jax.traced(*map(given.get, _OPERANDS)):
         plain = not softmax and reference_points is None and padding_mask is None
         gradients = _traced_gradients if plain else None

@@ -223,7 +223,7 @@ def resample(
         tmaops.Error: E010 wrong shape, E011 and E012 element types (TypeErrors), E014, E015, E018, E024, E025, E030 to E039
             about times, quaternions and offsets (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
-    given = locals()
+    given = dict(locals())  # a copy, since a debugger writes to locals()
     if not arrays.is_array(values) or hasattr(values, "columns"):
         from tmaops._columns import is_recording, resample_columns
 
@@ -388,7 +388,7 @@ def resample_violations(
     Raises:
         tmaops.Error: E010, E011 and E012 (TypeErrors), E018, E024, E025, E039 (ValueErrors), E07x (RuntimeErrors).
     """
-    given = locals()
+    given = dict(locals())  # a copy, since a debugger writes to locals()
     address = arrays.stream_of(source_times, None)
     problem = _problem("resample_violations", given, address)
     counts = arrays.read("counts", arrays.new(problem.times, (len(_VIOLATIONS),), "int64"))

@@ -1,5 +1,8 @@
 """tmaops.torch.linear and Linear as torch has them, and resample of arrays of any rank."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tmaops
@@ -102,3 +105,18 @@ def test_outputs_of_few_dimensions_are_written():
     for wrong in ({"axis": 2}, {"axis": 0, "out": out}, {"axis": 0, "source_offsets": [0, 5]}):
         with pytest.raises(tmaops.Error, match="resample: (axis|out)"):
             tmaops.resample(values, times, targets, **wrong)
+
+
+def test_calls_work_under_a_debugger():
+    """A trace function writes the variables of a frame into its locals(), from which calls take their arguments."""
+    code = (
+        "import sys, numpy, tmaops\n"
+        "def trace(frame, event, argument):\n"
+        "    frame.f_locals\n"
+        "    return trace\n"
+        "values, times = numpy.arange(4.0), numpy.arange(4.0)\n"
+        "sys.settrace(trace)\n"
+        "print(tmaops.resample(values, times, times[:2] + 0.5), tmaops.resample(values[None, :, None], times, times).shape)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "[0.5 1.5] (1, 4, 1)\n", run.stderr
