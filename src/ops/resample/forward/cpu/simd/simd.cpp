@@ -31,7 +31,8 @@ namespace {
 
 #include "ops/resample/shared/vectors.inc"
 
-/// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before.
+/// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before. One channel
+/// is a vector of one lane, so that a column by itself has the bits that it has among others.
 template <bool streamed, class D, class Value>
 void LinearRows(D d, const ChannelRequest& request, const Tile& tile) {
   using C = hn::TFromD<D>;
@@ -99,6 +100,11 @@ bool CombineLinear(const ChannelRequest& request, const Tile& tile) {
       if (MayStream<Value>(request)) return LinearRows<true, decltype(d), Value>(d, request, tile);
     LinearRows<false, decltype(d), Value>(d, request, tile);
   });
+  if constexpr (std::is_same_v<Compute<Value>, Value>)
+    if (!wide && request.channel_count == 1) {
+      LinearRows<false, hn::CappedTag<Value, 1>, Value>({}, request, tile);
+      return true;
+    }
   return wide || combine_linear<Value>(request, tile);
 }
 
