@@ -30,6 +30,7 @@ struct Column {
   std::string first_other{};        // the first field that is no number, where some are: "'0x10' at file.csv:12:5"
   std::vector<std::string> channel_names{};  // of each number of a row, where the caller knows them
   std::size_t source = kMade;                // among the arrays that the caller gave
+  bool group = false;                        // its values tell the episodes
 
   static constexpr std::size_t kMade = static_cast<std::size_t>(-1);  // of a column that the caller did not give
 
@@ -98,6 +99,7 @@ struct Recording {
   std::vector<Column> columns{};
   std::vector<Column> others{};  // arrays that have no row per time
 
+  std::vector<Note> notes{};                    // what was assumed when it was read
   std::vector<Note> warnings{};                 // what looks wrong in the source
   std::vector<std::string> other_time_names{};  // columns named like times that were not taken as such
 

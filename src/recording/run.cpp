@@ -52,6 +52,7 @@ Rules decide(Recording& recording, const Options& options, const Policies& polic
   check_order(recording, policies.duplicates == Duplicates::last);
   if (fixed == nullptr) {
     rules.plan = plan_modes(recording, rules.input.roles, options);
+    rules.plan.notes.insert(rules.plan.notes.begin(), recording.notes.begin(), recording.notes.end());
     rules.columns = kinds_of(recording);
     warnings.insert(warnings.end(), rules.plan.warnings.begin(), rules.plan.warnings.end());
   }
@@ -70,7 +71,7 @@ Run resample_recording(Recording& recording, const Options& options, const Defau
   run.rules.time = summarise_times(recording, run.steps);
   warn_of_targets(options, recording, given, run.targets, run.steps, window, warnings);
   run.table = resample_table(recording, run.targets, run.rules.plan, run.policies, run.rules.input.missing);
-  warn_of_aliasing(recording, run.targets, run.rules.plan, run.policies.duplicates, warnings);
+  if (fixed == nullptr) warn_of_aliasing(recording, run.targets, run.rules.plan, run.policies.duplicates, warnings);
   run.selection = select_rows(recording, run.targets, run.table, run.policies);
   move_events(recording, run.targets, run.rules.plan, run.policies, run.selection, run.table);
   check_something_left(given, recording, run.targets, run.table, run.selection, run.policies);

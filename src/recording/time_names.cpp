@@ -68,9 +68,11 @@ struct Stated {
 std::optional<Stated> stated_unit(std::string_view name) {
   const std::string lower = lower_case(name);
   for (const auto& [unit, words] : kUnits)
-    for (const char* style : {"[]", "()"})
-      if (const std::string ending = style[0] + std::string(words[0]) + style[1]; lower.ends_with(ending))
-        return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
+    for (const std::string_view word : words)
+      for (const char* style : {"[]", "()"})
+        if (const std::string ending = style[0] + std::string(word) + style[1];
+            !word.empty() && lower.ends_with(ending))
+          return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
   for (const auto& [unit, words] : kUnits)
     for (const std::string_view word : words)
       if (const std::string ending = "_" + std::string(word); !word.empty() && lower.ends_with(ending))

@@ -69,7 +69,8 @@ FileFormat file_format_of(const std::filesystem::path& path, std::string_view op
   const bool compressed = compression_of(path) != Compression::none;
   std::optional<FileFormat> format;
   if (!extension.empty()) format = parse_file_format(std::string_view(extension).substr(1));
-  if (extension == ".tsv") format = FileFormat::csv;
+  const bool opensim = extension == ".mot" || extension == ".sto" || extension == ".trc";
+  if (extension == ".tsv" || (opensim && option != "--to")) format = FileFormat::csv;
   if (extension == ".txt") format = FileFormat::tum;
   if (format && compressed) refuse_compressed_arrays(path, *format);
   if (format && *format != FileFormat::kitti) return *format;

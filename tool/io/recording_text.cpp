@@ -7,6 +7,7 @@
 #include "core/fail.hpp"
 #include "core/settings.hpp"
 #include "core/spelling.hpp"
+#include "io/preamble.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "io/trajectory.hpp"
@@ -15,6 +16,13 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
+
+/// True where the first column begins with what can be no time, as names of rows do.
+bool names_rows(const Table& table) {
+  double number = 0;
+  return table.rows() != 0 && parse_real(table.at(0, 0).text, number) == ParseResult::not_a_number &&
+         !looks_like_date(table.at(0, 0).text);
+}
 
 /// True where the first column has 0, 1, 2, ... or 1, 2, 3, ...
 bool numbers_rows(const Table& table) {
@@ -32,14 +40,16 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
     if (table.names.empty()) return {};
     const std::vector<std::size_t> like = names_like_times(table.names);
     const bool index = counts_rows(table.names[0]) && numbers_rows(table);
-    const std::size_t chosen = index && !like.empty() ? like[0] : 0;
+    const bool passed_over = !like.empty() && (index || (like[0] != 0 && names_rows(table)));
+    const std::size_t chosen = passed_over ? like[0] : 0;
     recording.time.name = table.names[chosen];
     for (const std::size_t i : like)
       if (i != chosen) recording.other_time_names.push_back(table.names[i]);
-    if (index)
+    if (index || passed_over)
       recording.warnings.push_back(
           {chosen == 0 ? "index_as_time" : "index_not_time",
-           recording.where + ": column '" + display_text(table.names[0]) + "' counts the rows " +
+           recording.where + ": column '" + display_text(table.names[0]) +
+               (index ? "' counts the rows " : "' has names of rows ") +
                (chosen == 0 ? "and was taken as the times, since no other column is named like times (--times-array "
                               "names them)"
                             : "and was not taken as the times; '" + display_text(table.names[chosen]) + "' was")});
@@ -102,7 +112,7 @@ void parse_number_times(Recording& recording, const Table& table, std::size_t co
     time.unit_source = UnitSource::name;
   }
   if (time.unit_source == UnitSource::usual)
-    if (const auto unit = unit_of_dates(first_numbers(table, column), time.unit); unit && *unit != time.unit) {
+    if (const auto unit = unit_of_dates(first_numbers(table, column), time.unit)) {
       time.unit = *unit;
       time.unit_source = *unit == TimeUnit::nanoseconds ? UnitSource::only_fit : UnitSource::dates;
     }
@@ -124,6 +134,20 @@ void parse_number_times(Recording& recording, const Table& table, std::size_t co
   time.integer = true;
   for (row = 0; time.integer && row < recording.times.size(); ++row)
     time.integer = table.at(row, column).text.find_first_of(".eE") == std::string_view::npos;
+}
+
+// Whole numbers of a tick that has no unit. They are said, and written, in microseconds.
+void parse_ticks(Recording& recording, const Table& table, std::size_t column, std::int64_t tick) {
+  for (std::size_t row = 0; row < recording.times.size(); ++row) {
+    const auto number = parse_integer(table.at(row, column).text);
+    if (!number) fail_field(table, row, column, "a whole number");
+    if (__builtin_mul_overflow(*number, tick, &recording.times[row]))
+      fail_time(table, row, column, ParseResult::out_of_range, "");
+  }
+  recording.time.integer = true;
+  recording.time.unit = TimeUnit::microseconds;
+  recording.time.unit_source = UnitSource::format;
+  recording.time.name = name_with_unit(recording.time.name, recording.time.unit);
 }
 
 void parse_iso_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
@@ -204,10 +228,17 @@ void add_column(Recording& recording, const Table& table, std::size_t index) {
 }  // namespace
 
 Recording parse_text_recording(std::string_view text, const std::string& where, FileFormat format,
-                               const ReadOptions& options) {
+                               const ReadOptions& given) {
+  ReadOptions options = given;
+  const Preamble above = options.skip_lines == 0 ? find_preamble(text) : Preamble{};
+  if (!above.recorder.empty()) {
+    format = FileFormat::csv;
+    options.skip_lines = above.lines;
+    if (options.times_name.empty()) options.times_name = above.time;
+  }
   const bool tum = format == FileFormat::tum;
   if (text.empty()) fail(ErrorCode::bad_format, where, "an empty file", tum ? "a TUM trajectory" : "a csv table");
-  TableOptions table_options{.tabs = options.tab_separated};
+  TableOptions table_options{.delimiter = above.delimiter, .tabs = options.tab_separated, .names = above.names};
   if (tum) table_options = {.delimiter = ' ', .header = false, .columns = kTumColumns.size(), .trajectory = true};
   table_options.skip_lines = options.skip_lines;
   Table table = parse_table(text, where, table_options);
@@ -233,19 +264,27 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
     chosen = find_times(recording, table, options);
   }
   recording.time.position = chosen.index;
+  if (options.times_name == above.time && !above.time.empty()) recording.time.choice = TimeChoice::format;
+  if (!above.recorder.empty())
+    recording.notes.push_back({"lines_skipped", std::to_string(above.lines) + " lines above the " +
+                                                    (above.names.empty() ? "header" : "data") + " are those of " +
+                                                    std::string(above.recorder)});
   if (chosen.second) {
     recording.time.second_position = *chosen.second;
     parse_pair_times(recording, table, chosen);
   } else if (table.rows() != 0 && looks_like_date(table.at(0, chosen.index).text)) {
     parse_iso_times(recording, table, chosen.index, options);
+  } else if (above.tick != 0 && !options.unit && recording.time.name == above.time) {
+    parse_ticks(recording, table, chosen.index, above.tick);
   } else {
     parse_number_times(recording, table, chosen.index, options);
   }
   if (tum) {
+    const bool dates = recording.time.unit_source == UnitSource::dates && recording.time.unit == TimeUnit::seconds;
     recording.time.integer = false;
     recording.time.unit = TimeUnit::seconds;
     recording.time.form = TimeForm::number;
-    if (recording.time.unit_source == UnitSource::usual) recording.time.unit_source = UnitSource::format;
+    if (dates || recording.time.unit_source == UnitSource::usual) recording.time.unit_source = UnitSource::format;
   }
   if (options.only_times) return recording;
   for (std::size_t i = 0; i < table.columns; ++i) {

@@ -108,7 +108,9 @@ class HeaderFinder {
 
   void decide() {
     if (std::exchange(decided_, true)) return;
-    if (options_.header && first_line_names()) {
+    if (!options_.names.empty()) {
+      table_.names = options_.names;
+    } else if (options_.header && first_line_names()) {
       for (std::size_t i = 0; i < table_.columns; ++i) table_.names.emplace_back(table_.at(0, i).text);
       table_.fields.erase(table_.fields.begin(), table_.fields.begin() + static_cast<std::ptrdiff_t>(table_.columns));
       table_.lines.erase(table_.lines.begin());
@@ -202,7 +204,7 @@ std::string Table::place(std::size_t row, std::size_t column) const {
 Table parse_table(std::string_view text, std::string where, const TableOptions& options) {
   Table table;
   table.where = std::move(where);
-  table.columns = options.columns;
+  table.columns = options.names.empty() ? options.columns : options.names.size();
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     fail(ErrorCode::bad_format, table.where, "a zero byte at offset " + std::to_string(zero), "text (ASCII or UTF-8)");
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -229,6 +231,7 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
                                                                                     : find_delimiter(content);
     fields.clear();
     splitter.split(line, number, table.delimiter, fields);
+    if (fields.size() == options.names.size() + 1 && fields.size() > 1 && fields.back().text.empty()) fields.pop_back();
     if (fields.size() > kMostColumns) splitter.fail(number, 0, "more than 65,536 fields", "a table of time series");
     if (table.columns == 0) table.columns = fields.size();
     if (fields.size() != table.columns)

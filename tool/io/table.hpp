@@ -39,12 +39,13 @@ struct Table {
 };
 
 struct TableOptions {
-  char delimiter = 0;           // 0: found from the first line
-  bool header = true;           // the first line may be one; otherwise only a comment line may name columns
-  std::size_t columns = 0;      // number of fields each line must have; 0: that of the first
-  bool trajectory = false;      // the error for a line of other fields names the formats that have such lines
-  std::int64_t skip_lines = 0;  // at the start of the text, which are not looked at
-  bool tabs = false;            // the first line with a tab in it makes tabs the only delimiter
+  char delimiter = 0;                // 0: found from the first line
+  bool header = true;                // the first line may be one; otherwise only a comment line may name columns
+  std::size_t columns = 0;           // number of fields each line must have; 0: that of the first
+  bool trajectory = false;           // the error for a line of other fields names the formats that have such lines
+  std::int64_t skip_lines = 0;       // at the start of the text, which are not looked at
+  bool tabs = false;                 // the first line with a tab in it makes tabs the only delimiter
+  std::vector<std::string> names{};  // of the columns, where no line has them; a further empty field is left out
 };
 
 /// Parses a text table. Empty lines and lines that start with '#' are skipped, but the last comment before the data

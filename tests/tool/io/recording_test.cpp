@@ -405,6 +405,10 @@ TEST(Recording, an_index_of_rows_is_no_time_where_another_column_can_be_it) {
   EXPECT_EQ(index.time.name, "frame");
   EXPECT_EQ(index.warnings.at(0).id, "index_as_time");
   EXPECT_TRUE(read("a,x,y").warnings.empty());
+  const Recording text = read_recording(folder.file("b.csv", "uid,utc_timestamp_ns,x\nf0e1,1000,0.5\na9b2,2000,1.5\n"));
+  EXPECT_EQ(text.time.name, "utc_timestamp_ns");
+  EXPECT_EQ(text.times, (Times{1000, 2000}));
+  EXPECT_NE(text.warnings.at(0).text.find("'uid' has names of rows and was not taken"), std::string::npos);
 }
 
 TEST(Recording, lines_above_a_header_are_skipped_and_lines_keep_their_numbers) {
