@@ -434,6 +434,7 @@ typedef struct tmaops_recording_options {
   int64_t target_offset_count;
   const char* where;  // what messages call the recording; null: "recording"
   double offset;      // seconds that are added to the times, but not to the targets
+  const char* group;  // name of the column each of whose values is an episode
 } tmaops_recording_options;
 
 #define TMAOPS_RECORDING_OPTIONS     \
@@ -465,7 +466,8 @@ typedef struct tmaops_recording_options {
    NULL,                             \
    0,                                \
    NULL,                             \
-   0}
+   0,                                \
+   NULL}
 
 /// What the columns are: the times and their unit, the interpolation of every column, quaternions, angles.
 typedef struct tmaops_recording_rules tmaops_recording_rules;
@@ -473,13 +475,13 @@ typedef struct tmaops_recording_rules tmaops_recording_rules;
 typedef struct tmaops_recording_result tmaops_recording_result;
 
 /// Decides the rules of columns. `columns` holds the times too, and may hold the first episodes of a data set alone.
-/// Targets are not looked at. Errors: those of the command, as array_missing, times_not_sorted, duplicate_times,
-/// bad_column_mode, warnings_refused.
+/// Of the targets hz alone is looked at: what that rate cannot hold is a warning. Errors: those of the command, as
+/// array_missing, times_not_sorted, duplicate_times, bad_column_mode, warnings_refused.
 TMAOPS_API int tmaops_recording_decide(const tmaops_recording_column* columns, int64_t count,
                                        const tmaops_recording_options* options, tmaops_recording_rules** rules);
 /// The rules as JSON: "time" {"name", "index", "form", "unit", "chosen_by", "unit_by", ...}, "columns" [{"name",
-/// "mode", "reason", "index", "first", "count"}], "quaternions", "notes" and "warnings" [{"id", "text"}]. Valid as long
-/// as they.
+/// "mode", "reason", "index", "first", "count"}], "quaternions", "slerp" [[[index, channel] of four]], "notes" and
+/// "warnings" [{"id", "text"}]. Valid as long as they.
 TMAOPS_API const char* tmaops_recording_rules_report(const tmaops_recording_rules* rules);
 TMAOPS_API void tmaops_recording_rules_destroy(tmaops_recording_rules* rules);
 

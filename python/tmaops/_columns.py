@@ -60,14 +60,14 @@ class Columns:
     number: a sample is taken as it is.
     """
 
-    def __init__(self, time: str | None = None) -> None:
-        self.time = time
+    def __init__(self, time: str | None = None, group: str | None = None) -> None:
+        self.time, self.group = time, group
         self.given: list[_recording.Given] = []
         self.restore: list[Callable[[Any], Any]] = []
         self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
 
     def reads(self, name: str) -> bool:
-        return name == self.time or _recording.reads_text(name)
+        return name in (self.time, self.group) or _recording.reads_text(name)
 
     def add_rows(self, name: str, count: int, take: Callable[[Any], Any], missing: int = 0) -> None:
         self.given.append(_recording.rows(name, count, missing=missing))
@@ -219,9 +219,9 @@ def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     return series if series.dtype == dtype else series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
 
 
-def read(recording: Any, time: str | None = None) -> Columns:
+def read(recording: Any, time: str | None = None, group: str | None = None) -> Columns:
     """The columns of a dictionary or a frame."""
-    columns = Columns(time)
+    columns = Columns(time, group)
     library = _frame_library(recording)
     if library == "pandas":
         if type(recording.index).__name__ == "DatetimeIndex":
@@ -304,6 +304,7 @@ def resample_columns(
     outside: str | None = None,
     duplicates: str | None = None,
     offset: float = 0.0,
+    group: str | None = None,
     sort: bool = False,
     strict: bool = False,
     report: bool = False,
@@ -331,6 +332,8 @@ def resample_columns(
         outside: targets outside the recording: "hold", "nan" (default), "extrapolate", "error", "drop".
         duplicates: samples at one time are an "error" (default), or the "last" wins.
         offset: seconds that are added to the recording's times, for a clock that is behind.
+        group: name of a column of text or whole numbers. The rows of each value are an episode, which nothing is interpolated
+            out of. In the result they stand together.
         sort: sort rows by time. strict: a warning is an error.
         report: return the pair (recording, Report).
 
@@ -343,7 +346,7 @@ def resample_columns(
         tmaops.Error: as E030 unsorted times, E032 equal times, E037 a mode that a column cannot have, E049
             no times (ValueErrors), E080 (a MemoryError).
     """
-    source = read(recording, time)
+    source = read(recording, time, group)
     named: dict[str, Any] = {}
     if times is not None:
         targets = Columns()
@@ -369,6 +372,7 @@ def resample_columns(
         outside=outside,
         duplicates=duplicates,
         offset=offset,
+        group=group,
         sort=sort,
         strict=strict,
         **named,

@@ -82,6 +82,7 @@ class _Options(Structure):
         ("target_offset_count", c_int64),
         ("where", c_char_p),
         ("offset", c_double),
+        ("group", c_char_p),
     ]
 
 
@@ -230,6 +231,7 @@ def _options(
     sort: bool = False,
     strict: bool = False,
     offset: float = 0.0,
+    group: str | None = None,
     drop_gaps: bool = False,
     where: str | None = None,
 ) -> _Options:
@@ -245,6 +247,7 @@ def _options(
     made.max_gap = 0.0 if max_gap is None else max_gap if max_gap else -1.0
     made.columns, made.outside, made.duplicates = encoded(columns), encoded(outside), encoded(duplicates)
     made.time, made.time_unit, made.where = encoded(time), encoded(time_unit), encoded(where)
+    made.group = encoded(group)
     if mode is not None:
         texts = [mode] if isinstance(mode, str) else mode
         texts = [f"{name}={how}" for name, how in texts.items()] if isinstance(texts, dict) else list(texts)

@@ -97,12 +97,13 @@ class Resample:
         self.options: dict[str, Any] = options
 
     def __call__(self, batch: list[Mapping]) -> dict[str, object]:
-        sources = [_columns.read(dict(item), self.options.get("time")) for item in batch]
+        time, group = self.options.get("time"), self.options.get("group")
+        sources = [_columns.read(dict(item), time, group) for item in batch]
         rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
-        together = rules is not None and _alike(sources, rules.time["index"])
+        together = rules is not None and group is None and _alike(sources, rules.time["index"])
         parts = [sources] if together else [[source] for source in sources]
-        time = rules.time["index"] if rules is not None else 0
-        items = [item for part in parts for item in _resampled(part, time, self.options)]
+        index = rules.time["index"] if rules is not None else 0
+        items = [item for part in parts for item in _resampled(part, index, self.options)]
         return _stacked(items)
 
 

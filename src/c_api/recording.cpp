@@ -148,6 +148,7 @@ recording::Options recording_options(const Arguments& read, const tmaops_recordi
   options.sort = given.sort != 0;
   options.strict = given.strict != 0;
   options.time_unit = text(given.time_unit);
+  options.group = text(given.group);
   return options;
 }
 
@@ -240,6 +241,9 @@ int tmaops_recording_decide(const tmaops_recording_column* columns, int64_t coun
     const recording::Policies policies = make_policies(job.options, job.defaults);
     made->rules = decide(job.recording, job.options, policies, nullptr, job.warnings);
     made->rules.time = summarise_times(job.recording, measure_steps(job.recording, policies.max_gap));
+    if (job.options.hz)
+      warn_of_aliasing(job.recording, make_targets(job.options, parse_window(job.options), job.recording, nullptr),
+                       made->rules.plan, policies.duplicates, job.warnings);
     check_strict(job.options, job.warnings);
     made->report = made->rules.json(job.warnings);
     *rules = made.release();

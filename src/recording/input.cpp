@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -37,6 +38,42 @@ std::int64_t sort_rows(Recording& recording) {
   for (std::size_t i = 0; i < rows.size(); ++i) moved += rows[i] != static_cast<std::int64_t>(i);
   if (moved != 0) take_rows_of(recording, rows);
   return moved;
+}
+
+/// Makes an episode of the rows of each value of a column. Episodes have the order of their first rows.
+void group_rows(Recording& recording, const std::string& name) {
+  const auto refuse = [&](const std::string& got, const std::string& needed) {
+    fail(ErrorCode::usage, "--group " + display_text(name), got, needed);
+  };
+  if (recording.offsets.size() > 2)
+    refuse("a recording of " + std::to_string(recording.offsets.size() - 1) + " episodes", "one without offsets");
+  const auto column = std::ranges::find(recording.columns, name, &Column::name);
+  if (column == recording.columns.end())
+    refuse("no such column",
+           "one of " + joined(recording.columns, ", ", [](const Column& each) { return display_text(each.name); }));
+  const Array values = column->data;
+  const ElementKind kind = values.type.kind;
+  if (column->width() != 1 ||
+      (kind != ElementKind::text && kind != ElementKind::integer && kind != ElementKind::boolean))
+    refuse(values.text(), "a column of text, whole numbers or booleans");
+  column->group = true;
+  std::map<std::string, std::size_t> places;
+  std::vector<std::vector<std::int64_t>> episodes;
+  for (std::int64_t row = 0; row < recording.rows(); ++row) {
+    const std::string value = kind == ElementKind::text      ? element_text(values, row)
+                              : kind == ElementKind::integer ? element_digits(values, row)
+                                                             : std::to_string(*element_i64(values, row));
+    const auto place = places.emplace(value, episodes.size()).first;
+    if (place->second == episodes.size()) episodes.emplace_back();
+    episodes[place->second].push_back(row);
+  }
+  std::vector<std::int64_t> rows;
+  recording.offsets = {0};
+  for (const std::vector<std::int64_t>& episode : episodes) {
+    rows.insert(rows.end(), episode.begin(), episode.end());
+    recording.offsets.push_back(static_cast<std::int64_t>(rows.size()));
+  }
+  take_rows_of(recording, rows);
 }
 
 /// Removes the rows that have no data according to the mask.
@@ -165,6 +202,7 @@ Input prepare(Recording& recording, const Options& options, const ColumnRoles* r
   Input input;
   input.rows = recording.rows();
   if (input.rows == 0) fail(ErrorCode::empty_trajectory, recording.where, "no samples", "at least one sample");
+  if (!options.group.empty()) group_rows(recording, options.group);
   if (options.sort) input.moved = sort_rows(recording);
   drop_masked_rows(recording, input);
   // The output has a mask of its own. --columns may keep this one as data, under another name.

@@ -24,6 +24,7 @@ struct Options {
   std::string time_unit{};           // s, ms, us, ns; empty: as TimeOptions says
   std::string times_array{};         // of the times; empty: one of the usual names
   std::string offsets_array{};       // of the episodes' first rows; empty: offsets or episode_offsets
+  std::string group{};               // column each of whose values is an episode
 };
 
 }  // namespace tmaops::recording

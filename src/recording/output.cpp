@@ -49,6 +49,14 @@ void check_something_left(const GivenTargets* given, const Recording& recording,
 void replace_rows(Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
                   const ResampledTable& table, const Selection& selection, bool with_valid) {
   std::vector<Array> columns = output_columns(recording, plan, table, selection.kept);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (!recording.columns[c].group) continue;
+    std::vector<std::int64_t> rows;  // a target without data has an episode too
+    for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
+      rows.insert(rows.end(), static_cast<std::size_t>(selection.offsets[e + 1] - selection.offsets[e]),
+                  recording.offsets[e]);
+    columns[c] = take_rows(recording.columns[c].data, rows, "column '" + recording.columns[c].name + "'");
+  }
   for (std::size_t c = 0; c < columns.size(); ++c) recording.columns[c].data = std::move(columns[c]);
   recording.times.clear();
   recording.lines.clear();

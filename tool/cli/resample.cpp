@@ -48,6 +48,7 @@ void add_resample_command(CLI::App& app, Globals& globals) {
   add("--offset", options->offset, "SECONDS", "Add this to the times of IN, whose clock is behind [0]");
   add("--skip-lines", options->skip_lines, "N", "Text: leave out N lines above the header [0]")
       ->check(CLI::NonNegativeNumber);
+  add("--group", options->group, "COLUMN", "Rows of each value of this column are an episode");
   command->add_flag("--sort", options->sort, "Sort the rows by time, within each episode");
   add("--from", options->from, "FORMAT", "Format of IN, when its extension does not say: npz, csv, tum, kitti")
       ->check(CLI::IsMember(formats));

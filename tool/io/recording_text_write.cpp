@@ -136,10 +136,17 @@ char written_delimiter(const OutputFile& file, const Recording& recording) {
   return recording.delimiter == '\t' ? ',' : recording.delimiter;  // elsewhere tabs are blanks like others
 }
 
-void refuse_episodes(const Recording& recording) {
-  if (recording.offsets.size() > 2)
-    fail(ErrorCode::bad_parameter, recording.where, std::to_string(recording.offsets.size() - 1) + " episodes",
-         "one episode for a text file", "Write npz.");
+/// The values that tell the episodes; null where no column does.
+const Array* group_of(const Recording& recording) {
+  const auto found = std::ranges::find(recording.columns, true, &Column::group);
+  return found == recording.columns.end() ? nullptr : &found->data;
+}
+
+void refuse_episodes(const Recording& recording, FileFormat format) {
+  if (recording.offsets.size() <= 2 || (format == FileFormat::csv && group_of(recording) != nullptr)) return;
+  fail(ErrorCode::bad_parameter, recording.where, std::to_string(recording.offsets.size() - 1) + " episodes",
+       "one episode for a " + std::string(to_string(format)) + " file",
+       "Write npz, or csv with the column of --group.");
 }
 
 }  // namespace
@@ -160,7 +167,7 @@ std::vector<std::string> left_out(const Recording& recording, FileFormat format)
 
 void write_text_recording(OutputFile& file, const Recording& recording, FileFormat format,
                           const WriteOptions& options) {
-  refuse_episodes(recording);
+  refuse_episodes(recording, format);
   const bool csv = format == FileFormat::csv;
   const std::vector<TextField> fields = csv ? flattened(recording) : pose_fields(recording, format);
   const char delimiter = csv ? written_delimiter(file, recording) : ' ';
@@ -186,6 +193,7 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
     output.line(csv_header(recording, names, delimiter));
   }
   std::string line;
+  const Array* group = group_of(recording);
   for (std::int64_t row = 0; row < recording.rows(); ++row) {
     line.clear();
     const bool valid = recording.valid.empty() || recording.valid[static_cast<std::size_t>(row)] != 0;
@@ -194,7 +202,7 @@ void write_text_recording(OutputFile& file, const Recording& recording, FileForm
       if (order[i] < 0) {
         line += times.text(row, static_cast<std::size_t>(-1 - order[i]));
       } else if (const TextField& field = fields[static_cast<std::size_t>(order[i])];
-                 valid || field.data->type.kind == ElementKind::real) {
+                 valid || field.data->type.kind == ElementKind::real || field.data == group) {
         line += field_text(field, row, delimiter);
       } else {  // an integer or text without data, whose type has no NaN
         line += delimiter == ' ' ? "\"\"" : "";

@@ -42,6 +42,31 @@ TEST_F(ResampleColumns, columns_are_chosen_renamed_and_put_in_order) {
   refuse("=x", {"an empty name"});
 }
 
+TEST_F(ResampleColumns, rows_of_each_value_of_a_group_are_an_episode) {
+  const std::string rows = "0,2,cup,10,8.5\n0,1,box,0,9.5\n1,2,cup,20,8.5\n1,1,box,4,9.5\n2,1,box,8,9.5\n";
+  const std::string in = file("in.csv", "t,id,name,x,y\n" + rows);
+  EXPECT_EQ(text(in, {"--hz", "2", "--group", "name", "--mode", "x=linear", "--columns", "name,x"}),
+            "t,name,x\n0.0,cup,10.0\n0.5,cup,15.0\n1.0,cup,20.0\n"
+            "0.0,box,0.0\n0.5,box,2.0\n1.0,box,4.0\n1.5,box,6.0\n2.0,box,8.0\n");
+  EXPECT_NE(last.err.find("8 rows from 5 samples, 2 episodes"), std::string::npos) << last.err;
+  // Again from its own output, by numbers, and with targets that an episode does not reach.
+  EXPECT_EQ(text(path("out.csv"), {"--hz", "1", "--group", "name"}, "again.csv"),
+            "t,name,x\n0.0,cup,10.0\n1.0,cup,20.0\n0.0,box,0.0\n1.0,box,4.0\n2.0,box,8.0\n");
+  const std::string times = file("times.txt", "0\n2\n");
+  EXPECT_EQ(text(in, {"--times", times, "--group", "id", "--columns", "id,y", "--outside", "nan"}),
+            "t,id,y,valid\n0,2,8.5,1\n2,2,nan,0\n0,1,9.5,1\n2,1,9.5,1\n");
+  expect_refused(ErrorCode::duplicate_times, {in, "-o", path("no.csv"), "--hz", "2"}, {"pass --group 'id'"});
+  const std::string after = file("after.csv", "t,name,x\n0,cup,1\n1,cup,2\n0,box,1\n1,box,2\n");
+  expect_refused(ErrorCode::times_not_sorted, {after, "-o", path("no.csv"), "--hz", "2"}, {"pass --group 'name'"});
+  const auto refuse = [&](const std::string& name, std::initializer_list<std::string> pieces) {
+    expect_refused(ErrorCode::usage, {in, "-o", path("no.csv"), "--hz", "2", "--group", name}, pieces);
+  };
+  refuse("person", {"--group person", "no such column", "one of id, name, x, y"});
+  refuse("y", {"--group y", "a column of text, whole numbers or booleans"});
+  expect_refused(ErrorCode::bad_parameter, {in, "-o", path("no.csv"), "--hz", "2", "--group", "name", "--columns", "x"},
+                 {"2 episodes", "csv with the column of --group"});
+}
+
 TEST_F(ResampleColumns, channels_of_an_array_become_columns) {
   const std::string in = archive("in.npz", {{"t", npy("<f8", "(2,)", raw<double>({0, 1}))},
                                             {"state", npy("<f4", "(2, 3)", raw<float>({1, 2, 3, 3, 4, 5}))},
